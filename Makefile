@@ -1,0 +1,100 @@
+# Every target sets itself up: a virtual environment in .venv, made again when it is missing, broken or half made.
+#
+#   make test ARGS="-k history"      options for pytest
+#   make run PYTHON=/path/to/python  another interpreter (3.11 or newer) for a new .venv; `make clean` before, to change it
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+ARGS ?=
+RULE := 3.11 or newer, with the venv module
+SUITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+
+# Sound: no installation was interrupted, its interpreter starts, and it was made for this place (its scripts and its
+# link to the sources hold absolute paths, so a moved clone needs a new one).
+is_sound = test ! -e $(VENV)/unfinished && $(BIN)/python -c "" 2>/dev/null \
+	&& test "$$(cat $(VENV)/made-for 2>/dev/null)" = "$$(pwd -P)"
+IF_UNSOUND := $(shell { $(is_sound); } || echo anew)
+
+# $(1): the extras to install, such as [dev]. The mark lets the next run see that this one was interrupted.
+define install
+	@{ $(is_sound); } || { $(make_venv); }
+	@echo "Installing memwell$(1) into $(VENV)"
+	@touch $(VENV)/unfinished
+	@$(PIP) --editable ".$(1)"
+	@rm $(VENV)/unfinished
+	@touch $(VENV)/core.stamp $@
+endef
+
+# The interpreter is looked for only when it is needed. First come the versions that every dependency has wheels for.
+define make_venv
+	python="$(PYTHON)"; \
+	if [ -z "$$python" ]; then \
+		for candidate in python3.13 python3.12 python3.11 python3 python; do \
+			if "$$candidate" -c '$(SUITS)' 2>/dev/null; then python="$$candidate"; break; fi; \
+		done; \
+	fi; \
+	if [ -z "$$python" ]; then \
+		echo "error: no Python $(RULE), was found; install one or name it: make PYTHON=/path/to/python" >&2; exit 1; \
+	elif ! "$$python" -c '$(SUITS)' 2>/dev/null; then \
+		echo "error: PYTHON=$$python is not a Python $(RULE)" >&2; exit 1; \
+	fi; \
+	echo "Making $(VENV) with $$("$$python" --version)"; \
+	rm -rf $(VENV) && "$$python" -m venv $(VENV) && pwd -P > $(VENV)/made-for
+endef
+
+.PHONY: help run test lint bench crash docs clean anew
+
+help:
+	@echo "make run    show memwell at work: a conversation that survives its process"
+	@echo "make test   lint and all tests (ARGS=... for pytest)"
+	@echo "make lint   ruff, pyright, import-linter"
+	@echo "make bench  measure memwell beside its peers and beside the bare engines"
+	@echo "make crash  kill writers thousands of times and count what is lost"
+	@echo "make docs   build the documentation into site/"
+	@echo "make clean  remove .venv and everything else that was made here"
+
+$(VENV)/core.stamp: pyproject.toml $(IF_UNSOUND)
+	$(call install,)
+
+$(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
+	$(call install,[dev])
+
+$(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
+	$(call install,[docs])
+
+$(VENV)/bench.stamp: pyproject.toml $(IF_UNSOUND)
+	$(call install,[bench])
+
+run: $(VENV)/core.stamp
+	@$(BIN)/memwell demo
+
+test: lint
+	@echo "Running the tests"
+	@$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/dev.stamp
+	@echo "Checking with ruff, pyright and import-linter"
+	@$(BIN)/python -m ruff check --quiet .
+	@$(BIN)/python -m ruff format --quiet --check . || { \
+		echo "error: not formatted; run $(BIN)/ruff format ." >&2; exit 1; }
+	@$(BIN)/python -m pyright --project pyproject.toml --pythonpath $(BIN)/python
+	@$(BIN)/lint-imports --no-logo
+
+bench: $(VENV)/bench.stamp
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+crash: $(VENV)/core.stamp
+	@$(BIN)/python -m benchmarks.crash $(ARGS)
+
+docs: $(VENV)/docs.stamp
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "The documentation is in site/index.html"
+
+clean:
+	rm -rf $(VENV) site build dist .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,145 @@
+"""The one file that knows event loops: the core blocks, and its async twins are derived here.
+
+``aappend = asyncify(append)`` gives a method an async twin with its exact type. The work runs in a thread; cancelling the
+await abandons the wait, never the work, so a mutation is never torn. Calls made inside an async transaction run in that
+transaction's own *lane* (one thread), so that a crowd of waiting writers can never starve the one they wait for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
+
+_lane: contextvars.ContextVar[Executor | None] = contextvars.ContextVar("memwell_lane", default=None)
+
+
+async def run_blocking(call: Callable[[], T]) -> T:
+    """Run ``call`` in a thread with the caller's context, and return or raise what it does."""
+    context = contextvars.copy_context()
+    lane = _lane.get()
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(lane, functools.partial(context.run, call))
+
+
+def asyncify(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
+    """The async twin of a blocking method: same arguments, same result, same errors.
+
+    The method is looked up by name when called, so a subclass that overrides ``append`` has overridden ``aappend`` too.
+    """
+    name = method.__name__
+
+    async def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        bound: Callable[..., T] = getattr(self, name)
+        return await run_blocking(functools.partial(bound, *args, **kwargs))
+
+    twin.__name__ = f"a{name}"
+    twin.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.a{name}"
+    twin.__doc__ = f"The async twin of ``{name}``.\n\n{method.__doc__ or ''}"
+    return twin
+
+
+class AsyncContext(Generic[T]):
+    """The async twin of a blocking context manager: entered, used and left in one thread of its own.
+
+    Context variables set by ``__enter__`` are carried into the caller's task, so that what is called inside the ``async
+    with`` sees them. The thread is stopped on leaving; a cancelled body still runs ``__exit__`` to its end.
+    """
+
+    def __init__(self, manager: AbstractContextManager[T], *carried: contextvars.ContextVar[Any]) -> None:
+        self._manager = manager
+        self._carried = carried
+        self._executor: ThreadPoolExecutor | None = None
+        self._tokens: list[tuple[contextvars.ContextVar[Any], contextvars.Token[Any]]] = []
+
+    async def __aenter__(self) -> T:
+        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memwell-lane")
+        context = contextvars.copy_context()
+        entering = executor.submit(context.run, self._manager.__enter__)
+        try:
+            value = await asyncio.shield(asyncio.wrap_future(entering))
+        except asyncio.CancelledError:
+            # The thread may still get in: whoever gets in must get out again, or the store stays locked.
+            executor.submit(context.run, _leave_if_entered, entering, self._manager)
+            executor.shutdown(wait=False)
+            raise
+        except BaseException:
+            executor.shutdown(wait=False)
+            raise
+        self._executor = executor
+        self._tokens.append((_lane, _lane.set(executor)))
+        for variable in self._carried:
+            self._tokens.append((variable, variable.set(context[variable])))
+        return value
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        executor = self._executor
+        assert executor is not None, "left before it was entered"
+        context = contextvars.copy_context()
+        for variable, token in reversed(self._tokens):
+            variable.reset(token)
+        loop = asyncio.get_running_loop()
+        leaving = loop.run_in_executor(executor, context.run, self._manager.__exit__, kind, error, trace)
+        try:
+            return await asyncio.shield(leaving)
+        finally:
+            executor.shutdown(wait=False)
+
+
+def _leave_if_entered(entering: Future[Any], manager: AbstractContextManager[Any]) -> None:
+    # Runs in the lane, so after __enter__ has ended there, one way or the other.
+    if entering.exception() is None:
+        manager.__exit__(asyncio.CancelledError, asyncio.CancelledError(), None)
+
+
+class _LoopThread:
+    """One event loop in a daemon thread, started when the blocking core first calls something async."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None or self._loop.is_closed():
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="memwell-loop", daemon=True).start()
+            return self._loop
+
+
+_loop_thread = _LoopThread()
+
+
+def block_on(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine to its end from blocking code, and return or raise what it does.
+
+    It runs in a loop of its own, so it may be called from a thread whose loop is running. Raises ``RuntimeError`` when
+    called from inside that own loop, where waiting for it would never end.
+    """
+    loop = _loop_thread.loop()
+    if _running_loop() is loop:
+        coroutine.close()
+        raise RuntimeError("block_on was called from the loop it waits for; await the coroutine instead")
+    return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+__all__ = ["AsyncContext", "asyncify", "block_on", "run_blocking"]

@@ -1,0 +1,78 @@
+"""Every error memwell raises.
+
+    MemwellError
+    ├── ConfigurationError        a setting, a URL or an installation is wrong
+    │   └── MissingDependency     an optional package is not installed
+    ├── InvalidInput              a value breaks a rule; nothing was stored
+    ├── NotFound                  a thread, message, record or blob that must exist does not
+    ├── Conflict                  somebody else got there first: an id, an index or a version is taken
+    ├── Unsupported               this backend or model cannot do what was asked
+    ├── BackendError              the store failed; nothing of the failed call was stored
+    │   └── BackendUnavailable    the store cannot be reached or stayed busy; trying again may help
+    └── ModelError                a model failed
+        └── BadModelOutput        a model answered, but not in the form it was asked for
+
+Errors of drivers (apsw and others) never leave the backend that uses them: they come out as one of these, with the
+driver's error as ``__cause__``.
+"""
+
+from __future__ import annotations
+
+
+class MemwellError(Exception):
+    """The root: catch this to catch everything memwell raises on purpose."""
+
+
+class ConfigurationError(MemwellError):
+    """A setting, a URL or an installation is wrong; the message says which and what to do."""
+
+
+class MissingDependency(ConfigurationError):
+    """An optional package is not installed; the message names the extra that brings it."""
+
+
+class InvalidInput(MemwellError, ValueError):
+    """A value breaks a rule; the message names the value and the rule. Nothing was stored."""
+
+
+class NotFound(MemwellError, LookupError):
+    """A thing that must exist for this call does not."""
+
+
+class Conflict(MemwellError):
+    """An id, an index or an expected version is already taken. Nothing was stored."""
+
+
+class Unsupported(MemwellError):
+    """This backend or model cannot do what was asked; another one can."""
+
+
+class BackendError(MemwellError):
+    """The store failed. Nothing of the failed call was stored, and the store stays usable once the cause is gone."""
+
+
+class BackendUnavailable(BackendError):
+    """The store cannot be reached, or was busy for longer than the timeout. Trying again may help."""
+
+
+class ModelError(MemwellError):
+    """A model failed."""
+
+
+class BadModelOutput(ModelError):
+    """A model answered, but not in the form it was asked for."""
+
+
+__all__ = [
+    "BackendError",
+    "BackendUnavailable",
+    "BadModelOutput",
+    "ConfigurationError",
+    "Conflict",
+    "InvalidInput",
+    "MemwellError",
+    "MissingDependency",
+    "ModelError",
+    "NotFound",
+    "Unsupported",
+]

@@ -1,0 +1,280 @@
+"""Filters: which records or values count.
+
+    Filter  =  Where(field, operator, value)  |  AllOf(filters)  |  AnyOf(filters)  |  Not(filter)
+
+A field is a key of the metadata (``"city"``), a path into it (``("address", "city")``), or an attribute of a record
+written with an at-sign (``"@id"``, ``"@kind"``, ``"@text"``, ``"@time"``). Build filters from values, or from a mapping::
+
+    {"city": "Paris"}                                  equality
+    {"age": {"$gt": 30, "$lt": 65}}                    operators: $eq $ne $gt $ge $lt $le $in $contains $exists
+    {"$or": [{"city": "Paris"}, {"$not": {"vip": True}}]}
+
+Logic is two-valued: a comparison with a missing field is false, ``Not`` turns it round, ``ne`` is the opposite of ``eq``.
+Order is defined between two numbers and between two texts (by code point); between other things it is false. A boolean is
+no number. ``contains`` asks a list for an element and a text for a part of it. What a field is compared with is a scalar:
+text, a number, a boolean or None (``@time`` takes a datetime).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias, cast
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from memwell.errors import InvalidInput
+from memwell.values import check_json, check_text, shown
+
+OPERATORS = ("eq", "ne", "gt", "ge", "lt", "le", "in", "contains", "exists")
+ATTRIBUTES = ("@id", "@kind", "@text", "@time")
+MAX_FILTER_NODES = 256
+MAX_FILTER_DEPTH = 32
+
+Path: TypeAlias = tuple[str, ...]
+
+
+class Where(msgspec.Struct, frozen=True):
+    """One comparison. Raises ``InvalidInput`` for an unknown operator or a value that does not suit it."""
+
+    field: str | Path
+    operator: str
+    value: Any = True
+
+    def __post_init__(self) -> None:
+        force_setattr(self, "field", _check_field(self.field))
+        if self.operator not in OPERATORS:
+            raise InvalidInput(f"unknown filter operator {shown(self.operator)}; known: {', '.join(OPERATORS)}")
+        if isinstance(self.value, datetime):
+            force_setattr(self, "value", self.value.timestamp())
+        if self.operator == "exists" and not isinstance(self.value, bool):
+            raise InvalidInput(f"'exists' takes true or false, not {shown(self.value)}")
+        if self.operator == "in":
+            if not isinstance(self.value, list | tuple):
+                raise InvalidInput(f"'in' takes a list, not {shown(self.value)}")
+            force_setattr(self, "value", tuple(cast("Sequence[Any]", self.value)))
+        for one in self.value if self.operator == "in" else (self.value,):
+            _check_scalar(one, self.operator)
+
+
+class AllOf(msgspec.Struct, frozen=True):
+    """Every one of the filters holds; none at all holds too."""
+
+    filters: tuple[Filter, ...]
+
+
+class AnyOf(msgspec.Struct, frozen=True):
+    """At least one of the filters holds."""
+
+    filters: tuple[Filter, ...]
+
+
+class Not(msgspec.Struct, frozen=True):
+    """The filter does not hold."""
+
+    filter: Filter
+
+
+Filter: TypeAlias = Where | AllOf | AnyOf | Not
+FilterLike: TypeAlias = Filter | Mapping[str, Any]
+
+
+class Filterable(Protocol):
+    """What a filter is asked about: anything with attributes and metadata, a ``Record`` for one."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def time(self) -> datetime: ...
+    @property
+    def metadata(self) -> dict[str, Any]: ...
+
+
+def as_filter(value: FilterLike | None) -> Filter | None:
+    """The filter that a mapping spells. Raises ``InvalidInput`` for unknown operators, odd shapes and too large trees."""
+    if value is None:
+        return None
+    built = _parse(value, 0) if isinstance(value, Mapping) else value
+    _measure(built, 0)
+    return built
+
+
+def _parse(mapping: Mapping[str, Any], depth: int) -> Filter:
+    if depth > MAX_FILTER_DEPTH:
+        raise InvalidInput(f"a filter is nested at most {MAX_FILTER_DEPTH} deep")
+    found = [_parse_entry(key, value, depth) for key, value in mapping.items()]
+    return found[0] if len(found) == 1 else AllOf(tuple(found))
+
+
+def _parse_entry(key: str, value: Any, depth: int) -> Filter:
+    if key in ("$and", "$or"):
+        members = tuple(_parse(_expect_mapping(item), depth + 1) for item in _expect_list(key, value))
+        return AllOf(members) if key == "$and" else AnyOf(members)
+    if key == "$not":
+        return Not(_parse(_expect_mapping(value), depth + 1))
+    if isinstance(key, str) and key.startswith("$"):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"unknown filter operator {shown(key)}; known here: $and, $or, $not")
+    if isinstance(value, Mapping) and value:
+        return _parse_operators(key, cast("Mapping[str, Any]", value))
+    return Where(key, "eq", value)
+
+
+def _parse_operators(field: str, operators: Mapping[str, Any]) -> Filter:
+    for name in operators:
+        if not isinstance(name, str) or not name.startswith("$"):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"expected an operator such as $gt for {shown(field)}, not {shown(name)}")
+    found = tuple(Where(field, name[1:], value) for name, value in operators.items())
+    return found[0] if len(found) == 1 else AllOf(found)
+
+
+def _expect_mapping(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"a filter must be a mapping, not {shown(value)}")
+    return cast("Mapping[str, Any]", value)
+
+
+def _expect_list(key: str, value: object) -> Sequence[object]:
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"{key} takes a list of filters, not {shown(value)}")
+    return cast("Sequence[object]", value)
+
+
+def _check_field(field: object) -> str | Path:
+    if isinstance(field, str):
+        if field.startswith("@") and field not in ATTRIBUTES:
+            raise InvalidInput(f"unknown attribute {shown(field)}; known: {', '.join(ATTRIBUTES)}")
+        check_text(field, "a filter's field")
+        return field
+    if isinstance(field, tuple | list) and field:
+        path = tuple(cast("Sequence[str]", field))
+        for key in path:
+            check_text(key, "a key in a filter's path")
+        return path
+    raise InvalidInput(f"a filter's field must be a key or a path of keys, not {shown(field)}")
+
+
+def _check_scalar(value: object, operator: str) -> None:
+    if isinstance(value, list | tuple | dict):
+        raise InvalidInput(f"{operator!r} compares with text, a number, true, false or None, not {shown(value)}")
+    check_json(value, f"the value of {operator!r}")
+
+
+def _measure(node: object, depth: int) -> int:
+    if depth > MAX_FILTER_DEPTH:
+        raise InvalidInput(f"a filter is nested at most {MAX_FILTER_DEPTH} deep")
+    if isinstance(node, Where):
+        size = len(node.value) if node.operator == "in" else 1
+    elif isinstance(node, AllOf | AnyOf):
+        size = 1 + sum(_measure(member, depth + 1) for member in node.filters)
+    elif isinstance(node, Not):
+        size = 1 + _measure(node.filter, depth + 1)
+    else:
+        raise InvalidInput(f"a filter must be Where, AllOf, AnyOf, Not or a mapping, not {shown(node)}")
+    if size > MAX_FILTER_NODES:
+        raise InvalidInput(f"a filter has at most {MAX_FILTER_NODES} comparisons and listed values")
+    return size
+
+
+_MISSING = object()
+
+
+def holds(node: Filter, subject: Filterable) -> bool:
+    """The reference evaluator: whether ``subject`` satisfies the filter."""
+    return _holds(node, lambda field: _of_record(field, subject))
+
+
+def holds_for_value(node: Filter, key: str, value: object) -> bool:
+    """The same for a value stored by key: fields are the keys of a JSON object, and ``@id`` is the key it is stored by."""
+    return _holds(node, lambda field: key if field == "@id" else _of_mapping(field, value))
+
+
+def _holds(node: Filter, find: Callable[[str | Path], Any]) -> bool:
+    if isinstance(node, AllOf):
+        return all(_holds(member, find) for member in node.filters)
+    if isinstance(node, AnyOf):
+        return any(_holds(member, find) for member in node.filters)
+    if isinstance(node, Not):
+        return not _holds(node.filter, find)
+    return _compare(node.operator, find(node.field), node.value)
+
+
+def _of_record(field: str | Path, record: Filterable) -> Any:
+    if field == "@time":
+        return record.time.timestamp()
+    if isinstance(field, str) and field.startswith("@"):
+        return getattr(record, field[1:])
+    return _of_mapping(field, record.metadata)
+
+
+def _of_mapping(field: str | Path, value: Any) -> Any:
+    if isinstance(field, str) and field.startswith("@"):
+        return _MISSING
+    for key in (field,) if isinstance(field, str) else field:
+        if not isinstance(value, dict) or key not in value:
+            return _MISSING
+        value = cast("dict[str, Any]", value)[key]
+    return value
+
+
+def _compare(operator: str, found: Any, wanted: Any) -> bool:
+    if operator == "exists":
+        return (found is not _MISSING) is wanted
+    if operator == "ne":
+        return not _equal(found, wanted)
+    if operator == "eq":
+        return _equal(found, wanted)
+    if operator == "in":
+        return any(_equal(found, one) for one in wanted)
+    if operator == "contains":
+        return _contains(found, wanted)
+    return _ordered(operator, found, wanted)
+
+
+def _contains(found: Any, wanted: Any) -> bool:
+    if isinstance(found, str):
+        return isinstance(wanted, str) and wanted in found
+    return isinstance(found, list | tuple) and any(_equal(one, wanted) for one in cast("list[Any]", found))
+
+
+def _equal(found: Any, wanted: Any) -> bool:
+    """Equality of JSON scalars: 1 equals 1.0, but True does not equal 1."""
+    if isinstance(found, bool) or isinstance(wanted, bool):
+        return found is wanted
+    return found is not _MISSING and bool(found == wanted)
+
+
+def _ordered(operator: str, found: Any, wanted: Any) -> bool:
+    numbers = _is_number(found) and _is_number(wanted)
+    if not numbers and not (isinstance(found, str) and isinstance(wanted, str)):
+        return False
+    if operator == "gt":
+        return bool(found > wanted)
+    if operator == "ge":
+        return bool(found >= wanted)
+    if operator == "lt":
+        return bool(found < wanted)
+    return bool(found <= wanted)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+__all__ = [
+    "ATTRIBUTES",
+    "AllOf",
+    "AnyOf",
+    "Filter",
+    "FilterLike",
+    "Not",
+    "OPERATORS",
+    "Where",
+    "as_filter",
+    "holds",
+    "holds_for_value",
+]

@@ -1,0 +1,382 @@
+"""Messages: what was said, by whom, in which parts.
+
+A ``Message`` is a frozen value. It is one class for every role, its content is a tuple of parts, and it survives a round
+trip through JSON unchanged. Providers' own shapes live in ``memwell.transcript``, never here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeAlias, cast
+
+import msgspec
+from msgspec.structs import force_setattr
+
+from memwell.errors import InvalidInput
+from memwell.values import (
+    check_count,
+    check_id,
+    check_json,
+    check_size,
+    check_text,
+    new_id,
+    now,
+    shown,
+)
+
+
+class Role(StrEnum):
+    """Who speaks. ``view`` is shown to people and never passed to a model; ``chat`` carries a role of its own naming."""
+
+    HUMAN = "human"
+    AI = "ai"
+    SYSTEM = "system"
+    TOOL = "tool"
+    FUNCTION = "function"
+    CHAT = "chat"
+    VIEW = "view"
+
+
+class Text(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
+    """Words."""
+
+    text: str
+
+
+class Media(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Something seen or heard: given by address, by its bytes, or by the digest of a blob in the store."""
+
+    url: str | None = None
+    data: bytes | None = None
+    blob: str | None = None
+    media_type: str | None = None
+    text: str = ""
+    """What it shows or says, in words: a caption, a description, a transcript."""
+    options: dict[str, Any] = {}
+    """What a provider wants beside it, such as ``{"detail": "low"}``."""
+
+
+class Image(Media, frozen=True, tag="image"):
+    """A picture."""
+
+
+class Audio(Media, frozen=True, tag="audio"):
+    """A sound recording."""
+
+
+class Video(Media, frozen=True, tag="video"):
+    """A moving picture."""
+
+
+class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True):
+    """A model asks for a tool. ``arguments`` is text only when the model wrote something that is no JSON object."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any] | str = {}
+
+
+class Opaque(msgspec.Struct, frozen=True, tag="opaque", omit_defaults=True):
+    """A provider's block that memwell does not interpret; it is handed back exactly as it came."""
+
+    kind: str
+    data: dict[str, Any]
+
+
+class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
+    """What a tool answered to the call of the same id."""
+
+    call_id: str
+    content: tuple[Text | Image | Audio | Video | Opaque, ...] = ()
+    name: str | None = None
+    is_error: bool = False
+
+    def __post_init__(self) -> None:
+        if type(self.content) is not tuple:
+            force_setattr(self, "content", _parts(self.content))
+
+    @property
+    def text(self) -> str:
+        """The words of the result."""
+        return "\n".join(part.text for part in self.content if not isinstance(part, Opaque) and part.text)
+
+
+Part: TypeAlias = Text | Image | Audio | Video | ToolCall | ToolResult | Opaque
+_PART_TYPES = (Text, Image, Audio, Video, ToolCall, ToolResult, Opaque)
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of a conversation.
+
+    ``index`` and ``round`` are None until a log has stored it. ``tokens`` is its exact size in the default encoding, once
+    counted. ``hidden`` keeps a message of any role from models. Content given as a string becomes one ``Text`` part.
+    Raises ``InvalidInput`` for an unknown role or a content that is neither text nor parts.
+    """
+
+    role: Role
+    parts: tuple[Part, ...]
+    name: str | None = None
+    id: str = msgspec.field(default_factory=new_id)
+    time: datetime = msgspec.field(default_factory=now)
+    metadata: dict[str, Any] = {}
+    index: int | None = None
+    round: int | None = None
+    tokens: int | None = None
+    hidden: bool = False
+    chat_role: str | None = None
+
+    def __post_init__(self) -> None:
+        # Also run when a message is decoded, so the usual case must cost next to nothing.
+        if type(self.role) is not Role:
+            force_setattr(self, "role", _role(self.role))
+        if type(self.parts) is not tuple:
+            force_setattr(self, "parts", _parts(self.parts))
+        if type(self.time) is not datetime or self.time.tzinfo is not UTC:
+            force_setattr(self, "time", _utc(self.time))
+
+    @property
+    def text(self) -> str:
+        """The words of the message: its text parts and the words of its tool results, a line each."""
+        return "\n".join(part.text for part in self.parts if isinstance(part, Text | ToolResult))
+
+    @property
+    def searchable(self) -> str:
+        """All words a search may find it by: its text, the captions of its media, and the tools it calls."""
+        return "\n".join(_words(part) for part in self.parts)
+
+    @property
+    def for_model(self) -> bool:
+        """Whether the message is passed to a model."""
+        return not self.hidden and self.role is not Role.VIEW
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The tool calls it makes."""
+        return tuple(part for part in self.parts if isinstance(part, ToolCall))
+
+    @property
+    def tool_results(self) -> tuple[ToolResult, ...]:
+        """The tool results it carries."""
+        return tuple(part for part in self.parts if isinstance(part, ToolResult))
+
+    def changed(self, **fields: Any) -> Message:
+        """A copy with some fields changed; a changed content loses its old token count."""
+        if "content" in fields:
+            fields["parts"] = fields.pop("content")
+        if "parts" in fields:
+            fields["parts"] = _parts(fields["parts"])
+            fields.setdefault("tokens", None)
+        return msgspec.structs.replace(self, **fields)
+
+
+Content: TypeAlias = str | Part | Iterable[Part | str]
+"""What a message may be made of: a string, one part, or several."""
+
+
+def message(role: Role | str, content: Content, /, **fields: Any) -> Message:
+    """A message of any role; ``fields`` are those of ``Message``."""
+    return Message(cast(Role, role), _parts(content), **fields)
+
+
+def human(content: Content, /, **fields: Any) -> Message:
+    """What a person said."""
+    return Message(Role.HUMAN, _parts(content), **fields)
+
+
+def ai(content: Content = (), /, *, tool_calls: Sequence[ToolCall] = (), **fields: Any) -> Message:
+    """What a model said, and the tools it called."""
+    return Message(Role.AI, (*_parts(content), *tool_calls), **fields)
+
+
+def system(content: Content, /, **fields: Any) -> Message:
+    """An instruction."""
+    return Message(Role.SYSTEM, _parts(content), **fields)
+
+
+def tool_result(call_id: str, content: Content = (), /, *, is_error: bool = False, **fields: Any) -> Message:
+    """What a tool answered to the call ``call_id``."""
+    parts = cast("tuple[Text | Image | Audio | Video | Opaque, ...]", _parts(content))
+    return Message(Role.TOOL, (ToolResult(call_id, parts, fields.get("name"), is_error),), **fields)
+
+
+def _words(part: Part) -> str:
+    if isinstance(part, ToolCall):
+        return part.name
+    return "" if isinstance(part, Opaque) else part.text
+
+
+def _role(value: object) -> Role:
+    try:
+        return Role(cast(str, value))
+    except ValueError:
+        raise InvalidInput(f"unknown role {shown(value)}; known roles: {', '.join(Role)}") from None
+
+
+def _parts(content: Content) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (Text(content),) if content else ()
+    if isinstance(content, _PART_TYPES):
+        return (content,)
+    if isinstance(content, bytes | Mapping) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"content must be text or parts, not {shown(cast(object, content))}")
+    return tuple(Text(item) if isinstance(item, str) else item for item in content)
+
+
+def _utc(time: object) -> datetime:
+    if not isinstance(time, datetime):
+        raise InvalidInput(f"a message's time must be a datetime, not {shown(time)}")
+    try:
+        # A naive time is taken as UTC: guessing the machine's zone would make the same file mean two things.
+        moment = time.replace(tzinfo=UTC) if time.utcoffset() is None else time.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"a message's time must be between the years 1 and 9999 in UTC, not {shown(time)}") from None
+    # A subclass, such as another library's timestamp, would not be written as JSON.
+    return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.timetz())
+
+
+_encode = msgspec.json.Encoder().encode
+_decoder = msgspec.json.Decoder(Message)
+_list_decoder = msgspec.json.Decoder(list[Message])
+_DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
+
+
+def encode_message(value: Message) -> bytes:
+    """The message as JSON. Raises ``InvalidInput`` naming the field and the rule when it breaks one."""
+    if value.metadata or type(value.metadata) is not dict:
+        _check_object(value.metadata, "metadata")
+    try:
+        encoded = _encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError, AttributeError) as error:
+        check_message(value)
+        raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
+    # Only a message with an escaped character, a tool call, media or a foreign part can break a rule unseen.
+    if b"\\u0000" in encoded or len(encoded) > 100_000 or type(value.id) is not str or not _is_plain(value):
+        check_message(value)
+        check_size(encoded, "a message")
+    return encoded
+
+
+def _is_plain(value: Message) -> bool:
+    if not 0 < len(value.id) <= 1024 or not (value.index is None and value.round is None):
+        return False
+    if value.name is not None or value.chat_role is not None or type(value.hidden) is not bool:
+        return False
+    if not (value.tokens is None or (type(value.tokens) is int and 0 <= value.tokens < 2**63)):
+        return False
+    return all(type(part) is Text and type(part.text) is str for part in value.parts)
+
+
+def decode_message(encoded: bytes | str) -> Message:
+    """The message that ``encode_message`` wrote. Raises ``InvalidInput`` when it is not one."""
+    try:
+        return _decoder.decode(encoded)
+    except _DECODE_ERRORS as error:
+        raise InvalidInput(f"not a message: {error}") from error
+
+
+def decode_messages(encoded: Iterable[str]) -> list[Message]:
+    """Many at once, which is faster than one by one. Raises ``InvalidInput`` when one is not a message."""
+    try:
+        return _list_decoder.decode(f"[{','.join(encoded)}]")
+    except _DECODE_ERRORS as error:
+        raise InvalidInput(f"not a list of messages: {error}") from error
+
+
+def check_message(value: object) -> Message:
+    """Return ``value`` when it is a message that any store can keep; raises ``InvalidInput`` naming what is wrong."""
+    if not isinstance(value, Message):
+        raise InvalidInput(f"expected a Message, not {shown(value)}; make one with human(), ai() or message()")
+    check_id(value.id, "a message's id")
+    for field in ("name", "chat_role"):
+        if getattr(value, field) is not None:
+            check_id(getattr(value, field), f"a message's {field}")
+    for field in ("index", "round", "tokens"):
+        if getattr(value, field) is not None:
+            check_count(getattr(value, field), f"a message's {field}")
+    _check_flag(value.hidden, "a message's hidden")
+    _check_object(value.metadata, "metadata")
+    for part in value.parts:
+        _check_part(part)
+    return value
+
+
+def _check_part(part: object) -> None:
+    if not isinstance(part, _PART_TYPES):
+        raise InvalidInput(f"a part must be one of {', '.join(t.__name__ for t in _PART_TYPES)}, not {shown(part)}")
+    if isinstance(part, Text):
+        check_text(part.text, "text")
+    elif isinstance(part, Media):
+        _check_media(part)
+    elif isinstance(part, ToolCall):
+        check_id(part.id, "a tool call's id")
+        check_id(part.name, "a tool call's name")
+        if isinstance(part.arguments, str):
+            check_text(part.arguments, "a tool call's arguments")
+        else:
+            _check_object(part.arguments, "a tool call's arguments")
+    elif isinstance(part, ToolResult):
+        _check_result(part)
+    else:
+        check_id(part.kind, "an opaque part's kind")
+        _check_object(part.data, "an opaque part's data")
+
+
+def _check_result(part: ToolResult) -> None:
+    check_id(part.call_id, "a tool result's call_id")
+    if part.name is not None:
+        check_id(part.name, "a tool result's name")
+    _check_flag(part.is_error, "a tool result's is_error")
+    for inner in part.content:
+        if not isinstance(inner, Text | Image | Audio | Video | Opaque):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a tool result holds text, media and opaque parts, not {shown(inner)}")
+        _check_part(inner)
+
+
+def _check_flag(value: object, what: str) -> None:
+    if type(value) is not bool:
+        raise InvalidInput(f"{what} must be True or False, not {shown(value)}")
+
+
+def _check_object(value: object, what: str) -> None:
+    # The first question is the quick one, and nearly always enough.
+    kind = type(value)
+    if kind is not dict and not issubclass(kind, Mapping):
+        raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")
+    check_json(value, what)
+
+
+def _check_media(part: Media) -> None:
+    for field in ("url", "blob", "media_type"):
+        if getattr(part, field) is not None:
+            check_text(getattr(part, field), f"a part's {field}")
+    if part.data is not None and type(part.data) is not bytes:
+        raise InvalidInput(f"a part's data must be bytes, not {shown(part.data)}")
+    check_text(part.text, "a part's text")
+    _check_object(part.options, "a part's options")
+
+
+__all__ = [
+    "Audio",
+    "Content",
+    "Image",
+    "Media",
+    "Message",
+    "Opaque",
+    "Part",
+    "Role",
+    "Text",
+    "ToolCall",
+    "ToolResult",
+    "Video",
+    "ai",
+    "check_message",
+    "decode_message",
+    "decode_messages",
+    "encode_message",
+    "human",
+    "message",
+    "system",
+    "tool_result",
+]

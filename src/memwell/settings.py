@@ -1,0 +1,82 @@
+"""All that can be set, in one frozen value: defaults, then a TOML file, then the environment.
+
+This is the only file that reads the environment. ``MEMWELL_VECTOR_CACHE_MB=64`` sets ``vector_cache_mb``;
+``MEMWELL_SETTINGS=/path/memwell.toml`` names a file with the same keys.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memwell.errors import ConfigurationError
+
+_PREFIX = "MEMWELL_"
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One set of choices. Every field has a default that suits one process on one machine."""
+
+    url: str = "memwell.db"
+    """The store the command line opens when none is named."""
+
+    language: str = ""
+    """The language of messages to people: ``en``, ``zh``, or empty for the language of the terminal."""
+
+    busy_timeout_s: float = 60.0
+    """How long a write waits for another process before ``BackendUnavailable``."""
+
+    vector_cache_mb: int = 512
+    """How much memory the vectors of recently searched spaces may take."""
+
+    hnsw_above: int = 50_000
+    """A space with more vectors than this gets a graph index beside the store; up to this it is searched exactly."""
+
+    kept_changes: int = 65_536
+    """How many changes of a space are remembered so that caches and sidecars catch up instead of starting over."""
+
+
+def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings in force. Raises ``ConfigurationError`` naming the file or variable that is wrong."""
+    variables = os.environ if environment is None else environment
+    values: dict[str, Any] = {}
+    path = variables.get(f"{_PREFIX}SETTINGS")
+    if path:
+        values.update(_read_file(Path(path)))
+    for name in Settings.__struct_fields__:
+        raw = variables.get(f"{_PREFIX}{name.upper()}")
+        if raw is not None:
+            values[name] = raw
+    try:
+        settings = msgspec.convert(values, Settings, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigurationError(f"a setting is wrong: {error}; known settings: {_known()}") from error
+    if not settings.language:
+        language = "zh" if _terminal_language(variables).startswith("zh") else "en"
+        settings = msgspec.structs.replace(settings, language=language)
+    return settings
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the settings file {str(path)!r}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"the settings file {str(path)!r} is not TOML: {error}") from error
+
+
+def _terminal_language(variables: Mapping[str, str]) -> str:
+    return variables.get("LC_ALL") or variables.get("LC_MESSAGES") or variables.get("LANG") or ""
+
+
+def _known() -> str:
+    return ", ".join(Settings.__struct_fields__)
+
+
+__all__ = ["Settings", "load_settings"]

@@ -1,0 +1,168 @@
+"""The checks of arguments that every backend makes before it touches its store."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.records import Record, Space, Thread
+from memwell.values import check_count, check_id, check_json, check_size, check_text, shown
+
+MAX_LIMIT = 100_000
+MAX_BLOB_BYTES = 512 * 1024 * 1024
+_HEX = frozenset("0123456789abcdef")
+
+
+class Span(NamedTuple):
+    """Which messages a read asks for."""
+
+    last: int | None
+    first: int | None
+    after: int | None
+    before: int | None
+    ids: list[str] | None
+
+
+def check_space(space: object) -> Space:
+    """Raises ``InvalidInput`` when it is not a ``Space``: a space is never guessed."""
+    if not isinstance(space, Space):
+        raise InvalidInput(f"a space must be a Space, not {shown(space)}; make one with Space('name')")
+    return space
+
+
+def check_thread(thread: object) -> Thread:
+    """Raises ``InvalidInput`` when it is not a ``Thread``."""
+    if not isinstance(thread, Thread):
+        raise InvalidInput(f"a thread must be a Thread, not {shown(thread)}; make one with Thread(space, id)")
+    return thread
+
+
+def check_span(
+    last: int | None, first: int | None, after: int | None, before: int | None, ids: Iterable[str] | None
+) -> Span:
+    """Raises ``InvalidInput`` for counts that are no counts, and for ``last`` and ``first`` together."""
+    if last is not None and first is not None:
+        raise InvalidInput("a read takes 'last' or 'first', not both")
+    for name, value in (("last", last), ("first", first), ("before", before)):
+        if value is not None:
+            check_count(value, name)
+    if after is not None:
+        check_count(after, "after", least=-1)
+    return Span(last, first, after, before, None if ids is None else check_ids(ids))
+
+
+def check_ids(ids: Iterable[str]) -> list[str]:
+    """The ids as a list. Raises ``InvalidInput`` for a bare string, which would be taken for its characters."""
+    if isinstance(ids, str):
+        raise InvalidInput(f"ids must be a list of ids, not one string: {shown(ids)}")
+    return [check_id(one, "an id") for one in ids]
+
+
+def check_limit(limit: int) -> int:
+    """Raises ``InvalidInput`` for a limit below 1 or beyond what one answer may hold."""
+    if check_count(limit, "limit", least=1) > MAX_LIMIT:
+        raise InvalidInput(f"limit must be at most {MAX_LIMIT:,}, not {limit}")
+    return limit
+
+
+def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
+    """The records by space and id, the last of each. Raises ``InvalidInput`` for what is not a record."""
+    found: dict[tuple[Space, str], Record] = {}
+    for record in records:
+        if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"expected a Record, not {shown(record)}")
+        found[record.space, record.id] = record
+    return found
+
+
+def check_cursor(cursor: str | None) -> int:
+    """A cursor that counts. Raises ``InvalidInput`` when it did not come from here."""
+    if cursor is None:
+        return -1
+    if not (isinstance(cursor, str) and cursor.isascii() and cursor.isdigit() and len(cursor) < 19):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"not a cursor of this listing: {shown(cursor)}")
+    return int(cursor)
+
+
+def check_name_cursor(cursor: str | None) -> str | None:
+    """A cursor that names. Raises ``InvalidInput`` when it is no text."""
+    return None if cursor is None else check_text(cursor, "a cursor")
+
+
+def encode_value(value: Any) -> str | bytes:
+    """A value as a store keeps it: JSON text or bytes. Raises ``InvalidInput`` for anything else, or too much of it."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        data = bytes(value)
+        check_size(data, "a value")
+        return data
+    check_json(value, "a value")
+    encoded = msgspec.json.encode(value)
+    check_size(encoded, "a value")
+    return encoded.decode()
+
+
+def decode_value(stored: str | bytes) -> Any:
+    """The value that ``encode_value`` wrote."""
+    return stored if isinstance(stored, bytes) else msgspec.json.decode(stored)
+
+
+def check_ttl(ttl: float | None, now: float) -> float | None:
+    """The moment a time to live ends. Raises ``InvalidInput`` when it is not a positive, finite number of seconds."""
+    if ttl is None:
+        return None
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not (math.isfinite(ttl) and 0 < ttl <= 1e10):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"ttl must be a positive number of seconds, not {shown(ttl)}")
+    return now + ttl
+
+
+def check_expect(expect: int | None) -> int | None:
+    """Raises ``InvalidInput`` when an expected version is no version."""
+    return None if expect is None else check_count(expect, "expect")
+
+
+def check_digest(digest: object) -> str:
+    """Raises ``InvalidInput`` when it is not a SHA-256 digest in hexadecimal."""
+    if not isinstance(digest, str) or len(digest) != 64 or not _HEX.issuperset(digest):
+        raise InvalidInput(f"a digest is 64 lower-case hexadecimal characters, not {shown(digest)}")
+    return digest
+
+
+def check_blob(data: object) -> bytes:
+    """Raises ``InvalidInput`` for what is not bytes, or too many of them."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise InvalidInput(f"a blob must be bytes, not {shown(data)}")
+    blob = bytes(data)
+    if len(blob) > MAX_BLOB_BYTES:
+        raise InvalidInput(f"a blob is at most {MAX_BLOB_BYTES:,} bytes, not {len(blob):,}")
+    return blob
+
+
+def moment(timestamp: float) -> datetime:
+    """The moment of a timestamp, in UTC."""
+    return datetime.fromtimestamp(timestamp, UTC)
+
+
+__all__ = [
+    "MAX_LIMIT",
+    "Span",
+    "check_blob",
+    "check_cursor",
+    "check_digest",
+    "check_expect",
+    "check_ids",
+    "check_limit",
+    "check_name_cursor",
+    "check_records",
+    "check_space",
+    "check_span",
+    "check_thread",
+    "check_ttl",
+    "decode_value",
+    "encode_value",
+    "moment",
+]

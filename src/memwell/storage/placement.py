@@ -1,0 +1,82 @@
+"""Where messages go in a thread: the rule for indexes and rounds, the same for every backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from memwell.errors import Conflict, InvalidInput
+from memwell.messages import Message, Role, check_message, encode_message
+
+MAX_INDEX = 2**32 - 1
+
+
+class Tail(NamedTuple):
+    """The end of a thread: the next free index, the latest round, and the round that was closed by hand (or −1)."""
+
+    next: int
+    round: int
+    ended: int
+
+
+class Placed(NamedTuple):
+    """A message ready to be stored: its place, and its JSON with the place written into it."""
+
+    index: int
+    round: int
+    id: str
+    tokens: int
+    body: str
+
+
+def prepare(messages: Sequence[Message], *, keep_places: bool) -> list[tuple[Message, bytes]]:
+    """Encode messages before any lock is taken. Raises ``InvalidInput`` for one that breaks a rule."""
+    prepared: list[tuple[Message, bytes]] = []
+    for message in messages:
+        if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
+            check_message(message)
+        if message.index is not None or message.round is not None:
+            if keep_places:
+                check_message(message)
+            message_without = message.changed(index=None, round=None)
+            prepared.append((message, encode_message(message_without)))
+        else:
+            prepared.append((message, encode_message(message)))
+    return prepared
+
+
+def place(prepared: Sequence[tuple[Message, bytes]], tail: Tail, *, keep_places: bool) -> list[Placed]:
+    """Give messages their indexes and rounds behind ``tail``.
+
+    Raises ``Conflict`` when kept places do not follow the tail, ``InvalidInput`` when the thread is full.
+    """
+    placed: list[Placed] = []
+    index, round_, ended = tail
+    for message, encoded in prepared:
+        if keep_places and message.index is not None:
+            index = _kept(message.index, index, "index")
+        if keep_places and message.round is not None:
+            round_ = _kept(message.round, round_, "round")
+        elif message.role is Role.HUMAN or round_ == ended:
+            round_ += 1
+        if index > MAX_INDEX:
+            raise InvalidInput(f"a thread holds at most {MAX_INDEX + 1:,} messages")
+        body = f'{{"index":{index},"round":{round_},{encoded[1:].decode()}'
+        placed.append(Placed(index, round_, message.id, message.tokens or 0, body))
+        index += 1
+    return placed
+
+
+def _kept(given: int, least: int, what: str) -> int:
+    if given < least:
+        raise Conflict(f"a message keeps {what} {given}, but the thread is already at {least}")
+    return given
+
+
+def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:
+    """The JSON of a message put in another's place. Raises ``InvalidInput`` for one that breaks a rule."""
+    encoded = encode_message(check_message(message).changed(index=None, round=None, id=id_)).decode()
+    return f'{{"index":{index},"round":{round_},{encoded[1:]}'
+
+
+__all__ = ["MAX_INDEX", "Placed", "Tail", "place", "prepare", "replaced_body"]

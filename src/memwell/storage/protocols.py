@@ -1,0 +1,349 @@
+"""The narrow waist: what every store can do. Everything above is written once against these classes.
+
+Each class is a contract. Its methods block; each has an async twin of the same name with an ``a`` in front, derived here
+for all backends. Every read and write names its space. Any method of an open backend may raise ``BackendError`` (the
+store failed, nothing of the call was stored) or ``BackendUnavailable`` (it stayed busy or cannot be reached), and after
+``close`` every method raises ``BackendError``; what else a method raises, it says.
+
+A call that has returned is durable, as far as the backend says it is. A call that raised has changed nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, TypeAlias
+
+import msgspec
+
+from memwell._asyncify import AsyncContext, asyncify
+from memwell.filters import FilterLike
+from memwell.messages import Message
+from memwell.records import Hit, Page, Record, Space, Thread, Vector
+
+
+class ThreadInfo(msgspec.Struct, frozen=True):
+    """What is known of a thread without reading it.
+
+    ``first`` and ``next`` bound the indexes in use: the oldest that may still be there and the one the next message gets.
+    ``tokens`` adds up the counts its messages carry. ``ended_round`` is the last round that was closed by hand, or None.
+    """
+
+    thread: Thread
+    first: int
+    next: int
+    messages: int
+    tokens: int
+    rounds: int
+    created: datetime
+    updated: datetime
+    metadata: dict[str, Any]
+    ended_round: int | None = None
+
+
+class Version(msgspec.Struct, frozen=True):
+    """What a message was until ``replaced``; ``message`` is None for a time when it was removed."""
+
+    message: Message | None
+    replaced: datetime
+
+
+class MessageLog(ABC):
+    """Conversations: threads of messages in order.
+
+    A message gets the next ``index`` of its thread (from 0, never used twice) and a ``round``: a human message opens the
+    next round, and so does any message after a round was ended; what comes before the first round is round 0.
+    """
+
+    @abstractmethod
+    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
+        """Store messages at the end of a thread, all or none, and return them as stored.
+
+        Each gets its index and round here, whatever it carried; with ``keep_places`` (for copies) those it carries stand.
+        Raises ``InvalidInput`` for a message that breaks a rule, and ``Conflict`` for an id that is in the thread already
+        or for kept places that do not follow the thread's last.
+        """
+
+    @abstractmethod
+    def read(
+        self,
+        thread: Thread,
+        *,
+        last: int | None = None,
+        first: int | None = None,
+        after: int | None = None,
+        before: int | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> list[Message]:
+        """The messages with an index above ``after`` and below ``before``, in order.
+
+        ``last`` keeps that many from the end, ``first`` from the beginning; ``ids`` keeps those of these ids. A thread
+        that does not exist has no messages.
+        """
+
+    @abstractmethod
+    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
+        """Put other messages in the places of stored ones, or None to remove one; all or none.
+
+        A message in a place keeps the place's index, round and id. What was there is kept as a version. Returns what the
+        places hold now. Raises ``NotFound`` for an index that holds nothing and never did, or was trimmed away.
+        """
+
+    @abstractmethod
+    def versions(self, thread: Thread, index: int) -> list[Version]:
+        """What the place held before, oldest first; empty when it was never changed."""
+
+    @abstractmethod
+    def trim(self, thread: Thread, before: int) -> int:
+        """Drop all messages with an index below ``before``, with their versions, for good. Returns how many went."""
+
+    @abstractmethod
+    def delete(self, thread: Thread) -> bool:
+        """Drop the thread with all it holds, for good. Returns whether there was one."""
+
+    @abstractmethod
+    def annotate(
+        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
+    ) -> ThreadInfo:
+        """Set a thread's metadata (as a whole) or close its latest round, making the thread if need be.
+
+        Raises ``InvalidInput`` for metadata that is not plain JSON data.
+        """
+
+    @abstractmethod
+    def threads(
+        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[ThreadInfo]:
+        """The threads of exactly this space, by id; ``ids`` keeps those named."""
+
+    @abstractmethod
+    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
+        """The messages of the thread that share a word with ``text``, best first, with their BM25 score.
+
+        Ties are broken by index, the newest first. Any text is safe to search for.
+        """
+
+    aappend = asyncify(append)
+    aread = asyncify(read)
+    aedit = asyncify(edit)
+    aversions = asyncify(versions)
+    atrim = asyncify(trim)
+    adelete = asyncify(delete)
+    aannotate = asyncify(annotate)
+    athreads = asyncify(threads)
+    amatch = asyncify(match)
+
+
+JSONValue: TypeAlias = Any
+"""Plain JSON data: None, booleans, numbers, text, lists and dicts of them."""
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A stored value. ``version`` changes with every put and is never used twice for a key."""
+
+    key: str
+    value: JSONValue | bytes
+    version: int
+    expires: datetime | None = None
+
+
+class KeyValue(ABC):
+    """Values by key: plain JSON data or bytes, with a time to live and compare-and-set."""
+
+    @abstractmethod
+    def get(self, space: Space, key: str) -> Entry | None:
+        """The value of a key, or None when there is none or its time is over."""
+
+    @abstractmethod
+    def put(
+        self,
+        space: Space,
+        key: str,
+        value: JSONValue | bytes,
+        *,
+        ttl: float | None = None,
+        expect: int | None = None,
+    ) -> Entry:
+        """Store a value, for ``ttl`` seconds when given, and return it as stored.
+
+        With ``expect`` it is stored only if the key is at that version now; 0 means the key must not exist. Raises
+        ``Conflict`` when it is not, ``InvalidInput`` for a value that is neither plain JSON data nor bytes.
+        """
+
+    @abstractmethod
+    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
+        """Drop a key. Returns whether there was one; raises ``Conflict`` when it is not at the expected version."""
+
+    @abstractmethod
+    def scan(
+        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Entry]:
+        """The live entries of the space in the order of their keys (by code point), those that satisfy ``where``.
+
+        Fields of the filter are keys of values that are JSON objects; bytes and other values have no fields, but ``@id``
+        is the key.
+        """
+
+    aget = asyncify(get)
+    aput = asyncify(put)
+    adelete = asyncify(delete)
+    ascan = asyncify(scan)
+
+
+class IndexInfo(msgspec.Struct, frozen=True):
+    """How a space is indexed at this moment: how many records, how many vectors of which size, and what searches them."""
+
+    records: int
+    vectors: int
+    dimensions: int | None
+    search: str
+    """``exact`` or ``hnsw``."""
+
+
+class RecordIndex(ABC):
+    """Records that are found by vector, by words and by filter. All vectors of a space have one size.
+
+    The records of hits come without their vectors, which are large and seldom wanted; ``get`` and ``scan`` have them.
+    """
+
+    @abstractmethod
+    def upsert(self, records: Sequence[Record]) -> None:
+        """Store records, all or none; one with the id of a stored one in its space takes its place.
+
+        Raises ``InvalidInput`` for a vector whose size differs from those already in its space.
+        """
+
+    @abstractmethod
+    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
+        """The records of these ids that are there, in the order asked."""
+
+    @abstractmethod
+    def delete(self, space: Space, ids: Iterable[str]) -> int:
+        """Drop records with their words and vectors, for good. Returns how many there were."""
+
+    @abstractmethod
+    def scan(
+        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Record]:
+        """The records of the space, oldest first stored, those that satisfy ``where``."""
+
+    @abstractmethod
+    def near(
+        self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None
+    ) -> list[Hit]:
+        """The records whose vectors point most nearly the same way, best first, scored by cosine.
+
+        Raises ``InvalidInput`` for a vector that has no direction or another size than those of the space.
+        """
+
+    @abstractmethod
+    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        """The records that share a word with ``text``, best first, scored by BM25 over the space's own statistics.
+
+        Any text is safe to search for; text without a word finds nothing.
+        """
+
+    @abstractmethod
+    def info(self, space: Space) -> IndexInfo:
+        """How the space is indexed now."""
+
+    aupsert = asyncify(upsert)
+    aget = asyncify(get)
+    adelete = asyncify(delete)
+    ascan = asyncify(scan)
+    anear = asyncify(near)
+    amatch = asyncify(match)
+    ainfo = asyncify(info)
+
+
+class Blobs(ABC):
+    """Bytes by their SHA-256 digest. A space sees only what was put into it."""
+
+    @abstractmethod
+    def put(self, space: Space, data: bytes) -> str:
+        """Store bytes and return their digest; storing the same bytes again changes nothing."""
+
+    @abstractmethod
+    def get(self, space: Space, digest: str) -> bytes:
+        """The bytes. Raises ``NotFound`` when the space does not hold them."""
+
+    @abstractmethod
+    def delete(self, space: Space, digest: str) -> bool:
+        """Drop the bytes. Returns whether they were there."""
+
+    aput = asyncify(put)
+    aget = asyncify(get)
+    adelete = asyncify(delete)
+
+
+class Backend(ABC):
+    """A store: its four parts, transactions across them, and its end.
+
+    Safe to use from several threads; a durable one also from several processes, each with a backend of its own.
+    """
+
+    log: MessageLog
+    kv: KeyValue
+    index: RecordIndex
+    blobs: Blobs
+
+    @property
+    @abstractmethod
+    def durable(self) -> bool:
+        """Whether a call that has returned survives the death of the process and of the machine."""
+
+    @abstractmethod
+    def transaction(self) -> AbstractContextManager[None]:
+        """Everything written inside is stored together when it ends, or not at all when it ends by an error.
+
+        Reads inside see the writes inside; others see them only afterwards. Entered again inside itself it joins the outer
+        one. Other writers wait, so keep it short.
+        """
+
+    @abstractmethod
+    def atransaction(self) -> AsyncContext[None]:
+        """The async twin of ``transaction``: ``async with backend.atransaction(): …``."""
+
+    @abstractmethod
+    def check(self) -> list[str]:
+        """Look the whole store over and return what is wrong with it, in words; empty when nothing is."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of the store. Closing twice is fine."""
+
+    acheck = asyncify(check)
+    aclose = asyncify(close)
+
+    def __enter__(self) -> Backend:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Backend:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+__all__ = [
+    "Backend",
+    "Blobs",
+    "Entry",
+    "IndexInfo",
+    "JSONValue",
+    "KeyValue",
+    "MessageLog",
+    "RecordIndex",
+    "ThreadInfo",
+    "Version",
+]

@@ -1,0 +1,107 @@
+"""A store in one SQLite file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
+from pathlib import Path
+
+import apsw
+
+from memwell._asyncify import AsyncContext
+from memwell.errors import BackendError, ConfigurationError
+from memwell.settings import Settings
+from memwell.storage.protocols import Backend
+from memwell.storage.sqlite.blobs import SqliteBlobs
+from memwell.storage.sqlite.connections import Connections, Session, current_transaction
+from memwell.storage.sqlite.index import SqliteIndex
+from memwell.storage.sqlite.kv import SqliteKeyValue
+from memwell.storage.sqlite.log import SqliteLog
+from memwell.storage.sqlite.schema import MIGRATIONS, migrate
+
+SAFE_SQLITE = (3, 51, 3)
+"""Older versions carry a bug that can damage a write-ahead log when it is reset."""
+
+
+class SqliteBackend(Backend):
+    """One file, written through a write-ahead log with a sync at every commit.
+
+    Several threads and processes may use the file at once. Raises ``BackendError`` when the file is damaged, belongs to
+    another program, or was written by a newer memwell; ``ConfigurationError`` when its folder does not exist.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        settings: Settings | None = None,
+        clock: Callable[[], float] = time.time,
+        vfs: str | None = None,
+    ) -> None:
+        chosen = settings or Settings()
+        self.path = Path(path)
+        _check_library()
+        _check_place(self.path)
+        self._connections = Connections(str(self.path), busy_timeout_s=chosen.busy_timeout_s, vfs=vfs)
+        session = self._connections.open_session()
+        try:
+            migrate(session, str(self.path))
+        finally:
+            session.close()
+        self.log = SqliteLog(self._connections, clock)
+        self.kv = SqliteKeyValue(self._connections, clock)
+        self.index = SqliteIndex(
+            self._connections,
+            vector_cache_mb=chosen.vector_cache_mb,
+            hnsw_above=chosen.hnsw_above,
+            kept_changes=chosen.kept_changes,
+        )
+        self.blobs = SqliteBlobs(self._connections)
+
+    @property
+    def durable(self) -> bool:
+        return True
+
+    def transaction(self) -> AbstractContextManager[None]:
+        return self._connections.transaction()
+
+    def atransaction(self) -> AsyncContext[None]:
+        return AsyncContext(self._connections.transaction(), current_transaction)
+
+    def check(self) -> list[str]:
+        def operation(session: Session) -> list[str]:
+            found = [row[0] for row in session.rows("PRAGMA integrity_check") if row[0] != "ok"]
+            try:
+                return found + self.log.check(session) + self.index.check(session)
+            except apsw.Error as error:
+                return [*found, f"the word index is damaged: {error}"]
+
+        # FTS5's own check is spelt as a write, so this waits its turn like one; it changes nothing.
+        return self._connections.write(operation)
+
+    def close(self) -> None:
+        with suppress(BackendError):
+            self.index.close()
+        self._connections.close()
+
+
+def _check_library() -> None:
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < SAFE_SQLITE:
+        raise ConfigurationError(
+            f"SQLite {apsw.sqlite_lib_version()} can damage its write-ahead log; "
+            f"install apsw with SQLite {'.'.join(map(str, SAFE_SQLITE))} or newer: pip install -U apsw"
+        )
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise ConfigurationError(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'memwell.db')!r}")
+    if not path.absolute().parent.is_dir():
+        raise ConfigurationError(f"the folder {str(path.absolute().parent)!r} does not exist; make it first")
+
+
+SCHEMA_VERSION = len(MIGRATIONS)
+
+__all__ = ["SAFE_SQLITE", "SCHEMA_VERSION", "SqliteBackend"]

@@ -1,0 +1,416 @@
+"""The connections to one SQLite file: many readers, one writer a process, and group commit.
+
+A write is an *operation*: a function that is given a session inside a transaction. Whoever comes while no write is under way
+*leads*: it runs its own operation and those of everybody who has queued up meanwhile in one transaction, and commits once
+for all. Nobody hands work to another thread, so a lone writer pays nothing for it. Each operation of a group has a
+savepoint: one that fails is rolled back alone.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+import apsw
+
+from memwell.errors import BackendError, BackendUnavailable, MemwellError
+
+T = TypeVar("T")
+
+MAX_GROUP = 512
+
+
+class Session:
+    """A connection with its pragmas set. ``execute`` reuses one cursor: consume its rows before the next call."""
+
+    __slots__ = ("connection", "execute")
+
+    def __init__(self, path: str, busy_timeout_s: float, vfs: str | None) -> None:
+        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+        self.connection = apsw.Connection(path, flags=flags, vfs=vfs)
+        self.connection.set_busy_handler(_patience(busy_timeout_s))
+        self.execute = self.connection.cursor().execute
+        for pragma in ("synchronous=FULL", "temp_store=MEMORY", "secure_delete=ON"):
+            self.execute(f"PRAGMA {pragma}").fetchall()
+
+    def one(self, sql: str, bindings: Any = ()) -> tuple[Any, ...] | None:
+        """The first row of a query, or None. The query is run to its end: one left open would pin the write-ahead log."""
+        rows = self.execute(sql, bindings).fetchall()
+        return rows[0] if rows else None
+
+    def rows(self, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query, through a cursor of its own: safe while ``execute`` is being iterated."""
+        return self.connection.execute(sql, bindings).fetchall()
+
+    def close(self) -> None:
+        self.connection.close(True)
+
+
+def _patience(timeout_s: float) -> Callable[[int], bool]:
+    """Wait for other processes with short random naps: SQLite's own handler sleeps up to 100 ms and starves some."""
+    started = 0.0
+
+    def handler(calls: int) -> bool:
+        nonlocal started
+        if calls == 0:
+            started = time.monotonic()
+        elif time.monotonic() - started > timeout_s:
+            return False
+        time.sleep(random.uniform(0.0001, min(0.0002 * (calls + 1), 0.01)))
+        return True
+
+    return handler
+
+
+def translated(error: apsw.Error, path: str) -> MemwellError:
+    """memwell's error for a driver's."""
+    if isinstance(error, apsw.BusyError | apsw.LockedError):
+        return BackendUnavailable(f"the store {path!r} stayed busy: another process holds it ({error})")
+    if isinstance(error, apsw.FullError):
+        return BackendError(f"the store {path!r} cannot grow: the disk is full ({error})")
+    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
+        return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")
+    return BackendError(f"the store {path!r} failed: {type(error).__name__}: {error}")
+
+
+Operation = Callable[[Session], T]
+
+
+class _Pending(Generic[T]):
+    """An operation that waits for its turn. Its gate opens when it is done, or when its owner is to lead."""
+
+    __slots__ = ("done", "error", "gate", "operation", "result")
+
+    def __init__(self, operation: Operation[T] | None) -> None:
+        self.operation = operation
+        self.gate = threading.Lock()
+        self.gate.acquire()
+        self.done = False
+        self.result: T | None = None
+        self.error: BaseException | None = None
+
+
+_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_sqlite", default=None)
+
+
+class Connections:
+    """All sessions of one file in this process. Safe to use from any thread, and after a fork."""
+
+    def __init__(self, path: str, *, busy_timeout_s: float = 60.0, vfs: str | None = None) -> None:
+        self.path = path
+        self._busy_timeout_s = busy_timeout_s
+        self._vfs = vfs
+        self.closed = False
+        self._abandoned: list[object] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._readers: list[Session] = []
+        self._writer: Session | None = None
+        self._mutex = threading.Lock()
+        self._queue: deque[_Pending[Any]] = deque()
+        self._busy = False
+
+    def _ready(self) -> None:
+        if self.closed:
+            raise BackendError(f"the store {self.path!r} is closed")
+        if self._pid != os.getpid():
+            # A connection must not cross a fork. Keep the parent's alive so that it is not closed under the parent.
+            self._abandoned.extend((self._readers, self._writer))
+            self._reset()
+
+    def open_session(self) -> Session:
+        """A fresh session. Raises ``BackendError`` when the file cannot be opened."""
+        try:
+            return Session(self.path, self._busy_timeout_s, self._vfs)
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+
+    # Reading
+
+    def read(self, operation: Operation[T]) -> T:
+        """Run an operation that only reads; inside a transaction it sees what the transaction wrote."""
+        self._ready()
+        transaction = self.transaction_here()
+        if transaction is not None:
+            return transaction.run(operation, savepoint=False)
+        try:
+            session = self._readers.pop()
+        except IndexError:
+            session = self.open_session()
+        try:
+            return operation(session)
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        finally:
+            if self.closed:
+                session.close()
+            else:
+                self._readers.append(session)
+
+    def snapshot(self, operation: Operation[T]) -> T:
+        """Like ``read``, with every query of the operation seeing the same state of the store."""
+
+        def held(session: Session) -> T:
+            if session.connection.in_transaction:
+                return operation(session)
+            session.execute("BEGIN")
+            try:
+                return operation(session)
+            finally:
+                session.execute("ROLLBACK")
+
+        return self.read(held)
+
+    # Writing
+
+    def write(self, operation: Operation[T]) -> T:
+        """Run an operation in a transaction and return when it is on disk. An operation that raises changes nothing.
+
+        An operation may be run again after a failed commit, so it must not change anything but the store.
+        """
+        self._ready()
+        transaction = self.transaction_here()
+        if transaction is not None:
+            return transaction.run(operation, savepoint=True)
+        mine = _Pending(operation)
+        if self._wait_for_turn(mine):
+            self._lead(mine)
+        if mine.error is not None:
+            raise mine.error
+        return mine.result  # type: ignore[return-value]
+
+    def _wait_for_turn(self, mine: _Pending[Any]) -> bool:
+        """Whether the caller leads now; otherwise somebody has done its work."""
+        with self._mutex:
+            if not self._busy:
+                self._busy = True
+                return True
+            self._queue.append(mine)
+        try:
+            mine.gate.acquire()
+        except BaseException:
+            self._give_up(mine)
+            raise
+        return not mine.done
+
+    def _give_up(self, mine: _Pending[Any]) -> None:
+        """Leave the queue after an interrupt; who was just told to lead tells the next one."""
+        with self._mutex:
+            if mine in self._queue:
+                self._queue.remove(mine)
+                return
+        mine.gate.acquire()
+        if not mine.done:
+            self.hand_on()
+
+    def _lead(self, mine: _Pending[Any]) -> None:
+        group = [mine]
+        if self._queue:
+            with self._mutex:
+                # An operation of None is a transaction that wants to lead for itself.
+                while self._queue and self._queue[0].operation is not None and len(group) < MAX_GROUP:
+                    group.append(self._queue.popleft())
+        try:
+            self._commit(group)
+        finally:
+            for one in group:
+                one.done = True
+            self.hand_on()
+            for one in group:
+                if one is not mine:
+                    one.gate.release()
+
+    def hand_on(self) -> None:
+        """Stop leading: wake the next in the queue, if any."""
+        with self._mutex:
+            if self._queue:
+                self._queue.popleft().gate.release()
+            else:
+                self._busy = False
+
+    def writer(self) -> Session:
+        """The one writing session. Only for who leads."""
+        if self._writer is None:
+            self._writer = self.open_session()
+        return self._writer
+
+    def _commit(self, group: list[_Pending[Any]]) -> None:
+        try:
+            session = self.writer()
+            session.execute("BEGIN IMMEDIATE")
+            if len(group) == 1:
+                group[0].result = group[0].operation(session)  # type: ignore[misc]
+            else:
+                for one in group:
+                    self._run_in_savepoint(one, session)
+            session.execute("COMMIT")
+        except BaseException as error:
+            self.roll_back()
+            for one in group:
+                one.error = one.error or self._failure(error)
+            if not isinstance(error, Exception):
+                # An interrupt belongs to the thread it reached, not to those it was working for.
+                raise
+
+    def _failure(self, error: BaseException) -> BaseException:
+        if isinstance(error, apsw.Error):
+            failure: BaseException = translated(error, self.path)
+            failure.__cause__ = error
+            return failure
+        return error if isinstance(error, Exception) else BackendError("the write was interrupted; nothing was stored")
+
+    def _run_in_savepoint(self, one: _Pending[Any], session: Session) -> None:
+        session.execute("SAVEPOINT one")
+        try:
+            one.result = one.operation(session)  # type: ignore[misc]
+        except Exception as error:  # noqa: BLE001 - one operation's failure is its owner's, not the group's
+            if not session.connection.in_transaction:
+                raise
+            one.error = self._failure(error)
+            session.execute("ROLLBACK TO one")
+        session.execute("RELEASE one")
+
+    def roll_back(self) -> None:
+        """Undo the writer's transaction; if even that fails, drop the connection, which undoes it too."""
+        session = self._writer
+        if session is None:
+            return
+        try:
+            if session.connection.in_transaction:
+                session.execute("ROLLBACK")
+        except apsw.Error:
+            self._writer = None
+            with suppress(apsw.Error):
+                session.close()
+
+    # Transactions
+
+    def transaction(self) -> Transaction:
+        """Everything written inside is committed together."""
+        return Transaction(self)
+
+    def transaction_here(self) -> Transaction | None:
+        """The open transaction on this file that the calling context is inside of."""
+        transaction = _current.get()
+        while transaction is not None:
+            if transaction.connections is self and transaction.open:
+                return transaction
+            transaction = transaction.outer
+        return None
+
+    def lead_for_transaction(self) -> None:
+        """Wait until nobody else writes, and keep the writer until ``hand_on``."""
+        self._ready()
+        mine: _Pending[None] = _Pending(None)
+        self._wait_for_turn(mine)
+
+    def close(self) -> None:
+        """Close every idle session; one in use is closed when it comes back."""
+        if self.closed or self._pid != os.getpid():
+            self.closed = True
+            return
+        self.lead_for_transaction()
+        try:
+            self.closed = True
+            readers, self._readers = self._readers, []
+            for session in [*readers, *([self._writer] if self._writer else [])]:
+                session.close()
+            self._writer = None
+        finally:
+            self.hand_on()
+
+
+class Transaction:
+    """One explicit transaction; a context manager. Entered inside another on the same file, it joins that one."""
+
+    def __init__(self, connections: Connections) -> None:
+        self.connections = connections
+        self.open = False
+        self.outer: Transaction | None = None
+        self._joined = False
+        self._lock = threading.RLock()
+        self._failed: BaseException | None = None
+
+    def __enter__(self) -> None:
+        self.outer = _current.get()
+        if self.connections.transaction_here() is not None:
+            self._joined = True
+            return
+        connections = self.connections
+        connections.lead_for_transaction()
+        try:
+            connections.writer().execute("BEGIN IMMEDIATE")
+        except BaseException as error:
+            connections.roll_back()
+            connections.hand_on()
+            if isinstance(error, apsw.Error):
+                raise translated(error, connections.path) from error
+            raise
+        self.open = True
+        _current.set(self)
+
+    def run(self, operation: Operation[T], *, savepoint: bool) -> T:
+        """Run an operation inside; one that raises is rolled back alone and leaves the transaction open."""
+        with self._lock:
+            if not self.open:
+                raise BackendError("the transaction has ended")
+            session = self.connections.writer()
+            try:
+                if not savepoint:
+                    return operation(session)
+                session.execute("SAVEPOINT inner")
+                try:
+                    result = operation(session)
+                except BaseException:
+                    session.execute("ROLLBACK TO inner")
+                    session.execute("RELEASE inner")
+                    raise
+                session.execute("RELEASE inner")
+                return result
+            except apsw.Error as error:
+                if not session.connection.in_transaction:
+                    # SQLite gave the whole transaction up (disk full, I/O error): what was written is gone.
+                    self._failed = error
+                raise translated(error, self.connections.path) from error
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._joined:
+            return
+        with self._lock:
+            self.open = False
+            _current.set(self.outer)
+            try:
+                self._finish(error)
+            finally:
+                self.connections.hand_on()
+
+    def _finish(self, error: BaseException | None) -> None:
+        connections = self.connections
+        if error is not None:
+            connections.roll_back()
+            return
+        if self._failed is not None:
+            raise BackendError("the transaction was given up after an error inside it; nothing was stored")
+        try:
+            connections.writer().execute("COMMIT")
+        except apsw.Error as failure:
+            connections.roll_back()
+            raise translated(failure, connections.path) from failure
+
+
+current_transaction = _current
+"""Carried into async callers by ``AsyncContext``."""
+
+__all__ = ["Connections", "Session", "Transaction", "current_transaction", "translated"]

@@ -1,0 +1,368 @@
+"""Records in SQLite: rows, words and vectors in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.filters import FilterLike, as_filter
+from memwell.language.segment import query_terms, segment
+from memwell.records import Hit, Page, Record, Space, Vector, as_vector, pack_half, unpack_half
+from memwell.storage import arguments as given
+from memwell.storage.bm25 import distinct_terms
+from memwell.storage.protocols import IndexInfo, RecordIndex
+from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.schema import SPACE_SHIFT
+from memwell.storage.sqlite.where import RECORD, Condition, compiled
+from memwell.storage.sqlite.words import Collection, Words
+from memwell.values import check_text
+
+if TYPE_CHECKING:
+    from memwell.storage.sqlite.graphs import Vectors
+
+_POSITION = (1 << SPACE_SHIFT) - 1
+_FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
+
+
+class SpaceRow(NamedTuple):
+    """What the store keeps of a space's records as a whole."""
+
+    key: int
+    next: int
+    change: int
+    forgotten: int
+    records: int
+    vectors: int
+    dimensions: int | None
+    length: int
+
+    @property
+    def low(self) -> int:
+        """The key of the first record the space could have."""
+        return self.key << SPACE_SHIFT
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The lowest and highest key of the space."""
+        return self.low, self.low | _POSITION
+
+
+def space_row(session: Session, path: str) -> SpaceRow | None:
+    """The space's row, or None when it has never held a record."""
+    row = session.one(
+        "SELECT key, next, change, forgotten, records, vectors, dimensions, length FROM space WHERE path = ?", (path,)
+    )
+    return None if row is None else SpaceRow(*row)
+
+
+class _Prepared(NamedTuple):
+    record: Record
+    terms: list[str]
+    metadata: str | bytes
+    vector: bytes | None
+
+
+class SqliteIndex(RecordIndex):
+    """Records in rows, their words in FTS5, their vectors as half-precision blobs."""
+
+    def __init__(
+        self, connections: Connections, *, vector_cache_mb: int, hnsw_above: int, kept_changes: int
+    ) -> None:
+        self._connections = connections
+        self._words = Words("record", "record")
+        self._kept_changes = kept_changes
+        self._vector_options = (vector_cache_mb * 2**20, hnsw_above)
+        self._loaded_vectors: Vectors | None = None
+
+    @property
+    def vectors(self) -> Vectors:
+        """The search by vector. Loaded when first needed: numpy and usearch take longer to import than a store to open."""
+        if self._loaded_vectors is None:
+            from memwell.storage.sqlite.graphs import Vectors
+
+            self._loaded_vectors = Vectors(self._connections, *self._vector_options)
+        return self._loaded_vectors
+
+    # Writing
+
+    def upsert(self, records: Sequence[Record]) -> None:
+        prepared: dict[Space, list[_Prepared]] = {}
+        for record in given.check_records(records).values():
+            vector = None if record.vector is None else pack_half(record.vector)
+            metadata = given.encode_value(record.metadata)
+            prepared.setdefault(record.space, []).append(_Prepared(record, segment(record.text), metadata, vector))
+        if not prepared:
+            return
+
+        def operation(session: Session) -> None:
+            for space, group in prepared.items():
+                self._upsert(session, space.encoded(), group)
+
+        self._connections.write(operation)
+
+    def _upsert(self, session: Session, path: str, group: list[_Prepared]) -> None:
+        row = space_row(session, path)
+        if row is None:
+            session.execute("INSERT INTO space (path) VALUES (?)", (path,))
+            row = SpaceRow(session.connection.last_insert_rowid(), 0, 0, 0, 0, 0, None, 0)
+        for one in group:
+            row = self._store(session, row, one)
+        self._save_space(session, row)
+
+    def _store(self, session: Session, row: SpaceRow, one: _Prepared) -> SpaceRow:
+        dimensions = _checked_dimensions(one, row.dimensions)
+        old = session.one("SELECT key, text FROM record WHERE key >> 36 = ? AND id = ?", (row.key, one.record.id))
+        if old is None:
+            key = row.low | row.next
+            row = row._replace(next=row.next + 1)
+        else:
+            key = old[0]
+            row = self._clear(session, row, key, old[1])
+        record, stamp = one.record, one.record.time.isoformat()
+        session.execute(
+            "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (key, record.id, record.kind, record.time.timestamp(), stamp, len(one.terms), one.metadata, record.text),
+        )
+        self._words.add(session, key, row.key, one.terms)
+        if one.vector is not None:
+            session.execute("INSERT INTO record_vector VALUES (?, ?)", (key, one.vector))
+        return self._noted(session, row, key)._replace(
+            records=row.records + 1,
+            vectors=row.vectors + (one.vector is not None),
+            dimensions=dimensions,
+            length=row.length + len(one.terms),
+        )
+
+    def _clear(self, session: Session, row: SpaceRow, key: int, text: str) -> SpaceRow:
+        """Take a record's words and vector out; its row is the caller's to replace or delete."""
+        terms = segment(text)
+        self._words.remove(session, key, row.key, terms)
+        session.execute("DELETE FROM record_vector WHERE key = ?", (key,))
+        vectors = row.vectors - session.connection.changes()
+        return row._replace(records=row.records - 1, vectors=vectors, length=row.length - len(terms))
+
+    @staticmethod
+    def _noted(session: Session, row: SpaceRow, key: int) -> SpaceRow:
+        change = row.change + 1
+        session.execute("INSERT INTO record_change VALUES (?, ?)", (row.low | change, key))
+        return row._replace(change=change)
+
+    def _save_space(self, session: Session, row: SpaceRow) -> None:
+        forgotten = row.forgotten
+        if row.change - forgotten > 2 * self._kept_changes:
+            forgotten = row.change - self._kept_changes
+            session.execute(
+                "DELETE FROM record_change WHERE key >= ? AND key <= ?", (row.low, row.low | forgotten)
+            )
+        session.execute(
+            "UPDATE space SET next = ?, change = ?, forgotten = ?, records = ?, vectors = ?, dimensions = ?, length = ? "
+            "WHERE key = ?",
+            (
+                row.next,
+                row.change,
+                forgotten,
+                row.records,
+                row.vectors,
+                row.dimensions if row.vectors else None,
+                row.length,
+                row.key,
+            ),
+        )
+
+    def delete(self, space: Space, ids: Iterable[str]) -> int:
+        path = given.check_space(space).encoded()
+        wanted = list(dict.fromkeys(given.check_ids(ids)))
+
+        def operation(session: Session) -> int:
+            row = space_row(session, path)
+            if row is None:
+                return 0
+            gone = 0
+            for id_ in wanted:
+                found = session.one("SELECT key, text FROM record WHERE key >> 36 = ? AND id = ?", (row.key, id_))
+                if found is not None:
+                    row = self._noted(session, self._clear(session, row, *found), found[0])
+                    session.execute("DELETE FROM record WHERE key = ?", (found[0],))
+                    gone += 1
+            if gone:
+                self._save_space(session, row)
+            return gone
+
+        return self._connections.write(operation)
+
+    # Reading
+
+    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
+        path = given.check_space(space).encoded()
+        wanted = given.check_ids(ids)
+
+        def operation(session: Session) -> list[tuple[Any, ...]]:
+            sql = (
+                f"SELECT {_FIELDS}, record_vector.data FROM space CROSS JOIN json_each(?) AS wanted "
+                "CROSS JOIN record ON record.key >> 36 = space.key AND record.id = wanted.value "
+                "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
+            )
+            return session.execute(sql, (msgspec.json.encode(wanted).decode(), path)).fetchall()
+
+        found = {row[1]: row for row in self._connections.read(operation)}
+        return [_record(space, found[id_][:6], found[id_][6]) for id_ in wanted if id_ in found]
+
+    def scan(
+        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Record]:
+        path = given.check_space(space).encoded()
+        condition = compiled(as_filter(where), RECORD)
+        start = given.check_cursor(cursor)
+        given.check_limit(limit)
+
+        def operation(session: Session) -> list[tuple[Any, ...]]:
+            row = space_row(session, path)
+            if row is None:
+                return []
+            low, high = row.bounds
+            sql = (
+                f"SELECT {_FIELDS}, record_vector.data FROM record "
+                "LEFT JOIN record_vector ON record_vector.key = record.key "
+                f"WHERE record.key >= ? AND record.key <= ? AND {condition.sql} ORDER BY record.key LIMIT ?"
+            )
+            first = min(low + start + 1, high + 1)
+            return session.execute(sql, (first, high, *condition.bindings, limit + 1)).fetchall()
+
+        rows = self._connections.snapshot(operation)
+        items = [_record(space, row[:6], row[6]) for row in rows[:limit]]
+        return Page(items, str(rows[limit - 1][0] & _POSITION) if len(rows) > limit else None)
+
+    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        path = given.check_space(space).encoded()
+        query = as_vector(vector)
+        condition = None if where is None else compiled(as_filter(where), RECORD)
+        given.check_limit(limit)
+
+        def operation(session: Session) -> list[Hit]:
+            row = space_row(session, path)
+            if row is None or row.dimensions is None:
+                return []
+            if len(query) != row.dimensions:
+                raise InvalidInput(f"a vector of {len(query)} dimensions cannot search a space of {row.dimensions}")
+            allowed = None if condition is None else self._keys(session, row, condition)
+            found = self.vectors.nearest(session, row, query, limit, allowed)
+            return self._hits(session, space, found)
+
+        return self._connections.snapshot(operation)
+
+    @staticmethod
+    def _keys(session: Session, row: SpaceRow, condition: Condition) -> list[int]:
+        sql = f"SELECT key FROM record WHERE key >= ? AND key <= ? AND {condition.sql} ORDER BY key"
+        return [key for (key,) in session.execute(sql, (*row.bounds, *condition.bindings))]
+
+    @staticmethod
+    def _hits(session: Session, space: Space, found: Sequence[tuple[float, int]]) -> list[Hit]:
+        sql = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
+        keys = msgspec.json.encode([key for _, key in found]).decode()
+        rows = {row[0]: row for row in session.execute(sql, (keys,))}
+        return [Hit(_record(space, rows[key], None), score) for score, key in found]
+
+    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        path = given.check_space(space).encoded()
+        terms = distinct_terms(query_terms(check_text(text, "text")))
+        condition = compiled(as_filter(where), RECORD)
+        given.check_limit(limit)
+        if not terms:
+            return []
+
+        def operation(session: Session) -> list[Hit]:
+            row = space_row(session, path)
+            if row is None or not row.records:
+                return []
+
+            def stored_terms(keys: list[int]) -> dict[int, Sequence[str]]:
+                sql = "SELECT key, text FROM record WHERE key IN (SELECT value FROM json_each(?))"
+                return {key: segment(t) for key, t in session.rows(sql, (msgspec.json.encode(keys).decode(),))}
+
+            collection = Collection(row.key, row.records, row.length)
+            found = self._words.search(session, collection, terms, limit, condition, stored_terms)
+            return self._hits(session, space, found)
+
+        return self._connections.snapshot(operation)
+
+    def info(self, space: Space) -> IndexInfo:
+        path = given.check_space(space).encoded()
+        row = self._connections.read(lambda session: space_row(session, path))
+        if row is None:
+            return IndexInfo(0, 0, None, "exact")
+        loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
+        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact")
+
+    def close(self) -> None:
+        """Stop what works in the background."""
+        if self._loaded_vectors is not None:
+            self._loaded_vectors.close()
+
+    # Looking it over
+
+    def check(self, session: Session) -> list[str]:
+        """What is wrong with records, words and vectors, in words."""
+        self._words.verify(session)
+        wrong: list[str] = []
+        for path, *fields in session.rows(
+            "SELECT path, key, next, change, forgotten, records, vectors, dimensions, length FROM space"
+        ):
+            row = SpaceRow(*fields)
+            counted = session.rows(
+                "SELECT count(*), ifnull(sum(length), 0) FROM record WHERE key >= ? AND key <= ?", row.bounds
+            )[0]
+            if counted != (row.records, row.length):
+                wrong.append(f"space {path}: {counted[0]} records where {row.records} are counted")
+            vectors = session.rows(
+                "SELECT count(*), count(record.key), ifnull(sum(length(data) <> 2 * ?), 0) FROM record_vector "
+                "LEFT JOIN record USING (key) WHERE record_vector.key >= ? AND record_vector.key <= ?",
+                (row.dimensions or 0, *row.bounds),
+            )[0]
+            if vectors != (row.vectors, row.vectors, 0):
+                wrong.append(f"space {path}: {vectors[0]} vectors ({vectors[1]} with a record) of {row.vectors} counted")
+            wrong.extend(self._check_words(session, row, path))
+        return wrong
+
+    @staticmethod
+    def _check_words(session: Session, row: SpaceRow, path: str) -> list[str]:
+        """Every record is found by its first and last word, and no posting points at nothing."""
+        wrong: list[str] = []
+        for key, text in session.rows("SELECT key, text FROM record WHERE key >= ? AND key <= ?", row.bounds):
+            terms = segment(text)
+            for term in {terms[0], terms[-1]} if terms else ():
+                query = f'"{row.key}x{term}"'
+                found = session.rows("SELECT 1 FROM record_words WHERE record_words MATCH ? AND rowid = ?", (query, key))
+                if not found:
+                    wrong.append(f"space {path}: record {key & _POSITION} is not found by its word {term!r}")
+        return wrong
+
+
+def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
+    if one.vector is None:
+        return dimensions
+    size = len(one.vector) // 2
+    if dimensions is not None and size != dimensions:
+        raise InvalidInput(
+            f"record {one.record.id!r} has a vector of {size} dimensions in a space of {dimensions}"
+        )
+    return size
+
+
+def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:
+    _, id_, kind, stamp, metadata, text = row
+    return Record(
+        text=text,
+        space=space,
+        id=id_,
+        kind=kind,
+        time=datetime.fromisoformat(stamp),
+        metadata=msgspec.json.decode(metadata),
+        vector=None if vector is None else unpack_half(vector),
+    )
+
+
+__all__ = ["SpaceRow", "SqliteIndex", "space_row"]

@@ -1,0 +1,412 @@
+"""Conversations in SQLite.
+
+A message is one row and one index entry. What a thread's listing shows (counts, tokens, rounds) is derived from its last
+row and a few corrections that only edits and trims touch, so an append writes nothing else. The words of messages are
+indexed when a thread is first searched, and then as far as it has grown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import apsw
+import msgspec
+
+from memwell.errors import Conflict, NotFound
+from memwell.language.segment import query_terms, segment
+from memwell.messages import Message, decode_message, decode_messages
+from memwell.records import Page, Space, Thread
+from memwell.storage import arguments as given
+from memwell.storage.bm25 import distinct_terms
+from memwell.storage.placement import Tail, place, prepare, replaced_body
+from memwell.storage.protocols import MessageLog, ThreadInfo, Version
+from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.schema import THREAD_SHIFT
+from memwell.storage.sqlite.where import ALWAYS
+from memwell.storage.sqlite.words import Collection, Words
+from memwell.values import check_count, check_metadata, check_text
+
+_INDEX = (1 << THREAD_SHIFT) - 1
+_CATCH_UP = 2_000
+"""Messages indexed in one transaction when a search catches up, so that writers wait a moment at most."""
+
+_COLUMNS = "key, first, next, round, total, ended, absent, token_base, created, metadata, id"
+
+
+class _ThreadRow(NamedTuple):
+    key: int
+    first: int
+    next: int
+    round: int
+    total: int
+    ended: int
+    absent: int
+    token_base: int
+    created: float
+    metadata: str
+    id: str
+
+    @property
+    def low(self) -> int:
+        return self.key << THREAD_SHIFT
+
+
+class SqliteLog(MessageLog):
+    """Conversations in two tables: threads, and messages by thread and index."""
+
+    def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
+        self._connections = connections
+        self._clock = clock
+        self._words = Words("message", "message_length")
+
+    # Finding the thread and its end
+
+    @staticmethod
+    def _thread(session: Session, path: str, id_: str) -> _ThreadRow | None:
+        row = session.one(f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND id = ?", (path, id_))
+        return None if row is None else _ThreadRow(*row)
+
+    def _made(self, session: Session, path: str, id_: str) -> _ThreadRow:
+        created = self._clock()
+        session.execute("INSERT INTO thread (space, id, created) VALUES (?, ?, ?)", (path, id_, created))
+        key = session.connection.last_insert_rowid()
+        return _ThreadRow(key, 0, 0, 0, 0, -1, 0, 0, created, "{}", id_)
+
+    @staticmethod
+    def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
+        """The next index, the latest round and the running total of tokens."""
+        last = session.one(
+            "SELECT key, round, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1",
+            (row.low, row.low | _INDEX),
+        )
+        return (row.next, row.round, row.total) if last is None else ((last[0] & _INDEX) + 1, last[1], last[2])
+
+    # Writing
+
+    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        prepared = prepare(messages, keep_places=keep_places)
+        if not prepared:
+            return []
+
+        def operation(session: Session) -> list[str]:
+            row = self._thread(session, path, id_) or self._made(session, path, id_)
+            next_, round_, total = self._end(session, row)
+            placed = place(prepared, Tail(next_, round_, row.ended), keep_places=keep_places)
+            for one in placed:
+                total += one.tokens
+                self._insert(session, (row.low | one.index, one.id, one.round, one.tokens, total, one.body))
+            if keep_places:
+                skipped = placed[-1].index + 1 - next_ - len(placed)
+                session.execute("UPDATE thread SET absent = absent + ? WHERE key = ?", (skipped, row.key))
+            return [one.body for one in placed]
+
+        return decode_messages(self._connections.write(operation))
+
+    @staticmethod
+    def _insert(session: Session, row: tuple[Any, ...]) -> None:
+        try:
+            session.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)", row)
+        except apsw.ConstraintError:
+            raise Conflict(f"the thread already holds a message with the id {row[1]!r}") from None
+
+    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        for index in changes:
+            check_count(index, "an index")
+
+        def operation(session: Session) -> list[str | None]:
+            row = self._thread(session, path, id_)
+            return [self._replace(session, row, id_, index, message) for index, message in changes.items()]
+
+        bodies = self._connections.write(operation)
+        return [None if body is None else decode_message(body) for body in bodies]
+
+    def _replace(
+        self, session: Session, row: _ThreadRow | None, id_: str, index: int, message: Message | None
+    ) -> str | None:
+        key = -1 if row is None or index > _INDEX else row.low | index
+        stored = session.one("SELECT id, round, tokens, body FROM message WHERE key = ?", (key,))
+        if row is None or stored is None:
+            raise NotFound(f"thread {id_!r} holds nothing at index {index}")
+        message_id, round_, old_tokens, old_body = stored
+        body = None if message is None else replaced_body(message, index, round_, message_id)
+        if body is None and old_body is None:
+            return None
+        tokens = 0 if message is None else message.tokens or 0
+        session.execute(
+            "INSERT INTO message_version (key, replaced, body) VALUES (?, ?, ?)", (key, self._clock(), old_body)
+        )
+        session.execute("UPDATE message SET tokens = ?, body = ? WHERE key = ?", (tokens, body, key))
+        session.execute(
+            "UPDATE thread SET token_base = token_base - ?, absent = absent + ? WHERE key = ?",
+            (tokens - old_tokens, (body is None) - (old_body is None), row.key),
+        )
+        self._reindex(session, row.key, key, old_body, body)
+        return body
+
+    def versions(self, thread: Thread, index: int) -> list[Version]:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        check_count(index, "an index")
+
+        def operation(session: Session) -> list[tuple[Any, ...]]:
+            row = self._thread(session, path, id_)
+            key = -1 if row is None or index > _INDEX else row.low | index
+            sql = "SELECT body, replaced FROM message_version WHERE key = ? ORDER BY number"
+            return session.execute(sql, (key,)).fetchall()
+
+        stored = self._connections.read(operation)
+        return [Version(None if body is None else decode_message(body), given.moment(at)) for body, at in stored]
+
+    def trim(self, thread: Thread, before: int) -> int:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        check_count(before, "before")
+
+        def operation(session: Session) -> int:
+            row = self._thread(session, path, id_)
+            if row is None:
+                return 0
+            next_, round_, total = self._end(session, row)
+            first = max(row.first, min(before, next_))
+            live, tokens = self._drop(session, row.key, row.low, row.low + first)
+            absent = row.absent - (first - row.first - live)
+            session.execute(
+                "UPDATE thread SET first = ?, next = ?, round = ?, total = ?, absent = ?, token_base = ? WHERE key = ?",
+                (first, next_, round_, total, absent, row.token_base + tokens, row.key),
+            )
+            return live
+
+        return self._connections.write(operation)
+
+    def _drop(self, session: Session, thread: int, low: int, high: int) -> tuple[int, int]:
+        """Drop the rows with low <= key < high; returns how many were live and their tokens."""
+        counted = session.one("SELECT count(body), ifnull(sum(tokens), 0) FROM message WHERE key >= ? AND key < ?", (low, high))
+        indexed = session.rows(
+            "SELECT message.key, body FROM message JOIN message_length USING (key) WHERE key >= ? AND key < ?",
+            (low, high),
+        )
+        for key, body in indexed:
+            self._reindex(session, thread, key, body, None)
+        session.execute("DELETE FROM message_version WHERE key >= ? AND key < ?", (low, high))
+        session.execute("DELETE FROM message WHERE key >= ? AND key < ?", (low, high))
+        return (0, 0) if counted is None else (counted[0], counted[1])
+
+    def delete(self, thread: Thread) -> bool:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+
+        def operation(session: Session) -> bool:
+            row = self._thread(session, path, id_)
+            if row is None:
+                return False
+            self._drop(session, row.key, row.low, row.low + _INDEX + 1)
+            session.execute("DELETE FROM thread WHERE key = ?", (row.key,))
+            return True
+
+        return self._connections.write(operation)
+
+    def annotate(
+        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
+    ) -> ThreadInfo:
+        space, id_ = given.check_thread(thread).space, thread.id
+        path = space.encoded()
+        encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
+
+        def operation(session: Session) -> ThreadInfo:
+            row = self._thread(session, path, id_) or self._made(session, path, id_)
+            ended = self._end(session, row)[1] if end_round else row.ended
+            session.execute(
+                "UPDATE thread SET metadata = ifnull(?, metadata), ended = ? WHERE key = ?", (encoded, ended, row.key)
+            )
+            changed = self._thread(session, path, id_)
+            assert changed is not None
+            return self._info(session, space, changed)
+
+        return self._connections.write(operation)
+
+    # Reading
+
+    def read(
+        self,
+        thread: Thread,
+        *,
+        last: int | None = None,
+        first: int | None = None,
+        after: int | None = None,
+        before: int | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> list[Message]:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        span = given.check_span(last, first, after, before, ids)
+
+        def operation(session: Session) -> list[tuple[str]]:
+            found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
+            if found is None:
+                return []
+            low = found[0] << THREAD_SHIFT
+            bounds = (
+                low if after is None else low + min(after, _INDEX) + 1,
+                low | _INDEX if before is None else low + min(before - 1, _INDEX),
+            )
+            if span.ids is not None:
+                return self._by_ids(session, found[0], bounds, span)
+            count = last if last is not None else first
+            order = "DESC" if last is not None else "ASC"
+            return session.execute(
+                "SELECT body FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL "
+                f"ORDER BY key {order} LIMIT ?",
+                (*bounds, -1 if count is None else count),
+            ).fetchall()
+
+        rows = self._connections.read(operation)
+        if last is not None:
+            rows.reverse()
+        return decode_messages([body for (body,) in rows])
+
+    @staticmethod
+    def _by_ids(session: Session, thread: int, bounds: tuple[int, int], span: given.Span) -> list[tuple[str]]:
+        order = "DESC" if span.last is not None else "ASC"
+        count = span.last if span.last is not None else span.first
+        return session.execute(
+            "SELECT body FROM message WHERE key >> 32 = ? AND id IN (SELECT value FROM json_each(?)) "
+            f"AND key >= ? AND key <= ? AND body IS NOT NULL ORDER BY key {order} LIMIT ?",
+            (thread, msgspec.json.encode(span.ids).decode(), *bounds, -1 if count is None else count),
+        ).fetchall()
+
+    def threads(
+        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[ThreadInfo]:
+        path = given.check_space(space).encoded()
+        wanted = None if ids is None else msgspec.json.encode(given.check_ids(ids)).decode()
+        start = given.check_name_cursor(cursor)
+        given.check_limit(limit)
+
+        def operation(session: Session) -> list[ThreadInfo]:
+            rows = session.rows(
+                f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND (? IS NULL OR id > ?) "
+                "AND (? IS NULL OR id IN (SELECT value FROM json_each(?))) ORDER BY id LIMIT ?",
+                (path, start, start, wanted, wanted, limit + 1),
+            )
+            return [self._info(session, space, _ThreadRow(*row)) for row in rows]
+
+        found = self._connections.snapshot(operation)
+        return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
+
+    def _info(self, session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
+        next_, round_, total = self._end(session, row)
+        newest = session.one(
+            "SELECT body ->> 'time' FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL "
+            "ORDER BY key DESC LIMIT 1",
+            (row.low, row.low | _INDEX),
+        )
+        created = given.moment(row.created)
+        return ThreadInfo(
+            thread=Thread(space, row.id),
+            first=row.first,
+            next=next_,
+            messages=next_ - row.first - row.absent,
+            tokens=total - row.token_base,
+            rounds=round_,
+            created=created,
+            updated=created if newest is None else datetime.fromisoformat(newest[0]),
+            metadata=msgspec.json.decode(row.metadata),
+            ended_round=row.ended if row.ended >= 0 else None,
+        )
+
+    # Words
+
+    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        terms = distinct_terms(query_terms(check_text(text, "text")))
+        given.check_limit(limit)
+        self._catch_up(path, id_)
+        if not terms:
+            return []
+
+        def operation(session: Session) -> list[tuple[Message, float]]:
+            row = session.one(
+                "SELECT key, indexed_count, indexed_length FROM thread WHERE space = ? AND id = ?", (path, id_)
+            )
+            if row is None or not row[1]:
+                return []
+
+            def bodies(keys: list[int]) -> dict[int, str]:
+                sql = "SELECT key, body FROM message WHERE key IN (SELECT value FROM json_each(?))"
+                return dict(session.rows(sql, (msgspec.json.encode(keys).decode(),)))  # type: ignore[arg-type]
+
+            def stored_terms(keys: list[int]) -> dict[int, Sequence[str]]:
+                return {key: _terms(body) for key, body in bodies(keys).items()}
+
+            found = self._words.search(session, Collection(*row), terms, limit, ALWAYS, stored_terms)
+            texts = bodies([key for _, key in found])
+            return [(decode_message(texts[key]), score) for score, key in found]
+
+        return self._connections.snapshot(operation)
+
+    def _catch_up(self, path: str, id_: str) -> None:
+        def owed(session: Session) -> bool:
+            row = self._thread(session, path, id_)
+            if row is None:
+                return False
+            indexed = session.one("SELECT indexed FROM thread WHERE key = ?", (row.key,))
+            return indexed is not None and indexed[0] < self._end(session, row)[0]
+
+        def index_some(session: Session) -> None:
+            row = session.one("SELECT key, indexed FROM thread WHERE space = ? AND id = ?", (path, id_))
+            if row is None:
+                return
+            low = row[0] << THREAD_SHIFT
+            rows = session.rows(
+                "SELECT key, body FROM message WHERE key >= ? AND key <= ? ORDER BY key LIMIT ?",
+                (low + row[1], low | _INDEX, _CATCH_UP),
+            )
+            lengths = [self._index(session, row[0], key, body) for key, body in rows if body is not None]
+            self._count(session, row[0], len(lengths), sum(lengths))
+            if rows:
+                session.execute("UPDATE thread SET indexed = ? WHERE key = ?", ((rows[-1][0] & _INDEX) + 1, row[0]))
+
+        while self._connections.read(owed):
+            self._connections.write(index_some)
+
+    def _index(self, session: Session, thread: int, key: int, body: str) -> int:
+        terms = _terms(body)
+        self._words.add(session, key, thread, terms)
+        session.execute("INSERT INTO message_length VALUES (?, ?)", (key, len(terms)))
+        return len(terms)
+
+    def _reindex(self, session: Session, thread: int, key: int, old: str | None, new: str | None) -> None:
+        """Follow a change of a message, if the index has reached it."""
+        length = session.one("SELECT length FROM message_length WHERE key = ?", (key,))
+        if length is not None and old is not None:
+            self._words.remove(session, key, thread, _terms(old))
+            session.execute("DELETE FROM message_length WHERE key = ?", (key,))
+            self._count(session, thread, -1, -length[0])
+        indexed = session.one("SELECT indexed FROM thread WHERE key = ?", (thread,))
+        if new is not None and indexed is not None and key & _INDEX < indexed[0]:
+            self._count(session, thread, 1, self._index(session, thread, key, new))
+
+    @staticmethod
+    def _count(session: Session, thread: int, rows: int, length: int) -> None:
+        session.execute(
+            "UPDATE thread SET indexed_count = indexed_count + ?, indexed_length = indexed_length + ? WHERE key = ?",
+            (rows, length, thread),
+        )
+
+    def check(self, session: Session) -> list[str]:
+        """What is wrong with messages and their words, in words."""
+        self._words.verify(session)
+        wrong: list[str] = []
+        for key, count, length in session.rows("SELECT key, indexed_count, indexed_length FROM thread"):
+            low = key << THREAD_SHIFT
+            stored = session.rows("SELECT key, length FROM message_length WHERE key >= ? AND key <= ?", (low, low | _INDEX))
+            if (len(stored), sum(row[1] for row in stored)) != (count, length):
+                wrong.append(f"thread {key}: the word index counts {count} messages, but holds {len(stored)}")
+        return wrong
+
+
+def _terms(body: str) -> list[str]:
+    return segment(decode_message(body).searchable)
+
+
+__all__ = ["SqliteLog"]

@@ -1,0 +1,200 @@
+"""The tables of a store, as numbered steps from an empty file to today.
+
+A step is never changed once released; a change is a new step. The number of steps applied is the file's ``user_version``.
+Keys are made so that what is read together lies together: a message's key is its thread's key and its index, a record's
+is its space's key and its position, so that no table needs an index to find the rows of a thread or a space.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import apsw
+
+from memwell.errors import BackendError
+from memwell.storage.sqlite.connections import Session, translated
+
+APPLICATION_ID = 0x6D656D77
+"""``memw``: how a store is told from any other SQLite file."""
+
+THREAD_SHIFT = 32
+SPACE_SHIFT = 36
+
+_FIRST = """
+CREATE TABLE thread (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used twice, so that a deleted thread cannot be mistaken for a new one
+    space TEXT NOT NULL,
+    id TEXT NOT NULL,
+    created REAL NOT NULL,
+    metadata TEXT NOT NULL DEFAULT '{}',
+    first INTEGER NOT NULL DEFAULT 0,       -- indexes below were trimmed away
+    next INTEGER NOT NULL DEFAULT 0,        -- next, round and total: the tail as it was at the last trim
+    round INTEGER NOT NULL DEFAULT 0,
+    total INTEGER NOT NULL DEFAULT 0,
+    ended INTEGER NOT NULL DEFAULT -1,      -- the round closed by hand
+    absent INTEGER NOT NULL DEFAULT 0,      -- indexes from first on that hold no message
+    token_base INTEGER NOT NULL DEFAULT 0,  -- tokens in the thread = the last message's total - token_base
+    indexed INTEGER NOT NULL DEFAULT 0,     -- messages below this index are in message_words
+    indexed_count INTEGER NOT NULL DEFAULT 0,
+    indexed_length INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (space, id)
+) STRICT;
+
+CREATE TABLE message (
+    key INTEGER PRIMARY KEY,                -- thread key << 32 | index
+    id TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,                -- as it is now
+    total INTEGER NOT NULL,                 -- of the thread up to here, as appended
+    body TEXT                               -- JSON; NULL where a message was removed
+) STRICT;
+CREATE UNIQUE INDEX message_id ON message (key >> 32, id);
+
+CREATE TABLE message_version (
+    number INTEGER PRIMARY KEY,
+    key INTEGER NOT NULL,
+    replaced REAL NOT NULL,
+    body TEXT
+) STRICT;
+CREATE INDEX message_version_key ON message_version (key);
+
+CREATE TABLE message_length (key INTEGER PRIMARY KEY, length INTEGER NOT NULL) STRICT;
+CREATE VIRTUAL TABLE message_words USING fts5(body, content='', columnsize=0, tokenize='ascii');
+CREATE VIRTUAL TABLE message_terms USING fts5vocab(message_words, instance);
+CREATE VIRTUAL TABLE message_frequency USING fts5vocab(message_words, row);
+INSERT INTO message_words (message_words, rank) VALUES ('secure-delete', 1);
+
+CREATE TABLE entry (
+    space TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value ANY NOT NULL,                     -- TEXT is JSON, BLOB is bytes
+    version INTEGER NOT NULL,
+    expires REAL,
+    PRIMARY KEY (space, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entry_expires ON entry (expires) WHERE expires IS NOT NULL;
+
+CREATE TABLE space (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE,
+    next INTEGER NOT NULL DEFAULT 0,        -- the position the next new record gets
+    change INTEGER NOT NULL DEFAULT 0,      -- counts every change of a record of the space
+    forgotten INTEGER NOT NULL DEFAULT 0,   -- changes up to this one are no longer in record_change
+    records INTEGER NOT NULL DEFAULT 0,
+    vectors INTEGER NOT NULL DEFAULT 0,
+    dimensions INTEGER,
+    length INTEGER NOT NULL DEFAULT 0       -- terms in all texts of the space
+) STRICT;
+
+CREATE TABLE record (
+    key INTEGER PRIMARY KEY,                -- space key << 36 | position
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    time REAL NOT NULL,
+    stamp TEXT NOT NULL,                    -- the time in full, as ISO 8601
+    length INTEGER NOT NULL,
+    metadata TEXT NOT NULL,
+    text TEXT NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX record_id ON record (key >> 36, id);
+CREATE TABLE record_vector (key INTEGER PRIMARY KEY, data BLOB NOT NULL) STRICT;
+CREATE TABLE record_change (
+    key INTEGER PRIMARY KEY,                -- space key << 36 | change
+    record INTEGER NOT NULL
+) STRICT;
+CREATE VIRTUAL TABLE record_words USING fts5(body, content='', columnsize=0, tokenize='ascii');
+CREATE VIRTUAL TABLE record_terms USING fts5vocab(record_words, instance);
+CREATE VIRTUAL TABLE record_frequency USING fts5vocab(record_words, row);
+INSERT INTO record_words (record_words, rank) VALUES ('secure-delete', 1);
+
+CREATE TABLE sidecar (
+    space INTEGER PRIMARY KEY,
+    change INTEGER NOT NULL,                -- the space's change the file is of
+    file TEXT NOT NULL,
+    digest TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE blob (
+    space TEXT NOT NULL,
+    digest TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (space, digest)
+) STRICT;
+
+CREATE TABLE store (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+
+def _create(session: Session) -> None:
+    session.connection.execute(_FIRST)
+    session.execute("INSERT INTO store VALUES ('created', ?)", (time.time(),))
+
+
+MIGRATIONS: list[Callable[[Session], None]] = [_create]
+"""Step n brings a file from version n to n + 1."""
+
+
+def migrate(session: Session, path: str) -> None:
+    """Bring a file up to today's version, creating it if it is empty. Each step is one transaction.
+
+    Raises ``BackendError`` when the file belongs to something else, or was written by a newer memwell.
+    """
+    try:
+        # Identify the file before changing anything of it, the journal's mode included.
+        if _version(session, path) < len(MIGRATIONS):
+            _use_wal(session)
+        while _version(session, path) < len(MIGRATIONS):
+            _step(session, path)
+    except apsw.Error as error:
+        raise translated(error, path) from error
+
+
+def _use_wal(session: Session) -> None:
+    # SQLite does not call the busy handler for this one; processes that create a file together must take turns.
+    deadline = time.monotonic() + 30.0
+    while True:
+        try:
+            session.execute("PRAGMA journal_mode=WAL").fetchall()
+            return
+        except apsw.BusyError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.005)
+
+
+def _step(session: Session, path: str) -> None:
+    session.execute("BEGIN IMMEDIATE")
+    try:
+        # Asked again inside the transaction: another process may have taken the step meanwhile.
+        version = _version(session, path)
+        if version < len(MIGRATIONS):
+            MIGRATIONS[version](session)
+            session.execute(f"PRAGMA user_version = {version + 1}")
+            session.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        session.execute("COMMIT")
+    except BaseException:
+        if session.connection.in_transaction:
+            session.execute("ROLLBACK")
+        raise
+
+
+def _version(session: Session, path: str) -> int:
+    version = _number(session, "PRAGMA user_version")
+    application = _number(session, "PRAGMA application_id")
+    if application != APPLICATION_ID and _number(session, "SELECT count(*) FROM sqlite_schema"):
+        raise BackendError(f"{path!r} is a SQLite file of another program, not a memwell store")
+    if version > len(MIGRATIONS):
+        raise BackendError(
+            f"{path!r} was written by a newer memwell (format {version}, this one knows up to {len(MIGRATIONS)}); "
+            "upgrade memwell to open it. Nothing was changed."
+        )
+    return version
+
+
+def _number(session: Session, sql: str) -> int:
+    row = session.one(sql)
+    return int(row[0]) if row else 0
+
+
+__all__ = ["APPLICATION_ID", "MIGRATIONS", "SPACE_SHIFT", "THREAD_SHIFT", "migrate"]

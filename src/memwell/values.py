@@ -1,0 +1,179 @@
+"""What every stored value has in common: its ids, its time, and the rules its text and JSON obey.
+
+The rules are the same on every backend, so that a store can be moved: text is Unicode without NUL and without lone
+surrogates (no database keeps those), numbers are finite, integers fit 64 bits, JSON is plain data.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import reprlib
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from memwell.errors import InvalidInput
+
+MAX_ID_LENGTH = 1024
+"""Ids, names and keys may be this many characters long."""
+
+MAX_CONTENT_BYTES = 16 * 1024 * 1024
+"""One message, record or stored value may be this large; larger things are blobs."""
+
+MAX_JSON_DEPTH = 64
+_INT64 = range(-(2**63), 2**63)
+_SHOWN = 60
+
+
+def new_id() -> str:
+    """A fresh id: 32 hexadecimal characters that sort by the time they were made."""
+    return f"{time.time_ns():016x}{_random.getrandbits(64):016x}"
+
+
+# Uniqueness is what counts, not secrecy: this is ten times cheaper than asking the kernel. The generator is our own, so
+# that a program which seeds the shared one neither repeats our ids nor has its numbers changed by us.
+_random = random.Random()
+os.register_at_fork(after_in_child=_random.seed)
+
+
+def now() -> datetime:
+    """The present moment, in UTC."""
+    return datetime.now(UTC)
+
+
+def shown(value: object) -> str:
+    """``repr(value)``, shortened so that an error message stays readable."""
+    # Cut strings before repr: the repr of a megabyte is a megabyte of work.
+    if isinstance(value, str | bytes):
+        return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}… ({len(value)} long)"
+    text = _short.repr(value)
+    return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}…"
+
+
+class _ShortRepr(reprlib.Repr):
+    """``repr`` that follows nothing deep or long and never fails: what it describes is often what is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxlong = _SHOWN
+        self.maxother = 2 * _SHOWN
+
+    def repr_int(self, x: int, level: int) -> str:
+        # Python refuses to write an integer of more than 4,300 digits.
+        return super().repr_int(x, level) if x.bit_length() < 1000 else f"an integer of {x.bit_length()} bits"
+
+
+_short = _ShortRepr()
+
+
+def check_text(value: object, what: str) -> str:
+    """Return ``value`` when it is text that any store can keep.
+
+    Raises ``InvalidInput`` for something that is not a string, for NUL and for lone surrogates.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a string, not {shown(value)}")
+    if value.isascii():
+        if "\x00" in value:
+            raise InvalidInput(f"{what} must not contain NUL: {shown(value)}")
+        return value
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"{what} must not contain lone surrogates: {shown(value)} at {error.start}") from None
+    if "\x00" in value:
+        raise InvalidInput(f"{what} must not contain NUL: {shown(value)}")
+    return value
+
+
+def check_id(value: object, what: str) -> str:
+    """Return ``value`` when it may name something: text of 1 to 1,024 characters. It is opaque; only its characters count.
+
+    Raises ``InvalidInput`` otherwise.
+    """
+    text = check_text(value, what)
+    if not text:
+        raise InvalidInput(f"{what} must not be empty")
+    if len(text) > MAX_ID_LENGTH:
+        raise InvalidInput(f"{what} must be at most {MAX_ID_LENGTH} characters: {shown(text)}")
+    return text
+
+
+def check_count(value: object, what: str, *, least: int = 0) -> int:
+    """Return ``value`` when it is a whole number of at least ``least``; raises ``InvalidInput`` otherwise."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < least or value not in _INT64:
+        raise InvalidInput(f"{what} must be a whole number of at least {least}, not {shown(value)}")
+    return value
+
+
+def check_json(value: object, what: str, depth: int = 0) -> None:
+    """Accept plain JSON data: None, booleans, 64-bit integers, finite floats, text, lists (or tuples) and dicts.
+
+    Raises ``InvalidInput`` for anything else. Nothing is converted: what would not come back as it went in is refused
+    (a tuple is the exception, it comes back as a list).
+    """
+    kind = type(value)
+    if value is None or kind is bool:
+        return
+    if kind is str:
+        check_text(value, what)
+    elif kind is int:
+        if value not in _INT64:
+            raise InvalidInput(f"{what} must hold integers of 64 bits, not {shown(value)}")
+    elif kind is float:
+        if not math.isfinite(cast(float, value)):
+            raise InvalidInput(f"{what} must hold finite numbers, not {value!r}")
+    elif kind is dict or kind is list or kind is tuple:
+        _check_nested(value, what, depth)
+    else:
+        raise InvalidInput(f"{what} must be plain JSON data, not {kind.__name__}: {shown(value)}")
+
+
+def _check_nested(value: object, what: str, depth: int) -> None:
+    if depth >= MAX_JSON_DEPTH:
+        raise InvalidInput(f"{what} must be nested at most {MAX_JSON_DEPTH} deep")
+    if isinstance(value, dict):
+        for key, item in cast("dict[object, object]", value).items():
+            if type(key) is not str:
+                raise InvalidInput(f"{what} must have text keys, not {shown(key)}")
+            check_text(key, f"a key of {what}")
+            check_json(item, f"{what}[{shown(key)}]" if depth < 3 else what, depth + 1)
+    else:
+        for item in cast("list[object]", value):
+            check_json(item, what, depth + 1)
+
+
+def check_metadata(value: object, what: str = "metadata") -> dict[str, Any]:
+    """Return a plain copy of a JSON object; raises ``InvalidInput`` when it is not one."""
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")
+    plain = dict(cast("Mapping[str, Any]", value))
+    check_json(plain, what)
+    return plain
+
+
+def check_size(encoded: str | bytes, what: str) -> None:
+    """Raises ``InvalidInput`` when an encoded value is larger than a store takes in one piece."""
+    if len(encoded) > MAX_CONTENT_BYTES:
+        raise InvalidInput(
+            f"{what} is {len(encoded):,} bytes, over the limit of {MAX_CONTENT_BYTES:,}; keep large content in blobs"
+        )
+
+
+__all__ = [
+    "MAX_CONTENT_BYTES",
+    "MAX_ID_LENGTH",
+    "MAX_JSON_DEPTH",
+    "check_count",
+    "check_id",
+    "check_json",
+    "check_metadata",
+    "check_size",
+    "check_text",
+    "new_id",
+    "now",
+    "shown",
+]

@@ -90,10 +90,9 @@ class AsyncContext(Generic[T]):
         context = contextvars.copy_context()
         for variable, token in reversed(self._tokens):
             variable.reset(token)
-        loop = asyncio.get_running_loop()
-        leaving = loop.run_in_executor(executor, context.run, self._manager.__exit__, kind, error, trace)
+        leaving = executor.submit(context.run, self._manager.__exit__, kind, error, trace)
         try:
-            return await asyncio.shield(leaving)
+            return await asyncio.shield(asyncio.wrap_future(leaving))
         finally:
             executor.shutdown(wait=False)
 

@@ -46,16 +46,7 @@ class Where(msgspec.Struct, frozen=True):
         force_setattr(self, "field", _check_field(self.field))
         if self.operator not in OPERATORS:
             raise InvalidInput(f"unknown filter operator {shown(self.operator)}; known: {', '.join(OPERATORS)}")
-        if isinstance(self.value, datetime):
-            force_setattr(self, "value", self.value.timestamp())
-        if self.operator == "exists" and not isinstance(self.value, bool):
-            raise InvalidInput(f"'exists' takes true or false, not {shown(self.value)}")
-        if self.operator == "in":
-            if not isinstance(self.value, list | tuple):
-                raise InvalidInput(f"'in' takes a list, not {shown(self.value)}")
-            force_setattr(self, "value", tuple(cast("Sequence[Any]", self.value)))
-        for one in self.value if self.operator == "in" else (self.value,):
-            _check_scalar(one, self.operator)
+        force_setattr(self, "value", _checked_value(self.operator, cast(object, self.value)))
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -158,10 +149,25 @@ def _check_field(field: object) -> str | Path:
     raise InvalidInput(f"a filter's field must be a key or a path of keys, not {shown(field)}")
 
 
-def _check_scalar(value: object, operator: str) -> None:
+def _checked_value(operator: str, value: object) -> object:
+    if isinstance(value, datetime):
+        value = value.timestamp()
+    if operator == "exists" and not isinstance(value, bool):
+        raise InvalidInput(f"'exists' takes true or false, not {shown(value)}")
+    if operator != "in":
+        return _check_scalar(value, operator)
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"'in' takes a list, not {shown(value)}")
+    return tuple(_check_scalar(one, operator) for one in cast("Sequence[object]", value))
+
+
+def _check_scalar(value: object, operator: str) -> object:
     if isinstance(value, list | tuple | dict):
-        raise InvalidInput(f"{operator!r} compares with text, a number, true, false or None, not {shown(value)}")
+        raise InvalidInput(
+            f"{operator!r} compares with text, a number, true, false or None, not {shown(cast(object, value))}"
+        )
     check_json(value, f"the value of {operator!r}")
+    return value
 
 
 def _measure(node: object, depth: int) -> int:

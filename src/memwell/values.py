@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import random
-import reprlib
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -49,24 +48,12 @@ def shown(value: object) -> str:
     # Cut strings before repr: the repr of a megabyte is a megabyte of work.
     if isinstance(value, str | bytes):
         return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}… ({len(value)} long)"
-    text = _short.repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):
+        # Nested too deep, or holding an integer of more than 4,300 digits: often the very thing that is wrong.
+        text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}…"
-
-
-class _ShortRepr(reprlib.Repr):
-    """``repr`` that follows nothing deep or long and never fails: what it describes is often what is wrong."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.maxstring = self.maxlong = _SHOWN
-        self.maxother = 2 * _SHOWN
-
-    def repr_int(self, x: int, level: int) -> str:
-        # Python refuses to write an integer of more than 4,300 digits.
-        return super().repr_int(x, level) if x.bit_length() < 1000 else f"an integer of {x.bit_length()} bits"
-
-
-_short = _ShortRepr()
 
 
 def check_text(value: object, what: str) -> str:

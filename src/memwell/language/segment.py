@@ -4,17 +4,17 @@
 
 - Words: letters and digits of any alphabet, casefolded; compatibility forms (full-width letters, ligatures) become plain.
   Marks on Latin letters are dropped, so *café* is *cafe*; other scripts keep theirs, й is not и. Plain Latin words are
-  stemmed (``memwell.language.stem``). A letter-digit mix such as *gpt4* is one word and is not stemmed.
+  stemmed (``memwell.language.stem``). A mix of letters and digits such as *gpt4* is one word and is not stemmed.
 - Apostrophes: a clitic goes (*Anna's*, *we'll*, *l'amour* are *anna*, *we*, *amour*), any other is closed up (*dont*).
-- Everything else separates: ``foo_bar``, ``v1.2.3``, ``3.5`` and an e-mail address are several tokens each. A soft hyphen
-  and a variation selector are the exception: they stand inside a word or character and just vanish.
-- Scripts written without spaces (Chinese, Japanese, Korean; Thai, Lao, Khmer, Burmese): every pair of neighbouring
-  characters, and the last character of each run alone. Traditional and simplified forms stay apart.
+- Scripts written without spaces (Chinese, Japanese, Korean, Yi; Thai, Lao, Khmer, Burmese): every pair of neighbouring
+  characters, and every character alone. Traditional and simplified forms stay apart.
 - Emoji: each one is a token, with its skin tone, its joined parts, or as a flag.
+- Everything else separates: ``foo_bar``, ``v1.2.3``, ``3.5`` and an e-mail address are several tokens each. Only a soft
+  hyphen and a variation selector, which stand inside a word or a character, vanish without separating.
 
-A query that is a single Chinese character finds it anywhere in a run, because it either begins a stored pair or ends
-the run: such a term asks for a prefix (``is_prefix``). Storing all single characters too would do the same at twice the
-index (measured in FTS5: 749 bytes and 52 µs a message of 160 characters, against 400 and 26).
+The characters alone are stored so that a query of one character finds it; a longer query asks for pairs only, which say
+more. They cost: in FTS5 a message of 160 Chinese characters takes 749 bytes with them and 358 without. They come last,
+so neighbouring pairs stay neighbours.
 
 A token is made of ``a-z``, ``0-9`` and non-ASCII characters, nothing else, so tokens may be joined by spaces for an
 index that splits at ASCII punctuation. A word longer than ``MAX_TOKEN`` characters is cut there.
@@ -24,9 +24,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from array import array
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 from memwell.language.stem import stem
 
@@ -37,7 +37,6 @@ MAX_TOKEN = 64
 """No token is longer than this many characters."""
 
 _REMEMBERED_WORDS = 2**15
-_CODE_POINTS = "utf-32-le"
 
 _UNSPACED = (
     "\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf"  # Thai, Lao
@@ -56,17 +55,18 @@ _PICTURES = (
 _PICTURE = f"[{_PICTURES}][\U0001f3fb-\U0001f3ff]?"  # with a skin tone
 _FLAG_LETTER = "[\U0001f1e6-\U0001f1ff]"
 _REGION_TAGS = "[\U000e0020-\U000e007f]{0,8}"  # of a flag such as Scotland's
-# It begins with one character class and not with a choice, because the search is several times faster so.
-_EMOJI = re.compile(
-    f"{_PICTURE}(?:(?<={_FLAG_LETTER}){_FLAG_LETTER}|{_REGION_TAGS}(?:\u200d{_PICTURE}){{0,8}})",
-)
+# It begins with one class of characters and not with a choice: searching is several times faster so.
+_EMOJI = f"{_PICTURE}(?:(?<={_FLAG_LETTER}){_FLAG_LETTER}|{_REGION_TAGS}(?:\u200d{_PICTURE}){{0,8}})"
 
-_RUN = re.compile(f"[{_UNSPACED}]+")
 _VANISHING = re.compile("[\u00ad\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+# Text is normalised in stretches, because a long row of combining marks takes the square of its length to put in order.
+# A stretch ends before a character that never combines with the one before it, if there is one.
+_STRETCH = 512
+_STRETCHES = re.compile(rf"(?s).{{1,{_STRETCH}}}(?=[\x00-\x7f\u4e00-\u9fff]|\Z)|.{{1,{_STRETCH}}}")
 # What Chinese text is full of, and what alone would send it down the slow path of normalisation.
 _WIDE_PUNCTUATION = "，！？：；（）～…\u3000"
-_ELISION = re.compile(r"(?:[cdjlmnst]|qu)'(?=\w\w)")
-_CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)$")
+_ELISION = re.compile(r"\A(?:[cdjlmnst]|qu)'(?=\w\w)")
+_CLITIC = re.compile(r"'(?:s|ll|re|ve|d|m)\Z")
 # Letters whose stroke or joint Unicode does not write as a mark.
 _STROKED = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "þ": "th", "æ": "ae", "œ": "oe"}
@@ -76,18 +76,22 @@ _ASCII = bytes(ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord
 
 
 def segment(text: str) -> list[str]:
-    """The tokens to store for a text, in order and repeated as they occur. Never raises for a string."""
-    return _ascii_tokens(text) if text.isascii() else _tokens(text, _stored_pairs)
+    """The tokens to store, repeated as they occur: words, emoji, pairs, characters alone; each kind in its order."""
+    if text.isascii():
+        return _ascii_tokens(text)
+    tokens, runs = _cut(text)
+    tokens += [run[i : i + 2] for run in runs for i in range(len(run) - 1)]
+    tokens += "".join(runs)
+    return tokens
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms to ask for, in order and repeated; each is among ``segment(text)``. Never raises for a string."""
-    return _ascii_tokens(text) if text.isascii() else _tokens(text, _asked_pairs)
-
-
-def is_prefix(term: str) -> bool:
-    """Whether a term asks for every token that starts with it: it is one character of a script without spaces."""
-    return len(term) == 1 and _RUN.match(term) is not None
+    """The terms to ask for, repeated and ordered as in ``segment(text)``, which has them all."""
+    if text.isascii():
+        return _ascii_tokens(text)
+    tokens, runs = _cut(text)
+    tokens += [run[i : i + 2] for run in runs for i in range(len(run) - 1 or 1)]
+    return tokens
 
 
 def _ascii_tokens(text: str) -> list[str]:
@@ -96,19 +100,23 @@ def _ascii_tokens(text: str) -> list[str]:
     return list(filter(None, map(_token_of, words)))
 
 
-def _tokens(text: str, pairs: Callable[[list[str]], list[str]]) -> list[str]:
-    """Cut text of any script; ``pairs`` makes the tokens of the runs written without spaces."""
+def _cut(text: str) -> tuple[list[str], list[str]]:
+    """The tokens of the words and emoji of a text, and its runs of characters written without spaces."""
     text = _plain(text)
-    tokens = list(filter(None, map(_token_of, _words()(text))))
-    tokens += _EMOJI.findall(text)
-    return tokens + pairs(runs) if (runs := _RUN.findall(text)) else tokens
+    words, emoji, runs = _patterns()
+    tokens: list[str] = list(filter(None, map(_token_of, words(text))))
+    return tokens + emoji(text), runs(text)
 
 
 def _plain(text: str) -> str:
-    """The text in compatibility form, one kind of apostrophe, without what vanishes."""
-    text = text.replace("’", "'")
+    """The text in compatibility form, with one kind of apostrophe, without what vanishes."""
+    text = text.replace("\u2019", "'").replace("\u02bc", "'")
     if _VANISHING.search(text):
         text = _VANISHING.sub("", text)
+    return _compatible(text) if len(text) <= _STRETCH else "".join(map(_compatible, _STRETCHES.findall(text)))
+
+
+def _compatible(text: str) -> str:
     if unicodedata.is_normalized("NFKC", text):
         return text
     for mark in _WIDE_PUNCTUATION:
@@ -116,52 +124,40 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text)
 
 
+class _Patterns(NamedTuple):
+    """How to find the parts of a text: each gives all matches, in order."""
+
+    words: Callable[[str], list[str]]
+    emoji: Callable[[str], list[str]]
+    runs: Callable[[str], list[str]]
+
+
 @cache
-def _words() -> Callable[[str], list[str]]:
-    """Finds the words of a text. Made for the first text that needs it: asking Unicode about every letter takes a while."""
-    letters = _ranges(str.isalnum) + _RARE
-    marks = _ranges(lambda char: unicodedata.category(char) in ("Mn", "Mc"))
-    return re.compile(f"[{letters}][{letters}{marks}']*").findall
-
-
-def _ranges(accepted: Callable[[str], bool]) -> str:
-    """The accepted characters of the first plane's alphabets, as ranges of a regular expression."""
-    # A space keeps the blocks apart, between which Han and Hangul lie.
+def _patterns() -> _Patterns:
+    """Made for the first text that is not ASCII: asking Unicode about every letter takes some 15 ms."""
+    runs = re.compile(f"[{_UNSPACED}]+")
+    # The first plane without Han and Hangul; a space keeps apart what does not follow each other.
     blocks = (range(0x3000), range(0xA490, 0xAC00), range(0xFB00, 0xFFFE))
-    alphabets = _RUN.sub(lambda run: " " * len(run[0]), " ".join("".join(map(chr, block)) for block in blocks))
+    alphabets = runs.sub(" ", " ".join("".join(map(chr, block)) for block in blocks))
+    letters = _ranges(alphabets, str.isalnum) + _RARE
+    marks = _ranges(alphabets, lambda char: unicodedata.category(char) in ("Mn", "Mc"))
+    words = re.compile(f"[{letters}][{letters}{marks}']*")
+    return _Patterns(words.findall, re.compile(_EMOJI).findall, runs.findall)
+
+
+def _ranges(alphabets: str, accepted: Callable[[str], bool]) -> str:
+    """The accepted characters as ranges of a regular expression."""
     flags = "".join("x" if accepted(char) else " " for char in alphabets)
     stretches = (match.span() for match in re.finditer("x+", flags))
     return "".join(f"{alphabets[start]}-{alphabets[end - 1]}" for start, end in stretches)
-
-
-def _stored_pairs(runs: list[str]) -> list[str]:
-    """Every two neighbours of each run, then its last character."""
-    return _zipped(" ".join(runs), "  ".join([run[1:] for run in runs]) + " ")
-
-
-def _asked_pairs(runs: list[str]) -> list[str]:
-    """Every two neighbours of each run; a run of one character is itself."""
-    return _zipped(" ".join([run[:-1] or run for run in runs]), " ".join([run[1:] or " " for run in runs]))
-
-
-def _zipped(left: str, right: str) -> list[str]:
-    """The strings ``left[i] + right[i]`` without their spaces, less those that were nothing else.
-
-    Woven as arrays of code points and split once: nearly twice as fast as adding characters one by one, and this is the
-    hottest loop of indexing Chinese.
-    """
-    woven = array("I", " ".encode(_CODE_POINTS)) * (3 * len(left))
-    woven[0::3] = array("I", left.encode(_CODE_POINTS))
-    woven[1::3] = array("I", right.encode(_CODE_POINTS))
-    return str(woven, _CODE_POINTS).split()
 
 
 class _Words(dict[str, str]):
     """From a word as it was written to its token, remembered: most words have been seen before."""
 
     def __missing__(self, word: str) -> str:
-        token = _token(word[:MAX_TOKEN])[:MAX_TOKEN]
-        # What is cut is no word, and keeping it would let a few texts fill the memory.
+        token = _token(word)
+        # What is longer is no word, and keeping it would let a few texts fill the memory.
         if len(word) <= MAX_TOKEN:
             if len(self) >= _REMEMBERED_WORDS:
                 self.clear()
@@ -169,29 +165,31 @@ class _Words(dict[str, str]):
         return token
 
 
-_token_of = _Words().__getitem__
+_token_of: Callable[[str], str] = _Words().__getitem__
 
 
 def _token(word: str) -> str:
-    word = word.casefold()
+    # Cut before its marks are put in order, for the same reason as the text was.
+    word = word[:_STRETCH].casefold()
     if not word.isascii():
         word = _without_marks(word)
     if "'" in word:
-        word = _CLITIC.sub("", _ELISION.sub("", word.strip("'"), 1)).replace("'", "")
+        word = _CLITIC.sub("", _ELISION.sub("", word.strip("'"))).replace("'", "")
+    word = word[:MAX_TOKEN]
     return stem(word) if word.isascii() and word.isalpha() else word
 
 
 def _without_marks(word: str) -> str:
     """The word with the marks of its Latin letters dropped, and of no others."""
-    kept = ""
+    kept: list[str] = []
     on_latin = False
     for char in unicodedata.normalize("NFD", word):
         if unicodedata.combining(char) == 0:
             on_latin = unicodedata.name(char, "").startswith("LATIN")
         elif on_latin:
             continue
-        kept += char
-    return unicodedata.normalize("NFC", kept).translate(_STROKED)
+        kept.append(char)
+    return unicodedata.normalize("NFC", "".join(kept)).translate(_STROKED)
 
 
-__all__ = ["MAX_TOKEN", "SEGMENTATION", "is_prefix", "query_terms", "segment"]
+__all__ = ["MAX_TOKEN", "SEGMENTATION", "query_terms", "segment"]

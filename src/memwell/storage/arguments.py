@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -97,7 +97,7 @@ def check_name_cursor(cursor: str | None) -> str | None:
 def encode_value(value: Any) -> str | bytes:
     """A value as a store keeps it: JSON text or bytes. Raises ``InvalidInput`` for anything else, or too much of it."""
     if isinstance(value, bytes | bytearray | memoryview):
-        data = bytes(value)
+        data = bytes(cast(bytes, value))
         check_size(data, "a value")
         return data
     check_json(value, "a value")
@@ -136,7 +136,7 @@ def check_blob(data: object) -> bytes:
     """Raises ``InvalidInput`` for what is not bytes, or too many of them."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise InvalidInput(f"a blob must be bytes, not {shown(data)}")
-    blob = bytes(data)
+    blob = bytes(cast(bytes, data))
     if len(blob) > MAX_BLOB_BYTES:
         raise InvalidInput(f"a blob is at most {MAX_BLOB_BYTES:,} bytes, not {len(blob):,}")
     return blob

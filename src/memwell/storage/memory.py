@@ -14,7 +14,7 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -40,7 +40,6 @@ from memwell.storage.protocols import (
     Version,
 )
 from memwell.values import check_count, check_id, check_metadata, check_text
-
 
 T = TypeVar("T")
 
@@ -76,14 +75,14 @@ class _Store:
         self._state = _State()
 
     @contextlib.contextmanager
-    def use(self) -> Iterator[_State]:
+    def use(self) -> Generator[_State]:
         with self.lock:
             if self.closed:
                 raise BackendError("the store is closed")
             yield self._state
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> Generator[None]:
         with self.lock:
             if self.closed:
                 raise BackendError("the store is closed")
@@ -195,18 +194,19 @@ class MemoryLog(MessageLog):
             stored = known.versions.get(index, []) if known else []
         return [Version(decode_message(b) if b is not None else None, given.moment(at)) for b, at in stored]
 
-    def trim(self, thread: Thread, before: int) -> int:
+    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         check_count(before, "before")
+        spared = {check_count(index, "an index to keep") for index in keep}
         with self._store.use() as state:
             known = state.threads.get(given.check_thread(thread))
             if known is None:
                 return 0
-            gone = [index for index in known.rows if index < before]
+            gone = [index for index in known.rows if index < before and index not in spared]
             live = sum(known.rows[index][1] is not None for index in gone)
             for index in gone:
                 del known.rows[index]
                 known.versions.pop(index, None)
-            known.first = min(max(known.first, before), known.tail.next)
+            known.first = max(known.first, min([before, known.tail.next, *(i for i in known.rows if i < before)]))
             return live
 
     def delete(self, thread: Thread) -> bool:
@@ -225,6 +225,11 @@ class MemoryLog(MessageLog):
             if end_round:
                 known.tail = known.tail._replace(ended=known.tail.round)
             return self._info(thread, known)
+
+    @staticmethod
+    def count(known: _ThreadState) -> int:
+        """How many messages a thread has."""
+        return sum(row is not None for _, row in known.rows.values())
 
     @staticmethod
     def _info(thread: Thread, known: _ThreadState) -> ThreadInfo:
@@ -496,6 +501,17 @@ class MemoryBackend(Backend):
     def check(self) -> list[str]:
         with self._store.use():
             return []
+
+    def facts(self) -> dict[str, Any]:
+        with self._store.use() as state:
+            return {
+                "kind": "memory",
+                "threads": len(state.threads),
+                "messages": sum(MemoryLog.count(known) for known in state.threads.values()),
+                "entries": len(state.entries),
+                "records": sum(map(len, state.records.values())),
+                "blobs": len(state.blobs),
+            }
 
     def close(self) -> None:
         self._store.closed = True

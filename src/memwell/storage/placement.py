@@ -22,7 +22,7 @@ class Tail(NamedTuple):
 class Placed(NamedTuple):
     """A message ready to be stored: its place, and its JSON with the place written into it."""
 
-    index: int
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] - the one meaning of the word here
     round: int
     id: str
     tokens: int

@@ -97,8 +97,11 @@ class MessageLog(ABC):
         """What the place held before, oldest first; empty when it was never changed."""
 
     @abstractmethod
-    def trim(self, thread: Thread, before: int) -> int:
-        """Drop all messages with an index below ``before``, with their versions, for good. Returns how many went."""
+    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
+        """Drop all messages with an index below ``before``, but those in ``keep``, with their versions, for good.
+
+        Returns how many went.
+        """
 
     @abstractmethod
     def delete(self, thread: Thread) -> bool:
@@ -231,9 +234,7 @@ class RecordIndex(ABC):
         """The records of the space, oldest first stored, those that satisfy ``where``."""
 
     @abstractmethod
-    def near(
-        self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None
-    ) -> list[Hit]:
+    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         """The records whose vectors point most nearly the same way, best first, scored by cosine.
 
         Raises ``InvalidInput`` for a vector that has no direction or another size than those of the space.
@@ -312,10 +313,15 @@ class Backend(ABC):
         """Look the whole store over and return what is wrong with it, in words; empty when nothing is."""
 
     @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What the store says of itself, for whoever runs it: its kind, version, sizes, counts, and how it is indexed."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of the store. Closing twice is fine."""
 
     acheck = asyncify(check)
+    afacts = asyncify(facts)
     aclose = asyncify(close)
 
     def __enter__(self) -> Backend:

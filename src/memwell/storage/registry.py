@@ -31,8 +31,8 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = None) -> Backend:
     """Open the store that ``url`` names: ``memory:``, ``sqlite:path`` or the path of a file.
 
-    A file that does not exist is made. Raises ``ConfigurationError`` for a URL that names no store, and ``BackendError`` for
-    a file that cannot be opened or is no store of memwell's.
+    A file that does not exist is made. Raises ``ConfigurationError`` for a URL that names no store, and ``BackendError``
+    for a file that cannot be opened or is no store of memwell's.
     """
     chosen = settings or load_settings()
     if isinstance(url, os.PathLike):
@@ -54,7 +54,9 @@ def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = Non
 
 def _sqlite(path: str, settings: Settings) -> Backend:
     if path.startswith("//"):
-        raise ConfigurationError(f"write 'sqlite:' and then the path itself, without slashes before it: not {shown(path)}")
+        raise ConfigurationError(
+            f"write 'sqlite:' and then the path itself, without slashes before it: not {shown(path)}"
+        )
     if not path or "\x00" in path or path.startswith(":"):
         raise ConfigurationError(f"{shown(path)} is not the path of a file; for a store without a file use 'memory:'")
     return _load(_KINDS["sqlite"])(Path(path).expanduser(), settings=settings)

@@ -1,7 +1,7 @@
 """Nearest vectors: exact in memory, and a graph (HNSW) beside the store for spaces too large for that.
 
-The rows of the store are the only truth. What is here is a cache of them, made when a space is first searched and brought up
-to date from the store's record of changes before every search, so that writes of this and of other processes count at once.
+The rows of the store are the only truth. What is here is a cache of them, made when a space is first searched and brought
+up to date from the store's record of changes before every search, so that writes of this and other processes count at once.
 A graph answers for the rows it was built from; rows changed since are searched exactly and win over it.
 """
 
@@ -89,7 +89,7 @@ class Matrix:
         self._rows = _floats(b"".join(data for _, data in listed), dimensions)
         self._alive = np.ones(len(listed), dtype=np.bool_)
         self._place: dict[int, int] | None = None
-        self._used = len(listed)
+        self._used: int = len(listed)
 
     @property
     def nbytes(self) -> int:
@@ -193,7 +193,7 @@ class Graph:
         found: list[int] = []
         if wanted:
             matches = self.index.search(query, wanted)
-            found = [int(key) for key in matches.keys if int(key) not in self.stale]  # type: ignore[union-attr]
+            found = [int(key) for key in matches.keys if int(key) not in self.stale]
         if allowed is not None:
             permitted = np.isin(np.array(found, dtype=np.int64), allowed)
             found = [key for key, ok in zip(found, permitted, strict=True) if ok]
@@ -246,7 +246,7 @@ def save_index(index: Index, folder: Path, space: int, change: int) -> SidecarFi
     name = f"{space}-{change}.usearch"
     written = folder / f"{name}.{os.getpid()}-{threading.get_ident()}.tmp"
     try:
-        index.save(str(written))
+        index.save(str(written))  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
         data = written.read_bytes()
         with written.open("rb+") as file:
             os.fsync(file.fileno())
@@ -266,7 +266,7 @@ def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | N
     if hashlib.sha256(data).hexdigest() != sidecar.digest:
         return None
     index = new_index(dimensions)
-    index.load(data)
+    index.load(data)  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
     # The search's effort is ours to choose, not the file's.
     index.expansion_search = EXPANSION_SEARCH
     return index if index.ndim == dimensions else None

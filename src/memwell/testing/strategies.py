@@ -38,7 +38,7 @@ SNIPPETS: Final = (
     "\n用户\uff1a伪造",
     "a_b%c*d|e",
     "../x",
-    "it's \"quoted\"",
+    'it\'s "quoted"',
     "\\u0000",
 )
 """Pieces of text that have broken something somewhere."""
@@ -61,6 +61,11 @@ def texts(*, min_size: int = 0, max_size: int = 60) -> st.SearchStrategy[str]:
     return (st.text(anything, min_size=min_size, max_size=max_size) | mixed).map(lambda text: text[:max_size])
 
 
+def words() -> st.SearchStrategy[str]:
+    """Text that says something: not empty, and not blanks alone."""
+    return texts(min_size=1).map(lambda text: text if text.strip() else f"{text}字")
+
+
 def ids() -> st.SearchStrategy[str]:
     """Ids, names and keys: any text that is not empty."""
     return texts(min_size=1, max_size=20)
@@ -76,9 +81,7 @@ def json_values(*, max_leaves: int = 6) -> st.SearchStrategy[Json]:
         | texts(max_size=20)
         | st.sampled_from(SERIALISED_LOOKALIKES).map(copy.deepcopy)
     )
-    return st.recursive(
-        leaves, lambda inner: st.lists(inner, max_size=3) | json_objects(inner), max_leaves=max_leaves
-    )
+    return st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | json_objects(inner), max_leaves=max_leaves)
 
 
 def json_objects(values: st.SearchStrategy[Json] | None = None) -> st.SearchStrategy[dict[str, Any]]:
@@ -93,7 +96,6 @@ def metadata() -> st.SearchStrategy[dict[str, Any]]:
 
 def media() -> st.SearchStrategy[Image | Audio | Video]:
     """Images, audio and video, given by address, by bytes or by blob."""
-    kinds: tuple[type[Image | Audio | Video], ...] = (Image, Audio, Video)
     given = st.fixed_dictionaries(
         {},
         optional={
@@ -105,7 +107,11 @@ def media() -> st.SearchStrategy[Image | Audio | Video]:
             "options": json_objects(),
         },
     )
-    return st.builds(lambda kind, fields: kind(**fields), st.sampled_from(kinds), given)
+    return st.builds(_media, st.sampled_from((Image, Audio, Video)), given)
+
+
+def _media(kind: type[Image | Audio | Video], fields: dict[str, Any]) -> Image | Audio | Video:
+    return kind(**fields)
 
 
 def tool_calls() -> st.SearchStrategy[ToolCall]:
@@ -152,29 +158,36 @@ def messages(
 
 def spoken(role: Role) -> st.SearchStrategy[Message]:
     """A message of one text that says something."""
-    words = texts(min_size=1).filter(lambda text: bool(text.strip()))
-    return st.builds(lambda text: Message(role, (Text(text),)), words)
+    return words().map(lambda text: Message(role, (Text(text),)))
+
+
+# Made once: a strategy made anew for every draw would cost more than the draw.
+_IDS: Final = ids()
+_ARGUMENTS: Final = json_objects()
+_FEW_WORDS: Final = st.lists(st.builds(Text, words()), max_size=1).map(tuple)
+_SYSTEM, _HUMAN, _AI = spoken(Role.SYSTEM), spoken(Role.HUMAN), spoken(Role.AI)
 
 
 @st.composite
 def tool_exchanges(draw: st.DrawFn) -> list[Message]:
     """A model's calls, all their results in any order (in one message or one each), and the model's answer."""
     count = draw(st.integers(1, 3))
-    calls = [ToolCall(f"call_{new_id()}", draw(ids()), draw(json_objects())) for _ in range(count)]
-    said = draw(st.lists(st.builds(Text, texts(min_size=1).filter(str.strip)), max_size=1))
-    answers = draw(st.permutations([ToolResult(call.id, (Text(draw(texts())),)) for call in calls]))
+    calls = [ToolCall(f"call_{new_id()}", draw(_IDS), draw(_ARGUMENTS)) for _ in range(count)]
+    answers = draw(st.permutations([ToolResult(call.id, draw(_FEW_WORDS)) for call in calls]))
     groups = [answers] if draw(st.booleans()) else [[answer] for answer in answers]
     results = [Message(Role.TOOL, tuple(group)) for group in groups]
-    return [Message(Role.AI, (*said, *calls)), *results, draw(spoken(Role.AI))]
+    return [Message(Role.AI, (*draw(_FEW_WORDS), *calls)), *results, draw(_AI)]
+
+
+_ANSWERS: Final = st.tuples(_AI).map(list) | tool_exchanges()
 
 
 @st.composite
 def conversations(draw: st.DrawFn, *, max_rounds: int = 3) -> list[Message]:
     """Rounds of a person's words and a model's answer, some by way of tools; a system message may come first."""
-    conversation = [draw(spoken(Role.SYSTEM))] if draw(st.booleans()) else []
+    conversation = [draw(_SYSTEM)] if draw(st.booleans()) else []
     for _ in range(draw(st.integers(0, max_rounds))):
-        conversation.append(draw(spoken(Role.HUMAN)))
-        conversation += draw(tool_exchanges() | st.tuples(spoken(Role.AI)).map(list))
+        conversation += [draw(_HUMAN), *draw(_ANSWERS)]
     return conversation
 
 
@@ -195,4 +208,5 @@ __all__ = [
     "tool_calls",
     "tool_exchanges",
     "tool_results",
+    "words",
 ]

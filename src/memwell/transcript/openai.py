@@ -54,7 +54,7 @@ def to_openai(messages: Iterable[Message]) -> list[Shape]:
 
     A message with several tool results becomes as many ``tool`` messages, each under the id of its own call, and what
     else it holds a message beside them; a ``tool`` message without any result goes under the message's own id. Media
-    given only by blob, and kinds the shape lacks, go as words. Raises ``InvalidInput`` for a message no store would keep.
+    given only by blob, and kinds the shape lacks, go as words. Raises ``InvalidInput`` for what no store would keep.
     """
     return [shape for item in outgoing(messages) for shape in _shapes(item)]
 
@@ -137,7 +137,7 @@ def _audio_format(kind: str) -> str:
 
 
 def from_openai(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """The messages of a Chat Completions list, each with an id and a time of its own; ``developer`` is a system message.
+    """The messages of a Chat Completions list, each with an id and a time of its own. A developer is a system.
 
     A call's arguments become a dict when they are a JSON object that a store can keep, and stay text otherwise. Raises
     ``InvalidInput`` naming the place, the value and the rule.
@@ -152,16 +152,12 @@ def _message(shape: Shape) -> Message:
     name = shape.get("name") or None
     parts = _parts(shape.get("content"))
     if role == "tool":
-        return Message(Role.TOOL, (_tool_result(string(shape, "tool_call_id"), parts, name),), name)
+        return Message(Role.TOOL, (ToolResult(string(shape, "tool_call_id"), parts, name),), name)
     if role == "function":
         name = string(shape, "name")
-        return Message(Role.FUNCTION, (_tool_result(_FUNCTION_ID + name, parts, name),), name)
+        return Message(Role.FUNCTION, (ToolResult(_FUNCTION_ID + name, parts, name),), name)
     own_name = "developer" if role == "developer" else None
     return Message(_ROLES[role], (*parts, *_calls(shape), *_fields(shape)), name, chat_role=own_name)
-
-
-def _tool_result(call_id: str, parts: tuple[Text | Image | Audio | Opaque, ...], name: str | None) -> ToolResult:
-    return ToolResult(call_id, parts, name)
 
 
 def _parts(content: object) -> tuple[Text | Image | Audio | Opaque, ...]:
@@ -210,10 +206,11 @@ def _call(shape: Shape) -> ToolCall | Opaque:
 
 
 def _arguments(value: object) -> Shape | str:
-    if value is None or isinstance(value, Mapping):
-        return plain_object(value or {}, "arguments")
+    if value is None:
+        return {}
     if not isinstance(value, str):
-        raise InvalidInput(f"arguments must be a string of JSON, not {shown(value)}")
+        # Some servers give the object itself.
+        return plain_object(value, "arguments")
     found = json_object(value)
     try:
         check_json(found, "arguments")

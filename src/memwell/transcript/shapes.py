@@ -32,7 +32,7 @@ def outgoing(messages: Iterable[Message], *, include_hidden: bool = False) -> li
 def each(items: object, what: str, read: Callable[[Any], Iterable[_T]]) -> list[_T]:
     """What ``read`` makes of each item; an ``InvalidInput`` says at which item it happened."""
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InvalidInput(f"{what} must be a list, not {shown(items)}")
+        raise InvalidInput(f"{what} must be a list, not {shown(cast(object, items))}")
     out: list[_T] = []
     for number, item in enumerate(cast("Iterable[Any]", items)):
         try:

@@ -30,8 +30,8 @@ def to_text(
     r"""The conversation as text, ``Human: …`` then ``AI: …``; a chat message begins with its own role.
 
     With ``names`` a speaker's name follows the prefix in parentheses. A line inside a message that looks like the start
-    of another gets a ``\`` in front: no text can forge a turn, and ``from_text`` gives every text back. ``colon`` may be
-    full-width. Raises ``InvalidInput`` for a prefix, colon or separator that could not be read back.
+    of another gets a ``\`` in front: no text can forge a turn, and ``from_text`` gives every text back. The colon may
+    be full-width. Raises ``InvalidInput`` for a prefix, colon or separator that could not be read back.
     """
     prefixes = {
         Role.HUMAN: human_prefix,
@@ -42,7 +42,7 @@ def to_text(
         Role.CHAT: chat_prefix,
         Role.VIEW: view_prefix,
     }
-    if colon.removesuffix(" ") not in tuple(_COLONS):
+    if check_text(colon, "colon").removesuffix(" ") not in tuple(_COLONS):
         raise InvalidInput(f"colon must be one of {_COLONS}, alone or with a space after it, not {shown(colon)}")
     said = [(_label(item, prefixes), item) for item in outgoing(messages, include_hidden=include_hidden)]
     layout = _Layout({*prefixes.values(), *(label for label, _ in said)}, separator, names=names)
@@ -89,7 +89,7 @@ def from_text(
 
 _COLONS: Final = ":\uff1a"
 # What may not stand in a header: a colon ends it, a backslash marks what is none, parentheses hold the name.
-_UNSAFE: Final = re.compile(rf"[\\()\r\n{_COLONS}]+")
+_UNSAFE: Final = re.compile(rf"\s*[\\()\r\n{_COLONS}]+\s*")
 
 
 class _Layout:
@@ -132,7 +132,7 @@ class _Layout:
         if before.strip():
             raise InvalidInput(f"a text must begin with a known prefix and a colon, not with {shown(before)}")
         ends = [*(start.start() for start in starts[1:]), len(text)]
-        for start, end in zip(starts, ends, strict=True):
+        for start, end in zip(starts, ends, strict=False):
             # The header is unescaped along with the words: the space after its colon may be part of a separator.
             whole = self._escaped.sub(r"\1", text[start.start("label") : end])
             body = whole[start.end() - start.start("label") :].removeprefix(" ")

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -15,6 +16,7 @@ from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite.blobs import SqliteBlobs
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction
+from memwell.storage.sqlite.facts import counted, file_sizes
 from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.kv import SqliteKeyValue
 from memwell.storage.sqlite.log import SqliteLog
@@ -49,9 +51,9 @@ class SqliteBackend(Backend):
             migrate(session, str(self.path))
         finally:
             session.close()
-        self.log = SqliteLog(self._connections, clock)
+        self._log = self.log = SqliteLog(self._connections, clock)
         self.kv = SqliteKeyValue(self._connections, clock)
-        self.index = SqliteIndex(
+        self._index = self.index = SqliteIndex(
             self._connections,
             vector_cache_mb=chosen.vector_cache_mb,
             hnsw_above=chosen.hnsw_above,
@@ -73,16 +75,20 @@ class SqliteBackend(Backend):
         def operation(session: Session) -> list[str]:
             found = [row[0] for row in session.rows("PRAGMA integrity_check") if row[0] != "ok"]
             try:
-                return found + self.log.check(session) + self.index.check(session)
+                return found + self._log.check(session) + self._index.check(session)
             except apsw.Error as error:
                 return [*found, f"the word index is damaged: {error}"]
 
         # FTS5's own check is spelt as a write, so this waits its turn like one; it changes nothing.
         return self._connections.write(operation)
 
+    def facts(self) -> dict[str, Any]:
+        counts = self._connections.snapshot(counted)
+        return {"kind": "sqlite", "path": str(self.path), "bytes": file_sizes(self.path), **counts}
+
     def close(self) -> None:
         with suppress(BackendError):
-            self.index.close()
+            self._index.close()
         self._connections.close()
 
 

@@ -1,8 +1,8 @@
 """The connections to one SQLite file: many readers, one writer a process, and group commit.
 
-A write is an *operation*: a function that is given a session inside a transaction. Whoever comes while no write is under way
-*leads*: it runs its own operation and those of everybody who has queued up meanwhile in one transaction, and commits once
-for all. Nobody hands work to another thread, so a lone writer pays nothing for it. Each operation of a group has a
+A write is an *operation*: a function that is given a session inside a transaction. Whoever comes while no write is under
+way *leads*: it runs its own operation and those of everybody who has queued up meanwhile in one transaction, and commits
+once for all. Nobody hands work to another thread, so a lone writer pays nothing for it. Each operation of a group has a
 savepoint: one that fails is rolled back alone.
 """
 
@@ -273,7 +273,7 @@ class Connections:
         session.execute("SAVEPOINT one")
         try:
             one.result = one.operation(session)  # type: ignore[misc]
-        except Exception as error:  # noqa: BLE001 - one operation's failure is its owner's, not the group's
+        except Exception as error:
             if not session.connection.in_transaction:
                 raise
             one.error = self._failure(error)

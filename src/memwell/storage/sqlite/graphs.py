@@ -48,7 +48,7 @@ class SqliteVectorRows:
 
     def all(self) -> Iterable[tuple[int, bytes]]:
         sql = "SELECT key, data FROM record_vector WHERE key >= ? AND key <= ?"
-        return self._session.connection.execute(sql, self._row.bounds)  # type: ignore[return-value]
+        return self._session.connection.execute(sql, self._row.bounds)
 
     def since(self, change: int) -> list[tuple[int, bytes | None]] | None:
         if change < self._row.forgotten:
@@ -59,11 +59,11 @@ class SqliteVectorRows:
             "LEFT JOIN record_vector ON record_vector.key = record_change.record "
             "WHERE record_change.key > ? AND record_change.key <= ?"
         )
-        return self._session.rows(sql, (low | change, low | self.change))  # type: ignore[return-value]
+        return self._session.rows(sql, (low | change, low | self.change))
 
     def some(self, keys: Sequence[int]) -> list[tuple[int, bytes]]:
         sql = "SELECT key, data FROM record_vector WHERE key IN (SELECT value FROM json_each(?))"
-        return self._session.rows(sql, (msgspec.json.encode(list(keys)).decode(),))  # type: ignore[return-value]
+        return self._session.rows(sql, (msgspec.json.encode(list(keys)).decode(),))
 
     def sidecar(self) -> SidecarFile | None:
         row = self._session.one("SELECT change, file, digest FROM sidecar WHERE space = ?", (self.space,))
@@ -112,7 +112,7 @@ class Vectors:
         thread.start()
 
     def _build_quietly(self, space: int) -> None:
-        # A graph is only an acceleration. When it cannot be built or written, search stays exact and the next one tries again.
+        # A graph is only an acceleration: when it cannot be built or written, search stays exact and tries again.
         try:
             with suppress(MemwellError, OSError, RuntimeError):
                 self.build(space)

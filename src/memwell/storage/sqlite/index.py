@@ -69,9 +69,7 @@ class _Prepared(NamedTuple):
 class SqliteIndex(RecordIndex):
     """Records in rows, their words in FTS5, their vectors as half-precision blobs."""
 
-    def __init__(
-        self, connections: Connections, *, vector_cache_mb: int, hnsw_above: int, kept_changes: int
-    ) -> None:
+    def __init__(self, connections: Connections, *, vector_cache_mb: int, hnsw_above: int, kept_changes: int) -> None:
         self._connections = connections
         self._words = Words("record", "record")
         self._kept_changes = kept_changes
@@ -82,7 +80,7 @@ class SqliteIndex(RecordIndex):
     def vectors(self) -> Vectors:
         """The search by vector. Loaded when first needed: numpy and usearch take longer to import than a store to open."""
         if self._loaded_vectors is None:
-            from memwell.storage.sqlite.graphs import Vectors
+            from memwell.storage.sqlite.graphs import Vectors  # noqa: PLC0415 - see above
 
             self._loaded_vectors = Vectors(self._connections, *self._vector_options)
         return self._loaded_vectors
@@ -155,9 +153,7 @@ class SqliteIndex(RecordIndex):
         forgotten = row.forgotten
         if row.change - forgotten > 2 * self._kept_changes:
             forgotten = row.change - self._kept_changes
-            session.execute(
-                "DELETE FROM record_change WHERE key >= ? AND key <= ?", (row.low, row.low | forgotten)
-            )
+            session.execute("DELETE FROM record_change WHERE key >= ? AND key <= ?", (row.low, row.low | forgotten))
         session.execute(
             "UPDATE space SET next = ?, change = ?, forgotten = ?, records = ?, vectors = ?, dimensions = ?, length = ? "
             "WHERE key = ?",
@@ -323,7 +319,9 @@ class SqliteIndex(RecordIndex):
                 (row.dimensions or 0, *row.bounds),
             )[0]
             if vectors != (row.vectors, row.vectors, 0):
-                wrong.append(f"space {path}: {vectors[0]} vectors ({vectors[1]} with a record) of {row.vectors} counted")
+                wrong.append(
+                    f"space {path}: {vectors[0]} vectors ({vectors[1]} with a record) of {row.vectors} counted"
+                )
             wrong.extend(self._check_words(session, row, path))
         return wrong
 
@@ -335,7 +333,9 @@ class SqliteIndex(RecordIndex):
             terms = segment(text)
             for term in {terms[0], terms[-1]} if terms else ():
                 query = f'"{row.key}x{term}"'
-                found = session.rows("SELECT 1 FROM record_words WHERE record_words MATCH ? AND rowid = ?", (query, key))
+                found = session.rows(
+                    "SELECT 1 FROM record_words WHERE record_words MATCH ? AND rowid = ?", (query, key)
+                )
                 if not found:
                     wrong.append(f"space {path}: record {key & _POSITION} is not found by its word {term!r}")
         return wrong
@@ -346,9 +346,7 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
         return dimensions
     size = len(one.vector) // 2
     if dimensions is not None and size != dimensions:
-        raise InvalidInput(
-            f"record {one.record.id!r} has a vector of {size} dimensions in a space of {dimensions}"
-        )
+        raise InvalidInput(f"record {one.record.id!r} has a vector of {size} dimensions in a space of {dimensions}")
     return size
 
 

@@ -160,18 +160,24 @@ class SqliteLog(MessageLog):
         stored = self._connections.read(operation)
         return [Version(None if body is None else decode_message(body), given.moment(at)) for body, at in stored]
 
-    def trim(self, thread: Thread, before: int) -> int:
+    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         check_count(before, "before")
+        spared = {check_count(index, "an index to keep") for index in keep}
 
         def operation(session: Session) -> int:
             row = self._thread(session, path, id_)
             if row is None:
                 return 0
             next_, round_, total = self._end(session, row)
-            first = max(row.first, min(before, next_))
-            live, tokens = self._drop(session, row.key, row.low, row.low + first)
-            absent = row.absent - (first - row.first - live)
+            end = min(before, next_)
+            live, tokens = self._drop(
+                session, row.key, row.low, row.low + end, {row.low | i for i in spared if i <= _INDEX}
+            )
+            oldest = session.one("SELECT min(key) FROM message WHERE key >= ? AND key < ?", (row.low, row.low + end))
+            first = max(row.first, end if oldest is None or oldest[0] is None else oldest[0] & _INDEX)
+            left = next_ - row.first - row.absent - live
+            absent = next_ - first - left
             session.execute(
                 "UPDATE thread SET first = ?, next = ?, round = ?, total = ?, absent = ?, token_base = ? WHERE key = ?",
                 (first, next_, round_, total, absent, row.token_base + tokens, row.key),
@@ -180,18 +186,17 @@ class SqliteLog(MessageLog):
 
         return self._connections.write(operation)
 
-    def _drop(self, session: Session, thread: int, low: int, high: int) -> tuple[int, int]:
-        """Drop the rows with low <= key < high; returns how many were live and their tokens."""
-        counted = session.one("SELECT count(body), ifnull(sum(tokens), 0) FROM message WHERE key >= ? AND key < ?", (low, high))
-        indexed = session.rows(
-            "SELECT message.key, body FROM message JOIN message_length USING (key) WHERE key >= ? AND key < ?",
-            (low, high),
-        )
-        for key, body in indexed:
+    def _drop(self, session: Session, thread: int, low: int, high: int, spared: Iterable[int] = ()) -> tuple[int, int]:
+        """Drop the rows with low <= key < high but the spared; returns how many were live and their tokens."""
+        span = "key >= ? AND key < ? AND key NOT IN (SELECT value FROM json_each(?))"
+        bounds = (low, high, msgspec.json.encode(list(spared)).decode())
+        counted = session.rows(f"SELECT count(body), ifnull(sum(tokens), 0) FROM message WHERE {span}", bounds)[0]
+        indexed = f"SELECT key, body FROM message JOIN message_length USING (key) WHERE {span}"
+        for key, body in session.rows(indexed, bounds):
             self._reindex(session, thread, key, body, None)
-        session.execute("DELETE FROM message_version WHERE key >= ? AND key < ?", (low, high))
-        session.execute("DELETE FROM message WHERE key >= ? AND key < ?", (low, high))
-        return (0, 0) if counted is None else (counted[0], counted[1])
+        session.execute(f"DELETE FROM message_version WHERE {span}", bounds)
+        session.execute(f"DELETE FROM message WHERE {span}", bounds)
+        return counted[0], counted[1]
 
     def delete(self, thread: Thread) -> bool:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
@@ -240,7 +245,7 @@ class SqliteLog(MessageLog):
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         span = given.check_span(last, first, after, before, ids)
 
-        def operation(session: Session) -> list[tuple[str]]:
+        def operation(session: Session) -> list[tuple[Any, ...]]:
             found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
             if found is None:
                 return []
@@ -265,7 +270,7 @@ class SqliteLog(MessageLog):
         return decode_messages([body for (body,) in rows])
 
     @staticmethod
-    def _by_ids(session: Session, thread: int, bounds: tuple[int, int], span: given.Span) -> list[tuple[str]]:
+    def _by_ids(session: Session, thread: int, bounds: tuple[int, int], span: given.Span) -> list[tuple[Any, ...]]:
         order = "DESC" if span.last is not None else "ASC"
         count = span.last if span.last is not None else span.first
         return session.execute(
@@ -333,7 +338,7 @@ class SqliteLog(MessageLog):
 
             def bodies(keys: list[int]) -> dict[int, str]:
                 sql = "SELECT key, body FROM message WHERE key IN (SELECT value FROM json_each(?))"
-                return dict(session.rows(sql, (msgspec.json.encode(keys).decode(),)))  # type: ignore[arg-type]
+                return dict(session.rows(sql, (msgspec.json.encode(keys).decode(),)))
 
             def stored_terms(keys: list[int]) -> dict[int, Sequence[str]]:
                 return {key: _terms(body) for key, body in bodies(keys).items()}
@@ -399,7 +404,9 @@ class SqliteLog(MessageLog):
         wrong: list[str] = []
         for key, count, length in session.rows("SELECT key, indexed_count, indexed_length FROM thread"):
             low = key << THREAD_SHIFT
-            stored = session.rows("SELECT key, length FROM message_length WHERE key >= ? AND key <= ?", (low, low | _INDEX))
+            stored = session.rows(
+                "SELECT key, length FROM message_length WHERE key >= ? AND key <= ?", (low, low | _INDEX)
+            )
             if (len(stored), sum(row[1] for row in stored)) != (count, length):
                 wrong.append(f"thread {key}: the word index counts {count} messages, but holds {len(stored)}")
         return wrong

@@ -13,7 +13,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from memwell.storage.bm25 import B, K1, inverse_frequency
+from memwell.storage.bm25 import K1, B, inverse_frequency
 from memwell.storage.sqlite.connections import Session
 from memwell.storage.sqlite.where import Condition
 
@@ -121,7 +121,7 @@ class Words:
             FROM found JOIN {self._lengths} ON {self._lengths}.key = found.key
             WHERE {condition.sql}
             GROUP BY found.key ORDER BY score DESC, found.key DESC LIMIT ?"""
-        return session.rows(sql, (*bindings, average, *condition.bindings, limit))  # type: ignore[return-value]
+        return session.rows(sql, (*bindings, average, *condition.bindings, limit))
 
     def _pruned(
         self,
@@ -145,9 +145,7 @@ class Words:
             return None
         candidates = [key for score, key in partial if score >= least]
         average = collection.length / collection.rows
-        scored = (
-            (_score(words, known, average), key) for key, words in stored_terms(candidates).items()
-        )
+        scored = ((_score(words, known, average), key) for key, words in stored_terms(candidates).items())
         return heapq.nlargest(limit, scored)
 
 

@@ -1,0 +1,98 @@
+"""What ``memwell doctor`` finds out: versions, the store's own facts, and whether all of it agrees."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from memwell.cli.phrases import say
+from memwell.storage.protocols import Backend
+
+_PACKAGES = ("memwell", "apsw", "msgspec", "numpy", "usearch", "rs-bpe")
+_COUNTS = (
+    ("threads", "thread"),
+    ("messages", "messages"),
+    ("messages_indexed", "indexed"),
+    ("entries", "entries"),
+    ("records", "records"),
+    ("vectors", "vectors"),
+    ("blobs", "blobs"),
+)
+_SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"))
+
+
+def examine(backend: Backend, console: Console) -> dict[str, Any]:
+    """All that can be found out. The store is looked over as a whole, which takes a while for a large one."""
+    with console.status(say("checking")):
+        problems = backend.check()
+        facts = backend.facts()
+    return {"versions": versions(), "store": facts, "problems": problems}
+
+
+def versions() -> dict[str, str]:
+    """The versions of memwell and of what it stands on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in _PACKAGES}}
+
+
+def report(found: dict[str, Any], console: Console) -> None:
+    """Print what was found."""
+    facts = found["store"]
+    console.print(_rows(say("versions"), found["versions"]))
+    console.print(_rows(say("store"), _store_rows(facts, found["problems"])))
+    if facts.get("spaces"):
+        console.print(_spaces(facts["spaces"]))
+    for problem in found["problems"]:
+        console.print(f"[red]• [/red]{problem}", highlight=False)
+    key = "problems" if found["problems"] else "healthy"
+    console.print(say(key, count=len(found["problems"])), style="red" if found["problems"] else "green")
+
+
+def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
+    rows = {"URL": str(facts.get("path", "memory:"))}
+    rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
+    sizes = facts.get("bytes", {})
+    rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
+    rows |= {say(phrase): f"{facts[key]:,}" for key, phrase in _COUNTS if key in facts}
+    rows[say("integrity")] = say("problems", count=len(problems)) if problems else say("ok")
+    return rows
+
+
+def _rows(title: str, rows: dict[str, str]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(name, value)
+    return table
+
+
+def _spaces(spaces: list[dict[str, Any]]) -> Table:
+    table = Table(title=say("space"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("space", "records", "vectors", "search_by"):
+        table.add_column(say(name), justify="left" if name in ("space", "search_by") else "right")
+    for one in spaces:
+        vectors = f"{one['vectors']:,} × {one['dimensions']}" if one["vectors"] else "0"
+        table.add_row(" / ".join(one["space"]), f"{one['records']:,}", vectors, _search(one["changes_since_graph"]))
+    return table
+
+
+def _search(changes: int | None) -> str:
+    if changes is None:
+        return say("exact")
+    return say("graph_behind", changes=changes) if changes else say("graph_fresh")
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.2f} GB"
+
+
+__all__ = ["examine", "report", "versions"]

@@ -1,0 +1,277 @@
+"""Reading one conversation: the part of a ``History`` that changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import Any, TypeAlias, TypeVar
+
+from memwell._asyncify import asyncify
+from memwell.errors import InvalidInput, NotFound
+from memwell.messages import Message, Role
+from memwell.records import DEFAULT_SPACE, Page, SpaceLike, Thread, as_space
+from memwell.storage.protocols import Backend, MessageLog, ThreadInfo, Version
+from memwell.storage.registry import open_backend
+from memwell.tokens import TokenCounter, default_counter, keeps_count
+from memwell.values import check_count, shown
+from memwell.windows import Round, fitted, rounds_of
+
+_BLOCK = 64
+CHUNK = 500
+
+Target: TypeAlias = int | str | Message
+"""Which message is meant: its index, its id, or the message itself."""
+
+Self = TypeVar("Self", bound="HistoryReader")
+
+
+class HistoryReader:
+    """A conversation that can be read, searched and cut to a window, and not changed.
+
+    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead. The conversation need not exist
+    yet: it begins with its first message.
+    """
+
+    def __init__(
+        self,
+        store: Backend | MessageLog,
+        thread: str,
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+        counter: TokenCounter | None = None,
+    ) -> None:
+        self.thread = Thread(as_space(space), thread)
+        self.log = store.log if isinstance(store, Backend) else store
+        self.counter = counter or default_counter()
+        self.backend = store if isinstance(store, Backend) else None
+        self._owned = False
+
+    @classmethod
+    def open(
+        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+    ) -> Self:
+        """The conversation in the store at ``url``, which ``close`` closes. Raises what ``open_backend`` raises."""
+        backend = open_backend(url)
+        try:
+            history = cls(backend, thread, space=space, counter=counter)
+        except BaseException:
+            backend.close()
+            raise
+        history._owned = True
+        return history
+
+    def close(self) -> None:
+        """Close the store, if ``open`` opened it here."""
+        if self._owned and self.backend is not None:
+            self.backend.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.thread.id!r}, space={self.thread.space!r})"
+
+    # Reading
+
+    def info(self) -> ThreadInfo | None:
+        """What is known of the conversation without reading it, or None when it has not begun."""
+        found = self.log.threads(self.thread.space, ids=[self.thread.id]).items
+        return found[0] if found else None
+
+    def __len__(self) -> int:
+        info = self.info()
+        return info.messages if info else 0
+
+    def __bool__(self) -> bool:
+        # An empty conversation is still a conversation.
+        return True
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the whole conversation has.
+
+        In the default encoding the total is kept up to date by every write, and nothing is counted to answer.
+        """
+        if not keeps_count(self.counter):
+            return sum(map(self.counter.count_message, self))
+        info = self.info()
+        return info.tokens if info else 0
+
+    def last(self, count: int) -> list[Message]:
+        """The last messages, as they are."""
+        return self.log.read(self.thread, last=count)
+
+    def get(self, target: Target) -> Message:
+        """One message by index or id. Raises ``NotFound`` when there is none."""
+        if isinstance(target, Message):
+            target = target.id
+        if isinstance(target, str):
+            found = self.log.read(self.thread, ids=[target])
+        else:
+            check_count(target, "an index")
+            found = self.log.read(self.thread, after=target - 1, before=target + 1)
+        if not found:
+            raise NotFound(f"conversation {self.thread.id!r} has no message {shown(target)}")
+        return found[0]
+
+    def page(self, *, limit: int = 100, cursor: str | None = None, newest_first: bool = False) -> Page[Message]:
+        """One page of the conversation; pass ``next`` of a page as ``cursor`` to get the following one."""
+        check_count(limit, "limit", least=1)
+        place = None if cursor is None else _cursor(cursor)
+        if newest_first:
+            found = self.log.read(self.thread, last=limit + 1, before=place)[::-1]
+        else:
+            found = self.log.read(self.thread, first=limit + 1, after=place)
+        return Page(found[:limit], str(found[limit - 1].index) if len(found) > limit else None)
+
+    def __iter__(self) -> Iterator[Message]:
+        return self._stream(newest_first=False)
+
+    def __reversed__(self) -> Iterator[Message]:
+        return self._stream(newest_first=True)
+
+    def _stream(self, *, newest_first: bool, block: int = CHUNK) -> Iterator[Message]:
+        cursor = None
+        while True:
+            page = self.page(limit=block, cursor=cursor, newest_first=newest_first)
+            yield from page.items
+            cursor = page.next
+            if cursor is None:
+                return
+
+    async def __aiter__(self) -> AsyncIterator[Message]:
+        cursor = None
+        while True:
+            page = await self.apage(limit=CHUNK, cursor=cursor)
+            for message in page.items:
+                yield message
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def search(self, query: str, *, limit: int = 10) -> list[tuple[Message, float]]:
+        """The messages that share a word with the query, best first, with their BM25 score; Chinese words too."""
+        return self.log.match(self.thread, query, limit=limit)
+
+    # Rounds
+
+    def _rounds_backwards(self) -> Iterator[Round]:
+        newest_first = self._stream(newest_first=True, block=_BLOCK)
+        for round_ in rounds_of(newest_first):
+            yield Round(round_.number, round_.messages[::-1])
+
+    def rounds(self, last: int | None = None) -> list[Round]:
+        """The last rounds, oldest first; all of them without ``last``. What came before the first round is not in one."""
+        if last is not None:
+            check_count(last, "last")
+        found: list[Round] = []
+        for round_ in self._rounds_backwards():
+            if round_.number == 0 or len(found) == last:
+                break
+            found.append(round_)
+        return found[::-1]
+
+    def latest_round(self) -> Round | None:
+        """The round under way, or None before the first."""
+        found = self.rounds(1)
+        return found[0] if found else None
+
+    def round(self, number: int) -> Round:
+        """One round by its number, from 1. Raises ``NotFound`` when there is none."""
+        check_count(number, "a round's number")
+        start = self._first_of_round(number)
+        messages: list[Message] = []
+        while True:
+            block = self.log.read(self.thread, first=_BLOCK, after=start - 1)
+            messages += [message for message in block if message.round == number]
+            if len(block) < _BLOCK or block[-1].round != number:
+                break
+            start = (block[-1].index or 0) + 1
+        if not messages:
+            raise NotFound(f"conversation {self.thread.id!r} has no round {number}")
+        return Round(number, messages)
+
+    def _first_of_round(self, number: int) -> int:
+        """Where the round begins, by bisection: rounds never fall as indexes rise."""
+        info = self.info()
+        low, high = (info.first, info.next) if info else (0, 0)
+        while low < high:
+            middle = (low + high) // 2
+            found = self.log.read(self.thread, first=1, after=middle - 1)
+            if found and (found[0].round or 0) < number:
+                low = (found[0].index or 0) + 1
+            else:
+                high = middle
+        return low
+
+    # Windows
+
+    def window(self, *, tokens: int | None = None, rounds: int | None = None, system: bool = True) -> list[Message]:
+        """What to give a model: the last rounds that fit, at most ``rounds`` of them, within ``tokens``, in order.
+
+        Tool calls stay with their results, it never begins with an answer to nothing, and view and hidden messages are left
+        out. With ``system`` the instructions from before the first round come first and count. Raises ``InvalidInput``
+        when those alone are over the budget.
+        """
+        budget = 2**62 if tokens is None else check_count(tokens, "tokens")
+        most = None if rounds is None else check_count(rounds, "rounds")
+        preamble = self._preamble() if system else []
+        return fitted(self._latest(most), budget, self.counter.count_message, preamble)
+
+    def _latest(self, most: int | None) -> Iterator[Round]:
+        for taken, round_ in enumerate(self._rounds_backwards()):
+            if taken == most or round_.number == 0:
+                return
+            yield round_
+
+    def _preamble(self) -> list[Message]:
+        found: list[Message] = []
+        for message in self:
+            if message.round:
+                break
+            if message.role is Role.SYSTEM:
+                found.append(message)
+        return found
+
+    def _place(self, target: Target) -> int:
+        if isinstance(target, int):
+            return check_count(target, "an index")
+        if isinstance(target, Message) and target.index is not None:
+            return target.index
+        return self.get(target).index or 0
+
+    def versions(self, target: Target) -> list[Version]:
+        """What a message was before, oldest first."""
+        return self.log.versions(self.thread, self._place(target))
+
+    def metadata(self) -> dict[str, Any]:
+        """The conversation's own metadata, such as its title."""
+        info = self.info()
+        return info.metadata if info else {}
+
+    ainfo = asyncify(info)
+    alast = asyncify(last)
+    aget = asyncify(get)
+    apage = asyncify(page)
+    asearch = asyncify(search)
+    arounds = asyncify(rounds)
+    alatest_round = asyncify(latest_round)
+    around = asyncify(round)  # noqa: A003 - the method above, not the builtin
+    awindow = asyncify(window)
+    aversions = asyncify(versions)
+    ametadata = asyncify(metadata)
+    aclose = asyncify(close)
+
+
+def _cursor(cursor: str) -> int:
+    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
+        raise InvalidInput(f"not a cursor of a conversation: {shown(cursor)}")
+    return int(cursor)
+
+
+__all__ = ["HistoryReader", "Target"]

@@ -1,0 +1,75 @@
+"""What all suites share: how a backend is opened, and that every test runs with it and with its async twins."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memwell.errors import BackendError
+from memwell.messages import Message, human
+from memwell.records import Page, Space, Thread
+from memwell.storage.protocols import Backend
+from memwell.testing.clock import Clock
+from memwell.testing.twins import through_twins
+
+HOME = Space("home")
+TALK = Thread(HOME, "talk")
+
+
+class Suite:
+    """Inherit a suite beside a class that overrides ``open``, and pytest runs all of it against that backend."""
+
+    def open(self, place: Path, clock: Clock) -> Backend:
+        """Open the backend under test: what it keeps, it keeps under the folder ``place``; the time is the clock's."""
+        raise NotImplementedError(f"{type(self).__name__} must override open(place, clock)")
+
+    @pytest.fixture
+    def clock(self) -> Clock:
+        """The time that the store goes by."""
+        return Clock()
+
+    @pytest.fixture(params=["sync", "async"])
+    def store(self, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Backend]:
+        """An empty store: the backend itself, then the same through its async twins. It must be sound at the end."""
+        backend = self.open(tmp_path, clock)
+        with asyncio.Runner() as runner:
+            yield through_twins(backend, runner) if request.param == "async" else backend
+        assert _complaints(backend) == []
+        backend.close()
+
+
+def _complaints(backend: Backend) -> list[str]:
+    try:
+        return backend.check()
+    except BackendError as error:
+        # A test may have closed it.
+        return [] if "closed" in str(error) else [str(error)]
+
+
+def said(*texts: str) -> list[Message]:
+    """A human message for each text."""
+    return [human(text) for text in texts]
+
+
+def texts_of(messages: list[Message]) -> list[str]:
+    """What the messages say."""
+    return [message.text for message in messages]
+
+
+def all_pages(listing: Any, space: Space, **options: Any) -> list[Any]:
+    """All items of a listing, page by page; no page is empty but a lone one, and none is longer than its limit."""
+    page: Page[Any] = listing(space, **options)
+    items = list(page.items)
+    while page.next is not None:
+        assert page.items, "a page that names a next one is not empty"
+        page = listing(space, cursor=page.next, **options)
+        assert len(page.items) <= options.get("limit", 100)
+        items += page.items
+    return items
+
+
+__all__ = ["HOME", "TALK", "Suite", "all_pages", "said", "texts_of"]

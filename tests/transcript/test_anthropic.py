@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.messages import (
+    Audio,
+    Image,
+    Message,
+    Opaque,
+    Part,
+    Role,
+    Text,
+    ToolCall,
+    ToolResult,
+    Video,
+    ai,
+    encode_message,
+    human,
+    message,
+    system,
+    tool_result,
+)
+from memwell.testing import strategies
+from memwell.transcript import from_anthropic, from_openai, to_anthropic, to_openai
+
+PIXEL = b"\x89PNG\r\n\x1a\n"
+PIXEL_SOURCE = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+THINKING = {"type": "thinking", "thinking": "hm", "signature": "abc=="}
+
+
+def wreck(value: Any) -> None:
+    """Empties every list and dict inside."""
+    if isinstance(value, list | dict):
+        for inner in list(value.values() if isinstance(value, dict) else value):
+            wreck(inner)
+        value.clear()
+
+
+def turns(messages: Iterable[Message]) -> list[tuple[str, list[Part]]]:
+    """What the shape carries: the system's parts first, then the parts of each side, its tool results in front."""
+    prompt: list[Part] = []
+    said: list[tuple[str, Part]] = []
+    for item in messages:
+        for part in item.parts:
+            if item.role is Role.SYSTEM:
+                prompt.append(part)
+            else:
+                said.append(("assistant" if item.role is Role.AI else "user", part))
+    out = [("system", prompt)] if prompt else []
+    for side, group in itertools.groupby(said, key=lambda pair: pair[0]):
+        parts = [part for _, part in group]
+        out.append((side, sorted(parts, key=lambda part: side == "user" and not isinstance(part, ToolResult))))
+    return out
+
+
+def texts() -> st.SearchStrategy[Text]:
+    return st.builds(Text, strategies.words())
+
+
+def images() -> st.SearchStrategy[Image]:
+    urls = strategies.texts(min_size=1).filter(lambda url: not url.startswith("data:"))
+    by_bytes = st.builds(Image, data=st.binary(max_size=20), media_type=st.sampled_from(["image/png", "image/webp"]))
+    return st.builds(Image, url=urls) | by_bytes
+
+
+def blocks() -> st.SearchStrategy[Opaque]:
+    kinds = st.sampled_from(["thinking", "redacted_thinking", "document", "server_tool_use", "某种"])
+    return st.builds(lambda kind, data: Opaque(f"anthropic.{kind}", {**data, "type": kind}), kinds, DATA)
+
+
+DATA = strategies.json_objects()
+IDS = strategies.ids()
+CONTENTS = st.lists(texts() | images() | blocks(), max_size=2).map(tuple)
+PROMPTS = st.lists(texts() | blocks(), max_size=2).map(tuple)
+CALLS = st.lists(st.builds(ToolCall, IDS, IDS, DATA), max_size=2).map(tuple)
+RESULTS = st.lists(
+    st.builds(ToolResult, IDS, CONTENTS, name=st.none(), is_error=st.booleans()), min_size=1, max_size=2
+).map(tuple)
+
+
+def carriable() -> st.SearchStrategy[Message]:
+    """Messages that the shape carries whole, up to the merging of neighbours."""
+    return st.one_of(
+        CONTENTS.map(human),
+        st.tuples(CONTENTS, CALLS).map(lambda pair: ai((*pair[0], *pair[1]))),
+        RESULTS.map(lambda results: message(Role.TOOL, results)),
+        st.tuples(RESULTS, CONTENTS).map(lambda pair: human((*pair[1], *pair[0]))),
+        PROMPTS.map(system),
+    )
+
+
+class TestLaws:
+    @given(st.lists(carriable(), max_size=4))
+    def test_what_was_said_comes_back_up_to_merging(self, said: list[Message]):
+        prompt, shapes = to_anthropic(said)
+        assert turns(from_anthropic(shapes, prompt)) == turns(said)
+
+    @given(st.lists(carriable(), max_size=4))
+    def test_shapes_come_back_as_they_went(self, said: list[Message]):
+        prompt, shapes = to_anthropic(said)
+        assert to_anthropic(from_anthropic(shapes, prompt)) == (prompt, shapes)
+
+    @given(strategies.conversations())
+    def test_a_conversation_comes_back_with_one_message_a_result(self, said: list[Message]):
+        prompt, shapes = to_anthropic(said)
+        back = from_anthropic(shapes, prompt)
+        assert turns(back) == turns(said)
+        assert all(len(item.parts) == 1 for item in back if item.role is Role.TOOL)
+
+    @given(st.lists(strategies.messages() | carriable(), max_size=4))
+    def test_sides_alternate_and_no_turn_is_empty(self, said: list[Message]):
+        _, shapes = to_anthropic(said)
+        roles = [shape["role"] for shape in shapes]
+        assert all(first != second for first, second in itertools.pairwise(roles))
+        assert set(roles) <= {"user", "assistant"}
+        assert all(shape["content"] for shape in shapes)
+
+    @given(st.lists(strategies.messages() | carriable(), max_size=4))
+    def test_results_stand_first_in_a_users_turn(self, said: list[Message]):
+        for shape in to_anthropic(said)[1]:
+            if shape["role"] == "user" and isinstance(shape["content"], list):
+                is_result = [block.get("type") == "tool_result" for block in shape["content"]]
+                assert is_result == sorted(is_result, reverse=True)
+
+    @given(st.lists(strategies.messages(), max_size=3))
+    def test_any_message_goes_out_as_json(self, said: list[Message]):
+        prompt, shapes = to_anthropic(said)
+        assert json.loads(json.dumps([prompt, shapes])) == [prompt, shapes]
+
+    @given(st.lists(strategies.messages(), max_size=3))
+    def test_only_what_is_for_models_goes_out(self, said: list[Message]):
+        assert to_anthropic(said) == to_anthropic([item for item in said if item.for_model])
+        assert to_anthropic([item.changed(hidden=True) for item in said]) == ("", [])
+
+    @given(st.lists(strategies.messages() | carriable(), max_size=3))
+    def test_what_goes_out_shares_nothing_with_the_messages(self, said: list[Message]):
+        before = [encode_message(item) for item in said]
+        wreck(list(to_anthropic(said)))
+        assert [encode_message(item) for item in said] == before
+
+    @given(st.lists(carriable(), max_size=3))
+    def test_what_comes_in_is_neither_changed_nor_shared(self, said: list[Message]):
+        prompt, shapes = to_anthropic(said)
+        untouched = copy.deepcopy((prompt, shapes))
+        back = from_anthropic(shapes, prompt)
+        assert (prompt, shapes) == untouched
+        wreck(prompt)
+        wreck(shapes)
+        assert turns(back) == turns(said)
+
+    @given(strategies.conversations())
+    def test_a_conversation_survives_a_journey_through_both_shapes(self, said: list[Message]):
+        prompt, shapes = to_anthropic(from_openai(to_openai(said)))
+        assert turns(from_openai(to_openai(from_anthropic(shapes, prompt)))) == turns(said)
+
+
+class TestShapes:
+    def test_a_usual_conversation(self):
+        said = [
+            system("Be kind."),
+            human(["hi", Image(data=PIXEL), Image(url="https://example.org/a.png")]),
+            ai(
+                [Opaque("anthropic.thinking", THINKING), "Let me see."],
+                tool_calls=[ToolCall("c1", "weather", {"city": "北京"}), ToolCall("c2", "time")],
+            ),
+            tool_result("c1", "rain"),
+            tool_result("c2", ["late", Image(data=PIXEL)], is_error=True),
+            human("And?"),
+            ai("It rains."),
+        ]
+        prompt, shapes = to_anthropic(said)
+        assert prompt == "Be kind."
+        assert shapes == [
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "hi"},
+                    {"type": "image", "source": PIXEL_SOURCE},
+                    {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+                ],
+            },
+            {
+                "role": "assistant",
+                "content": [
+                    THINKING,
+                    {"type": "text", "text": "Let me see."},
+                    {"type": "tool_use", "id": "c1", "name": "weather", "input": {"city": "北京"}},
+                    {"type": "tool_use", "id": "c2", "name": "time", "input": {}},
+                ],
+            },
+            {
+                "role": "user",
+                "content": [
+                    {"type": "tool_result", "tool_use_id": "c1", "content": "rain"},
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "c2",
+                        "content": [{"type": "text", "text": "late"}, {"type": "image", "source": PIXEL_SOURCE}],
+                        "is_error": True,
+                    },
+                    {"type": "text", "text": "And?"},
+                ],
+            },
+            {"role": "assistant", "content": "It rains."},
+        ]
+
+    def test_the_prompt_is_empty_text_or_blocks(self):
+        assert to_anthropic([human("x")])[0] == ""
+        assert to_anthropic([system("a"), human("x"), system("b")])[0] == [
+            {"type": "text", "text": "a"},
+            {"type": "text", "text": "b"},
+        ]
+        picture = system([Image(url="u", text="a cat")])
+        assert to_anthropic([picture])[0] == "[image: a cat]"
+
+    @pytest.mark.parametrize("given_prompt", [None, "", []])
+    def test_no_prompt_makes_no_message(self, given_prompt: Any):
+        assert from_anthropic([], given_prompt) == []
+
+    def test_a_prompt_comes_first(self):
+        blocks_with_hint = [{"type": "text", "text": "a", "cache_control": {"type": "ephemeral"}}]
+        for given_prompt in ("a", blocks_with_hint):
+            said = from_anthropic([{"role": "user", "content": "x"}], given_prompt)
+            assert [(item.role, item.text) for item in said] == [(Role.SYSTEM, "a"), (Role.HUMAN, "x")]
+
+    def test_neighbours_on_one_side_become_one_turn(self):
+        said = [human("a"), message("chat", "b", chat_role="Judge"), ai("c"), message("chat", "d", chat_role="ai")]
+        assert to_anthropic(said)[1] == [
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+            {"role": "assistant", "content": [{"type": "text", "text": "c"}, {"type": "text", "text": "d"}]},
+        ]
+
+    def test_words_said_before_a_result_follow_it(self):
+        said = [ai(tool_calls=[ToolCall("1", "f")]), human("hurry"), tool_result("1", "done")]
+        assert [block["type"] for block in to_anthropic(said)[1][1]["content"]] == ["tool_result", "text"]
+
+    def test_blanks_are_left_out(self):
+        assert to_anthropic([human(" \n"), ai(""), human(["", "x"])]) == ("", [{"role": "user", "content": "x"}])
+
+    def test_a_result_without_words(self):
+        (shape,) = to_anthropic([tool_result("1")])[1]
+        assert shape == {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1"}]}
+
+    def test_a_result_inside_a_models_message_is_a_users_turn(self):
+        mixed = ai(["a", ToolCall("1", "f"), ToolResult("1", (Text("r"),)), "b"])
+        assert [shape["role"] for shape in to_anthropic([mixed])[1]] == ["assistant", "user", "assistant"]
+        assert [shape["role"] for shape in to_anthropic([system([ToolResult("1")])])[1]] == ["user"]
+
+    def test_a_call_that_no_model_made_goes_as_words(self):
+        assert to_anthropic([human(ToolCall("1", "f", {"a": 1}))])[1][0]["content"] == '[calls f({"a":1})]'
+
+    @pytest.mark.parametrize(
+        ("arguments", "given_input"),
+        [
+            ("", {}),
+            ("not json", {"arguments": "not json"}),
+            ("[1]", {"arguments": "[1]"}),
+            ('{"a": 123456789012345678901234567890}', {"a": 123456789012345678901234567890}),
+            ({"a": 1}, {"a": 1}),
+        ],
+    )
+    def test_arguments_that_are_text_become_an_object(self, arguments: Any, given_input: dict[str, Any]):
+        (shape,) = to_anthropic([ai(tool_calls=[ToolCall("1", "f", arguments)])])[1]
+        assert shape["content"][0]["input"] == given_input
+
+    @pytest.mark.parametrize(
+        ("part", "words"),
+        [
+            (Video(url="https://example.org/a.mp4", text="a dog"), "[video: a dog]"),
+            (Audio(data=b"x"), "[audio]"),
+            (Image(blob="abc", text="a cat"), "[image: a cat]"),
+        ],
+    )
+    def test_media_the_shape_cannot_carry_go_as_words(self, part: Part, words: str):
+        assert to_anthropic([human(part)])[1] == [{"role": "user", "content": words}]
+
+    def test_a_data_url_goes_as_bytes(self):
+        (shape,) = to_anthropic([human(Image(url="data:image/png;base64,iVBORw0KGgo="))])[1]
+        assert shape["content"] == [{"type": "image", "source": PIXEL_SOURCE}]
+
+    @pytest.mark.parametrize(
+        "block",
+        [
+            THINKING,
+            {"type": "redacted_thinking", "data": "abc"},
+            {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
+            {"type": "image", "source": {"type": "file", "file_id": "f1"}},
+            {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "search_result", "title": "x"}]},
+            {"type": "text of the future", "lc": 1, "__class__": "x"},
+        ],
+    )
+    def test_what_is_not_interpreted_goes_back_unchanged(self, block: dict[str, Any]):
+        shapes = [{"role": "user", "content": [block]}]
+        assert to_anthropic(from_anthropic(copy.deepcopy(shapes))) == ("", shapes)
+
+    def test_what_belongs_to_another_provider_stays_behind(self):
+        said = from_openai([{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "audio": {"id": "1"}}])
+        assert to_anthropic(said) == ("", [])
+        thinking = from_anthropic([{"role": "assistant", "content": [THINKING, {"type": "text", "text": "x"}]}])
+        assert to_openai(thinking) == [{"role": "assistant", "content": "x"}]
+
+    def test_results_come_in_as_tool_messages_apart_from_words(self):
+        result = {"type": "tool_result", "tool_use_id": "1", "content": "r"}
+        (before, one, two, after) = from_anthropic(
+            [{"role": "user", "content": [{"type": "text", "text": "a"}, result, result, {"type": "text", "text": "b"}]}]
+        )
+        assert [item.role for item in (before, one, two, after)] == [Role.HUMAN, Role.TOOL, Role.TOOL, Role.HUMAN]
+        assert one.parts == two.parts == (ToolResult("1", (Text("r"),)),)
+
+    @pytest.mark.parametrize("lookalike", strategies.SERIALISED_LOOKALIKES)
+    def test_a_dict_that_looks_like_an_object_stays_a_dict(self, lookalike: dict[str, Any]):
+        prompt, shapes = to_anthropic([ai(tool_calls=[ToolCall("1", "f", lookalike)])])
+        (read,) = from_anthropic(shapes, prompt)
+        arguments = read.tool_calls[0].arguments
+        assert type(arguments) is dict
+        assert arguments == lookalike
+
+
+def user(*content: Any) -> dict[str, Any]:
+    return {"role": "user", "content": list(content)}
+
+
+class TestBadShapes:
+    @pytest.mark.parametrize(
+        ("shape", "rule"),
+        [
+            ("text", "a message must be an object, not 'text'"),
+            ({}, "unknown role None; known roles: user, assistant"),
+            ({"role": "system", "content": "x"}, "unknown role 'system'"),
+            ({"role": {}, "content": "x"}, "unknown role {}"),
+            ({"role": "user"}, "content must be a list, not None"),
+            ({"role": "user", "content": 5}, "content must be a list, not 5"),
+            ({"role": "user", "content": "\x00"}, "text must not contain NUL: '.x00'"),
+            (user("x"), r"content\[0\]: a block must be an object, not 'x'"),
+            (user({}), r"content\[0\]: type must be a string, not None"),
+            (user({"type": "text"}), r"content\[0\]: text must be a string, not None"),
+            (user({"type": "image"}), r"content\[0\]: source must be an object, not None"),
+            (user({"type": "image", "source": {"type": "url"}}), "url must be a string, not None"),
+            (user({"type": "image", "source": {"type": "base64", "data": "?"}}), r"data must be base64, not '\?'"),
+            (user({"type": "image", "source": {"type": "base64", "data": ""}}), "media_type must be a string, not None"),
+            (user({"type": "tool_use", "name": "f", "input": {}}), "id must be a string, not None"),
+            (user({"type": "tool_use", "id": "1", "input": {}}), "name must be a string, not None"),
+            (user({"type": "tool_use", "id": "1", "name": "f"}), "input must be an object, not None"),
+            (user({"type": "tool_use", "id": "1", "name": "f", "input": {"a": {1}}}), r"input\['a'\] must be plain JSON"),
+            (user({"type": "tool_result"}), "tool_use_id must be a string, not None"),
+            (user({"type": "tool_result", "tool_use_id": ""}), "call_id must not be empty"),
+            (user({"type": "tool_result", "tool_use_id": "1", "content": 5}), r"content\[0\]: content must be a list"),
+            (user({"type": "tool_result", "tool_use_id": "1", "content": [{}]}), r"content\[0\]: content\[0\]: type must"),
+            (user({"type": "new", "a": 2**70}), r"a block\['a'\] must hold integers of 64 bits"),
+        ],
+    )
+    def test_the_place_the_value_and_the_rule_are_named(self, shape: Any, rule: str):
+        with pytest.raises(InvalidInput, match=rule) as caught:
+            from_anthropic([{"role": "user", "content": "fine"}, shape])
+        assert str(caught.value).startswith("messages[1]: ")
+
+    @pytest.mark.parametrize("messages", ["text", None, 5, {"role": "user"}])
+    def test_messages_are_a_list(self, messages: Any):
+        with pytest.raises(InvalidInput, match="messages must be a list, not") as caught:
+            from_anthropic(messages)
+        assert repr(messages) in str(caught.value)
+
+    def test_a_bad_prompt_is_refused(self):
+        with pytest.raises(InvalidInput, match=r"system must be a list, not 5"):
+            from_anthropic([], 5)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InvalidInput, match=r"system\[0\]: text must be a string, not None"):
+            from_anthropic([], [{"type": "text"}])
+        with pytest.raises(InvalidInput, match=r"text must not contain NUL"):
+            from_anthropic([], "\x00")
+
+    def test_a_message_no_store_would_keep_is_refused(self):
+        with pytest.raises(InvalidInput, match=r"messages\[0\]: a tool call's arguments\['a'\] must be plain JSON"):
+            to_anthropic([ai(tool_calls=[ToolCall("1", "f", {"a": {1}})])])

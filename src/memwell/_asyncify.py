@@ -21,15 +21,35 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 
-_lane: contextvars.ContextVar[Executor | None] = contextvars.ContextVar("memwell_lane", default=None)
+
+class _Lane:
+    """The one thread of an async transaction, and whether it still takes calls."""
+
+    def __init__(self) -> None:
+        self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memwell-lane")
+        self.open = True
+
+    def end(self) -> None:
+        """Take no more calls; those already given are still run."""
+        self.open = False
+        self.executor.shutdown(wait=False)
+
+
+_lane: contextvars.ContextVar[_Lane | None] = contextvars.ContextVar("memwell_lane", default=None)
+
+
+def _current_lane() -> _Lane | None:
+    # A task started inside a transaction may outlive it: then it is on its own again.
+    lane = _lane.get()
+    return lane if lane is not None and lane.open else None
 
 
 async def run_blocking(call: Callable[[], T]) -> T:
     """Run ``call`` in a thread with the caller's context, and return or raise what it does."""
     context = contextvars.copy_context()
-    lane = _lane.get()
-    loop = asyncio.get_running_loop()
-    return await loop.run_in_executor(lane, functools.partial(context.run, call))
+    lane = _current_lane()
+    executor: Executor | None = None if lane is None else lane.executor
+    return await asyncio.get_running_loop().run_in_executor(executor, functools.partial(context.run, call))
 
 
 def asyncify(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Coroutine[Any, Any, T]]:
@@ -53,48 +73,53 @@ class AsyncContext(Generic[T]):
     """The async twin of a blocking context manager: entered, used and left in one thread of its own.
 
     Context variables set by ``__enter__`` are carried into the caller's task, so that what is called inside the ``async
-    with`` sees them. The thread is stopped on leaving; a cancelled body still runs ``__exit__`` to its end.
+    with`` sees them. Entered inside another one it uses that one's thread, so that locks held by the outer are its own.
+    The thread is stopped on leaving the outer; a cancelled body still runs ``__exit__`` to its end.
     """
 
     def __init__(self, manager: AbstractContextManager[T], *carried: contextvars.ContextVar[Any]) -> None:
         self._manager = manager
         self._carried = carried
-        self._executor: ThreadPoolExecutor | None = None
+        self._lane: _Lane | None = None
+        self._owns_lane = False
         self._tokens: list[tuple[contextvars.ContextVar[Any], contextvars.Token[Any]]] = []
 
     async def __aenter__(self) -> T:
-        executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memwell-lane")
+        outer = _current_lane()
+        lane = outer or _Lane()
+        self._owns_lane = outer is None
         context = contextvars.copy_context()
-        entering = executor.submit(context.run, self._manager.__enter__)
+        entering = lane.executor.submit(context.run, self._manager.__enter__)
         try:
             value = await asyncio.shield(asyncio.wrap_future(entering))
-        except asyncio.CancelledError:
-            # The thread may still get in: whoever gets in must get out again, or the store stays locked.
-            executor.submit(context.run, _leave_if_entered, entering, self._manager)
-            executor.shutdown(wait=False)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError):
+                # The thread may still get in: whoever gets in must get out again, or the store stays locked.
+                lane.executor.submit(context.run, _leave_if_entered, entering, self._manager)
+            self._release(lane)
             raise
-        except BaseException:
-            executor.shutdown(wait=False)
-            raise
-        self._executor = executor
-        self._tokens.append((_lane, _lane.set(executor)))
+        self._lane = lane
+        self._tokens.append((_lane, _lane.set(lane)))
         for variable in self._carried:
             self._tokens.append((variable, variable.set(context[variable])))
         return value
 
+    def _release(self, lane: _Lane) -> None:
+        if self._owns_lane:
+            lane.end()
+
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        executor = self._executor
-        assert executor is not None, "left before it was entered"
+        lane = self._lane
+        assert lane is not None, "left before it was entered"
         context = contextvars.copy_context()
         for variable, token in reversed(self._tokens):
             variable.reset(token)
-        leaving = executor.submit(context.run, self._manager.__exit__, kind, error, trace)
-        try:
-            return await asyncio.shield(asyncio.wrap_future(leaving))
-        finally:
-            executor.shutdown(wait=False)
+        loop = asyncio.get_running_loop()
+        leaving = loop.run_in_executor(lane.executor, context.run, self._manager.__exit__, kind, error, trace)
+        self._release(lane)
+        return await asyncio.shield(leaving)
 
 
 def _leave_if_entered(entering: Future[Any], manager: AbstractContextManager[Any]) -> None:

@@ -146,7 +146,7 @@ def _check_field(field: object) -> str | Path:
         for key in path:
             check_text(key, "a key in a filter's path")
         return path
-    raise InvalidInput(f"a filter's field must be a key or a path of keys, not {shown(field)}")
+    raise InvalidInput(f"a filter's field must be a key or a path of keys, not {shown(cast(object, field))}")
 
 
 def _checked_value(operator: str, value: object) -> object:

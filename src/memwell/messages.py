@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import force_setattr
@@ -107,7 +107,21 @@ Part: TypeAlias = Text | Image | Audio | Video | ToolCall | ToolResult | Opaque
 _PART_TYPES = (Text, Image, Audio, Video, ToolCall, ToolResult, Opaque)
 
 
-class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+if TYPE_CHECKING:
+    _Checking = msgspec.StructMeta
+else:
+
+    class _Checking(msgspec.StructMeta):
+        """Checks a message that is made by a call. One that is decoded was checked when it was stored.
+
+        A ``__post_init__`` would run for every decoded message too, which is a quarter of the cost of reading them.
+        """
+
+        def __call__(cls, *args: Any, **fields: Any) -> Any:
+            return _adapted(super().__call__(*args, **fields))
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checking):
     """One message of a conversation.
 
     ``index`` and ``round`` are None until a log has stored it. ``tokens`` is its exact size in the default encoding, once
@@ -126,15 +140,6 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: int | None = None
     hidden: bool = False
     chat_role: str | None = None
-
-    def __post_init__(self) -> None:
-        # Also run when a message is decoded, so the usual case must cost next to nothing.
-        if type(self.role) is not Role:
-            force_setattr(self, "role", _role(self.role))
-        if type(self.parts) is not tuple:
-            force_setattr(self, "parts", _parts(self.parts))
-        if type(self.time) is not datetime or self.time.tzinfo is not UTC:
-            force_setattr(self, "time", _utc(self.time))
 
     @property
     def text(self) -> str:
@@ -168,7 +173,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
         if "parts" in fields:
             fields["parts"] = _parts(fields["parts"])
             fields.setdefault("tokens", None)
-        return msgspec.structs.replace(self, **fields)
+        return _adapted(msgspec.structs.replace(self, **fields))
 
 
 Content: TypeAlias = str | Part | Iterable[Part | str]
@@ -205,6 +210,17 @@ def _words(part: Part) -> str:
     if isinstance(part, ToolCall):
         return part.name
     return "" if isinstance(part, Opaque) else part.text
+
+
+def _adapted(value: Message) -> Message:
+    """The message just made, with a role, a content or a time given in another form put into ours."""
+    if type(value.role) is not Role:
+        force_setattr(value, "role", _role(value.role))
+    if type(value.parts) is not tuple:
+        force_setattr(value, "parts", _parts(value.parts))
+    if type(value.time) is not datetime or value.time.tzinfo is not UTC:
+        force_setattr(value, "time", _utc(value.time))
+    return value
 
 
 def _role(value: object) -> Role:
@@ -259,6 +275,8 @@ def encode_message(value: Message) -> bytes:
 
 
 def _is_plain(value: Message) -> bool:
+    if type(value.role) is not Role or type(value.parts) is not tuple or value.time.tzinfo is not UTC:
+        return False
     if not 0 < len(value.id) <= 1024 or not (value.index is None and value.round is None):
         return False
     if value.name is not None or value.chat_role is not None or type(value.hidden) is not bool:
@@ -276,12 +294,40 @@ def decode_message(encoded: bytes | str) -> Message:
         raise InvalidInput(f"not a message: {error}") from error
 
 
-def decode_messages(encoded: Iterable[str]) -> list[Message]:
-    """Many at once, which is faster than one by one. Raises ``InvalidInput`` when one is not a message."""
+_recent: dict[str, Message] = {}
+_MOST_RECENT = 2048
+_SHORT = 4096
+
+
+def decode_messages(encoded: Sequence[str]) -> list[Message]:
+    """Many at once, which is faster than one by one. Raises ``InvalidInput`` when one is not a message.
+
+    A conversation's last messages are read again and again. Those that are plain text, and so can be shared, are remembered
+    by their JSON: the same JSON is the same message.
+    """
+    found = [_recent.get(one) for one in encoded]
+    missing = [one for one, known in zip(encoded, found, strict=True) if known is None]
+    if not missing:
+        return cast("list[Message]", found)
     try:
-        return _list_decoder.decode(f"[{','.join(encoded)}]")
+        decoded = _list_decoder.decode(f"[{','.join(missing)}]")
     except _DECODE_ERRORS as error:
         raise InvalidInput(f"not a list of messages: {error}") from error
+    if len(missing) <= _MOST_RECENT // 8:
+        _remember(missing, decoded)
+    fresh = iter(decoded)
+    return [next(fresh) if known is None else known for known in found]
+
+
+def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
+    if len(_recent) > _MOST_RECENT:
+        # Dropping all of it at once is rare and needs no lock and no order.
+        _recent.clear()
+    _recent.update(
+        (text, message)
+        for text, message in zip(encoded, decoded, strict=True)
+        if len(text) <= _SHORT and not message.metadata and all(type(part) is Text for part in message.parts)
+    )
 
 
 def check_message(value: object) -> Message:
@@ -289,6 +335,8 @@ def check_message(value: object) -> Message:
     if not isinstance(value, Message):
         raise InvalidInput(f"expected a Message, not {shown(value)}; make one with human(), ai() or message()")
     check_id(value.id, "a message's id")
+    if type(value.role) is not Role or type(value.parts) is not tuple or value.time.tzinfo is not UTC:
+        raise InvalidInput(f"a message's fields were changed past its checks: {shown(value)}; use changed()")
     for field in ("name", "chat_role"):
         if getattr(value, field) is not None:
             check_id(getattr(value, field), f"a message's {field}")

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from functools import cache, cached_property
 from importlib import import_module
-from typing import Final, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 
@@ -54,7 +54,7 @@ class TokenCounter(Protocol):
         ...
 
     def count_message(self, message: Message) -> int:
-        """The tokens a message takes in a prompt. Raises ``InvalidInput`` for a message no store would keep."""
+        """The tokens a message takes in a prompt. Raises ``InvalidInput`` for a part that is neither text nor JSON."""
         ...
 
 
@@ -100,7 +100,7 @@ class ExactCounter:
         """The tokens a message takes: its kept count where that is ours, else its parts, its name and the costs.
 
         The arguments of a tool call and a foreign block count as compact JSON; ids, times and metadata do not count.
-        Raises ``InvalidInput`` for text or JSON that no store would keep.
+        Raises ``InvalidInput`` for what is neither text nor plain JSON.
         """
         if message.tokens is not None and self.fills_messages:
             return message.tokens
@@ -111,15 +111,15 @@ class ExactCounter:
         if isinstance(part, Text):
             return self.count(part.text)
         if isinstance(part, ToolCall):
-            arguments = part.arguments
-            return self.count(part.name) + (
-                self.count(arguments) if isinstance(arguments, str) else self._json(arguments)
-            )
+            return self.count(part.name) + self._arguments(part.arguments)
         if isinstance(part, ToolResult):
             return sum(map(self._count_part, part.content))
         if isinstance(part, Opaque):
             return self._json(part.data)
         return self.count(part.text) + self._medium(part)
+
+    def _arguments(self, value: dict[str, Any] | str) -> int:
+        return self.count(value) if isinstance(value, str) else self._json(value)
 
     def _medium(self, part: Image | Audio | Video) -> int:
         if isinstance(part, Image):
@@ -136,14 +136,18 @@ class ExactCounter:
         It is a prefix of the text, all of it when it fits, and never counts over the limit. Raises ``InvalidInput`` for
         what is no text or a limit below 0.
         """
-        check_text(text, "text")
         # More characters than this cannot fit, so a megabyte is not encoded to keep a line of it.
-        text = text[: check_count(limit, "limit") * _LONGEST_TOKEN]
-        tokens = self._table.encode(text)
+        most = check_count(limit, "limit") * _LONGEST_TOKEN
+        try:
+            text = text[:most]
+            tokens = self._table.encode(text)
+        except (TypeError, UnicodeEncodeError):
+            check_text(text, "text")
+            raise
         if len(tokens) <= limit:
             return text
         kept = self._table.bpe().decode_tokens(tokens[:limit]).decode(errors="ignore")
-        # The new end may be cut another way than the same place inside the text was ("I'LL", "I'").
+        # The same characters may take more tokens at the end of a text than they took inside it.
         while self.count(kept) > limit:
             kept = kept[:-1]
         return kept

@@ -6,13 +6,17 @@ answer whose question is missing; and what is not for a model is not in it. Ever
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import TypeAlias
 
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.messages import Message, Part, Role, ToolCall, ToolResult
+from memwell.messages import Message, Role, ToolCall, ToolResult
+
+_ANSWERS = frozenset({Role.AI, Role.TOOL, Role.FUNCTION})
+_RESULTS = frozenset({Role.TOOL, Role.FUNCTION})
 
 
 class Round(msgspec.Struct, frozen=True):
@@ -28,22 +32,41 @@ def rounds_of(messages: Iterable[Message]) -> Iterator[Round]:
         yield Round(number, list(group))
 
 
+_Spot: TypeAlias = tuple[int, int]
+"""Where a part is: the position of its message, and its own position in that message."""
+
+
+def _pairs(messages: Sequence[Message]) -> dict[_Spot, _Spot]:
+    """The spots of calls with those of their results: each result answers the latest call of its id, each call once."""
+    # Ids alone would not do: models reuse them, and calls in the retired function style have no other than their name.
+    waiting: dict[str, _Spot] = {}
+    pairs: dict[_Spot, _Spot] = {}
+    for position, message in enumerate(messages):
+        for number, part in enumerate(message.parts):
+            if isinstance(part, ToolCall):
+                waiting[part.id] = (position, number)
+            elif isinstance(part, ToolResult) and part.call_id in waiting:
+                pairs[waiting.pop(part.call_id)] = (position, number)
+    return pairs
+
+
 def paired(messages: Sequence[Message]) -> list[Message]:
     """The messages without the halves of broken pairs.
 
     A result whose call does not come before it goes, and so does a call without a result, unless it is the last thing that
     happened and its result may still come. A message of which nothing is left goes whole.
     """
-    called: set[str] = set()
-    answered: set[str] = set()
-    for message in messages:
-        called.update(call.id for call in message.tool_calls)
-        answered.update(result.call_id for result in message.tool_results if result.call_id in called)
-    waiting = _waiting(messages)
-    seen: set[str] = set()
+    results = set(_pairs(messages).values())
+    answered = _only(messages, ToolResult, lambda spot: spot in results)
+    calls, last_calls = _pairs(answered), _last_calls(answered)
+    return _only(answered, ToolCall, lambda spot: spot in calls or spot[0] >= last_calls)
+
+
+def _only(messages: Sequence[Message], kind: type, keep: Callable[[_Spot], bool]) -> list[Message]:
+    """The messages with only those parts of a kind whose spots are to be kept, and with all others."""
     kept: list[Message] = []
     for position, message in enumerate(messages):
-        parts = tuple(_whole(message.parts, seen, answered, pending=position >= waiting))
+        parts = [p for number, p in enumerate(message.parts) if not isinstance(p, kind) or keep((position, number))]
         if len(parts) == len(message.parts):
             kept.append(message)
         elif parts:
@@ -51,38 +74,18 @@ def paired(messages: Sequence[Message]) -> list[Message]:
     return kept
 
 
-def _waiting(messages: Sequence[Message]) -> int:
-    """From which position on calls may still be answered: the last message that calls, if nobody else spoke since."""
-    for position in range(len(messages) - 1, -1, -1):
-        if messages[position].tool_calls:
-            return position
-        if not messages[position].tool_results:
-            break
-    return len(messages)
+def _last_calls(messages: Sequence[Message]) -> int:
+    """The position from which on a call may still be answered: that of the last calls, if only results came since."""
+    position = len(messages)
+    while position and messages[position - 1].tool_results and not messages[position - 1].tool_calls:
+        position -= 1
+    # A model's parallel calls may be stored one message each.
+    while position and messages[position - 1].tool_calls:
+        position -= 1
+    return position
 
 
-def _whole(parts: Sequence[Part], seen: set[str], answered: set[str], *, pending: bool) -> Iterator[Part]:
-    for part in parts:
-        if isinstance(part, ToolCall):
-            if part.id not in answered and not pending:
-                continue
-            seen.add(part.id)
-        elif isinstance(part, ToolResult) and part.call_id not in seen:
-            continue
-        yield part
-
-
-def orphans(messages: Iterable[Message]) -> set[str]:
-    """The ids of calls that are answered here but made before."""
-    called: set[str] = set()
-    missing: set[str] = set()
-    for message in messages:
-        called.update(call.id for call in message.tool_calls)
-        missing.update(result.call_id for result in message.tool_results if result.call_id not in called)
-    return missing
-
-
-Size = Callable[[Message], int]
+Size: TypeAlias = Callable[[Message], int]
 
 
 def fitted(newest_first: Iterable[Round], budget: int, size: Size, preamble: Sequence[Message] = ()) -> list[Message]:
@@ -96,16 +99,45 @@ def fitted(newest_first: Iterable[Round], budget: int, size: Size, preamble: Seq
     if left < 0:
         raise InvalidInput(f"the system messages take {budget - left} tokens, more than the budget of {budget}")
     kept: list[Message] = []
+    openings: set[str] = set()
     for round_ in newest_first:
         messages = [message for message in round_.messages if message.for_model]
         needed = sum(map(size, messages))
+        if needed > left and kept:
+            break
+        openings.update(_opening(round_.messages))
         if needed > left:
-            if not kept:
-                kept = _partial(messages, left, size)
+            kept = _partial(messages, left, size)
             break
         kept = messages + kept
         left -= needed
-    return start + paired(kept)
+    return start + _within(_sound(kept, openings), kept, size)
+
+
+def _opening(messages: Iterable[Message]) -> list[str]:
+    """The id of the message that opens a round. A view opens nothing: it is no part of what a model is told."""
+    return [message.id for message in messages if message.role is not Role.VIEW][:1]
+
+
+def _sound(messages: list[Message], openings: Collection[str]) -> list[Message]:
+    """The messages without broken pairs, and without answers at the front whose round does not begin with them."""
+    while True:
+        whole = paired(messages)
+        begin = (at for at, one in enumerate(whole) if one.role not in _ANSWERS or one.id in openings)
+        first = next(begin, len(whole))
+        if first == 0:
+            return whole
+        # What was cut off may have held a call, so look again.
+        messages = whole[first:]
+
+
+def _within(messages: Iterable[Message], before: Iterable[Message], size: Size) -> list[Message]:
+    """The messages, none larger than it was: a count that a caller gave for a whole message bounds what is left of it."""
+    were = {message.id: message for message in before}
+    return [
+        one if one is were[one.id] or size(one) <= size(were[one.id]) else one.changed(tokens=size(were[one.id]))
+        for one in messages
+    ]
 
 
 def _partial(messages: Sequence[Message], budget: int, size: Size) -> list[Message]:
@@ -124,19 +156,56 @@ def _partial(messages: Sequence[Message], budget: int, size: Size) -> list[Messa
     return opening + kept
 
 
-def _steps(messages: Iterable[Message]) -> Iterator[list[Message]]:
-    """Messages that stay together: a message with tool calls and what answers them."""
+def _steps(messages: Sequence[Message]) -> Iterator[list[Message]]:
+    """Messages that stay together: one with tool calls, and all up to the last result of them."""
+    last_result: dict[int, int] = {}
+    for (position, _), (answer, _) in _pairs(messages).items():
+        last_result[position] = max(answer, last_result.get(position, 0))
     step: list[Message] = []
-    open_calls: set[str] = set()
-    for message in messages:
-        answers = {result.call_id for result in message.tool_results}
-        if step and not answers & open_calls and message.role is not Role.FUNCTION:
+    together_until = -1
+    for position, message in enumerate(messages):
+        if step and position > together_until and message.role not in _RESULTS:
             yield step
-            step, open_calls = [], set()
+            step = []
         step.append(message)
-        open_calls |= {call.id for call in message.tool_calls}
+        together_until = max(together_until, last_result.get(position, -1))
     if step:
         yield step
 
 
-__all__ = ["Round", "Size", "fitted", "orphans", "paired", "rounds_of"]
+def kept_from(newest_first: Iterable[Round], limit: int, size: Callable[[Round], int]) -> int:
+    """The index from which on a conversation is kept when its oldest rounds are dropped to stay within a limit.
+
+    The latest round is kept however large it is, and so is a round that the tool results of a kept one answer.
+    """
+    used, cut = 0, 0
+    missing: set[str] = set()  # calls that were made before the cut and are answered behind it
+    beyond: set[str] = set()  # the same for the rounds looked at since the cut
+    for taken, round_ in enumerate(newest_first):
+        used += size(round_)
+        fits = used <= limit or not taken
+        if not fits and not missing:
+            break
+        called = {call.id for message in round_.messages for call in message.tool_calls}
+        beyond = (beyond - called) | _answered_only(round_.messages)
+        # A result may answer a call that is nowhere, so one that is missing alone keeps nothing.
+        if fits or missing & called:
+            cut = round_.messages[0].index or 0
+            missing = (missing - called) | beyond
+            beyond = set()
+    return cut
+
+
+def _answered_only(messages: Iterable[Message]) -> set[str]:
+    """The ids of calls that are answered here and made before."""
+    called: set[str] = set()
+    missing: set[str] = set()
+    for part in (part for message in messages for part in message.parts):
+        if isinstance(part, ToolCall):
+            called.add(part.id)
+        elif isinstance(part, ToolResult) and part.call_id not in called:
+            missing.add(part.call_id)
+    return missing
+
+
+__all__ = ["Round", "Size", "fitted", "kept_from", "paired", "rounds_of"]

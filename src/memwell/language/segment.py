@@ -170,11 +170,11 @@ _token_of: Callable[[str], str] = _Words().__getitem__
 
 def _token(word: str) -> str:
     # Cut before its marks are put in order, for the same reason as the text was.
-    word = word[:_STRETCH].casefold()
+    word = word.strip("'")[:_STRETCH].casefold()
     if not word.isascii():
         word = _without_marks(word)
     if "'" in word:
-        word = _CLITIC.sub("", _ELISION.sub("", word.strip("'"))).replace("'", "")
+        word = _CLITIC.sub("", _ELISION.sub("", word)).replace("'", "")
     word = word[:MAX_TOKEN]
     return stem(word) if word.isascii() and word.isalpha() else word
 

@@ -48,9 +48,12 @@ def check_span(
     """Raises ``InvalidInput`` for counts that are no counts, and for ``last`` and ``first`` together."""
     if last is not None and first is not None:
         raise InvalidInput("a read takes 'last' or 'first', not both")
-    for name, value in (("last", last), ("first", first), ("before", before)):
-        if value is not None:
-            check_count(value, name)
+    if last is not None:
+        check_count(last, "last")
+    if first is not None:
+        check_count(first, "first")
+    if before is not None:
+        check_count(before, "before")
     if after is not None:
         check_count(after, "after", least=-1)
     return Span(last, first, after, before, None if ids is None else check_ids(ids))

@@ -27,7 +27,7 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage import bm25
-from memwell.storage.placement import Placed, Tail, place, prepare, replaced_body
+from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import (
     Backend,
     Blobs,
@@ -70,7 +70,6 @@ class _Store:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
         self.lock = threading.RLock()
-        self.depth = 0
         self.closed = False
         self._state = _State()
 
@@ -86,16 +85,12 @@ class _Store:
         with self.lock:
             if self.closed:
                 raise BackendError("the store is closed")
-            before = copy.deepcopy(self._state) if self.depth == 0 else None
-            self.depth += 1
+            before = copy.deepcopy(self._state)
             try:
                 yield
             except BaseException:
-                if before is not None:
-                    self._state = before
+                self._state = before
                 raise
-            finally:
-                self.depth -= 1
 
 
 class MemoryLog(MessageLog):
@@ -120,7 +115,7 @@ class MemoryLog(MessageLog):
                 target = state.threads.setdefault(thread, _ThreadState(self._store.clock()))
                 target.rows.update({one.index: (one.id, one) for one in placed})
                 target.tail = Tail(placed[-1].index + 1, placed[-1].round, target.tail.ended)
-        return decode_messages(one.body for one in placed)
+        return as_stored(prepared, placed)
 
     def read(
         self,

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from memwell.errors import Conflict, InvalidInput
-from memwell.messages import Message, Role, check_message, encode_message
+from memwell.messages import Message, Role, check_message, decode_message, encode_message
 
 MAX_INDEX = 2**32 - 1
 
@@ -29,23 +31,25 @@ class Placed(NamedTuple):
     body: str
 
 
-def prepare(messages: Sequence[Message], *, keep_places: bool) -> list[tuple[Message, bytes]]:
-    """Encode messages before any lock is taken. Raises ``InvalidInput`` for one that breaks a rule."""
-    prepared: list[tuple[Message, bytes]] = []
+def prepare(messages: Sequence[Message], *, keep_places: bool) -> list[tuple[Message, str]]:
+    """Encode messages before any lock is taken, without the opening brace: their places will go in front.
+
+    Raises ``InvalidInput`` for one that breaks a rule.
+    """
+    prepared: list[tuple[Message, str]] = []
     for message in messages:
         if not isinstance(message, Message):  # pyright: ignore[reportUnnecessaryIsInstance]
             check_message(message)
+        placeless = message
         if message.index is not None or message.round is not None:
             if keep_places:
                 check_message(message)
-            message_without = message.changed(index=None, round=None)
-            prepared.append((message, encode_message(message_without)))
-        else:
-            prepared.append((message, encode_message(message)))
+            placeless = message.changed(index=None, round=None)
+        prepared.append((message, encode_message(placeless)[1:].decode()))
     return prepared
 
 
-def place(prepared: Sequence[tuple[Message, bytes]], tail: Tail, *, keep_places: bool) -> list[Placed]:
+def place(prepared: Sequence[tuple[Message, str]], tail: Tail, *, keep_places: bool) -> list[Placed]:
     """Give messages their indexes and rounds behind ``tail``.
 
     Raises ``Conflict`` when kept places do not follow the tail, ``InvalidInput`` when the thread is full.
@@ -61,10 +65,19 @@ def place(prepared: Sequence[tuple[Message, bytes]], tail: Tail, *, keep_places:
             round_ += 1
         if index > MAX_INDEX:
             raise InvalidInput(f"a thread holds at most {MAX_INDEX + 1:,} messages")
-        body = f'{{"index":{index},"round":{round_},{encoded[1:].decode()}'
+        body = f'{{"index":{index},"round":{round_},{encoded}'
         placed.append(Placed(index, round_, message.id, message.tokens or 0, body))
         index += 1
     return placed
+
+
+def as_stored(prepared: Sequence[tuple[Message, str]], placed: Sequence[Placed]) -> list[Message]:
+    """The messages with their places, as a reader would get them."""
+    return [
+        # Metadata is shared with the caller's message otherwise, and a tuple in it would not be the list that was stored.
+        decode_message(one.body) if message.metadata else replace(message, index=one.index, round=one.round)
+        for (message, _), one in zip(prepared, placed, strict=True)
+    ]
 
 
 def _kept(given: int, least: int, what: str) -> int:
@@ -79,4 +92,4 @@ def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:
     return f'{{"index":{index},"round":{round_},{encoded[1:]}'
 
 
-__all__ = ["MAX_INDEX", "Placed", "Tail", "place", "prepare", "replaced_body"]
+__all__ = ["MAX_INDEX", "Placed", "Tail", "as_stored", "place", "prepare", "replaced_body"]

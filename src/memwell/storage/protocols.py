@@ -300,8 +300,8 @@ class Backend(ABC):
     def transaction(self) -> AbstractContextManager[None]:
         """Everything written inside is stored together when it ends, or not at all when it ends by an error.
 
-        Reads inside see the writes inside; others see them only afterwards. Entered again inside itself it joins the outer
-        one. Other writers wait, so keep it short.
+        Reads inside see the writes inside; others see them only afterwards. Entered again inside itself
+        it is a part of the outer one that can fail alone. Other writers wait, so keep it short.
         """
 
     @abstractmethod

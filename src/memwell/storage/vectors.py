@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ from usearch.index import Index
 
 Keys = NDArray[np.int64]
 Floats = NDArray[np.float32]
+Flags = NDArray[np.bool_]
+Number = TypeVar("Number", bound=np.generic)
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
@@ -75,10 +77,31 @@ def _floats(data: bytes, dimensions: int) -> Floats:
     return rows
 
 
-class Matrix:
-    """Vectors of one space in memory. A search uses a state that later changes never touch, so it needs no lock.
+class View(NamedTuple):
+    """Vectors as they were at one moment. Later changes never touch it, so a search of it needs no lock."""
 
-    A changed vector is added at the end and its old row declared dead; when a quarter is dead the rows are packed anew.
+    keys: Keys
+    rows: Floats
+    alive: Flags
+
+    def nearest(self, query: Floats, limit: int, allowed: Keys | None) -> list[Scored]:
+        """The best by cosine, best first; only of ``allowed`` keys when given."""
+        alive = self.alive if allowed is None else self.alive & np.isin(self.keys, allowed)
+        if alive.all():
+            return _top(self.rows @ query, self.keys, limit)
+        places = np.flatnonzero(alive)
+        if len(places) * 4 < len(alive):
+            return _top(self.rows[places] @ query, self.keys[places], limit)
+        scores = self.rows @ query
+        scores[~alive] = -np.inf
+        return _top(scores, self.keys, min(limit, len(places)))
+
+
+class Matrix:
+    """The vectors of one space in memory, brought up to date by changes.
+
+    A changed vector is added at the end and its old row declared dead, so that views taken before stay as they are; when a
+    quarter is dead the rows are packed anew. Only one thread may change or view it at a time.
     """
 
     def __init__(self, dimensions: int, change: int, rows: Iterable[tuple[int, bytes]] = ()) -> None:
@@ -87,54 +110,45 @@ class Matrix:
         self.change = change
         self._keys: Keys = np.array([key for key, _ in listed], dtype=np.int64)
         self._rows = _floats(b"".join(data for _, data in listed), dimensions)
-        self._alive = np.ones(len(listed), dtype=np.bool_)
-        self._place: dict[int, int] | None = None
+        self._alive: Flags = np.ones(len(listed), dtype=np.bool_)
         self._used: int = len(listed)
+        self._place: dict[int, int] | None = None
 
     @property
     def nbytes(self) -> int:
         """How much memory it takes."""
         return self._rows.nbytes + self._keys.nbytes + self._alive.nbytes
 
-    @property
-    def count(self) -> int:
-        """How many vectors it holds."""
-        return int(self._alive[: self._used].sum())
+    def view(self) -> View:
+        """The vectors as they are now."""
+        return View(self._keys[: self._used], self._rows[: self._used], self._alive[: self._used])
 
     def apply(self, change: int, changes: Sequence[tuple[int, bytes | None]]) -> None:
-        """Take changes over. Only one thread may do this at a time."""
+        """Take changes over: keys with their new vectors, or None for gone."""
         if self._place is None:
             live = np.flatnonzero(self._alive[: self._used])
             self._place = {int(self._keys[i]): int(i) for i in live}
-        alive = self._alive.copy()
         added = [(key, data) for key, data in changes if data is not None]
-        for key, _ in changes:
-            place = self._place.pop(key, None)
-            if place is not None:
-                alive[place] = False
+        gone = [place for key, _ in changes if (place := self._place.pop(key, None)) is not None]
         self._reserve(self._used + len(added))
-        if len(alive) < len(self._rows):
-            alive = np.concatenate([alive, np.zeros(len(self._rows) - len(alive), dtype=np.bool_)])
+        alive = self._alive.copy()
+        alive[gone] = False
+        end = self._used + len(added)
         if added:
-            end = self._used + len(added)
             self._rows[self._used : end] = _floats(b"".join(data for _, data in added), self.dimensions)
             self._keys[self._used : end] = [key for key, _ in added]
             alive[self._used : end] = True
             self._place.update({key: self._used + i for i, (key, _) in enumerate(added)})
-            self._used = end
-        self._alive = alive
-        self.change = change
+        self._alive, self._used, self.change = alive, end, change
         self._pack()
 
     def _reserve(self, needed: int) -> None:
         if needed <= len(self._rows):
             return
         room = max(needed, len(self._rows) * 5 // 4, 64)
-        rows = np.zeros((room, self.dimensions), dtype=np.float32)
-        rows[: self._used] = self._rows[: self._used]
-        keys = np.zeros(room, dtype=np.int64)
-        keys[: self._used] = self._keys[: self._used]
-        self._rows, self._keys = rows, keys
+        self._rows = _grown(self._rows, room)
+        self._keys = _grown(self._keys, room)
+        self._alive = _grown(self._alive, room)
 
     def _pack(self) -> None:
         live = np.flatnonzero(self._alive[: self._used])
@@ -144,20 +158,11 @@ class Matrix:
         self._alive = np.ones(len(live), dtype=np.bool_)
         self._used, self._place = len(live), None
 
-    def nearest(self, query: Floats, limit: int, allowed: Keys | None) -> list[Scored]:
-        """The best by cosine, best first; only of ``allowed`` keys (sorted) when given."""
-        used = self._used
-        rows, keys, alive = self._rows[:used], self._keys[:used], self._alive[:used]
-        if allowed is not None:
-            alive = alive & np.isin(keys, allowed)
-        if alive.all():
-            return _top(rows @ query, keys, limit)
-        places = np.flatnonzero(alive)
-        if len(places) * 4 < used:
-            return _top(rows[places] @ query, keys[places], limit)
-        scores = rows @ query
-        scores[~alive] = -np.inf
-        return _top(scores, keys, min(limit, len(places)))
+
+def _grown(array: NDArray[Number], room: int) -> NDArray[Number]:
+    larger = np.zeros((room, *array.shape[1:]), dtype=array.dtype)
+    larger[: len(array)] = array
+    return larger
 
 
 def _top(scores: Floats, keys: Keys, limit: int) -> list[Scored]:
@@ -169,11 +174,10 @@ def _top(scores: Floats, keys: Keys, limit: int) -> list[Scored]:
 
 
 class Graph:
-    """An HNSW index of the rows as they were at ``change``, and the rows changed since, held exactly."""
+    """An HNSW index of the rows as they were when it was built, and the rows changed since, held exactly."""
 
     def __init__(self, index: Index, dimensions: int, change: int) -> None:
         self.index = index
-        self.built_at = change
         self.recent = Matrix(dimensions, change)
         self.stale: frozenset[int] = frozenset()
 
@@ -187,17 +191,29 @@ class Graph:
         self.recent.apply(change, changes)
         self.stale |= {key for key, _ in changes}
 
-    def nearest(self, query: Floats, limit: int, allowed: Keys | None) -> list[int]:
-        """Keys of the likely best, in no order."""
-        wanted = min(limit + len(self.stale), len(self.index))
-        found: list[int] = []
-        if wanted:
-            matches = self.index.search(query, wanted)
-            found = [int(key) for key in matches.keys if int(key) not in self.stale]
-        if allowed is not None:
-            permitted = np.isin(np.array(found, dtype=np.int64), allowed)
-            found = [key for key, ok in zip(found, permitted, strict=True) if ok]
-        return found[:limit] + [hit.key for hit in self.recent.nearest(query, limit, allowed)]
+    def view(self) -> GraphView:
+        """The graph and what changed since, as they are now."""
+        return GraphView(self.index, self.stale, self.recent.view())
+
+
+class GraphView(NamedTuple):
+    """A graph at one moment: the keys of rows it no longer speaks for, and those rows as they are."""
+
+    graph: Index
+    stale: frozenset[int]
+    recent: View
+
+    def candidates(self, query: Floats, limit: int, allowed: Keys | None) -> list[int]:
+        """Keys of the likely best, in no order: at least ``limit`` of them if the graph can give as many."""
+        permitted = None if allowed is None else frozenset(allowed.tolist())
+        wanted = 2 * limit
+        while True:
+            wanted = min(wanted, len(self.graph))
+            found = [int(key) for key in self.graph.search(query, wanted).keys] if wanted else []
+            found = [k for k in found if k not in self.stale and (permitted is None or k in permitted)]
+            if len(found) >= limit or wanted == len(self.graph):
+                return found + [hit.key for hit in self.recent.nearest(query, limit, allowed)]
+            wanted *= 4
 
 
 def new_index(dimensions: int) -> Index:
@@ -286,61 +302,65 @@ class VectorCache:
 
     def nearest(
         self, rows: VectorRows, query: Floats, limit: int, allowed: Keys | None, *, shared: bool
-    ) -> list[Scored]:
-        """The nearest of a space. With ``shared`` false (inside a transaction) nothing is cached that others may see."""
-        graph = self._graph(rows) if shared and rows.count > self.graph_above else None
-        if graph is not None and (allowed is None or len(allowed) * 2 > rows.count):
-            widened = limit if allowed is None else limit * rows.count // max(len(allowed), 1) * 2
-            return _rescored(rows, query, graph.nearest(query, widened, allowed), limit)
-        if graph is not None and allowed is not None:
-            return Matrix(rows.dimensions, rows.change, rows.some(allowed.tolist())).nearest(query, limit, None)
-        return self._matrix(rows, shared=shared).nearest(query, limit, allowed)
+    ) -> list[Scored] | None:
+        """The nearest of a space, or None when the rows are an older state than the cache is at already.
 
-    def _matrix(self, rows: VectorRows, *, shared: bool) -> Matrix:
+        With ``shared`` false (inside a transaction) nothing is cached that others could see.
+        """
+        if not shared:
+            return Matrix(rows.dimensions, rows.change, rows.all()).view().nearest(query, limit, allowed)
         with self._lock:
-            matrix = self._matrices.get(rows.space)
-            if matrix is not None and matrix.dimensions == rows.dimensions:
-                if matrix.change == rows.change:
-                    self._matrices.move_to_end(rows.space)
-                    return matrix
-                changes = rows.since(matrix.change) if shared and matrix.change < rows.change else None
-                if changes is not None:
+            if self._is_ahead(rows):
+                return None
+            graph = self._graph(rows) if rows.count > self.graph_above else None
+            view = None if graph is None else graph.view()
+            exact = self._matrix(rows).view() if view is None else None
+        if exact is not None:
+            return exact.nearest(query, limit, allowed)
+        assert view is not None
+        if allowed is not None and len(allowed) * 4 < rows.count:
+            return _rescored(rows, query, allowed.tolist(), limit)
+        return _rescored(rows, query, view.candidates(query, limit, allowed), limit)
+
+    def _is_ahead(self, rows: VectorRows) -> bool:
+        matrix, graph = self._matrices.get(rows.space), self._graphs.get(rows.space)
+        newest = max(matrix.change if matrix else -1, graph.recent.change if graph else -1)
+        return newest > rows.change
+
+    def _matrix(self, rows: VectorRows) -> Matrix:
+        matrix = self._matrices.get(rows.space)
+        if matrix is not None and matrix.dimensions == rows.dimensions:
+            changes = [] if matrix.change == rows.change else rows.since(matrix.change)
+            if changes is not None:
+                if changes:
                     matrix.apply(rows.change, changes)
-                    self._matrices.move_to_end(rows.space)
-                    return matrix
-        fresh = Matrix(rows.dimensions, rows.change, rows.all())
-        if shared:
-            with self._lock:
-                known = self._matrices.get(rows.space)
-                if known is None or known.change < fresh.change:
-                    self._matrices[rows.space] = fresh
-                self._shrink()
-        return fresh
+                self._matrices.move_to_end(rows.space)
+                return matrix
+        matrix = self._matrices[rows.space] = Matrix(rows.dimensions, rows.change, rows.all())
+        self._matrices.move_to_end(rows.space)
+        self._shrink()
+        return matrix
 
     def _shrink(self) -> None:
         held = sum(m.nbytes for m in self._matrices.values()) + sum(g.nbytes for g in self._graphs.values())
         for cache in (self._matrices, self._graphs):
-            while held > self._most_bytes and cache:
+            # The one just used stays, however large: it is needed now.
+            while held > self._most_bytes and len(cache) > 1:
                 _, gone = cache.popitem(last=False)
                 held -= gone.nbytes
 
     def _graph(self, rows: VectorRows) -> Graph | None:
-        with self._lock:
-            graph = self._graphs.get(rows.space)
-            if graph is None:
-                graph = self._loaded(rows)
-            if graph is None:
-                return None
-            if graph.recent.change < rows.change:
-                changes = rows.since(graph.recent.change)
-                if changes is None:
-                    del self._graphs[rows.space]
-                    return None
-                graph.apply(rows.change, changes)
-            elif graph.recent.change > rows.change:
-                return None
-            self._graphs.move_to_end(rows.space)
-            return graph
+        graph = self._graphs.get(rows.space) or self._loaded(rows)
+        if graph is None:
+            return None
+        changes = [] if graph.recent.change == rows.change else rows.since(graph.recent.change)
+        if changes is None or graph.recent.dimensions != rows.dimensions:
+            del self._graphs[rows.space]
+            return None
+        if changes:
+            graph.apply(rows.change, changes)
+        self._graphs.move_to_end(rows.space)
+        return graph
 
     def _loaded(self, rows: VectorRows) -> Graph | None:
         sidecar = rows.sidecar()
@@ -350,16 +370,11 @@ class VectorCache:
         if index is None:
             self._missing.add((rows.space, sidecar.file))
             return None
-        graph = self._graphs[rows.space] = Graph(index, rows.dimensions, sidecar.change)
+        graph = Graph(index, rows.dimensions, sidecar.change)
         self._matrices.pop(rows.space, None)
-        self._shrink_around(rows.space)
-        return graph
-
-    def _shrink_around(self, space: int) -> None:
-        self._graphs.move_to_end(space)
-        graph = self._graphs.pop(space)
+        self._graphs[rows.space] = graph
         self._shrink()
-        self._graphs[space] = graph
+        return graph
 
     def take(self, space: int, graph: Graph) -> None:
         """Use a graph that was just built."""
@@ -376,7 +391,7 @@ class VectorCache:
 
 def _rescored(rows: VectorRows, query: Floats, keys: Sequence[int], limit: int) -> list[Scored]:
     """Exact scores for likely candidates: the graph computes at half precision."""
-    return Matrix(rows.dimensions, rows.change, rows.some(keys)).nearest(query, limit, None)
+    return Matrix(rows.dimensions, rows.change, rows.some(keys)).view().nearest(query, limit, None)
 
 
 __all__ = [

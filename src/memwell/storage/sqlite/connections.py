@@ -182,12 +182,34 @@ class Connections:
         transaction = self.transaction_here()
         if transaction is not None:
             return transaction.run(operation, savepoint=True)
+        if self._mutex.acquire(blocking=False):
+            alone = not self._busy
+            self._busy = True
+            self._mutex.release()
+            if alone:
+                return self._write_alone(operation)
         mine = _Pending(operation)
         if self._wait_for_turn(mine):
             self._lead(mine)
         if mine.error is not None:
             raise mine.error
         return mine.result  # type: ignore[return-value]
+
+    def _write_alone(self, operation: Operation[T]) -> T:
+        """The usual case, without a group: nobody else was writing when we came."""
+        try:
+            session = self.writer()
+            session.execute("BEGIN IMMEDIATE")
+            result = operation(session)
+            session.execute("COMMIT")
+            return result
+        except BaseException as error:
+            self.roll_back()
+            if isinstance(error, apsw.Error):
+                raise translated(error, self.path) from error
+            raise
+        finally:
+            self.hand_on()
 
     def _wait_for_turn(self, mine: _Pending[Any]) -> bool:
         """Whether the caller leads now; otherwise somebody has done its work."""
@@ -331,20 +353,21 @@ class Connections:
 
 
 class Transaction:
-    """One explicit transaction; a context manager. Entered inside another on the same file, it joins that one."""
+    """One explicit transaction; a context manager. Inside another on the same file it is a part that can fail alone."""
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
         self.open = False
         self.outer: Transaction | None = None
-        self._joined = False
+        self._around: Transaction | None = None
         self._lock = threading.RLock()
         self._failed: BaseException | None = None
 
     def __enter__(self) -> None:
         self.outer = _current.get()
-        if self.connections.transaction_here() is not None:
-            self._joined = True
+        self._around = self.connections.transaction_here()
+        if self._around is not None:
+            self._around.run(lambda session: session.execute("SAVEPOINT nested"), savepoint=False)
             return
         connections = self.connections
         connections.lead_for_transaction()
@@ -386,7 +409,8 @@ class Transaction:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._joined:
+        if self._around is not None:
+            self._around.run(lambda session: _leave_savepoint(session, error), savepoint=False)
             return
         with self._lock:
             self.open = False
@@ -408,6 +432,13 @@ class Transaction:
         except apsw.Error as failure:
             connections.roll_back()
             raise translated(failure, connections.path) from failure
+
+
+def _leave_savepoint(session: Session, error: BaseException | None) -> None:
+    if error is not None and session.connection.in_transaction:
+        session.execute("ROLLBACK TO nested")
+    if session.connection.in_transaction:
+        session.execute("RELEASE nested")
 
 
 current_transaction = _current

@@ -83,8 +83,11 @@ class Vectors:
 
     def nearest(
         self, session: Session, row: SpaceRow, query: Vector, limit: int, allowed: list[int] | None
-    ) -> list[Scored]:
-        """The nearest vectors of a space, exact or by its graph, and a graph begun where one is due."""
+    ) -> list[Scored] | None:
+        """The nearest vectors of a space, exact or by its graph, and a graph begun where one is due.
+
+        None when another thread has already searched a newer state of the space than this session sees.
+        """
         inside = self._connections.transaction_here() is not None
         rows = SqliteVectorRows(session, row)
         keys = None if allowed is None else np.array(allowed, dtype=np.int64)

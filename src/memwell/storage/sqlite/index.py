@@ -238,7 +238,7 @@ class SqliteIndex(RecordIndex):
         condition = None if where is None else compiled(as_filter(where), RECORD)
         given.check_limit(limit)
 
-        def operation(session: Session) -> list[Hit]:
+        def operation(session: Session) -> list[Hit] | None:
             row = space_row(session, path)
             if row is None or row.dimensions is None:
                 return []
@@ -246,9 +246,13 @@ class SqliteIndex(RecordIndex):
                 raise InvalidInput(f"a vector of {len(query)} dimensions cannot search a space of {row.dimensions}")
             allowed = None if condition is None else self._keys(session, row, condition)
             found = self.vectors.nearest(session, row, query, limit, allowed)
-            return self._hits(session, space, found)
+            return None if found is None else self._hits(session, space, found)
 
-        return self._connections.snapshot(operation)
+        while True:
+            # None: another thread was faster and saw a newer state. Look again; time moves on for us too.
+            hits = self._connections.snapshot(operation)
+            if hits is not None:
+                return hits
 
     @staticmethod
     def _keys(session: Session, row: SpaceRow, condition: Condition) -> list[int]:

@@ -20,7 +20,7 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.placement import Tail, place, prepare, replaced_body
+from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import MessageLog, ThreadInfo, Version
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.schema import THREAD_SHIFT
@@ -33,6 +33,9 @@ _CATCH_UP = 2_000
 """Messages indexed in one transaction when a search catches up, so that writers wait a moment at most."""
 
 _COLUMNS = "key, first, next, round, total, ended, absent, token_base, created, metadata, id"
+
+
+_LAST = "SELECT key, round, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1"
 
 
 class _ThreadRow(NamedTuple):
@@ -77,10 +80,7 @@ class SqliteLog(MessageLog):
     @staticmethod
     def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
         """The next index, the latest round and the running total of tokens."""
-        last = session.one(
-            "SELECT key, round, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1",
-            (row.low, row.low | _INDEX),
-        )
+        last = session.one(_LAST, (row.low, row.low | _INDEX))
         return (row.next, row.round, row.total) if last is None else ((last[0] & _INDEX) + 1, last[1], last[2])
 
     # Writing
@@ -91,19 +91,27 @@ class SqliteLog(MessageLog):
         if not prepared:
             return []
 
-        def operation(session: Session) -> list[str]:
-            row = self._thread(session, path, id_) or self._made(session, path, id_)
-            next_, round_, total = self._end(session, row)
-            placed = place(prepared, Tail(next_, round_, row.ended), keep_places=keep_places)
+        def operation(session: Session) -> list[Placed]:
+            key, ended, next_, round_, total = self._tail(session, path, id_)
+            placed = place(prepared, Tail(next_, round_, ended), keep_places=keep_places)
+            low = key << THREAD_SHIFT
             for one in placed:
                 total += one.tokens
-                self._insert(session, (row.low | one.index, one.id, one.round, one.tokens, total, one.body))
+                self._insert(session, (low | one.index, one.id, one.round, one.tokens, total, one.body))
             if keep_places:
                 skipped = placed[-1].index + 1 - next_ - len(placed)
-                session.execute("UPDATE thread SET absent = absent + ? WHERE key = ?", (skipped, row.key))
-            return [one.body for one in placed]
+                session.execute("UPDATE thread SET absent = absent + ? WHERE key = ?", (skipped, key))
+            return placed
 
-        return decode_messages(self._connections.write(operation))
+        return as_stored(prepared, self._connections.write(operation))
+
+    def _tail(self, session: Session, path: str, id_: str) -> tuple[int, int, int, int, int]:
+        """The thread's key, the round closed by hand, and its end; the thread is made if need be. On every append's way."""
+        row = session.one("SELECT key, ended, next, round, total FROM thread WHERE space = ? AND id = ?", (path, id_))
+        if row is None:
+            return (self._made(session, path, id_).key, -1, 0, 0, 0)
+        last = session.one(_LAST, (row[0] << THREAD_SHIFT, row[0] << THREAD_SHIFT | _INDEX))
+        return row if last is None else (row[0], row[1], (last[0] & _INDEX) + 1, last[1], last[2])  # type: ignore[return-value]
 
     @staticmethod
     def _insert(session: Session, row: tuple[Any, ...]) -> None:
@@ -244,40 +252,24 @@ class SqliteLog(MessageLog):
     ) -> list[Message]:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         span = given.check_span(last, first, after, before, ids)
+        start = 0 if after is None else min(after, _INDEX) + 1
+        end = _INDEX if before is None else min(before - 1, _INDEX)
+        sql = _read_sql(span)
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
-            found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
-            if found is None:
+            found = session.execute("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_)).fetchall()
+            if not found:
                 return []
-            low = found[0] << THREAD_SHIFT
-            bounds = (
-                low if after is None else low + min(after, _INDEX) + 1,
-                low | _INDEX if before is None else low + min(before - 1, _INDEX),
-            )
+            low = found[0][0] << THREAD_SHIFT
+            bindings = (low + start, low + end)
             if span.ids is not None:
-                return self._by_ids(session, found[0], bounds, span)
-            count = last if last is not None else first
-            order = "DESC" if last is not None else "ASC"
-            return session.execute(
-                "SELECT body FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL "
-                f"ORDER BY key {order} LIMIT ?",
-                (*bounds, -1 if count is None else count),
-            ).fetchall()
+                bindings = (*bindings, found[0][0], msgspec.json.encode(span.ids).decode())
+            return session.execute(sql, bindings).fetchall()
 
         rows = self._connections.read(operation)
         if last is not None:
             rows.reverse()
-        return decode_messages([body for (body,) in rows])
-
-    @staticmethod
-    def _by_ids(session: Session, thread: int, bounds: tuple[int, int], span: given.Span) -> list[tuple[Any, ...]]:
-        order = "DESC" if span.last is not None else "ASC"
-        count = span.last if span.last is not None else span.first
-        return session.execute(
-            "SELECT body FROM message WHERE key >> 32 = ? AND id IN (SELECT value FROM json_each(?)) "
-            f"AND key >= ? AND key <= ? AND body IS NOT NULL ORDER BY key {order} LIMIT ?",
-            (thread, msgspec.json.encode(span.ids).decode(), *bounds, -1 if count is None else count),
-        ).fetchall()
+        return decode_messages([row[0] for row in rows])
 
     def threads(
         self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
@@ -410,6 +402,17 @@ class SqliteLog(MessageLog):
             if (len(stored), sum(row[1] for row in stored)) != (count, length):
                 wrong.append(f"thread {key}: the word index counts {count} messages, but holds {len(stored)}")
         return wrong
+
+
+def _read_sql(span: given.Span) -> str:
+    # A limit that is a parameter makes SQLite plan the query anew whenever it is bound; a number in the text does not.
+    count = span.last if span.last is not None else span.first
+    limit = "" if count is None else f"LIMIT {count:d}"
+    order = "DESC" if span.last is not None else "ASC"
+    ids = "" if span.ids is None else "AND key >> 32 = ? AND id IN (SELECT value FROM json_each(?))"
+    return (
+        f"SELECT body FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL {ids} ORDER BY key {order} {limit}"
+    )
 
 
 def _terms(body: str) -> list[str]:

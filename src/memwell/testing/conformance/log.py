@@ -33,7 +33,7 @@ ODD_QUERIES = (
 """Texts that mean something to a query language, or nothing to anybody."""
 
 
-class MessageLogSuite(Suite):
+class _AppendingSuite(Suite):
     """Appending and reading."""
 
     def test_messages_come_back_in_order_as_stored(self, store: Backend) -> None:
@@ -158,7 +158,7 @@ class MessageLogSuite(Suite):
         assert store.log.read(TALK)[0].metadata == {"tags": ["a"]}
 
 
-class MessageChangesSuite(Suite):
+class _ChangingSuite(Suite):
     """Editing, trimming and deleting."""
 
     def test_an_edit_keeps_the_place_and_a_version(self, store: Backend, clock: Clock) -> None:
@@ -270,7 +270,7 @@ class MessageChangesSuite(Suite):
         assert store.log.match(TALK, "b") == []
 
 
-class ThreadsSuite(Suite):
+class _ListingSuite(Suite):
     """Annotating, listing and searching threads."""
 
     def test_annotating_makes_the_thread_and_sets_metadata_whole(self, store: Backend, clock: Clock) -> None:
@@ -353,4 +353,8 @@ class ThreadsSuite(Suite):
             assert [m.index for m, _ in store.log.match(TALK, word)] == [index]
 
 
-__all__ = ["ODD_QUERIES", "MessageChangesSuite", "MessageLogSuite", "ThreadsSuite"]
+class MessageLogSuite(_AppendingSuite, _ChangingSuite, _ListingSuite):
+    """All that a ``MessageLog`` promises."""
+
+
+__all__ = ["ODD_QUERIES", "MessageLogSuite"]

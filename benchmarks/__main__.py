@@ -1,0 +1,79 @@
+"""``python -m benchmarks [name …] [--quick]``: measure, print, and keep what was found."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import conversations, searching, startup
+from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
+from benchmarks.stores import Large, Tenants, build_large, build_tenants
+
+NAMES = ("append", "group", "read", "open", "near", "match", "import")
+
+
+def main() -> None:
+    """Run the benchmarks that were named, or all of them."""
+    options = _options()
+    names = [name for name in NAMES if not options.names or name in options.names]
+    console.print(", ".join(f"{name} {value}" for name, value in facts().items()))
+    with tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder:
+        sections = list(_sections(names, Path(folder), quick=options.quick))
+    show_figures([figure for section in sections for figure in section.figures])
+    if options.quick:
+        console.print("A quick run is too short to be quoted: nothing was written.")
+    else:
+        save(sections)
+        console.print("Written to benchmarks/results/benchmarks.md and .json")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(NAMES)}; all when none is named")
+    parser.add_argument("--quick", action="store_true", help="small and short, to see that everything works")
+    options = parser.parse_args()
+    unknown = set(options.names) - set(NAMES)
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}; known: {', '.join(NAMES)}")
+    return options
+
+
+def _sections(names: list[str], folder: Path, *, quick: bool) -> Iterator[Section]:
+    records = 5_000 if quick else 100_000
+    tenants: Tenants | None = None
+    large: Large | None = None
+    if {"open", "near", "match"} & set(names):
+        tenants = build_tenants(folder, records)
+    if "near" in names:
+        # Exact search reaches up to 50,000, so that even a quick run needs more for a graph.
+        large = build_large(folder, max(records, 51_000))
+    for name in names:
+        started = time.perf_counter()
+        section = _runner(name, folder, tenants, large, quick=quick)()
+        section.seconds, section.measured = time.perf_counter() - started, today()
+        step(f"{name}: done")
+        show(section)
+        yield section
+
+
+def _runner(
+    name: str, folder: Path, tenants: Tenants | None, large: Large | None, *, quick: bool
+) -> Callable[[], Section]:
+    if name in ("append", "group", "read"):
+        return lambda: getattr(conversations, name)(folder, quick=quick)
+    if name == "import":
+        return lambda: startup.import_(quick=quick)
+    assert tenants is not None
+    if name == "open":
+        return lambda: startup.open_(tenants, quick=quick)
+    if name == "match":
+        return lambda: searching.match(tenants, quick=quick)
+    assert large is not None
+    return lambda: searching.near(tenants, large, quick=quick)
+
+
+if __name__ == "__main__":
+    main()

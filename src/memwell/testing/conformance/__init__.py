@@ -1,0 +1,20 @@
+"""The conformance suites: what a backend must do to be one, as tests that a third party inherits.
+
+    from memwell.testing.conformance import Conformance
+
+    class TestMyBackend(Conformance):
+        def open(self, place, clock):
+            return MyBackend(place / "store", clock=clock)
+
+Every test runs with the blocking methods and with their async twins. pytest and hypothesis are needed here and nowhere
+else in memwell.
+"""
+
+from memwell.testing.conformance.backend import BackendSuite
+from memwell.testing.conformance.blobs import BlobsSuite
+from memwell.testing.conformance.index import RecordIndexSuite
+from memwell.testing.conformance.kv import KeyValueSuite
+from memwell.testing.conformance.log import MessageLogSuite
+from memwell.testing.conformance.suite import Suite
+
+__all__ = ["BackendSuite", "BlobsSuite", "KeyValueSuite", "MessageLogSuite", "RecordIndexSuite", "Suite"]

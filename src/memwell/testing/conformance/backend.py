@@ -1,0 +1,355 @@
+"""What a ``Backend`` promises as a whole: transactions, several threads, reopening, closing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memwell.errors import BackendError, Conflict, NotFound
+from memwell.messages import human
+from memwell.records import Record, Thread
+from memwell.storage.protocols import Backend
+from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import HOME, TALK, Suite, said, texts_of
+
+
+def write_everywhere(store: Backend, text: str) -> str:
+    """One write to each part of the store; returns the blob's digest."""
+    store.log.append(TALK, said(text))
+    store.kv.put(HOME, text, text)
+    store.index.upsert([Record(id=text, text=text, space=HOME, vector=[1.0, len(text)])])
+    return store.blobs.put(HOME, text.encode())
+
+
+def read_everywhere(store: Backend, text: str) -> list[bool]:
+    """Whether each part of the store shows that write."""
+    seen = [
+        text in texts_of(store.log.read(TALK)),
+        bool(store.log.match(TALK, text)),
+        store.kv.get(HOME, text) is not None,
+        bool(store.index.get(HOME, [text])),
+        bool(store.index.match(HOME, text)),
+        text in {hit.record.id for hit in store.index.near(HOME, [1.0, len(text)], limit=100)},
+    ]
+    return seen
+
+
+def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
+    """Run ``work(0) … work(count - 1)`` at once and return their results; raises the first error."""
+    results: list[Any] = [None] * count
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(count)
+
+    def run(number: int) -> None:
+        barrier.wait()
+        try:
+            results[number] = work(number)
+        except BaseException as error:  # noqa: BLE001 - handed to the test, whatever it is
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return results
+
+
+class _TransactionsSuite(Suite):
+    def test_what_is_written_inside_is_stored_together(self, store: Backend) -> None:
+        with store.transaction():
+            digest = write_everywhere(store, "inside")
+            assert all(read_everywhere(store, "inside"))
+        assert all(read_everywhere(store, "inside"))
+        assert store.blobs.get(HOME, digest) == b"inside"
+
+    def test_an_error_undoes_all_of_it(self, store: Backend) -> None:
+        write_everywhere(store, "before")
+        store.log.match(TALK, "before")
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            digest = write_everywhere(store, "inside")
+            store.log.edit(TALK, {0: human("changed")})
+            store.index.delete(HOME, ["before"])
+            store.kv.delete(HOME, "before")
+            assert all(read_everywhere(store, "inside"))
+            raise ZeroDivisionError
+        assert all(read_everywhere(store, "before"))
+        assert not any(read_everywhere(store, "inside"))
+        with pytest.raises(NotFound):
+            store.blobs.get(HOME, digest)
+        assert store.log.versions(TALK, 0) == []
+
+    def test_a_refused_write_inside_is_undone_alone(self, store: Backend) -> None:
+        with store.transaction():
+            [first] = store.log.append(TALK, said("first"))
+            with pytest.raises(Conflict):
+                store.log.append(TALK, [human("second"), human("third", id=first.id)])
+            with pytest.raises(Conflict):
+                store.kv.put(HOME, "key", 1, expect=5)
+            store.kv.put(HOME, "key", 2)
+        assert texts_of(store.log.read(TALK)) == ["first"]
+        entry = store.kv.get(HOME, "key")
+        assert entry is not None
+        assert entry.value == 2
+
+    def test_entered_again_it_joins_the_outer(self, store: Backend) -> None:
+        with store.transaction():
+            write_everywhere(store, "outer")
+            with store.transaction():
+                write_everywhere(store, "inner")
+        assert all(read_everywhere(store, "outer") + read_everywhere(store, "inner"))
+        with pytest.raises(ZeroDivisionError), store.transaction():
+            with store.transaction():
+                write_everywhere(store, "lost")
+            raise ZeroDivisionError
+        assert not any(read_everywhere(store, "lost"))
+
+    def test_one_after_another_works(self, store: Backend) -> None:
+        for number in range(3):
+            with store.transaction():
+                write_everywhere(store, f"number{number}")
+            write_everywhere(store, f"between{number}")
+        assert len(store.log.read(TALK)) == 6
+
+    def test_others_see_it_only_afterwards(self, store: Backend, tmp_path: Path, clock: Clock) -> None:
+        backend = self.open(tmp_path / "apart" if (tmp_path / "apart").mkdir() is None else tmp_path, clock)
+        seen: list[int] = []
+        inside, looked = threading.Event(), threading.Event()
+
+        def look() -> None:
+            inside.wait(30)
+            if backend.durable:
+                # A store in memory may let readers wait instead.
+                seen.append(len(backend.log.read(TALK)))
+            looked.set()
+
+        watcher = threading.Thread(target=look)
+        watcher.start()
+        with backend.transaction():
+            backend.log.append(TALK, said("a", "b"))
+            inside.set()
+            looked.wait(30)
+        watcher.join()
+        assert seen in ([0], [])
+        assert len(backend.log.read(TALK)) == 2
+        backend.close()
+
+
+class _TogetherSuite(Suite):
+    def test_threads_append_to_one_conversation(self, tmp_path: Path, clock: Clock) -> None:
+        with self.open(tmp_path, clock) as backend:
+
+            def work(number: int) -> list[int | None]:
+                stored = [backend.log.append(TALK, said(f"{number}-{i}"))[0] for i in range(25)]
+                return [message.index for message in stored]
+
+            indexes = in_threads(8, work)
+            assert sorted(index for one in indexes for index in one) == list(range(200))
+            assert all(one == sorted(one) for one in indexes)
+            texts = texts_of(backend.log.read(TALK))
+            assert all([t for t in texts if t.startswith(f"{n}-")] == [f"{n}-{i}" for i in range(25)] for n in range(8))
+
+    def test_compare_and_set_loses_no_count(self, tmp_path: Path, clock: Clock) -> None:
+        with self.open(tmp_path, clock) as backend:
+            backend.kv.put(HOME, "count", 0)
+
+            def work(_: int) -> int:
+                conflicts = 0
+                for _ in range(20):
+                    while True:
+                        entry = backend.kv.get(HOME, "count")
+                        assert entry is not None
+                        try:
+                            backend.kv.put(HOME, "count", entry.value + 1, expect=entry.version)
+                            break
+                        except Conflict:
+                            conflicts += 1
+                return conflicts
+
+            in_threads(6, work)
+            entry = backend.kv.get(HOME, "count")
+            assert entry is not None
+            assert entry.value == 120
+
+    def test_searches_run_beside_writes(self, tmp_path: Path, clock: Clock) -> None:
+        with self.open(tmp_path, clock) as backend:
+
+            def work(number: int) -> None:
+                for i in range(60):
+                    id_ = f"{number}-{i % 7}"
+                    if number < 2:
+                        record = Record(id=id_, text=f"word {i}", space=HOME, vector=[1.0, i + 1.0])
+                        backend.index.upsert([record])
+                        if i % 3 == 0:
+                            backend.index.delete(HOME, [id_])
+                    else:
+                        for hits in (backend.index.near(HOME, [1.0, 2.0]), backend.index.match(HOME, "word")):
+                            assert len({hit.record.id for hit in hits}) == len(hits)
+
+            in_threads(5, work)
+            assert backend.check() == []
+
+    def test_a_crowd_of_async_writers_does_not_starve_a_transaction(self, tmp_path: Path, clock: Clock) -> None:
+        async def crowd(backend: Backend) -> int:
+            async with backend.atransaction():
+                writers = [asyncio.ensure_future(_apart(backend, number)) for number in range(50)]
+                await asyncio.sleep(0.05)
+                for number in range(5):
+                    await backend.log.aappend(TALK, said(f"inside {number}"))
+                inside = len(await backend.log.aread(TALK))
+            await asyncio.gather(*writers)
+            return inside
+
+        with self.open(tmp_path, clock) as backend:
+            assert asyncio.run(crowd(backend)) == 5
+            assert len(backend.log.read(TALK)) == 55
+
+    def test_a_cancelled_async_transaction_is_undone_and_lets_go(self, tmp_path: Path, clock: Clock) -> None:
+        async def cancelled(backend: Backend) -> None:
+            async def body() -> None:
+                async with backend.atransaction():
+                    await backend.log.aappend(TALK, said("undone"))
+                    started.set()
+                    await asyncio.sleep(3600)
+
+            started = asyncio.Event()
+            task = asyncio.ensure_future(body())
+            await started.wait()
+            waiting = asyncio.ensure_future(_inside(backend, "also undone"))
+            await asyncio.sleep(0.05)
+            waiting.cancel()
+            task.cancel()
+            await asyncio.gather(task, waiting, return_exceptions=True)
+            await asyncio.wait_for(backend.log.aappend(TALK, said("stored")), 30)
+
+        with self.open(tmp_path, clock) as backend:
+            asyncio.run(cancelled(backend))
+            assert texts_of(backend.log.read(TALK)) == ["stored"]
+
+
+async def _apart(backend: Backend, number: int) -> None:
+    # A task started inside a transaction inherits it; this one is to be a stranger.
+    await asyncio.get_running_loop().run_in_executor(None, backend.log.append, TALK, said(f"outside {number}"))
+
+
+async def _inside(backend: Backend, text: str) -> None:
+    async with backend.atransaction():
+        await backend.log.aappend(TALK, said(text))
+
+
+class _LifeSuite(Suite):
+    def test_what_was_stored_is_there_when_opened_again(self, tmp_path: Path, clock: Clock) -> None:
+        backend = self.open(tmp_path, clock)
+        digest = write_everywhere(backend, "lasting")
+        durable = backend.durable
+        backend.close()
+        with self.open(tmp_path, clock) as again:
+            assert read_everywhere(again, "lasting") == [durable] * 6
+            if durable:
+                assert again.blobs.get(HOME, digest) == b"lasting"
+                assert again.log.append(TALK, said("more"))[0].index == 1
+            assert again.check() == []
+
+    def test_two_at_once_on_one_place_see_each_other(self, tmp_path: Path, clock: Clock) -> None:
+        with self.open(tmp_path, clock) as one, self.open(tmp_path, clock) as other:
+            write_everywhere(one, "first")
+            assert one.index.near(HOME, [1.0, 1.0]) != []
+            assert read_everywhere(other, "first") == [one.durable] * 6
+            write_everywhere(other, "second")
+            assert read_everywhere(one, "second") == [one.durable] * 6
+            other.index.delete(HOME, ["first"])
+            assert bool(one.index.near(HOME, [1.0, 5.0], where={"@id": "first"})) is not one.durable
+
+    def test_after_closing_every_call_raises(self, store: Backend) -> None:
+        write_everywhere(store, "before")
+        store.close()
+        store.close()
+        digest = "0" * 64
+        calls: list[Callable[[], object]] = [
+            lambda: store.log.append(TALK, said("x")),
+            lambda: store.log.read(TALK),
+            lambda: store.log.edit(TALK, {0: None}),
+            lambda: store.log.versions(TALK, 0),
+            lambda: store.log.trim(TALK, 1),
+            lambda: store.log.delete(TALK),
+            lambda: store.log.annotate(TALK),
+            lambda: store.log.threads(HOME),
+            lambda: store.log.match(TALK, "before"),
+            lambda: store.kv.get(HOME, "before"),
+            lambda: store.kv.put(HOME, "key", 1),
+            lambda: store.kv.delete(HOME, "key"),
+            lambda: store.kv.scan(HOME),
+            lambda: store.index.upsert([Record(text="x", space=HOME)]),
+            lambda: store.index.get(HOME, ["before"]),
+            lambda: store.index.delete(HOME, ["before"]),
+            lambda: store.index.scan(HOME),
+            lambda: store.index.near(HOME, [1.0, 2.0]),
+            lambda: store.index.match(HOME, "before"),
+            lambda: store.index.info(HOME),
+            lambda: store.blobs.put(HOME, b"x"),
+            lambda: store.blobs.get(HOME, digest),
+            lambda: store.blobs.delete(HOME, digest),
+            store.check,
+        ]
+        for call in calls:
+            with pytest.raises(BackendError, match="closed"):
+                call()
+        with pytest.raises(BackendError, match="closed"), store.transaction():
+            pass
+
+    def test_it_closes_when_its_block_ends(self, tmp_path: Path, clock: Clock) -> None:
+        async def use() -> Backend:
+            async with self.open(tmp_path, clock) as opened:
+                await opened.kv.aput(HOME, "key", 1)
+            return opened
+
+        with self.open(tmp_path, clock) as backend:
+            backend.kv.put(HOME, "key", 1)
+        for closed in (backend, asyncio.run(use())):
+            with pytest.raises(BackendError):
+                closed.kv.get(HOME, "key")
+
+    def test_closing_while_in_use_ends_in_results_or_errors(self, tmp_path: Path, clock: Clock) -> None:
+        backend = self.open(tmp_path, clock)
+        under_way = threading.Event()
+
+        def work(number: int) -> int:
+            if number == 0:
+                under_way.wait(30)
+                backend.close()
+                return 0
+            stored = 0
+            try:
+                while True:
+                    backend.log.append(Thread(HOME, str(number)), said("x"))
+                    stored += 1
+                    backend.log.read(Thread(HOME, str(number)), last=2)
+                    under_way.set()
+            except BackendError:
+                return stored
+
+        counts = in_threads(4, work)
+        with self.open(tmp_path, clock) as again:
+            if again.durable:
+                assert [len(again.log.read(Thread(HOME, str(n)))) for n in (1, 2, 3)] == counts[1:]
+            assert again.check() == []
+
+    def test_closing_inside_its_own_transaction_is_refused(self, store: Backend) -> None:
+        with pytest.raises(BackendError, match="transaction"), store.transaction():
+            store.log.append(TALK, said("undone"))
+            store.close()
+        assert store.log.read(TALK) == []
+
+
+class BackendSuite(_TransactionsSuite, _TogetherSuite, _LifeSuite):
+    """All that a ``Backend`` promises as a whole."""
+
+
+__all__ = ["BackendSuite", "in_threads", "read_everywhere", "write_everywhere"]

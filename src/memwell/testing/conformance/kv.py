@@ -1,0 +1,187 @@
+"""What a ``KeyValue`` promises, sentence by sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from memwell.errors import Conflict, InvalidInput
+from memwell.records import Space
+from memwell.storage.arguments import moment
+from memwell.storage.protocols import Backend
+from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import HOME, Suite, all_pages
+
+VALUES: tuple[Any, ...] = (
+    None,
+    True,
+    False,
+    0,
+    -(2**63),
+    2**63 - 1,
+    0.1,
+    -1e308,
+    "",
+    "text with 'quotes', \"more\" and 中文 😀",
+    [],
+    {},
+    [1, [2, [3, {"four": None}]]],
+    {"lc": 1, "type": "constructor", "id": ["os", "system"], "kwargs": {}},
+    {"__class__": "os.system", "$type": "x", "py/object": "y"},
+    {"": {"$.a": [0], "a.b": "c", '"': "\\"}},
+    b"",
+    b"\x00\xff bytes",
+    b'{"looks": "like JSON"}',
+)
+
+
+def _is_same(found: Any, value: Any) -> bool:
+    return type(found) is type(value) and found == value
+
+
+class KeyValueSuite(Suite):
+    """All that a ``KeyValue`` promises."""
+
+    def test_a_value_comes_back_as_it_was(self, store: Backend) -> None:
+        for number, value in enumerate(VALUES):
+            put = store.kv.put(HOME, f"key-{number}", value)
+            got = store.kv.get(HOME, f"key-{number}")
+            assert got == put
+            assert _is_same(put.value, value)
+            assert (put.key, put.expires) == (f"key-{number}", None)
+            assert got is not None
+            assert _is_same(got.value, value)
+        assert [entry.value for entry in all_pages(store.kv.scan, HOME)] == [
+            value for _, value in sorted((f"key-{number}", value) for number, value in enumerate(VALUES))
+        ]
+
+    def test_bytes_of_any_kind_come_back_as_bytes(self, store: Backend) -> None:
+        for data in (bytearray(b"ab"), memoryview(b"ab")):
+            assert store.kv.put(HOME, "key", data).value == b"ab"
+            got = store.kv.get(HOME, "key")
+            assert got is not None
+            assert _is_same(got.value, b"ab")
+
+    def test_a_tuple_comes_back_as_a_list(self, store: Backend) -> None:
+        assert store.kv.put(HOME, "key", {"pair": (1, 2)}).value == {"pair": [1, 2]}
+
+    def test_a_missing_key_has_no_value(self, store: Backend) -> None:
+        assert store.kv.get(HOME, "key") is None
+        assert store.kv.delete(HOME, "key") is False
+        assert store.kv.scan(HOME).items == []
+
+    def test_a_put_replaces_value_and_time_to_live(self, store: Backend, clock: Clock) -> None:
+        first = store.kv.put(HOME, "key", 1, ttl=0.2)
+        second = store.kv.put(HOME, "key", {"two": 2})
+        clock.advance(0.3)
+        assert store.kv.get(HOME, "key") == second
+        assert first.version != second.version
+
+    def test_a_version_is_never_used_twice_for_a_key(self, store: Backend) -> None:
+        seen = [store.kv.put(HOME, "key", "same").version for _ in range(5)]
+        store.kv.delete(HOME, "key")
+        seen += [store.kv.put(HOME, "key", "same").version for _ in range(5)]
+        assert len(set(seen)) == 10
+        assert min(seen) > 0
+
+    def test_a_value_is_gone_when_its_time_is_over(self, store: Backend, clock: Clock) -> None:
+        put = store.kv.put(HOME, "key", "v", ttl=0.5)
+        store.kv.put(HOME, "stays", "v", ttl=1000)
+        if not clock.sleeps:
+            assert put.expires == moment(clock() + 0.5)
+        clock.advance(0.25)
+        assert store.kv.get(HOME, "key") == put
+        clock.advance(0.25)
+        assert store.kv.get(HOME, "key") is None
+        assert [entry.key for entry in store.kv.scan(HOME).items] == ["stays"]
+        assert store.kv.delete(HOME, "key") is False
+
+    def test_what_is_over_does_not_exist_for_expectations(self, store: Backend, clock: Clock) -> None:
+        old = store.kv.put(HOME, "key", "v", ttl=0.1)
+        clock.advance(0.2)
+        with pytest.raises(Conflict):
+            store.kv.put(HOME, "key", "w", expect=old.version)
+        assert store.kv.put(HOME, "key", "w", expect=0).value == "w"
+
+    def test_many_short_lived_values_hide_no_lasting_one(self, store: Backend, clock: Clock) -> None:
+        for number in range(40):
+            store.kv.put(HOME, f"short-{number}", number, ttl=0.1)
+        clock.advance(0.2)
+        for number in range(10):
+            store.kv.put(HOME, f"long-{number}", number)
+        assert [e.key for e in all_pages(store.kv.scan, HOME, limit=3)] == [f"long-{n}" for n in range(10)]
+
+    def test_a_put_expects_a_version(self, store: Backend) -> None:
+        first = store.kv.put(HOME, "key", 1, expect=0)
+        with pytest.raises(Conflict):
+            store.kv.put(HOME, "key", 2, expect=0)
+        with pytest.raises(Conflict):
+            store.kv.put(HOME, "key", 2, expect=first.version + 1)
+        second = store.kv.put(HOME, "key", 2, expect=first.version)
+        with pytest.raises(Conflict):
+            store.kv.put(HOME, "key", 3, expect=first.version)
+        with pytest.raises(Conflict):
+            store.kv.put(HOME, "other", 3, expect=first.version)
+        assert store.kv.get(HOME, "key") == second
+        assert store.kv.get(HOME, "other") is None
+
+    def test_a_delete_expects_a_version(self, store: Backend) -> None:
+        entry = store.kv.put(HOME, "key", 1)
+        for wrong in (0, entry.version + 1):
+            with pytest.raises(Conflict):
+                store.kv.delete(HOME, "key", expect=wrong)
+        assert store.kv.delete(HOME, "key", expect=entry.version) is True
+        with pytest.raises(Conflict):
+            store.kv.delete(HOME, "key", expect=entry.version)
+        assert store.kv.delete(HOME, "key", expect=0) is False
+
+    def test_a_scan_goes_by_code_point_page_by_page(self, store: Backend) -> None:
+        keys = ["b", "a", "A", "aa", "a\n", " ", "é", "e\u0301", "中", "\uffee", "😀", "10", "9"]
+        for key in keys:
+            store.kv.put(HOME, key, key)
+        store.kv.put(Space("home", "x"), "foreign", 1)
+        for limit in (1, 4, 13, 100):
+            assert [e.key for e in all_pages(store.kv.scan, HOME, limit=limit)] == sorted(keys)
+        assert store.kv.scan(HOME, limit=13).next is None
+
+    def test_a_scan_filters_objects_by_their_keys(self, store: Backend) -> None:
+        values: dict[str, Any] = {
+            "a": {"city": "Paris", "age": 40, "tags": ["x", 1]},
+            "b": {"city": "Rome", "age": 30.5, "in": {"city": "Paris"}},
+            "c": {"city": None},
+            "d": "city",
+            "e": b'{"city": "Paris"}',
+            "f": ["city", "Paris"],
+        }
+        for key, value in values.items():
+            store.kv.put(HOME, key, value)
+
+        def keys(where: Any) -> str:
+            return "".join(entry.key for entry in store.kv.scan(HOME, where=where).items)
+
+        assert keys({"city": "Paris"}) == "a"
+        assert keys({("in", "city"): "Paris"}) == "b"
+        assert keys({"age": {"$gt": 30, "$lt": 35}}) == "b"
+        assert keys({"city": {"$exists": True}}) == "abc"
+        assert keys({"city": None}) == "c"
+        assert keys({"city": {"$ne": "Paris"}}) == "bcdef"
+        assert keys({"$or": [{"@id": "d"}, {"tags": {"$contains": 1}}]}) == "ad"
+        assert keys({"$not": {"city": {"$exists": True}}}) == "def"
+        assert keys({"@kind": {"$exists": True}}) == ""
+        assert keys({}) == "abcdef"
+
+    def test_a_filtered_scan_pages_over_what_it_keeps(self, store: Backend) -> None:
+        for number in range(30):
+            store.kv.put(HOME, f"{number:02}", {"even": number % 2 == 0})
+        found = all_pages(store.kv.scan, HOME, where={"even": True}, limit=4)
+        assert [int(entry.key) for entry in found] == list(range(0, 30, 2))
+
+    def test_what_is_no_value_is_refused(self, store: Backend) -> None:
+        for bad in (object(), {1, 2}, {1: "x"}, float("inf"), 2**63, "\ud800", ["\x00"], {"k\x00": 1}, 1j):
+            with pytest.raises(InvalidInput):
+                store.kv.put(HOME, "key", bad)
+        assert store.kv.get(HOME, "key") is None
+
+
+__all__ = ["VALUES", "KeyValueSuite"]

@@ -101,9 +101,11 @@ Vector: TypeAlias = Sequence[float]
 
 def as_vector(value: Iterable[float]) -> array[float]:
     """A unit vector of single precision. Raises ``InvalidInput`` for an empty, zero, infinite or NaN one."""
+    if isinstance(value, str | bytes | bytearray | memoryview):
+        raise InvalidInput(f"a vector must be a sequence of numbers, not {shown(value)}")
     try:
         vector = array("d", value)
-    except (TypeError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"a vector must be a sequence of numbers: {error}") from None
     if not 0 < len(vector) <= MAX_DIMENSIONS:
         raise InvalidInput(f"a vector has 1 to {MAX_DIMENSIONS} dimensions, not {len(vector)}")

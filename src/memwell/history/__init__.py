@@ -7,17 +7,18 @@ Every method that touches the store has an async twin with an ``a`` in front.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history.copying import copy_conversation, together
 from memwell.history.reading import HistoryReader, Target
-from memwell.messages import Content, Message, ToolCall, ai, check_message, human, system, tool_result
+from memwell.messages import Content, Message, Role, ToolCall, ai, check_message, human, system, tool_result
 from memwell.tokens import counted
 from memwell.values import check_count, new_id
-from memwell.windows import orphans
+from memwell.windows import Round, kept_from
 
 
 class History(HistoryReader):
@@ -33,7 +34,7 @@ class History(HistoryReader):
 
         Raises ``InvalidInput`` for a message that breaks a rule and ``Conflict`` for an id that is already there.
         """
-        return self.log.append(self.thread, [counted(_message(one)) for one in messages])
+        return self.log.append(self.thread, [_counted(one) for one in messages])
 
     def add_human(self, content: Content, **fields: Any) -> Message:
         """Store what a person said; it opens the next round."""
@@ -51,7 +52,8 @@ class History(HistoryReader):
         self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str | None = None
     ) -> ToolCall:
         """Store a model's call of one tool, and return the call; its ``id`` is what the result must name."""
-        call = ToolCall(call_id or new_id(), name, dict(arguments or {}))
+        given = {} if arguments is None else dict(arguments)
+        call = ToolCall(new_id() if call_id is None else call_id, name, given)
         self.add(ai((), tool_calls=(call,)))
         return call
 
@@ -73,30 +75,30 @@ class History(HistoryReader):
         """Drop the oldest rounds for good, keeping the last ``rounds`` or those that fit ``tokens``; returns how many
         messages went.
 
-        Rounds are dropped whole, system messages from before the first round stay, the latest round stays unless the limit
-        is 0, and a round that another one's tool results answer stays with it. Raises ``InvalidInput`` unless exactly one
-        limit is given.
+        Rounds are dropped whole, system messages from before the first round stay and count, the latest round stays unless
+        the limit is 0, and a round that another one's tool results answer stays with it. Raises ``InvalidInput`` unless
+        exactly one limit is given.
         """
         if (rounds is None) == (tokens is None):
             raise InvalidInput("trim takes either 'rounds' or 'tokens'")
         limit = check_count(tokens if rounds is None else rounds, "the limit")
-        keep = [message.index or 0 for message in self._preamble()]
         info = self.info()
         if info is None:
             return 0
-        cut = info.next if limit == 0 else self._cut(limit, by_tokens=rounds is None)
-        return self.log.trim(self.thread, cut, keep=keep)
+        spared = self._preamble()
+        if limit == 0:
+            cut = info.next
+        elif rounds is not None:
+            cut = kept_from(self._rounds_backwards(), limit, lambda round_: min(round_.number, 1))
+        else:
+            cut = kept_from(self._rounds_backwards(), limit - self._size(spared), self._size_to_drop)
+        return self.log.trim(self.thread, cut, keep=[message.index or 0 for message in spared])
 
-    def _cut(self, limit: int, *, by_tokens: bool) -> int:
-        used, cut, missing = 0, 0, set[str]()
-        for taken, round_ in enumerate(self._rounds_backwards()):
-            used += sum(map(self.counter.count_message, round_.messages)) if by_tokens else 1
-            if used > limit and taken and not missing:
-                break
-            cut = round_.messages[0].index or 0
-            called = {call.id for message in round_.messages for call in message.tool_calls}
-            missing = (missing - called) | orphans(round_.messages)
-        return cut
+    def _size(self, messages: Iterable[Message]) -> int:
+        return sum(map(self.counter.count_message, messages))
+
+    def _size_to_drop(self, round_: Round) -> int:
+        return self._size(one for one in round_.messages if round_.number or one.role is not Role.SYSTEM)
 
     # Changing
 
@@ -105,23 +107,28 @@ class History(HistoryReader):
 
         Raises ``NotFound`` when there is no such message.
         """
-        place = self._place(target)
-        new = change if isinstance(change, Message) else self.get(place).changed(content=change)
-        stored = self.log.edit(self.thread, {place: counted(new)})[0]
+        with together(self):
+            place = self._place(target)
+            new = change if isinstance(change, Message) else self.get(place).changed(content=change)
+            stored = self.log.edit(self.thread, {place: _counted(new)})[0]
         assert stored is not None
         return stored
 
     def remove(self, *targets: Target) -> None:
-        """Take messages out, all or none; each stays among its versions and ``restore`` brings it back."""
+        """Take messages out, all or none; each stays among its versions and ``restore`` brings it back.
+
+        Raises ``NotFound`` when there is no such message.
+        """
         self.log.edit(self.thread, {self._place(target): None for target in targets})
 
     def restore(self, target: int | Message) -> Message:
-        """Put back what a place held before its last change. Raises ``NotFound`` when it held nothing."""
-        place = self._place(target)
-        held = [version.message for version in self.versions(place) if version.message is not None]
-        if not held:
-            raise NotFound(f"nothing was ever changed at index {place} of conversation {self.thread.id!r}")
-        return self.edit(place, held[-1])
+        """Put back what a place held before its last change. Raises ``NotFound`` when it was never changed."""
+        with together(self):
+            place = self._place(target)
+            held = [version.message for version in self.versions(place) if version.message is not None]
+            if not held:
+                raise NotFound(f"nothing was ever changed at index {place} of conversation {self.thread.id!r}")
+            return self.edit(place, held[-1])
 
     def set_metadata(self, **values: Any) -> dict[str, Any]:
         """Set some keys of the conversation's metadata, None to drop one, and return all of it."""
@@ -138,13 +145,14 @@ class History(HistoryReader):
     def fork(self, thread: str, *, upto: Target | None = None) -> History:
         """A new conversation that begins like this one, up to and with the message ``upto``, and goes its own way.
 
-        Places, ids and times are the same. Raises ``Conflict`` when a conversation of that name exists.
+        Places, ids and times are the same. Raises ``Conflict`` when a conversation of that name exists and ``NotFound``
+        when there is no message ``upto``.
         """
-        end = None if upto is None else self._place(upto)
-        store = self.backend or self.log
-        other = History(store, thread, space=self.thread.space, counter=self.counter)
-        copy_conversation(self, other, end, versions=False)
-        other.set_metadata(forked_from={"thread": self.thread.id, "index": end})
+        end = None if upto is None else self.get(upto).index
+        other = History(self.backend or self.log, thread, space=self.thread.space, counter=self.counter)
+        with together(other):
+            copy_conversation(self, other, end, versions=False)
+            other.set_metadata(forked_from={"thread": self.thread.id, "index": end})
         return other
 
     def copy_to(self, other: History) -> int:
@@ -156,9 +164,18 @@ class History(HistoryReader):
         return copy_conversation(self, other, None, versions=True)
 
     def move_to(self, other: History) -> int:
-        """Copy everything, then delete it here. A crash in between leaves both, never neither."""
+        """Copy everything, then delete it here. A crash in between leaves both, never neither.
+
+        Raises what ``copy_to`` raises, and ``Conflict`` when this conversation was changed meanwhile: then both are left.
+        """
         moved = self.copy_to(other)
-        self.delete()
+        with together(self):
+            # Somebody may have written here since the copy was made, and that must not be deleted unseen.
+            if any(mine != theirs for mine, theirs in zip_longest(self, other)):
+                raise Conflict(
+                    f"conversation {self.thread.id!r} was changed while it was moved: it and its copy are kept"
+                )
+            self.delete()
         return moved
 
     aadd = asyncify(add)
@@ -180,8 +197,13 @@ class History(HistoryReader):
     amove_to = asyncify(move_to)
 
 
-def _message(value: object) -> Message:
-    return value if isinstance(value, Message) else check_message(value)
+def _counted(value: Message) -> Message:
+    try:
+        return counted(value)
+    except AttributeError:
+        # Not a message, or not made of parts: the check says what it is.
+        check_message(value)
+        raise
 
 
 __all__ = ["History", "HistoryReader", "Target"]

@@ -7,9 +7,10 @@ from types import TracebackType
 from typing import Any, TypeAlias, TypeVar
 
 from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import NotFound
 from memwell.messages import Message, Role
 from memwell.records import DEFAULT_SPACE, Page, SpaceLike, Thread, as_space
+from memwell.storage.arguments import check_cursor
 from memwell.storage.protocols import Backend, MessageLog, ThreadInfo, Version
 from memwell.storage.registry import open_backend
 from memwell.tokens import TokenCounter, default_counter, keeps_count
@@ -122,7 +123,7 @@ class HistoryReader:
     def page(self, *, limit: int = 100, cursor: str | None = None, newest_first: bool = False) -> Page[Message]:
         """One page of the conversation; pass ``next`` of a page as ``cursor`` to get the following one."""
         check_count(limit, "limit", least=1)
-        place = None if cursor is None else _cursor(cursor)
+        place = None if cursor is None else check_cursor(cursor)
         if newest_first:
             found = self.log.read(self.thread, last=limit + 1, before=place)[::-1]
         else:
@@ -182,7 +183,7 @@ class HistoryReader:
         return found[0] if found else None
 
     def round(self, number: int) -> Round:
-        """One round by its number, from 1. Raises ``NotFound`` when there is none."""
+        """One round by its number; 0 is what came before the first. Raises ``NotFound`` when there is none."""
         check_count(number, "a round's number")
         start = self._first_of_round(number)
         messages: list[Message] = []
@@ -266,12 +267,6 @@ class HistoryReader:
     aversions = asyncify(versions)
     ametadata = asyncify(metadata)
     aclose = asyncify(close)
-
-
-def _cursor(cursor: str) -> int:
-    if not (cursor.isascii() and cursor.isdigit() and len(cursor) < 19):
-        raise InvalidInput(f"not a cursor of a conversation: {shown(cursor)}")
-    return int(cursor)
 
 
 __all__ = ["HistoryReader", "Target"]

@@ -70,6 +70,7 @@ class _Store:
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
         self.lock = threading.RLock()
+        self.nesting = 0
         self.closed = False
         self._state = _State()
 
@@ -80,17 +81,29 @@ class _Store:
                 raise BackendError("the store is closed")
             yield self._state
 
+    def inside(self) -> bool:
+        """Whether the calling thread is inside a transaction."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            return self.nesting > 0
+        finally:
+            self.lock.release()
+
     @contextlib.contextmanager
     def transaction(self) -> Generator[None]:
         with self.lock:
             if self.closed:
                 raise BackendError("the store is closed")
             before = copy.deepcopy(self._state)
+            self.nesting += 1
             try:
                 yield
             except BaseException:
                 self._state = before
                 raise
+            finally:
+                self.nesting -= 1
 
 
 class MemoryLog(MessageLog):
@@ -509,6 +522,8 @@ class MemoryBackend(Backend):
             }
 
     def close(self) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be closed inside its own transaction")
         self._store.closed = True
 
 

@@ -318,7 +318,7 @@ class Backend(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the store. Closing twice is fine."""
+        """Let go of the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
 
     acheck = asyncify(check)
     afacts = asyncify(facts)

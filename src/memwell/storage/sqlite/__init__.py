@@ -87,6 +87,8 @@ class SqliteBackend(Backend):
         return {"kind": "sqlite", "path": str(self.path), "bytes": file_sizes(self.path), **counts}
 
     def close(self) -> None:
+        if self._connections.transaction_here() is not None:
+            raise BackendError("a store cannot be closed inside its own transaction")
         with suppress(BackendError):
             self._index.close()
         self._connections.close()

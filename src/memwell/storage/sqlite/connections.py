@@ -263,6 +263,8 @@ class Connections:
     def writer(self) -> Session:
         """The one writing session. Only for who leads."""
         if self._writer is None:
+            if self.closed:
+                raise BackendError(f"the store {self.path!r} is closed")
             self._writer = self.open_session()
         return self._writer
 
@@ -387,6 +389,9 @@ class Transaction:
         with self._lock:
             if not self.open:
                 raise BackendError("the transaction has ended")
+            if self._failed is not None:
+                # What is written now would be stored at once, and alone.
+                raise BackendError("the transaction was given up after an error inside it; nothing was stored")
             session = self.connections.writer()
             try:
                 if not savepoint:

@@ -81,7 +81,7 @@ class SqliteLog(MessageLog):
     def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
         """The next index, the latest round and the running total of tokens."""
         last = session.one(_LAST, (row.low, row.low | _INDEX))
-        return (row.next, row.round, row.total) if last is None else ((last[0] & _INDEX) + 1, last[1], last[2])
+        return _later((row.next, row.round, row.total), last)
 
     # Writing
 
@@ -111,7 +111,7 @@ class SqliteLog(MessageLog):
         if row is None:
             return (self._made(session, path, id_).key, -1, 0, 0, 0)
         last = session.one(_LAST, (row[0] << THREAD_SHIFT, row[0] << THREAD_SHIFT | _INDEX))
-        return row if last is None else (row[0], row[1], (last[0] & _INDEX) + 1, last[1], last[2])  # type: ignore[return-value]
+        return (row[0], row[1], *_later(row[2:], last))
 
     @staticmethod
     def _insert(session: Session, row: tuple[Any, ...]) -> None:
@@ -257,13 +257,13 @@ class SqliteLog(MessageLog):
         sql = _read_sql(span)
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
-            found = session.execute("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_)).fetchall()
-            if not found:
+            found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
+            if found is None:
                 return []
-            low = found[0][0] << THREAD_SHIFT
+            low = found[0] << THREAD_SHIFT
             bindings = (low + start, low + end)
             if span.ids is not None:
-                bindings = (*bindings, found[0][0], msgspec.json.encode(span.ids).decode())
+                bindings = (*bindings, found[0], msgspec.json.encode(span.ids).decode())
             return session.execute(sql, bindings).fetchall()
 
         rows = self._connections.read(operation)
@@ -360,8 +360,9 @@ class SqliteLog(MessageLog):
             )
             lengths = [self._index(session, row[0], key, body) for key, body in rows if body is not None]
             self._count(session, row[0], len(lengths), sum(lengths))
-            if rows:
-                session.execute("UPDATE thread SET indexed = ? WHERE key = ?", ((rows[-1][0] & _INDEX) + 1, row[0]))
+            # The last messages may have been trimmed away: then the index has reached the end without a row there.
+            reached = (rows[-1][0] & _INDEX) + 1 if len(rows) == _CATCH_UP else self._tail(session, path, id_)[2]
+            session.execute("UPDATE thread SET indexed = ? WHERE key = ?", (reached, row[0]))
 
         while self._connections.read(owed):
             self._connections.write(index_some)
@@ -413,6 +414,11 @@ def _read_sql(span: given.Span) -> str:
     return (
         f"SELECT body FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL {ids} ORDER BY key {order} {limit}"
     )
+
+
+def _later(kept: tuple[int, int, int], last: tuple[int, int, int] | None) -> tuple[int, int, int]:
+    """The end of a thread: that of its last row, unless what came behind it was trimmed away."""
+    return kept if last is None or (last[0] & _INDEX) < kept[0] else ((last[0] & _INDEX) + 1, last[1], last[2])
 
 
 def _terms(body: str) -> list[str]:

@@ -99,7 +99,7 @@ class _TransactionsSuite(Suite):
         assert entry is not None
         assert entry.value == 2
 
-    def test_entered_again_it_joins_the_outer(self, store: Backend) -> None:
+    def test_entered_again_it_is_a_part_of_the_outer(self, store: Backend) -> None:
         with store.transaction():
             write_everywhere(store, "outer")
             with store.transaction():
@@ -110,6 +110,17 @@ class _TransactionsSuite(Suite):
                 write_everywhere(store, "lost")
             raise ZeroDivisionError
         assert not any(read_everywhere(store, "lost"))
+
+    def test_a_part_fails_alone(self, store: Backend) -> None:
+        with store.transaction():
+            write_everywhere(store, "outer")
+            with pytest.raises(ZeroDivisionError), store.transaction():
+                write_everywhere(store, "part")
+                raise ZeroDivisionError
+            assert not any(read_everywhere(store, "part"))
+            write_everywhere(store, "later")
+        assert all(read_everywhere(store, "outer") + read_everywhere(store, "later"))
+        assert not any(read_everywhere(store, "part"))
 
     def test_one_after_another_works(self, store: Backend) -> None:
         for number in range(3):

@@ -1,0 +1,80 @@
+"""Any sequence of calls gives the answers that the reference gives, also when the process is killed in between."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from memwell.testing.child import Nursery
+from memwell.testing.clock import Clock
+from memwell.testing.conformance.suite import Suite
+from memwell.testing.machine import ChildSubject, LocalSubject, StoreMachine, Subject
+from memwell.testing.twins import through_twins
+
+
+def check_sequences(folder: Path, make: Callable[[Path, Clock], Subject], examples: int, steps: int) -> None:
+    """Run the machine, on a fresh store for every example."""
+    numbers = itertools.count(1)
+
+    def machine() -> StoreMachine:
+        number = next(numbers)
+        # What an example left behind is of no use to the next one.
+        shutil.rmtree(folder / str(number - 1), ignore_errors=True)
+        place = folder / str(number)
+        place.mkdir()
+        clock = Clock()
+        return StoreMachine(make(place, clock), clock)
+
+    chosen = settings(max_examples=_scaled(examples), stateful_step_count=steps)
+    run_state_machine_as_test(machine, settings=chosen)  # pyright: ignore[reportArgumentType]
+
+
+def _scaled(examples: int) -> int:
+    """The number of examples for the profile in force, of which hypothesis' own default is the measure."""
+    return max(1, examples * settings().max_examples // 100)
+
+
+class SequencesSuite(Suite):
+    """Random sequences of calls, in this process."""
+
+    def test_any_sequence_of_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
+        check_sequences(tmp_path, lambda place, clock: LocalSubject(lambda: self.open(place, clock)), examples=60, steps=25)
+
+    def test_any_sequence_of_async_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
+        with asyncio.Runner() as runner:
+
+            def make(place: Path, clock: Clock) -> Subject:
+                return LocalSubject(lambda: through_twins(self.open(place, clock), runner))
+
+            check_sequences(tmp_path, make, examples=15, steps=20)
+
+
+class KillsSuite:
+    """Random sequences of calls to a store in a process that is killed now and then. For durable backends."""
+
+    opener: str
+    """``module:name`` of what opens the backend, called with a path inside a folder and ``clock=``."""
+
+    @pytest.fixture(scope="class")
+    def nursery(self) -> Iterator[Nursery]:
+        """The process that the children come from."""
+        with Nursery(self.opener.partition(":")[0], "memwell.storage.vectors") as nursery:
+            yield nursery
+
+    def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
+        self, tmp_path: Path, nursery: Nursery
+    ) -> None:
+        def make(place: Path, clock: Clock) -> Subject:
+            return ChildSubject(nursery, self.opener, str(place / "store.db"), clock)
+
+        check_sequences(tmp_path, make, examples=25, steps=20)
+
+
+__all__ = ["KillsSuite", "SequencesSuite"]

@@ -1,0 +1,178 @@
+"""Calls to a store as values: drawn by hypothesis, made on two stores, sent to another process."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, Final, NamedTuple
+
+from hypothesis import strategies as st
+
+from memwell.messages import Message, Role, Text
+from memwell.records import Space, Thread
+from memwell.storage.protocols import Backend
+from memwell.testing.questions import filters, findable_metadata, records, sentences, vectors
+from memwell.testing.strategies import json_values, messages, metadata
+from memwell.values import new_id
+
+SPACES: Final = (Space("s"), Space("s", "t"))
+THREADS: Final = (Thread(SPACES[0], "t"), Thread(SPACES[0], "T%"), Thread(SPACES[1], "t"))
+KEYS: Final = ("k", "K", "k_", "kk")
+RECORDS: Final = ("r0", "r1", "r2", "r%", "R0")
+DATA: Final = (b"", b"a", b"b" * 5_000)
+PLACES: Final = range(9)
+
+CURRENT: Final = "the version it has now"
+"""Stands for the ``expect`` of a key's version at the moment of the call."""
+
+
+class Operation(NamedTuple):
+    """One call: ``store.<part>.<method>(*args, **options)``."""
+
+    part: str
+    method: str
+    args: tuple[Any, ...]
+    options: dict[str, Any] = {}
+
+    def on(self, store: Backend) -> Any:
+        """Make the call."""
+        return getattr(getattr(store, self.part), self.method)(*self.args, **self.options)
+
+
+def _operation(part: str, method: str, *args: st.SearchStrategy[Any], **options: st.SearchStrategy[Any]) -> Any:
+    return st.builds(Operation, st.just(part), st.just(method), st.tuples(*args), st.fixed_dictionaries(options))
+
+
+_threads = st.sampled_from(THREADS)
+_spaces = st.sampled_from(SPACES)
+_keys = st.sampled_from(KEYS)
+_places = st.sampled_from(PLACES)
+_ids = st.just("taken") | st.builds(new_id) | st.builds(new_id) | st.builds(new_id)
+_limits = st.integers(1, 6)
+_expected = st.none() | st.sampled_from((CURRENT, CURRENT, 0, 12345))
+
+
+def short_messages() -> st.SearchStrategy[Message]:
+    """Messages of a sentence; now and then a large one with all there can be in a message."""
+    short = st.builds(
+        lambda role, text, id_, tokens: Message(role, (Text(text),), id=id_, tokens=tokens),
+        st.sampled_from((Role.HUMAN, Role.AI, Role.SYSTEM)),
+        sentences(),
+        _ids,
+        st.none() | st.integers(0, 50),
+    )
+    return short | short | short | messages(max_parts=2)
+
+
+def _placed_messages() -> st.SearchStrategy[Message]:
+    places = st.none() | st.integers(0, 14)
+    return st.builds(
+        lambda one, index, round_: one.changed(index=index, round=round_), short_messages(), places, places
+    )
+
+
+def log_writes() -> st.SearchStrategy[Operation]:
+    """Changes of conversations."""
+    several = st.lists(short_messages(), min_size=1, max_size=3)
+    return st.one_of(
+        _operation("log", "append", _threads, several),
+        _operation("log", "append", _threads, several),
+        _operation("log", "append", _threads, st.lists(_placed_messages(), max_size=3), keep_places=st.booleans()),
+        _operation(
+            "log", "edit", _threads, st.dictionaries(_places, st.none() | short_messages(), min_size=1, max_size=3)
+        ),
+        _operation("log", "trim", _threads, _places, keep=st.lists(_places, max_size=2)),
+        _operation("log", "delete", _threads),
+        _operation("log", "annotate", _threads, metadata=st.none() | metadata(), end_round=st.booleans()),
+    )
+
+
+def kv_writes() -> st.SearchStrategy[Operation]:
+    """Changes of values by key."""
+    values = json_values() | findable_metadata() | st.binary(max_size=20)
+    ttls = st.none() | st.sampled_from((0.5, 1.0, 100.0))
+    return st.one_of(
+        _operation("kv", "put", _spaces, _keys, values, ttl=ttls, expect=_expected),
+        _operation("kv", "put", _spaces, _keys, values),
+        _operation("kv", "delete", _spaces, _keys, expect=_expected),
+    )
+
+
+def index_writes() -> st.SearchStrategy[Operation]:
+    """Changes of records, some with a vector of a size that does not fit."""
+    sizes = st.sampled_from((3, 3, 3, 3, 4))
+    several = _spaces.flatmap(lambda space: st.lists(records(space, RECORDS, dimensions=sizes), min_size=1, max_size=3))
+    return st.one_of(
+        _operation("index", "upsert", several),
+        _operation("index", "upsert", several),
+        _operation("index", "delete", _spaces, st.lists(st.sampled_from(RECORDS), max_size=3)),
+    )
+
+
+def blob_writes() -> st.SearchStrategy[Operation]:
+    """Changes of blobs."""
+    digests = st.sampled_from(DATA).map(lambda data: hashlib.sha256(data).hexdigest())
+    return st.one_of(
+        _operation("blobs", "put", _spaces, st.sampled_from(DATA)), _operation("blobs", "delete", _spaces, digests)
+    )
+
+
+def writes() -> st.SearchStrategy[Operation]:
+    """Changes of any kind."""
+    return st.one_of(log_writes(), kv_writes(), index_writes(), blob_writes())
+
+
+def reads() -> st.SearchStrategy[Operation]:
+    """Questions that have one exact answer."""
+    bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
+    wheres = st.none() | filters()
+    pages = {"limit": _limits, "where": wheres}
+    return st.one_of(
+        _operation("log", "read", _threads, **bounds),
+        _operation("log", "read", _threads, last=_places, **bounds),
+        _operation("log", "read", _threads, first=_places, **bounds),
+        _operation("log", "read", _threads, ids=st.lists(_ids, max_size=2), last=st.none() | _places),
+        _operation("log", "versions", _threads, _places),
+        _operation("log", "threads", _spaces, limit=_limits),
+        _operation("kv", "get", _spaces, _keys),
+        _operation("kv", "scan", _spaces, **pages),
+        _operation("index", "get", _spaces, st.lists(st.sampled_from(RECORDS), max_size=3)),
+        _operation("index", "scan", _spaces, **pages),
+        _operation("index", "info", _spaces),
+    )
+
+
+def searches() -> st.SearchStrategy[Operation]:
+    """Questions whose answer is a ranking."""
+    wheres = st.none() | filters()
+    return st.one_of(
+        _operation("log", "match", _threads, sentences(), limit=_limits),
+        _operation("index", "near", _spaces, vectors(), limit=_limits, where=wheres),
+        _operation("index", "match", _spaces, sentences(), limit=_limits, where=wheres),
+    )
+
+
+def everything() -> list[Operation]:
+    """The questions that together show all that a store of these operations holds."""
+    asked: list[Operation] = []
+    for thread in THREADS:
+        asked.append(Operation("log", "read", (thread,)))
+        asked += [Operation("log", "versions", (thread, index)) for index in range(20)]
+    for space in SPACES:
+        asked += [
+            Operation("log", "threads", (space,)),
+            Operation("kv", "scan", (space,)),
+            Operation("index", "scan", (space,)),
+            Operation("index", "info", (space,)),
+        ]
+        asked += [Operation("blobs", "get", (space, hashlib.sha256(data).hexdigest())) for data in DATA]
+    return asked
+
+
+__all__ = [
+    "CURRENT",
+    "Operation",
+    "everything",
+    "reads",
+    "searches",
+    "writes",
+]

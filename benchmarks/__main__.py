@@ -32,7 +32,9 @@ def main() -> None:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="name", help=f"which to run: {', '.join(NAMES)}; all when none is named")
+    parser.add_argument(
+        "names", nargs="*", metavar="name", help=f"which to run: {', '.join(NAMES)}; all when none is named"
+    )
     parser.add_argument("--quick", action="store_true", help="small and short, to see that everything works")
     options = parser.parse_args()
     unknown = set(options.names) - set(NAMES)

@@ -11,7 +11,7 @@ neither random (which no graph can search) nor well apart (which any can).
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -45,8 +45,9 @@ _TOPICS = [
     """.strip().splitlines()
 ]
 
-_CHINESE_GLUE = """我们 他们 你们 这个 那个 什么 没有 可以 因为 所以 但是 如果 已经 现在 今天 明天 昨天 知道 觉得 还是 就是 一个 一些
-时候 以后 以前 自己 大家 这里 那里 怎么 为什么 非常 比较 可能 应该 需要 希望 喜欢 开始 最后 终于 其实 当然 的 了 在 是 也 都 很 和 有 不""".split()
+_CHINESE_GLUE = """我们 他们 你们 这个 那个 什么 没有 可以 因为 所以 但是 如果 已经 现在 今天
+明天 昨天 知道 觉得 还是 就是 一个 一些 时候 以后 以前 自己 大家 这里 那里 怎么 为什么 非常 比较 可能 应该 需要 希望
+喜欢 开始 最后 终于 其实 当然 的 了 在 是 也 都 很 和 有 不""".split()
 
 _CHINESE_TOPICS = [
     line.split()
@@ -79,7 +80,7 @@ class Writer:
         self._random = random.Random(seed)
         self._weights = {len(words): _zipf(len(words)) for words in (_GLUE, _CHINESE_GLUE, *_TOPICS, *_CHINESE_TOPICS)}
 
-    def _pick(self, words: list[str]) -> str:
+    def _pick(self, words: Sequence[str]) -> str:
         return self._random.choices(words, cum_weights=self._weights[len(words)])[0]
 
     def _english(self, length: int) -> str:
@@ -110,9 +111,9 @@ class Writer:
 
 def message_text() -> str:
     """The one message of 160 characters that every append writes."""
-    return ("We moved the meeting to Thursday because the train from the coast was late again, so please bring the " * 2)[
-        :160
-    ]
+    return (
+        "We moved the meeting to Thursday because the train from the coast was late again, so please bring the " * 2
+    )[:160]
 
 
 @dataclass

@@ -12,7 +12,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Contender:
-    """Something that is timed. ``make`` prepares the input of one call, outside the clock; ``run`` takes a batch of them."""
+    """Something that is timed. ``make`` prepares the input of a call, outside the clock; ``run`` takes a batch of them."""
 
     name: str
     run: Callable[[Sequence[Any]], object]

@@ -18,12 +18,15 @@ from memwell.messages import Message, encode_message
 
 
 class Peer(ABC):
-    """A store of conversations by somebody else."""
+    """A store of conversations by somebody else, in a fresh file in a folder."""
 
     name: str
     package: str
     most_messages: int
     """A thread longer than this is not worth waiting for."""
+
+    @abstractmethod
+    def __init__(self, folder: Path) -> None: ...
 
     @abstractmethod
     def fill(self, items: Sequence[dict[str, Any]]) -> None:
@@ -72,7 +75,8 @@ class AgentsSession(Peer):
         from agents import SQLiteSession
 
         self._loop = asyncio.new_event_loop()
-        self._session = SQLiteSession("thread", folder / "agents.db")
+        # Any: it takes plain dicts, but types them as the many shapes of OpenAI's items.
+        self._session: Any = SQLiteSession("thread", folder / "agents.db")
 
     def fill(self, items: Sequence[dict[str, Any]]) -> None:
         self._loop.run_until_complete(self._session.add_items(list(items)))

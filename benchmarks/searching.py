@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from benchmarks.corpus import DIMENSIONS, RARE_CHINESE, RARE_ENGLISH
 from benchmarks.measuring import Contender, Timing, cycle_through, each, take_turns
 from benchmarks.report import Figure, Grid, Section, step
 from benchmarks.stores import PLANTED, Large, Tenants
-from memwell.records import Space, unpack_half
+from memwell.records import Hit, Space
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 
@@ -39,7 +38,9 @@ def _near_tenants(section: Section, backend: Backend, tenants: Tenants, *, quick
         step(f"near: {tenants.sizes[space]:,} vectors")
         timings = take_turns(_exact_contenders(backend, space, queries), rounds=10 if quick else 40, batch=10)
         bare, found = timings["numpy product"], timings["memwell near"]
-        grid = _against_numpy(f"Nearest {_LIMIT} of {tenants.sizes[space]:,} vectors of {DIMENSIONS} dimensions", timings)
+        grid = _against_numpy(
+            f"Nearest {_LIMIT} of {tenants.sizes[space]:,} vectors of {DIMENSIONS} dimensions", timings
+        )
         section.grids.append(grid)
         if target is not None:
             ratio = found.ratio(bare)
@@ -62,7 +63,9 @@ def _exact_contenders(backend: Backend, space: Space, queries: list[list[float]]
         Contender("numpy product", each(lambda query: matrix @ query), arrays),
         Contender("numpy product + argpartition", each(best), arrays),
         Contender("memwell near", each(lambda q: backend.index.near(space, q, limit=_LIMIT)), cycle_through(queries)),
-        Contender("memwell near, query as numpy array", each(lambda q: backend.index.near(space, q, limit=_LIMIT)), arrays),
+        Contender(
+            "memwell near, query as numpy array", each(lambda q: backend.index.near(space, q, limit=_LIMIT)), arrays
+        ),
         Contender(
             "memwell near, half of them filtered out",
             each(lambda q: backend.index.near(space, q, limit=_LIMIT, where={"even": True})),
@@ -110,7 +113,9 @@ def _near_graph(section: Section, large: Large, *, quick: bool) -> None:
         grid.add(f"recall@{_LIMIT} over {len(large.queries)} queries", f"{recall:.4f}")
         timings = take_turns(_graph_contenders(backend, large), rounds=5 if quick else 15, batch=10)
     section.grids += [grid, _against_numpy(f"Nearest {_LIMIT} of {count:,} vectors by graph", timings)]
-    section.figures.append(Figure(f"near: graph of {count:,} vectors, recall@{_LIMIT}", "≥ 0.99", f"{recall:.4f}", recall >= 0.99))
+    section.figures.append(
+        Figure(f"near: graph of {count:,} vectors, recall@{_LIMIT}", "≥ 0.99", f"{recall:.4f}", recall >= 0.99)
+    )
 
 
 def _build(backend: Backend, large: Large) -> tuple[float, float]:
@@ -164,10 +169,7 @@ def match(tenants: Tenants, *, quick: bool) -> Section:
         right = _match_is_right(backend, tenants)
         for space in (tenants.small, tenants.largest):
             step(f"match: {tenants.sizes[space]:,} records")
-            contenders = [
-                Contender(name, each(lambda _, text=text: backend.index.match(space, text, limit=_LIMIT)))
-                for name, text in queries.items()
-            ]
+            contenders = [Contender(name, each(_matching(backend, space, text))) for name, text in queries.items()]
             timings = take_turns(contenders, rounds=5 if quick else 25, batch=4)
             grid = Grid(f"Match in a space of {tenants.sizes[space]:,} records", ["", "CPU ms", "wall ms"])
             for name, timing in timings.items():
@@ -178,13 +180,22 @@ def match(tenants: Tenants, *, quick: bool) -> Section:
     name = f"match: {tenants.sizes[tenants.small]} records inside {total:,}, slowest query, CPU"
     section.figures += [
         Figure(name, "< 3 ms", f"{worst[tenants.small]:.2f} ms", worst[tenants.small] < 3.0),
-        Figure("match: words of two Chinese characters, and English ones, are found", "all, and only those", right, right == "all"),
+        Figure(
+            "match: words of two Chinese characters, and English ones, are found",
+            "all, and only those",
+            right,
+            right == "all",
+        ),
     ]
     return section
 
 
+def _matching(backend: Backend, space: Space, text: str) -> Callable[[object], list[Hit]]:
+    return lambda _: backend.index.match(space, text, limit=_LIMIT)
+
+
 def _match_is_right(backend: Backend, tenants: Tenants) -> str:
-    """Whether every planted word finds the planted records of its space and no others; otherwise the first that does not."""
+    """``all`` when every planted word finds the planted records of its space and no others; otherwise what went wrong."""
     for space in (tenants.small, tenants.largest):
         for word in (*RARE_ENGLISH, *RARE_CHINESE):
             found = {hit.record.id for hit in backend.index.match(space, word, limit=1000)}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -89,8 +88,13 @@ def open_(tenants: Tenants, *, quick: bool) -> Section:
     runs = [_fresh(_OPEN, path, space) for _ in range(3 if quick else 9)]
     middle = {name: median(run[name] for run in runs) for name in runs[0]}
     total = sum(tenants.sizes.values())
-    grid = Grid(f"Open a store of {total:,} records ({tenants.path.stat().st_size / 2**20:.0f} MB)", ["", "time", "RSS grown by"])
-    grid.add("open", f"{middle['wall'] * 1e3:.1f} ms wall, {middle['cpu'] * 1e3:.1f} ms CPU", _megabytes(middle["grown"]))
+    grid = Grid(
+        f"Open a store of {total:,} records ({tenants.path.stat().st_size / 2**20:.0f} MB)",
+        ["", "time", "RSS grown by"],
+    )
+    grid.add(
+        "open", f"{middle['wall'] * 1e3:.1f} ms wall, {middle['cpu'] * 1e3:.1f} ms CPU", _megabytes(middle["grown"])
+    )
     grid.add("… and read a record", "", _megabytes(middle["used"]))
     first = f"{middle['first_search'] * 1e3:.0f} ms CPU"
     grid.add(f"… and search {middle['records']:,.0f} vectors", first, _megabytes(middle["searched"]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import secrets
 import sys
 import tempfile
@@ -18,9 +17,8 @@ from rich.table import Table
 from benchmarks.crash import contention, killing
 from benchmarks.crash.children import Nursery, write_until_killed
 from benchmarks.crash.judgement import Counts
-from benchmarks.report import RESULTS, console, facts, step, today
-
-_KEPT_RUNS = 20
+from benchmarks.crash.results import keep
+from benchmarks.report import console, facts, step, today
 
 
 def main() -> int:
@@ -36,7 +34,7 @@ def main() -> int:
         run["contention"] = _contend(Path(folder))
     bad = run.get("kills", {}).get("bad", 0) + len(run["contention"]["errors"])
     if not options.dry:
-        _keep(run)
+        keep(run)
     console.print("[bold green]nothing was lost[/]" if not bad else f"[bold red]{bad} things went wrong[/]")
     return 1 if bad else 0
 
@@ -59,14 +57,21 @@ def _kill(folder: Path, nursery: Nursery, options: argparse.Namespace) -> dict[s
         bar = progress.add_task("kills", total=options.kills)
 
         def advance(counts: Counts) -> None:
-            progress.update(bar, completed=counts.kills, description=f"kills ({counts.acknowledged:,} acknowledged, {counts.bad} wrong)")
+            progress.update(
+                bar,
+                completed=counts.kills,
+                description=f"kills ({counts.acknowledged:,} acknowledged, {counts.bad} wrong)",
+            )
             if not console.is_terminal and counts.kills % 100 == 0:
                 step(f"{counts.kills:,} kills, {counts.acknowledged:,} operations acknowledged, {counts.bad} wrong")
 
-        counts = killing.run(
-            folder, nursery, kills=options.kills, stores=options.stores, seed=seed, progress=advance
-        )
-    found = {"seed": seed, "stores": options.stores, "seconds": round(time.perf_counter() - began, 1), "bad": counts.bad}
+        counts = killing.run(folder, nursery, kills=options.kills, stores=options.stores, seed=seed, progress=advance)
+    found = {
+        "seed": seed,
+        "stores": options.stores,
+        "seconds": round(time.perf_counter() - began, 1),
+        "bad": counts.bad,
+    }
     found |= asdict(counts)
     _show("Kills", {name: value for name, value in found.items() if name != "stories"})
     for story in counts.stories:
@@ -83,7 +88,7 @@ def _contend(folder: Path) -> dict[str, Any]:
     processes, threads, appends = contention.PROCESSES, contention.THREADS, contention.APPENDS
     step(f"{processes} processes and {threads} threads of another, {appends} appends each, to one conversation")
     findings = contention.run(folder)
-    found = asdict(findings) | {"expected": (processes + threads) * appends}
+    found: dict[str, Any] = asdict(findings) | {"expected": (processes + threads) * appends}
     if findings.stored != found["expected"] and not findings.errors:
         found["errors"] = [f"{findings.stored} stored of {found['expected']}"]
     shown = {name: f"{value:,.2f}" if isinstance(value, float) else value for name, value in found.items()}
@@ -98,50 +103,6 @@ def _show(title: str, values: dict[str, Any]) -> None:
     for name, value in values.items():
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else f"{value}")
     console.print(table)
-
-
-def _keep(run: dict[str, Any]) -> None:
-    """Add a run to those kept, the newest last."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / "crash.json"
-    runs = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
-    runs = [*runs, run][-_KEPT_RUNS:]
-    path.write_text(json.dumps(runs, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (RESULTS / "crash.md").write_text(_markdown(runs), encoding="utf-8")
-
-
-def _markdown(runs: list[dict[str, Any]]) -> str:
-    lines = [
-        "# Crash runs",
-        "",
-        "Made by `make crash`, the newest last. A child writes to a store from one or two threads and is killed with SIGKILL;",
-        "the store is opened again and compared with the in-memory reference: rows, versions, values, vectors and blobs, and",
-        "`check()`, after every kill; the answers of searches by word and by vector after every third.",
-        "",
-        "| date | kills | met an operation | acknowledged | lost | phantom | torn | disagreed | unreadable | check | seconds |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    names = ("kills", "hit", "acknowledged", "lost", "phantom", "torn", "disagreed", "unreadable", "check_failures", "seconds")
-    lines += [
-        f"| {run['date']} | " + " | ".join(f"{run['kills'][name]:,}" for name in names) + " |" for run in runs if "kills" in run
-    ]
-    lines += [
-        "",
-        "## Contention",
-        "",
-        f"{contention.PROCESSES} processes and {contention.THREADS} threads of one more, {contention.APPENDS} appends each,",
-        "to one conversation, while others read it and check every message, its place and its writer's order.",
-        "",
-        "| date | appends | stored | a second | median ms | p99 ms | slowest ms | reads meanwhile | errors |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    for run in runs:
-        found = run["contention"]
-        times = " | ".join(f"{found[name]:,.1f}" for name in ("rate", "median_ms", "p99_ms", "slowest_ms"))
-        lines.append(
-            f"| {run['date']} | {found['appends']:,} | {found['stored']:,} | {times} | {found['reads']:,} | {len(found['errors'])} |"
-        )
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

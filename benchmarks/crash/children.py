@@ -6,6 +6,7 @@ store open and one thread. It forks when told to, and says when the child is rea
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -21,10 +22,8 @@ from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 
-# Loaded in the nursery, so that no child spends its short life importing numpy.
-from memwell.storage.sqlite import graphs as graphs
-
 Task = dict[str, Any]
+_LONGEST_LIFE_S = 30
 
 
 class Nursery:
@@ -34,6 +33,8 @@ class Nursery:
         self._work = work
         commands, self._commands = os.pipe()
         news, self._news = os.pipe()
+        # So that no child spends its short life importing numpy.
+        importlib.import_module("memwell.storage.sqlite.graphs")
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._commands)
@@ -49,15 +50,18 @@ class Nursery:
             pid = os.fork()
             if pid == 0:
                 self._live(json.loads(line))
-            self._tell(f"born {pid}")
             _, status = os.waitpid(pid, 0)
             self._tell(f"ended {os.waitstatus_to_exitcode(status)}")
         os._exit(0)
 
     def _live(self, task: Task) -> None:
+        # Told by the child itself, so that it comes before anything else the child has to tell.
+        self._tell(f"born {os.getpid()}")
+        # Nobody kills a child whose parent was interrupted.
+        signal.alarm(_LONGEST_LIFE_S)
         try:
             self._work({**task, "ready": self._news})
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - whatever it was, the parent is to read it
             Path(task["log"], "failed").write_text(traceback.format_exc(), encoding="utf-8")
             os._exit(1)
         os._exit(0)
@@ -126,7 +130,7 @@ class _Lane:
         try:
             while True:
                 self._one(self._planner.next())
-        except BaseException:
+        except BaseException:  # noqa: BLE001 - as above
             # One broken lane must not look like a quiet one.
             traceback.print_exc(file=sys.stderr)
             os._exit(1)

@@ -50,7 +50,8 @@ def run(folder: Path) -> Findings:
     path = str(folder / "contention.db")
     start = time.time() + 1.0
     jobs: dict[str, Callable[[], dict[str, Any]]] = {
-        f"process-{number}": lambda number=number: _write(path, start, [f"process-{number}"]) for number in range(PROCESSES)
+        f"process-{number}": lambda number=number: _write(path, start, [f"process-{number}"])
+        for number in range(PROCESSES)
     }
     jobs["threads"] = lambda: _write(path, start, [f"thread-{number}" for number in range(THREADS)])
     writers = {name: _forked(job, folder / name) for name, job in jobs.items()}
@@ -72,7 +73,7 @@ def _forked(job: Callable[[], dict[str, Any]], answer: Path) -> int:
         return pid
     try:
         found = job()
-    except BaseException:
+    except BaseException:  # noqa: BLE001 - whatever it was, it is a finding
         found = {"errors": [traceback.format_exc()]}
     answer.write_text(json.dumps(found), encoding="utf-8")
     os._exit(0)
@@ -83,7 +84,9 @@ def _collected(pids: dict[str, int], folder: Path) -> dict[str, dict[str, Any]]:
     for name, pid in pids.items():
         os.waitpid(pid, 0)
         answer = folder / name
-        found[name] = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {"errors": [f"{name} died"]}
+        found[name] = (
+            json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else {"errors": [f"{name} died"]}
+        )
     return found
 
 
@@ -118,7 +121,7 @@ def _write(path: str, start: float, writers: list[str]) -> dict[str, Any]:
                     began = time.perf_counter()
                     backend.log.append(THREAD, [human(text_of(writer, number))])
                     latencies.append(time.perf_counter() - began)
-            except Exception:
+            except Exception:  # noqa: BLE001 - as above
                 errors.append(traceback.format_exc())
 
         threads = [threading.Thread(target=appending, args=(writer,)) for writer in writers]
@@ -151,7 +154,7 @@ def _read(path: str, start: float, stop: Path) -> dict[str, Any]:
         while not stop.exists() and len(errors) < 5:
             try:
                 longest = _look(backend, longest, whole=reads % 50 == 0)
-            except Exception:
+            except Exception:  # noqa: BLE001 - as above
                 errors.append(traceback.format_exc())
             reads += 1
     return {"reads": reads, "errors": errors}

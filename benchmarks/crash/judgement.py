@@ -72,7 +72,9 @@ class LaneModel:
         own = attempt(self.backend, operation)
         if not _same(own, result):
             counts.disagreed += 1
-            counts.tell(f"{operation['do']}: the store answered {result!r:.300}, the reference {own!r:.300}; {operation!r:.500}")
+            counts.tell(
+                f"{operation['do']}: the store answered {result!r:.300}, the reference {own!r:.300}; {operation!r:.500}"
+            )
         self._note_versions(operation, result)
 
     def _note_versions(self, operation: Operation, result: Any) -> None:
@@ -112,7 +114,9 @@ class LaneModel:
     def judge_searches(self, store: Backend, counts: Counts) -> None:
         """Words and vectors must find what the reference finds, with the same scores."""
         for space in self.spaces:
-            operations: list[Operation] = [{"do": "search vectors", "vector": [1.0, -0.5, 0.25, 0.1, 0.9, -1.0, 0.3, 0.7]}]
+            operations: list[Operation] = [
+                {"do": "search vectors", "vector": [1.0, -0.5, 0.25, 0.1, 0.9, -1.0, 0.3, 0.7]}
+            ]
             for text in _QUERIES:
                 operations.append({"do": "search records", "text": text})
                 operations += [{"do": "search thread", "thread": name, "text": text} for name in ("first", "second")]
@@ -134,7 +138,8 @@ def _same(own: Any, its: Any) -> bool:
     if isinstance(own, dict) and isinstance(its, dict):
         if "scores" in own and "scores" in its:
             return own["scores"].keys() == its["scores"].keys() and all(
-                math.isclose(score, its["scores"][id_], rel_tol=1e-4, abs_tol=2e-4) for id_, score in own["scores"].items()
+                math.isclose(score, its["scores"][id_], rel_tol=1e-4, abs_tol=2e-4)
+                for id_, score in own["scores"].items()
             )
         if "version" in own and "version" in its:
             return True
@@ -169,7 +174,10 @@ def _dump_thread(backend: Backend, thread: Thread) -> Dump:
         found[f"message {thread!r} {message.index}"] = msgspec.json.encode(message)
     info = backend.log.threads(thread.space, ids=[thread.id]).items[0]
     for index in range(info.first, info.next):
-        versions = [(one.message and msgspec.json.encode(one.message), one.replaced) for one in backend.log.versions(thread, index)]
+        versions = [
+            (one.message and msgspec.json.encode(one.message), one.replaced)
+            for one in backend.log.versions(thread, index)
+        ]
         if versions:
             found[f"versions {thread!r} {index}"] = versions
     return found
@@ -197,7 +205,9 @@ def _accuse(found: Dump, before: Mapping[str, Any], after: Mapping[str, Any], co
         else:
             counts.lost += 1
             expected = [one for one in allowed if one is not missing]
-            counts.tell(f"lost: {name}: {'nothing' if value is missing else repr(value)[:300]} instead of {expected!r:.600}")
+            counts.tell(
+                f"lost: {name}: {'nothing' if value is missing else repr(value)[:300]} instead of {expected!r:.600}"
+            )
     if not wrong:
         counts.torn += 1
         half = [name for name in {*before, *after} if found.get(name) != before.get(name)]

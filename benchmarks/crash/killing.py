@@ -90,7 +90,9 @@ class Victim:
         counts.hit += in_flight
 
 
-def run(folder: Path, nursery: Nursery, *, kills: int, stores: int, seed: int, progress: Callable[[Counts], None]) -> Counts:
+def run(
+    folder: Path, nursery: Nursery, *, kills: int, stores: int, seed: int, progress: Callable[[Counts], None]
+) -> Counts:
     """Kill that many children over that many stores and return what was found."""
     lot = random.Random(seed)
     victims = [Victim(folder, number) for number in range(stores)]

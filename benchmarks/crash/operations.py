@@ -237,7 +237,9 @@ class Planner:
 
     def _message(self) -> str:
         kind = self._random.choice([human, ai, system, lambda text: tool_result("call", text)])
-        made = kind(self._text()).changed(tokens=self._random.randint(1, 50), metadata={"n": self._random.randint(0, 9)})
+        made = kind(self._text()).changed(
+            tokens=self._random.randint(1, 50), metadata={"n": self._random.randint(0, 9)}
+        )
         return encode_message(made).decode()
 
     def _append(self) -> Operation:
@@ -272,7 +274,9 @@ class Planner:
 
     def _key_deed(self) -> Operation:
         key, draw = self._random.choice(KEYS), self._random.random()
-        value = self._random.choice([{"n": self._random.randint(0, 99)}, self._text(), [1, 2.5, None], self._text() * 30])
+        value = self._random.choice(
+            [{"n": self._random.randint(0, 99)}, self._text(), [1, 2.5, None], self._text() * 30]
+        )
         if draw < 0.55:
             return {"do": "put", "key": key, "value": value, "ttl": self._random.choice([None, None, 2.0])}
         if draw < 0.75:

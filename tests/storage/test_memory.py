@@ -6,7 +6,14 @@ from pathlib import Path
 
 from memwell.storage.memory import MemoryBackend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import BackendSuite, BlobsSuite, KeyValueSuite, MessageLogSuite, RecordIndexSuite
+from memwell.testing.conformance import (
+    BackendSuite,
+    BlobsSuite,
+    KeyValueSuite,
+    MessageLogSuite,
+    RecordIndexSuite,
+    SequencesSuite,
+)
 
 
 class Opened:
@@ -27,3 +34,6 @@ class TestBlobs(Opened, BlobsSuite): ...
 
 
 class TestBackend(Opened, BackendSuite): ...
+
+
+class TestSequences(Opened, SequencesSuite): ...

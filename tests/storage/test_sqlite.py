@@ -6,7 +6,15 @@ from pathlib import Path
 
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import BackendSuite, BlobsSuite, KeyValueSuite, MessageLogSuite, RecordIndexSuite
+from memwell.testing.conformance import (
+    BackendSuite,
+    BlobsSuite,
+    KeyValueSuite,
+    KillsSuite,
+    MessageLogSuite,
+    RecordIndexSuite,
+    SequencesSuite,
+)
 
 
 class Opened:
@@ -27,3 +35,10 @@ class TestBlobs(Opened, BlobsSuite): ...
 
 
 class TestBackend(Opened, BackendSuite): ...
+
+
+class TestSequences(Opened, SequencesSuite): ...
+
+
+class TestKills(KillsSuite):
+    opener = "memwell.storage.sqlite:SqliteBackend"

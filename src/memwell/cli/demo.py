@@ -105,10 +105,8 @@ def _found(history: History, query: str, language: str) -> Table:
 
 def _child(step: str, path: Path, language: str) -> subprocess.CompletedProcess[str]:
     width = str(Console().width)
-    command = [sys.executable, "-m", "memwell.cli.demo", step, str(path), language, width]
-    return subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", check=False, env={**os.environ, "PYTHONUTF8": "1"}
-    )
+    command = [sys.executable, "-X", "utf8", "-m", "memwell.cli.demo", step, str(path), language, width]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
 if __name__ == "__main__":

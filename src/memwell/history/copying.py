@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
 from memwell.errors import Conflict
 from memwell.history.reading import CHUNK, HistoryReader
-from memwell.messages import Message
+from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
 
 
@@ -20,11 +20,10 @@ def together(history: HistoryReader) -> AbstractContextManager[None]:
 def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | None, *, versions: bool) -> int:
     """Copy messages up to index ``end`` (all without one) and the metadata; returns how many messages there are now.
 
-    Raises ``Conflict`` when the target has begun. Whatever fails, the target is left as it was.
+    Raises ``Conflict`` when the target exists. Whatever fails, the target is left as it was.
     """
     with together(target):
-        begun = target.info()
-        if begun is not None and begun.next > 0:
+        if target.info() is not None:
             raise Conflict(f"conversation {target.thread.id!r} has already begun")
         info = source.info()
         if info is None:
@@ -39,25 +38,37 @@ def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | N
 
 def _copy(source: HistoryReader, target: HistoryReader, info: ThreadInfo, end: int | None, *, versions: bool) -> int:
     copied = 0
+    places: list[int] = []
     stop = info.next if end is None else min(info.next, end + 1)
     for start in range(info.first, stop, CHUNK):
         upto = min(start + CHUNK, stop)
         live = source.log.read(source.thread, after=start - 1, before=upto)
         copied += len(live)
-        if versions:
-            _replay(target, dict(_lives(source, live, start, upto)))
-        else:
-            target.log.append(target.thread, live, keep_places=True)
+        lives = dict(_lives(source, live, start, upto)) if versions else {one.index or 0: [one] for one in live}
+        _replay(target, lives)
+        places += lives
+    if end is None:
+        _end_alike(target, info, places)
+    target.log.trim(target.thread, info.first)
     target.log.annotate(
         target.thread, metadata=info.metadata, end_round=end is None and info.ended_round == info.rounds
     )
     return copied
 
 
+def _end_alike(target: HistoryReader, info: ThreadInfo, places: list[int]) -> None:
+    """Let the next message get the index and round it would get in the source, also when the last were trimmed away."""
+    begun = target.info()
+    if info.next > (begun.next if begun else 0):
+        last = Message(Role.SYSTEM, (), index=info.next - 1, round=info.rounds)
+        target.log.append(target.thread, [last], keep_places=True)
+        target.log.trim(target.thread, info.next, keep=places)
+
+
 def _lives(
     source: HistoryReader, live: list[Message], start: int, upto: int
 ) -> Iterator[tuple[int, list[Message | None]]]:
-    """For every place all that it ever held, oldest first."""
+    """For every place that is not empty all that it ever held, oldest first."""
     now = {message.index: message for message in live}
     for index in range(start, upto):
         held = [version.message for version in source.log.versions(source.thread, index)]
@@ -65,7 +76,7 @@ def _lives(
             yield index, [*held, now.get(index)]
 
 
-def _replay(target: HistoryReader, lives: dict[int, list[Message | None]]) -> None:
+def _replay(target: HistoryReader, lives: Mapping[int, Sequence[Message | None]]) -> None:
     first = [held[0] for held in lives.values() if held[0] is not None]
     target.log.append(target.thread, first, keep_places=True)
     for step in range(1, max(map(len, lives.values()), default=0)):

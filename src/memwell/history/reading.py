@@ -3,86 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from types import TracebackType
-from typing import Any, TypeAlias, TypeVar
+from itertools import takewhile
+from typing import Any, TypeAlias
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import NotFound
+from memwell.history.handle import ThreadHandle
 from memwell.messages import Message, Role
-from memwell.records import DEFAULT_SPACE, Page, SpaceLike, Thread, as_space
+from memwell.records import Page
 from memwell.storage.arguments import check_cursor
-from memwell.storage.protocols import Backend, MessageLog, ThreadInfo, Version
-from memwell.storage.registry import open_backend
-from memwell.tokens import TokenCounter, default_counter, keeps_count
+from memwell.storage.protocols import Version
+from memwell.tokens import keeps_count
 from memwell.values import check_count, shown
 from memwell.windows import Round, fitted, rounds_of
 
+_FEW = 4
 _BLOCK = 64
 CHUNK = 500
 
 Target: TypeAlias = int | str | Message
 """Which message is meant: its index, its id, or the message itself."""
 
-Self = TypeVar("Self", bound="HistoryReader")
 
-
-class HistoryReader:
+class HistoryReader(ThreadHandle):
     """A conversation that can be read, searched and cut to a window, and not changed.
 
     ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead. The conversation need not exist
     yet: it begins with its first message.
     """
 
-    def __init__(
-        self,
-        store: Backend | MessageLog,
-        thread: str,
-        *,
-        space: SpaceLike = DEFAULT_SPACE,
-        counter: TokenCounter | None = None,
-    ) -> None:
-        self.thread = Thread(as_space(space), thread)
-        self.log = store.log if isinstance(store, Backend) else store
-        self.counter = counter or default_counter()
-        self.backend = store if isinstance(store, Backend) else None
-        self._owned = False
-
-    @classmethod
-    def open(
-        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
-    ) -> Self:
-        """The conversation in the store at ``url``, which ``close`` closes. Raises what ``open_backend`` raises."""
-        backend = open_backend(url)
-        try:
-            history = cls(backend, thread, space=space, counter=counter)
-        except BaseException:
-            backend.close()
-            raise
-        history._owned = True
-        return history
-
-    def close(self) -> None:
-        """Close the store, if ``open`` opened it here."""
-        if self._owned and self.backend is not None:
-            self.backend.close()
-
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.thread.id!r}, space={self.thread.space!r})"
-
     # Reading
-
-    def info(self) -> ThreadInfo | None:
-        """What is known of the conversation without reading it, or None when it has not begun."""
-        found = self.log.threads(self.thread.space, ids=[self.thread.id]).items
-        return found[0] if found else None
 
     def __len__(self) -> int:
         info = self.info()
@@ -102,6 +52,10 @@ class HistoryReader:
             return sum(map(self.counter.count_message, self))
         info = self.info()
         return info.tokens if info else 0
+
+    async def atokens(self) -> int:
+        """The async twin of ``tokens``."""
+        return await run_blocking(lambda: self.tokens)
 
     def last(self, count: int) -> list[Message]:
         """The last messages, as they are."""
@@ -231,20 +185,23 @@ class HistoryReader:
             yield round_
 
     def _preamble(self) -> list[Message]:
-        found: list[Message] = []
-        for message in self:
-            if message.round:
-                break
-            if message.role is Role.SYSTEM:
-                found.append(message)
-        return found
+        before_rounds = takewhile(lambda message: not message.round, self._stream(newest_first=False, block=_FEW))
+        return [message for message in before_rounds if message.role is Role.SYSTEM]
 
     def _place(self, target: Target) -> int:
         if isinstance(target, int):
             return check_count(target, "an index")
         if isinstance(target, Message) and target.index is not None:
-            return target.index
+            return self._place_of(target, target.index)
         return self.get(target).index or 0
+
+    def _place_of(self, message: Message, index: int) -> int:
+        """The index, if it is this message that the place holds or held: another conversation's has an index too."""
+        now = self.log.read(self.thread, after=index - 1, before=index + 1)
+        held = now or [version.message for version in self.log.versions(self.thread, index)]
+        if any(one is not None and one.id == message.id for one in held):
+            return index
+        raise NotFound(f"conversation {self.thread.id!r} has no message {shown(message.id)} at index {index}")
 
     def versions(self, target: Target) -> list[Version]:
         """What a message was before, oldest first."""
@@ -255,7 +212,6 @@ class HistoryReader:
         info = self.info()
         return info.metadata if info else {}
 
-    ainfo = asyncify(info)
     alast = asyncify(last)
     aget = asyncify(get)
     apage = asyncify(page)
@@ -266,7 +222,6 @@ class HistoryReader:
     awindow = asyncify(window)
     aversions = asyncify(versions)
     ametadata = asyncify(metadata)
-    aclose = asyncify(close)
 
 
 __all__ = ["HistoryReader", "Target"]

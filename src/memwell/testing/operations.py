@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 from hypothesis import strategies as st
@@ -116,13 +117,28 @@ def blob_writes() -> st.SearchStrategy[Operation]:
     )
 
 
-def writes() -> st.SearchStrategy[Operation]:
+# Composites, because hypothesis shows a strategy by all it is made of, and these are made of very much.
+
+
+@st.composite
+def writes(draw: st.DrawFn) -> Operation:
     """Changes of any kind."""
+    return draw(_writes())
+
+
+@cache
+def _writes() -> st.SearchStrategy[Operation]:
     return st.one_of(log_writes(), kv_writes(), index_writes(), blob_writes())
 
 
-def reads() -> st.SearchStrategy[Operation]:
+@st.composite
+def reads(draw: st.DrawFn) -> Operation:
     """Questions that have one exact answer."""
+    return draw(_reads())
+
+
+@cache
+def _reads() -> st.SearchStrategy[Operation]:
     bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
     wheres = st.none() | filters()
     pages = {"limit": _limits, "where": wheres}
@@ -141,8 +157,14 @@ def reads() -> st.SearchStrategy[Operation]:
     )
 
 
-def searches() -> st.SearchStrategy[Operation]:
+@st.composite
+def searches(draw: st.DrawFn) -> Operation:
     """Questions whose answer is a ranking."""
+    return draw(_searches())
+
+
+@cache
+def _searches() -> st.SearchStrategy[Operation]:
     wheres = st.none() | filters()
     return st.one_of(
         _operation("log", "match", _threads, sentences(), limit=_limits),

@@ -99,7 +99,11 @@ def fields() -> st.SearchStrategy[str | tuple[str, ...]]:
     """Keys, paths and attributes."""
     keys = st.sampled_from(KEYS)
     attributes = st.sampled_from(("@id", "@kind", "@text", "@time"))
-    return keys.filter(lambda key: not key.startswith("@")) | attributes | st.lists(keys, min_size=1, max_size=3).map(tuple)
+    return (
+        keys.filter(lambda key: not key.startswith("@"))
+        | attributes
+        | st.lists(keys, min_size=1, max_size=3).map(tuple)
+    )
 
 
 def comparisons() -> st.SearchStrategy[Where]:

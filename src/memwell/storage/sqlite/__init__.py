@@ -15,6 +15,7 @@ from memwell.errors import BackendError, ConfigurationError
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite.blobs import SqliteBlobs
+from memwell.storage.sqlite.checking import check_messages, check_records
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction
 from memwell.storage.sqlite.facts import counted, file_sizes
 from memwell.storage.sqlite.index import SqliteIndex
@@ -75,7 +76,9 @@ class SqliteBackend(Backend):
         def operation(session: Session) -> list[str]:
             found = [row[0] for row in session.rows("PRAGMA integrity_check") if row[0] != "ok"]
             try:
-                return found + self._log.check(session) + self._index.check(session)
+                return (
+                    found + check_messages(session, self._log.words.index) + check_records(session, self._index.words)
+                )
             except apsw.Error as error:
                 return [*found, f"the word index is damaged: {error}"]
 

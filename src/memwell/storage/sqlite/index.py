@@ -16,7 +16,7 @@ from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
 from memwell.storage.protocols import IndexInfo, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.schema import SPACE_SHIFT
+from memwell.storage.sqlite.spaces import POSITION, SpaceRow, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
 from memwell.storage.sqlite.words import Collection, Words
 from memwell.values import check_text
@@ -24,39 +24,7 @@ from memwell.values import check_text
 if TYPE_CHECKING:
     from memwell.storage.sqlite.graphs import Vectors
 
-_POSITION = (1 << SPACE_SHIFT) - 1
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
-
-
-class SpaceRow(NamedTuple):
-    """What the store keeps of a space's records as a whole."""
-
-    key: int
-    next: int
-    change: int
-    forgotten: int
-    records: int
-    vectors: int
-    dimensions: int | None
-    length: int
-
-    @property
-    def low(self) -> int:
-        """The key of the first record the space could have."""
-        return self.key << SPACE_SHIFT
-
-    @property
-    def bounds(self) -> tuple[int, int]:
-        """The lowest and highest key of the space."""
-        return self.low, self.low | _POSITION
-
-
-def space_row(session: Session, path: str) -> SpaceRow | None:
-    """The space's row, or None when it has never held a record."""
-    row = session.one(
-        "SELECT key, next, change, forgotten, records, vectors, dimensions, length FROM space WHERE path = ?", (path,)
-    )
-    return None if row is None else SpaceRow(*row)
 
 
 class _Prepared(NamedTuple):
@@ -71,7 +39,7 @@ class SqliteIndex(RecordIndex):
 
     def __init__(self, connections: Connections, *, vector_cache_mb: int, hnsw_above: int, kept_changes: int) -> None:
         self._connections = connections
-        self._words = Words("record", "record")
+        self.words = Words("record", "record")
         self._kept_changes = kept_changes
         self._vector_options = (vector_cache_mb * 2**20, hnsw_above)
         self._loaded_vectors: Vectors | None = None
@@ -125,7 +93,7 @@ class SqliteIndex(RecordIndex):
             "INSERT OR REPLACE INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             (key, record.id, record.kind, record.time.timestamp(), stamp, len(one.terms), one.metadata, record.text),
         )
-        self._words.add(session, key, row.key, one.terms)
+        self.words.add(session, key, row.key, one.terms)
         if one.vector is not None:
             session.execute("INSERT INTO record_vector VALUES (?, ?)", (key, one.vector))
         return self._noted(session, row, key)._replace(
@@ -138,7 +106,7 @@ class SqliteIndex(RecordIndex):
     def _clear(self, session: Session, row: SpaceRow, key: int, text: str) -> SpaceRow:
         """Take a record's words and vector out; its row is the caller's to replace or delete."""
         terms = segment(text)
-        self._words.remove(session, key, row.key, terms)
+        self.words.remove(session, key, row.key, terms)
         session.execute("DELETE FROM record_vector WHERE key = ?", (key,))
         vectors = row.vectors - session.connection.changes()
         return row._replace(records=row.records - 1, vectors=vectors, length=row.length - len(terms))
@@ -230,7 +198,7 @@ class SqliteIndex(RecordIndex):
 
         rows = self._connections.snapshot(operation)
         items = [_record(space, row[:6], row[6]) for row in rows[:limit]]
-        return Page(items, str(rows[limit - 1][0] & _POSITION) if len(rows) > limit else None)
+        return Page(items, str(rows[limit - 1][0] & POSITION) if len(rows) > limit else None)
 
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         path = given.check_space(space).encoded()
@@ -284,7 +252,7 @@ class SqliteIndex(RecordIndex):
                 return {key: segment(t) for key, t in session.rows(sql, (msgspec.json.encode(keys).decode(),))}
 
             collection = Collection(row.key, row.records, row.length)
-            found = self._words.search(session, collection, terms, limit, condition, stored_terms)
+            found = self.words.search(session, collection, terms, limit, condition, stored_terms)
             return self._hits(session, space, found)
 
         return self._connections.snapshot(operation)
@@ -301,48 +269,6 @@ class SqliteIndex(RecordIndex):
         """Stop what works in the background."""
         if self._loaded_vectors is not None:
             self._loaded_vectors.close()
-
-    # Looking it over
-
-    def check(self, session: Session) -> list[str]:
-        """What is wrong with records, words and vectors, in words."""
-        self._words.verify(session)
-        wrong: list[str] = []
-        for path, *fields in session.rows(
-            "SELECT path, key, next, change, forgotten, records, vectors, dimensions, length FROM space"
-        ):
-            row = SpaceRow(*fields)
-            counted = session.rows(
-                "SELECT count(*), ifnull(sum(length), 0) FROM record WHERE key >= ? AND key <= ?", row.bounds
-            )[0]
-            if counted != (row.records, row.length):
-                wrong.append(f"space {path}: {counted[0]} records where {row.records} are counted")
-            vectors = session.rows(
-                "SELECT count(*), count(record.key), ifnull(sum(length(data) <> 2 * ?), 0) FROM record_vector "
-                "LEFT JOIN record USING (key) WHERE record_vector.key >= ? AND record_vector.key <= ?",
-                (row.dimensions or 0, *row.bounds),
-            )[0]
-            if vectors != (row.vectors, row.vectors, 0):
-                wrong.append(
-                    f"space {path}: {vectors[0]} vectors ({vectors[1]} with a record) of {row.vectors} counted"
-                )
-            wrong.extend(self._check_words(session, row, path))
-        return wrong
-
-    @staticmethod
-    def _check_words(session: Session, row: SpaceRow, path: str) -> list[str]:
-        """Every record is found by its first and last word, and no posting points at nothing."""
-        wrong: list[str] = []
-        for key, text in session.rows("SELECT key, text FROM record WHERE key >= ? AND key <= ?", row.bounds):
-            terms = segment(text)
-            for term in {terms[0], terms[-1]} if terms else ():
-                query = f'"{row.key}x{term}"'
-                found = session.rows(
-                    "SELECT 1 FROM record_words WHERE record_words MATCH ? AND rowid = ?", (query, key)
-                )
-                if not found:
-                    wrong.append(f"space {path}: record {key & _POSITION} is not found by its word {term!r}")
-        return wrong
 
 
 def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
@@ -367,4 +293,4 @@ def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:
     )
 
 
-__all__ = ["SpaceRow", "SqliteIndex", "space_row"]
+__all__ = ["SqliteIndex"]

@@ -15,7 +15,7 @@ import apsw
 import msgspec
 
 from memwell.errors import Conflict, NotFound
-from memwell.language.segment import query_terms, segment
+from memwell.language.segment import query_terms
 from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
@@ -23,9 +23,8 @@ from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import MessageLog, ThreadInfo, Version
 from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.message_words import MessageWords
 from memwell.storage.sqlite.schema import THREAD_SHIFT
-from memwell.storage.sqlite.where import ALWAYS
-from memwell.storage.sqlite.words import Collection, Words
 from memwell.values import check_count, check_metadata, check_text
 
 _INDEX = (1 << THREAD_SHIFT) - 1
@@ -62,7 +61,7 @@ class SqliteLog(MessageLog):
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
         self._connections = connections
         self._clock = clock
-        self._words = Words("message", "message_length")
+        self.words = MessageWords(connections)
 
     # Finding the thread and its end
 
@@ -152,7 +151,7 @@ class SqliteLog(MessageLog):
             "UPDATE thread SET token_base = token_base - ?, absent = absent + ? WHERE key = ?",
             (tokens - old_tokens, (body is None) - (old_body is None), row.key),
         )
-        self._reindex(session, row.key, key, old_body, body)
+        self.words.follow(session, row.key, key, old_body, body)
         return body
 
     def versions(self, thread: Thread, index: int) -> list[Version]:
@@ -201,7 +200,7 @@ class SqliteLog(MessageLog):
         counted = session.rows(f"SELECT count(body), ifnull(sum(tokens), 0) FROM message WHERE {span}", bounds)[0]
         indexed = f"SELECT key, body FROM message JOIN message_length USING (key) WHERE {span}"
         for key, body in session.rows(indexed, bounds):
-            self._reindex(session, thread, key, body, None)
+            self.words.follow(session, thread, key, body, None)
         session.execute(f"DELETE FROM message_version WHERE {span}", bounds)
         session.execute(f"DELETE FROM message WHERE {span}", bounds)
         return counted[0], counted[1]
@@ -311,98 +310,10 @@ class SqliteLog(MessageLog):
             ended_round=row.ended if row.ended >= 0 else None,
         )
 
-    # Words
-
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         terms = distinct_terms(query_terms(check_text(text, "text")))
-        given.check_limit(limit)
-        self._catch_up(path, id_)
-        if not terms:
-            return []
-
-        def operation(session: Session) -> list[tuple[Message, float]]:
-            row = session.one(
-                "SELECT key, indexed_count, indexed_length FROM thread WHERE space = ? AND id = ?", (path, id_)
-            )
-            if row is None or not row[1]:
-                return []
-
-            def bodies(keys: list[int]) -> dict[int, str]:
-                sql = "SELECT key, body FROM message WHERE key IN (SELECT value FROM json_each(?))"
-                return dict(session.rows(sql, (msgspec.json.encode(keys).decode(),)))
-
-            def stored_terms(keys: list[int]) -> dict[int, Sequence[str]]:
-                return {key: _terms(body) for key, body in bodies(keys).items()}
-
-            found = self._words.search(session, Collection(*row), terms, limit, ALWAYS, stored_terms)
-            texts = bodies([key for _, key in found])
-            return [(decode_message(texts[key]), score) for score, key in found]
-
-        return self._connections.snapshot(operation)
-
-    def _catch_up(self, path: str, id_: str) -> None:
-        def owed(session: Session) -> bool:
-            row = self._thread(session, path, id_)
-            if row is None:
-                return False
-            indexed = session.one("SELECT indexed FROM thread WHERE key = ?", (row.key,))
-            return indexed is not None and indexed[0] < self._end(session, row)[0]
-
-        def index_some(session: Session) -> None:
-            row = session.one("SELECT key, indexed FROM thread WHERE space = ? AND id = ?", (path, id_))
-            if row is None:
-                return
-            low = row[0] << THREAD_SHIFT
-            rows = session.rows(
-                "SELECT key, body FROM message WHERE key >= ? AND key <= ? ORDER BY key LIMIT ?",
-                (low + row[1], low | _INDEX, _CATCH_UP),
-            )
-            lengths = [self._index(session, row[0], key, body) for key, body in rows if body is not None]
-            self._count(session, row[0], len(lengths), sum(lengths))
-            # The last messages may have been trimmed away: then the index has reached the end without a row there.
-            reached = (rows[-1][0] & _INDEX) + 1 if len(rows) == _CATCH_UP else self._tail(session, path, id_)[2]
-            session.execute("UPDATE thread SET indexed = ? WHERE key = ?", (reached, row[0]))
-
-        while self._connections.read(owed):
-            self._connections.write(index_some)
-
-    def _index(self, session: Session, thread: int, key: int, body: str) -> int:
-        terms = _terms(body)
-        self._words.add(session, key, thread, terms)
-        session.execute("INSERT INTO message_length VALUES (?, ?)", (key, len(terms)))
-        return len(terms)
-
-    def _reindex(self, session: Session, thread: int, key: int, old: str | None, new: str | None) -> None:
-        """Follow a change of a message, if the index has reached it."""
-        length = session.one("SELECT length FROM message_length WHERE key = ?", (key,))
-        if length is not None and old is not None:
-            self._words.remove(session, key, thread, _terms(old))
-            session.execute("DELETE FROM message_length WHERE key = ?", (key,))
-            self._count(session, thread, -1, -length[0])
-        indexed = session.one("SELECT indexed FROM thread WHERE key = ?", (thread,))
-        if new is not None and indexed is not None and key & _INDEX < indexed[0]:
-            self._count(session, thread, 1, self._index(session, thread, key, new))
-
-    @staticmethod
-    def _count(session: Session, thread: int, rows: int, length: int) -> None:
-        session.execute(
-            "UPDATE thread SET indexed_count = indexed_count + ?, indexed_length = indexed_length + ? WHERE key = ?",
-            (rows, length, thread),
-        )
-
-    def check(self, session: Session) -> list[str]:
-        """What is wrong with messages and their words, in words."""
-        self._words.verify(session)
-        wrong: list[str] = []
-        for key, count, length in session.rows("SELECT key, indexed_count, indexed_length FROM thread"):
-            low = key << THREAD_SHIFT
-            stored = session.rows(
-                "SELECT key, length FROM message_length WHERE key >= ? AND key <= ?", (low, low | _INDEX)
-            )
-            if (len(stored), sum(row[1] for row in stored)) != (count, length):
-                wrong.append(f"thread {key}: the word index counts {count} messages, but holds {len(stored)}")
-        return wrong
+        return self.words.match(path, id_, terms, given.check_limit(limit))
 
 
 def _read_sql(span: given.Span) -> str:
@@ -419,10 +330,6 @@ def _read_sql(span: given.Span) -> str:
 def _later(kept: tuple[int, int, int], last: tuple[int, int, int] | None) -> tuple[int, int, int]:
     """The end of a thread: that of its last row, unless what came behind it was trimmed away."""
     return kept if last is None or (last[0] & _INDEX) < kept[0] else ((last[0] & _INDEX) + 1, last[1], last[2])
-
-
-def _terms(body: str) -> list[str]:
-    return segment(decode_message(body).searchable)
 
 
 __all__ = ["SqliteLog"]

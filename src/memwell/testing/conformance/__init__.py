@@ -15,6 +15,16 @@ from memwell.testing.conformance.blobs import BlobsSuite
 from memwell.testing.conformance.index import RecordIndexSuite
 from memwell.testing.conformance.kv import KeyValueSuite
 from memwell.testing.conformance.log import MessageLogSuite
+from memwell.testing.conformance.sequences import KillsSuite, SequencesSuite
 from memwell.testing.conformance.suite import Suite
 
-__all__ = ["BackendSuite", "BlobsSuite", "KeyValueSuite", "MessageLogSuite", "RecordIndexSuite", "Suite"]
+__all__ = [
+    "BackendSuite",
+    "BlobsSuite",
+    "KeyValueSuite",
+    "KillsSuite",
+    "MessageLogSuite",
+    "RecordIndexSuite",
+    "SequencesSuite",
+    "Suite",
+]

@@ -225,9 +225,7 @@ class _SearchingSuite(Suite):
         assert store.index.match(HOME, "rare word") == before
 
     def test_any_text_may_be_searched_for(self, store: Backend) -> None:
-        store.index.upsert(
-            [record("w", "word"), record("n", "NEAR body"), record("z", "词语"), record("x", "1x2 😀")]
-        )
+        store.index.upsert([record("w", "word"), record("n", "NEAR body"), record("z", "词语"), record("x", "1x2 😀")])
         for query in ODD_QUERIES:
             found = ids_of(store.index.match(HOME, query))
             assert set(found) <= {"w", "n", "z", "x"}

@@ -45,7 +45,9 @@ class SequencesSuite(Suite):
     """Random sequences of calls, in this process."""
 
     def test_any_sequence_of_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
-        check_sequences(tmp_path, lambda place, clock: LocalSubject(lambda: self.open(place, clock)), examples=60, steps=25)
+        check_sequences(
+            tmp_path, lambda place, clock: LocalSubject(lambda: self.open(place, clock)), examples=60, steps=25
+        )
 
     def test_any_sequence_of_async_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
         with asyncio.Runner() as runner:

@@ -1,0 +1,91 @@
+"""The handle of one conversation: which thread of which store it is, and how the store is opened and closed."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import TypeVar
+
+from memwell._asyncify import asyncify, run_blocking
+from memwell.records import DEFAULT_SPACE, SpaceLike, Thread, as_space
+from memwell.storage.protocols import Backend, MessageLog, ThreadInfo
+from memwell.storage.registry import open_backend
+from memwell.tokens import TokenCounter, default_counter
+
+Self = TypeVar("Self", bound="ThreadHandle")
+
+
+class ThreadHandle:
+    """A thread of a store, which need not exist yet: it begins with its first message.
+
+    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead.
+    """
+
+    def __init__(
+        self,
+        store: Backend | MessageLog,
+        thread: str,
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+        counter: TokenCounter | None = None,
+    ) -> None:
+        self.thread = Thread(as_space(space), thread)
+        self.log = store.log if isinstance(store, Backend) else store
+        self.counter = counter or default_counter()
+        self.backend = store if isinstance(store, Backend) else None
+        self._owned = False
+
+    @classmethod
+    def open(
+        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+    ) -> Self:
+        """The conversation in the store at ``url``, which ``close`` closes. Raises what ``open_backend`` raises."""
+        backend = open_backend(url)
+        try:
+            history = cls(backend, thread, space=space, counter=counter)
+        except BaseException:
+            backend.close()
+            raise
+        history._owned = True
+        return history
+
+    @classmethod
+    async def aopen(
+        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+    ) -> Self:
+        """The async twin of ``open``."""
+        return await run_blocking(lambda: cls.open(url, thread, space=space, counter=counter))
+
+    def close(self) -> None:
+        """Close the store, if ``open`` opened it here."""
+        if self._owned and self.backend is not None:
+            self.backend.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self: Self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.thread.id!r}, space={self.thread.space!r})"
+
+    def info(self) -> ThreadInfo | None:
+        """What is known of the conversation without reading it, or None when it has not begun."""
+        found = self.log.threads(self.thread.space, ids=[self.thread.id]).items
+        return found[0] if found else None
+
+    aclose = asyncify(close)
+    ainfo = asyncify(info)
+
+
+__all__ = ["ThreadHandle"]

@@ -1,0 +1,95 @@
+"""The reference backend: everything in this process's memory, written to be obviously right.
+
+Every other backend must give the same answers. It keeps encoded copies, so what a caller does to a value afterwards does
+not reach it, and it is the store behind ``memory:``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+from memwell._asyncify import AsyncContext
+from memwell.errors import BackendError, NotFound
+from memwell.records import Space
+from memwell.storage import arguments as given
+from memwell.storage.memory.index import MemoryIndex
+from memwell.storage.memory.kv import MemoryKeyValue
+from memwell.storage.memory.log import MemoryLog
+from memwell.storage.memory.state import Store
+from memwell.storage.protocols import Backend, Blobs
+
+
+class MemoryBlobs(Blobs):
+    """Bytes in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, space: Space, data: bytes) -> str:
+        given.check_space(space)
+        blob = given.check_blob(data)
+        digest = hashlib.sha256(blob).hexdigest()
+        with self._store.use() as state:
+            state.blobs[space, digest] = blob
+        return digest
+
+    def get(self, space: Space, digest: str) -> bytes:
+        given.check_space(space)
+        with self._store.use() as state:
+            blob = state.blobs.get((space, given.check_digest(digest)))
+        if blob is None:
+            raise NotFound(f"the space holds no blob {digest!r}")
+        return blob
+
+    def delete(self, space: Space, digest: str) -> bool:
+        given.check_space(space)
+        with self._store.use() as state:
+            return state.blobs.pop((space, given.check_digest(digest)), None) is not None
+
+
+class MemoryBackend(Backend):
+    """A store that lives as long as this object. ``clock`` gives the time in seconds, for tests."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._store = Store(clock)
+        self.log = MemoryLog(self._store)
+        self.kv = MemoryKeyValue(self._store)
+        self.index = MemoryIndex(self._store)
+        self.blobs = MemoryBlobs(self._store)
+
+    @property
+    def durable(self) -> bool:
+        return False
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        return self._store.transaction()
+
+    def atransaction(self) -> AsyncContext[None]:
+        return AsyncContext(self._store.transaction())
+
+    def check(self) -> list[str]:
+        with self._store.use():
+            return []
+
+    def facts(self) -> dict[str, Any]:
+        with self._store.use() as state:
+            return {
+                "kind": "memory",
+                "threads": len(state.threads),
+                "messages": sum(MemoryLog.count(known) for known in state.threads.values()),
+                "entries": len(state.entries),
+                "records": sum(map(len, state.records.values())),
+                "blobs": len(state.blobs),
+            }
+
+    def close(self) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be closed inside its own transaction")
+        self._store.closed = True
+
+
+__all__ = ["MemoryBackend", "MemoryBlobs", "MemoryIndex", "MemoryKeyValue", "MemoryLog"]

@@ -1,0 +1,126 @@
+"""Records in memory: the reference."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import math
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.filters import FilterLike, as_filter, holds
+from memwell.language.segment import query_terms, segment
+from memwell.records import Hit, Page, Record, Space, Vector, as_vector, pack_half, unpack_half
+from memwell.storage import arguments as given
+from memwell.storage import bm25
+from memwell.storage.memory.state import Store, page_of
+from memwell.storage.protocols import (
+    IndexInfo,
+    RecordIndex,
+)
+from memwell.values import check_text
+
+
+class MemoryIndex(RecordIndex):
+    """Records in memory, searched by looking at every one of the space."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def upsert(self, records: Sequence[Record]) -> None:
+        checked = given.check_records(records)
+        with self._store.use() as state:
+            sizes = {space: _dimensions(state.records.get(space, {})) for space, _ in checked}
+            for (space, _), record in checked.items():
+                sizes[space] = _check_dimensions(record, sizes[space])
+            for (space, id_), record in checked.items():
+                held = state.records.setdefault(space, {})
+                state.counter += 1
+                position = held[id_][0] if id_ in held else state.counter
+                held[id_] = (position, _as_stored(record))
+
+    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
+        given.check_space(space)
+        wanted = given.check_ids(ids)
+        with self._store.use() as state:
+            held = state.records.get(space, {})
+            return [copy.deepcopy(held[id_][1]) for id_ in wanted if id_ in held]
+
+    def delete(self, space: Space, ids: Iterable[str]) -> int:
+        given.check_space(space)
+        wanted = given.check_ids(ids)
+        with self._store.use() as state:
+            held = state.records.get(space, {})
+            return sum(held.pop(id_, None) is not None for id_ in wanted)
+
+    def _all(self, space: Space, where: FilterLike | None) -> list[tuple[int, Record]]:
+        given.check_space(space)
+        wanted = as_filter(where)
+        with self._store.use() as state:
+            held = sorted(state.records.get(space, {}).values(), key=lambda pair: pair[0])
+            return [copy.deepcopy(pair) for pair in held if wanted is None or holds(wanted, pair[1])]
+
+    def scan(
+        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Record]:
+        start = given.check_cursor(cursor)
+        found = [pair for pair in self._all(space, where) if pair[0] > start]
+        page = page_of(found, given.check_limit(limit), lambda pair: str(pair[0]))
+        return Page([record for _, record in page.items], page.next)
+
+    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        query = as_vector(vector)
+        given.check_limit(limit)
+        with self._store.use() as state:
+            dimensions = _dimensions(state.records.get(given.check_space(space), {}))
+        if dimensions is not None and len(query) != dimensions:
+            raise InvalidInput(f"a vector of {len(query)} dimensions cannot search a space of {dimensions}")
+        found = [
+            Hit(msgspec.structs.replace(record, vector=None), _cosine(query, record.vector))
+            for _, record in self._all(space, where)
+            if record.vector is not None
+        ]
+        return heapq.nlargest(limit, found, key=lambda hit: hit.score)
+
+    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
+        given.check_limit(limit)
+        everything = dict(self._all(space, None))
+        scores = bm25.scores({key: segment(record.text) for key, record in everything.items()}, terms)
+        kept = {key for key, _ in self._all(space, where)}
+        best = heapq.nlargest(limit, ((score, key) for key, score in scores.items() if key in kept))
+        return [Hit(msgspec.structs.replace(everything[key], vector=None), score) for score, key in best]
+
+    def info(self, space: Space) -> IndexInfo:
+        records = [record for _, record in self._all(space, None)]
+        vectors = [record.vector for record in records if record.vector is not None]
+        return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact")
+
+
+def _as_stored(record: Record) -> Record:
+    vector = None if record.vector is None else unpack_half(pack_half(record.vector))
+    metadata = given.decode_value(given.encode_value(record.metadata))
+    return msgspec.structs.replace(record, vector=vector, metadata=metadata)
+
+
+def _dimensions(held: dict[str, tuple[int, Record]]) -> int | None:
+    return next((len(record.vector) for _, record in held.values() if record.vector is not None), None)
+
+
+def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
+    if record.vector is None:
+        return dimensions
+    if dimensions is not None and len(record.vector) != dimensions:
+        raise InvalidInput(
+            f"record {record.id!r} has a vector of {len(record.vector)} dimensions in a space of {dimensions}"
+        )
+    return len(record.vector)
+
+
+def _cosine(query: Vector, vector: Vector) -> float:
+    return sum(map(float.__mul__, query, vector)) / math.hypot(*vector)
+
+
+__all__ = ["MemoryIndex"]

@@ -1,0 +1,91 @@
+"""Values by key in memory: the reference."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from memwell.errors import Conflict
+from memwell.filters import FilterLike, as_filter, holds_for_value
+from memwell.records import Page, Space
+from memwell.storage import arguments as given
+from memwell.storage.memory.state import State, Store, page_of
+from memwell.storage.protocols import (
+    Entry,
+    KeyValue,
+)
+from memwell.values import check_id
+
+
+class MemoryKeyValue(KeyValue):
+    """Values by key in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, space: Space, key: str) -> Entry | None:
+        given.check_space(space)
+        check_id(key, "a key")
+        with self._store.use() as state:
+            return self._live(state, space, key)
+
+    def _live(self, state: State, space: Space, key: str) -> Entry | None:
+        stored = state.entries.get((space, key))
+        if stored is None or (stored[2] is not None and stored[2] <= self._store.clock()):
+            return None
+        value, version, expires = stored
+        return Entry(key, given.decode_value(value), version, None if expires is None else given.moment(expires))
+
+    def put(
+        self,
+        space: Space,
+        key: str,
+        value: Any,
+        *,
+        ttl: float | None = None,
+        expect: int | None = None,
+    ) -> Entry:
+        given.check_space(space)
+        check_id(key, "a key")
+        expires = given.check_ttl(ttl, self._store.clock())
+        encoded = given.encode_value(value)
+        given.check_expect(expect)
+        with self._store.use() as state:
+            self._expect(state, space, key, expect)
+            version = random.getrandbits(62) + 1
+            state.entries[space, key] = (encoded, version, expires)
+        moment = None if expires is None else given.moment(expires)
+        return Entry(key, given.decode_value(encoded), version, moment)
+
+    def _expect(self, state: State, space: Space, key: str, expect: int | None) -> None:
+        if expect is None:
+            return
+        entry = self._live(state, space, key)
+        at = 0 if entry is None else entry.version
+        if at != expect:
+            raise Conflict(f"key {key!r} is at version {at}, not at the expected {expect}")
+
+    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
+        given.check_space(space)
+        check_id(key, "a key")
+        given.check_expect(expect)
+        with self._store.use() as state:
+            self._expect(state, space, key, expect)
+            live = self._live(state, space, key) is not None
+            state.entries.pop((space, key), None)
+            return live
+
+    def scan(
+        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Entry]:
+        given.check_space(space)
+        wanted = as_filter(where)
+        start = given.check_name_cursor(cursor)
+        with self._store.use() as state:
+            keys = sorted(k for s, k in state.entries if s == space and (start is None or k > start))
+            found = [entry for key in keys if (entry := self._live(state, space, key)) is not None]
+        kept = [e for e in found if wanted is None or holds_for_value(wanted, e.key, e.value)]
+        return page_of(kept, given.check_limit(limit), lambda entry: entry.key)
+
+
+__all__ = ["MemoryKeyValue"]

@@ -1,7 +1,7 @@
 # Every target sets itself up: a virtual environment in .venv, made again when it is missing, broken or half made.
 #
 #   make test ARGS="-k history"      options for pytest
-#   make run PYTHON=/path/to/python  another interpreter (3.11 or newer) for a new .venv; `make clean` before, to change it
+#   make run PYTHON=/path/to/python  another interpreter (3.11 to 3.13) for a new .venv; `make clean` before, to change it
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -11,8 +11,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 ARGS ?=
-RULE := 3.11 or newer, with the venv module
-SUITS := import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))
+RULE := 3.11 to 3.13, with the venv module
+SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
 # Sound: no installation was interrupted, its interpreter starts, and it was made for this place (its scripts and its
 # link to the sources hold absolute paths, so a moved clone needs a new one).

@@ -18,7 +18,7 @@ text, a number, a boolean or None (``@time`` takes a datetime).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
@@ -143,6 +143,8 @@ def _check_field(field: object) -> str | Path:
         return field
     if isinstance(field, tuple | list) and field:
         path = tuple(cast("Sequence[str]", field))
+        if len(path) > MAX_FILTER_DEPTH:
+            raise InvalidInput(f"a filter's path has at most {MAX_FILTER_DEPTH} keys, not {len(path)}")
         for key in path:
             check_text(key, "a key in a filter's path")
         return path
@@ -150,8 +152,6 @@ def _check_field(field: object) -> str | Path:
 
 
 def _checked_value(operator: str, value: object) -> object:
-    if isinstance(value, datetime):
-        value = value.timestamp()
     if operator == "exists" and not isinstance(value, bool):
         raise InvalidInput(f"'exists' takes true or false, not {shown(value)}")
     if operator != "in":
@@ -161,7 +161,14 @@ def _checked_value(operator: str, value: object) -> object:
     return tuple(_check_scalar(one, operator) for one in cast("Sequence[object]", value))
 
 
+def _timestamp(moment: datetime) -> float:
+    # A time without a zone is UTC, as in a record.
+    return (moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment).timestamp()
+
+
 def _check_scalar(value: object, operator: str) -> object:
+    if isinstance(value, datetime):
+        return _timestamp(value)
     if isinstance(value, list | tuple | dict):
         raise InvalidInput(
             f"{operator!r} compares with text, a number, true, false or None, not {shown(cast(object, value))}"
@@ -174,16 +181,22 @@ def _measure(node: object, depth: int) -> int:
     if depth > MAX_FILTER_DEPTH:
         raise InvalidInput(f"a filter is nested at most {MAX_FILTER_DEPTH} deep")
     if isinstance(node, Where):
-        size = len(node.value) if node.operator == "in" else 1
+        size = (len(node.value) if node.operator == "in" else 1) + _steps(node.field)
     elif isinstance(node, AllOf | AnyOf):
+        if not isinstance(node.filters, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"{type(node).__name__} takes a tuple of filters, not {shown(node.filters)}")
         size = 1 + sum(_measure(member, depth + 1) for member in node.filters)
     elif isinstance(node, Not):
         size = 1 + _measure(node.filter, depth + 1)
     else:
         raise InvalidInput(f"a filter must be Where, AllOf, AnyOf, Not or a mapping, not {shown(node)}")
     if size > MAX_FILTER_NODES:
-        raise InvalidInput(f"a filter has at most {MAX_FILTER_NODES} comparisons and listed values")
+        raise InvalidInput(f"a filter has at most {MAX_FILTER_NODES} comparisons, listed values and steps of paths")
     return size
+
+
+def _steps(field: str | Path) -> int:
+    return 0 if isinstance(field, str) else len(field) - 1
 
 
 _MISSING = object()

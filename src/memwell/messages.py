@@ -167,11 +167,12 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
 
     def changed(self, **fields: Any) -> Message:
-        """A copy with some fields changed; a changed content loses its old token count."""
+        """A copy with some fields changed; a changed content or name loses the old token count."""
         if "content" in fields:
             fields["parts"] = fields.pop("content")
         if "parts" in fields:
             fields["parts"] = _parts(fields["parts"])
+        if "parts" in fields or "name" in fields:
             fields.setdefault("tokens", None)
         return _adapted(msgspec.structs.replace(self, **fields))
 
@@ -308,7 +309,7 @@ def decode_messages(encoded: Sequence[str]) -> list[Message]:
     found = [_recent.get(one) for one in encoded]
     missing = [one for one, known in zip(encoded, found, strict=True) if known is None]
     if not missing:
-        return cast("list[Message]", found)
+        return [_own(known) for known in cast("list[Message]", found)]
     try:
         decoded = _list_decoder.decode(f"[{','.join(missing)}]")
     except _DECODE_ERRORS as error:
@@ -316,7 +317,12 @@ def decode_messages(encoded: Sequence[str]) -> list[Message]:
     if len(missing) <= _MOST_RECENT // 8:
         _remember(missing, decoded)
     fresh = iter(decoded)
-    return [next(fresh) if known is None else known for known in found]
+    return [next(fresh) if known is None else _own(known) for known in found]
+
+
+def _own(value: Message) -> Message:
+    # The metadata of a plain message, though empty, can be written to: no two readers may hold the same.
+    return msgspec.structs.replace(value, metadata={})
 
 
 def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
@@ -324,7 +330,7 @@ def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
         # Dropping all of it at once is rare and needs no lock and no order.
         _recent.clear()
     _recent.update(
-        (text, message)
+        (text, _own(message))
         for text, message in zip(encoded, decoded, strict=True)
         if len(text) <= _SHORT and not message.metadata and all(type(part) is Text for part in message.parts)
     )

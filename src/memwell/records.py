@@ -170,6 +170,20 @@ def _is_unit(vector: object) -> bool:
     return 0 < len(numbers) <= MAX_DIMENSIONS and abs(math.hypot(*numbers) - 1.0) < 1e-3
 
 
+_blank = Record(text="").__copy__
+
+
+def stored_record(
+    text: str, space: Space, id_: str, kind: str, time: datetime, metadata: dict[str, Any], vector: Vector | None
+) -> Record:
+    """A record as a store kept it. It was checked when it was stored; checking ten hits again costs more than a search."""
+    record = _blank()
+    values = (text, space, id_, kind, time, metadata, vector)
+    for field, value in zip(Record.__struct_fields__, values, strict=True):
+        force_setattr(record, field, value)
+    return record
+
+
 class Hit(msgspec.Struct, frozen=True):
     """A record found, and how well it fits: cosine for ``near`` (−1 to 1), BM25 for ``match`` (above 0)."""
 
@@ -197,5 +211,6 @@ __all__ = [
     "as_space",
     "as_vector",
     "pack_half",
+    "stored_record",
     "unpack_half",
 ]

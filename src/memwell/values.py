@@ -38,6 +38,11 @@ _random = random.Random()
 os.register_at_fork(after_in_child=_random.seed)
 
 
+def new_version() -> int:
+    """A fresh version: a number above 0 that is not given twice, in this process or another."""
+    return _random.getrandbits(62) + 1
+
+
 def now() -> datetime:
     """The present moment, in UTC."""
     return datetime.now(UTC)
@@ -161,6 +166,7 @@ __all__ = [
     "check_size",
     "check_text",
     "new_id",
+    "new_version",
     "now",
     "shown",
 ]

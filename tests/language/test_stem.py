@@ -19,6 +19,8 @@ SAME = [
     "general generally generalize generalization",
     "happy happiness",
     "apple apples",
+    "snow snows snowed snowing",
+    "fix fixed fixing",
     "possible possibly possibility",
 ]
 
@@ -56,7 +58,7 @@ STEMS = {
     "allowance": "allow",
     "replacement": "replac",
     "adoption": "adopt",
-    "onion": "onion",
+    "companion": "companion",
     "rate": "rate",
     "cease": "ceas",
     "controll": "control",

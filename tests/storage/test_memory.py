@@ -9,9 +9,11 @@ from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
     BlobsSuite,
+    IsolationSuite,
     KeyValueSuite,
     MessageLogSuite,
     RecordIndexSuite,
+    RefusalsSuite,
     SequencesSuite,
 )
 
@@ -37,3 +39,9 @@ class TestBackend(Opened, BackendSuite): ...
 
 
 class TestSequences(Opened, SequencesSuite): ...
+
+
+class TestIsolation(Opened, IsolationSuite): ...
+
+
+class TestRefusals(Opened, RefusalsSuite): ...

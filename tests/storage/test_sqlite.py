@@ -9,10 +9,13 @@ from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
     BlobsSuite,
+    CongruenceSuite,
+    IsolationSuite,
     KeyValueSuite,
     KillsSuite,
     MessageLogSuite,
     RecordIndexSuite,
+    RefusalsSuite,
     SequencesSuite,
 )
 
@@ -42,3 +45,12 @@ class TestSequences(Opened, SequencesSuite): ...
 
 class TestKills(KillsSuite):
     opener = "memwell.storage.sqlite:SqliteBackend"
+
+
+class TestCongruence(Opened, CongruenceSuite): ...
+
+
+class TestIsolation(Opened, IsolationSuite): ...
+
+
+class TestRefusals(Opened, RefusalsSuite): ...

@@ -304,7 +304,9 @@ class TestShapes:
         assert to_anthropic(from_anthropic(copy.deepcopy(shapes))) == ("", shapes)
 
     def test_what_belongs_to_another_provider_stays_behind(self):
-        said = from_openai([{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "audio": {"id": "1"}}])
+        said = from_openai(
+            [{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "audio": {"id": "1"}}]
+        )
         assert to_anthropic(said) == ("", [])
         thinking = from_anthropic([{"role": "assistant", "content": [THINKING, {"type": "text", "text": "x"}]}])
         assert to_openai(thinking) == [{"role": "assistant", "content": "x"}]
@@ -312,7 +314,12 @@ class TestShapes:
     def test_results_come_in_as_tool_messages_apart_from_words(self):
         result = {"type": "tool_result", "tool_use_id": "1", "content": "r"}
         (before, one, two, after) = from_anthropic(
-            [{"role": "user", "content": [{"type": "text", "text": "a"}, result, result, {"type": "text", "text": "b"}]}]
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "text", "text": "a"}, result, result, {"type": "text", "text": "b"}],
+                }
+            ]
         )
         assert [item.role for item in (before, one, two, after)] == [Role.HUMAN, Role.TOOL, Role.TOOL, Role.HUMAN]
         assert one.parts == two.parts == (ToolResult("1", (Text("r"),)),)
@@ -347,15 +354,24 @@ class TestBadShapes:
             (user({"type": "image"}), r"content\[0\]: source must be an object, not None"),
             (user({"type": "image", "source": {"type": "url"}}), "url must be a string, not None"),
             (user({"type": "image", "source": {"type": "base64", "data": "?"}}), r"data must be base64, not '\?'"),
-            (user({"type": "image", "source": {"type": "base64", "data": ""}}), "media_type must be a string, not None"),
+            (
+                user({"type": "image", "source": {"type": "base64", "data": ""}}),
+                "media_type must be a string, not None",
+            ),
             (user({"type": "tool_use", "name": "f", "input": {}}), "id must be a string, not None"),
             (user({"type": "tool_use", "id": "1", "input": {}}), "name must be a string, not None"),
             (user({"type": "tool_use", "id": "1", "name": "f"}), "input must be an object, not None"),
-            (user({"type": "tool_use", "id": "1", "name": "f", "input": {"a": {1}}}), r"input\['a'\] must be plain JSON"),
+            (
+                user({"type": "tool_use", "id": "1", "name": "f", "input": {"a": {1}}}),
+                r"input\['a'\] must be plain JSON",
+            ),
             (user({"type": "tool_result"}), "tool_use_id must be a string, not None"),
             (user({"type": "tool_result", "tool_use_id": ""}), "call_id must not be empty"),
             (user({"type": "tool_result", "tool_use_id": "1", "content": 5}), r"content\[0\]: content must be a list"),
-            (user({"type": "tool_result", "tool_use_id": "1", "content": [{}]}), r"content\[0\]: content\[0\]: type must"),
+            (
+                user({"type": "tool_result", "tool_use_id": "1", "content": [{}]}),
+                r"content\[0\]: content\[0\]: type must",
+            ),
             (user({"type": "new", "a": 2**70}), r"a block\['a'\] must hold integers of 64 bits"),
         ],
     )

@@ -52,14 +52,15 @@ def options(*taken: str) -> st.SearchStrategy[dict[str, Any]]:
     return strategies.json_objects().map(lambda found: {key: found[key] for key in found if key not in taken})
 
 
-def contents() -> st.SearchStrategy[Part]:
+def contents() -> st.SearchStrategy[Text | Image | Audio | Opaque]:
     """Parts that the shape carries whole."""
     types = st.sampled_from(["image/png", "image/jpeg", "application/x-a+b"])
     sounds = st.sampled_from(["audio/wav", "audio/mpeg", "audio/flac"])
     urls = strategies.texts(min_size=1).filter(lambda url: not url.startswith("data:"))
     unknown = st.builds(
         lambda kind, data: Opaque(f"openai.{kind}", {**data, "type": kind}),
-        strategies.ids().filter(lambda kind: kind not in KNOWN_TYPES) | st.sampled_from(["file", "refusal", "video_url"]),
+        strategies.ids().filter(lambda kind: kind not in KNOWN_TYPES)
+        | st.sampled_from(["file", "refusal", "video_url"]),
         strategies.json_objects(),
     )
     return st.one_of(
@@ -75,9 +76,7 @@ def calls() -> st.SearchStrategy[Part]:
     written = st.sampled_from(["", "null", "[1]", '{"a":', "{a: 1}", '"{}"', '{"a": 1e999}']) | strategies.words()
     bad_json = written.filter(lambda text: not text.strip().startswith("{}"))
     function = st.builds(ToolCall, strategies.ids(), strategies.ids(), strategies.json_objects() | bad_json)
-    custom = st.builds(
-        lambda data: Opaque("openai-call.custom", {**data, "type": "custom"}), strategies.json_objects()
-    )
+    custom = st.builds(lambda data: Opaque("openai-call.custom", {**data, "type": "custom"}), strategies.json_objects())
     return function | custom
 
 
@@ -330,6 +329,15 @@ class TestShapes:
         )
         assert call.tool_calls[0].id == result.tool_results[0].call_id
 
+    def test_one_call_among_several_is_no_function_call(self):
+        (shape,) = to_openai([ai(tool_calls=[ToolCall("function_call_f", "f"), ToolCall("2", "f")])])
+        assert [call["id"] for call in shape["tool_calls"]] == ["function_call_f", "2"]
+        assert "function_call" not in shape
+
+    def test_a_result_goes_under_its_own_name_or_else_its_messages(self):
+        results = (ToolResult("1", (), "own"), ToolResult("2"))
+        assert [shape["name"] for shape in to_openai([message("tool", results, name="tools")])] == ["own", "tools"]
+
     def test_what_a_provider_left_empty_leaves_no_trace(self):
         given_shape = {"role": "assistant", "content": "x", "refusal": None, "annotations": [], "tool_calls": None}
         (read,) = from_openai([given_shape])
@@ -375,7 +383,9 @@ class TestArguments:
         assert encode_message(read)
         assert to_openai([read])[0]["tool_calls"] == [call]
 
-    @pytest.mark.parametrize(("given_as", "expected"), [(None, {}), ({"a": 1}, {"a": 1}), ("{}", {}), (' {"a":1} ', {"a": 1})])
+    @pytest.mark.parametrize(
+        ("given_as", "expected"), [(None, {}), ({"a": 1}, {"a": 1}), ("{}", {}), (' {"a":1} ', {"a": 1})]
+    )
     def test_other_ways_to_say_an_object(self, given_as: Any, expected: dict[str, Any]):
         call = {"id": "1", "function": {"name": "f", "arguments": given_as}}
         (read,) = from_openai([{"role": "assistant", "tool_calls": [call]}])
@@ -412,7 +422,10 @@ class TestBadShapes:
             (user({"type": "text", "text": ""}, {"type": "image_url"}), r"content\[1\]: image_url must be an object"),
             (user({"type": "image_url", "image_url": {}}), "url must be a string, not None"),
             (user({"type": "image_url", "image_url": {"url": "u", "a": {1}}}), r"options\['a'\] must be plain JSON"),
-            (user({"type": "input_audio", "input_audio": {"data": "?", "format": "wav"}}), r"data must be base64, not '\?'"),
+            (
+                user({"type": "input_audio", "input_audio": {"data": "?", "format": "wav"}}),
+                r"data must be base64, not '\?'",
+            ),
             (user({"type": "input_audio", "input_audio": {"data": "é", "format": "wav"}}), "data must be base64"),
             (user({"type": "input_audio", "input_audio": {"data": ""}}), "format must be a string, not None"),
             (user({"type": "new", "a": float("nan")}), r"a part\['a'\] must hold finite numbers, not nan"),
@@ -425,7 +438,10 @@ class TestBadShapes:
             (assistant(tool_calls=[{"id": "1"}]), r"tool_calls\[0\]: function must be an object, not None"),
             (assistant(tool_calls=[{"function": {"name": "f"}}]), "id must be a string, not None"),
             (assistant(tool_calls=[{"id": "1", "function": {}}]), "name must be a string, not None"),
-            (assistant(tool_calls=[{"id": "1", "function": {"name": "f", "arguments": 5}}]), "arguments must be an object"),
+            (
+                assistant(tool_calls=[{"id": "1", "function": {"name": "f", "arguments": 5}}]),
+                "arguments must be an object",
+            ),
             (assistant(function_call="x"), "function_call must be an object, not 'x'"),
         ],
     )

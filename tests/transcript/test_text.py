@@ -7,14 +7,27 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.messages import Audio, Image, Message, Opaque, Role, Text, ToolCall, ai, human, message, system, tool_result
+from memwell.messages import (
+    Audio,
+    Image,
+    Message,
+    Opaque,
+    Role,
+    Text,
+    ToolCall,
+    ai,
+    human,
+    message,
+    system,
+    tool_result,
+)
 from memwell.testing import strategies
 from memwell.transcript import from_text, to_text
 
 FULL_WIDTH_COLON = "\uff1a"
 ROLES_WITH_PREFIX = [role for role in Role if role is not Role.CHAT]
 
-CHINESE = {
+CHINESE: dict[str, Any] = {
     "human_prefix": "用户",
     "ai_prefix": "助手",
     "system_prefix": "系统",
@@ -24,7 +37,7 @@ CHINESE = {
     "view_prefix": "展示",
 }
 # Each prefix begins another, and some are as hostile to a regular expression as a prefix may be.
-OVERLAPPING = {
+OVERLAPPING: dict[str, Any] = {
     "human_prefix": "A",
     "ai_prefix": "AI",
     "system_prefix": "AI A",
@@ -66,7 +79,7 @@ def dialogues(draw: st.DrawFn) -> list[Message]:
 @example([human("a\n"), ai("")], {}, "\n\n", ": ", False)
 @example([human("\nAI: x")], {}, " \n", ": ", False)
 @example([human("x\n\\\\AI: y\n\\z"), ai(" ")], {}, "\n", ":", True)
-def test_every_text_comes_back(said: list[Message], prefixes: dict[str, str], separator: str, colon: str, names: bool):
+def test_every_text_comes_back(said: list[Message], prefixes: dict[str, Any], separator: str, colon: str, names: bool):
     text = to_text(said, **prefixes, separator=separator, colon=colon, names=names, include_hidden=True)
     back = from_text(text, **prefixes, separator=separator, names=names, chat_roles=CHAT_ROLES)
     assert [(item.role, item.chat_role, item.text) for item in back] == [

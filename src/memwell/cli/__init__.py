@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
 import tempfile
 from pathlib import Path
@@ -9,22 +11,24 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.console import Console
+from rich.text import Text as Styled
 
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, report, versions
 from memwell.cli.phrases import say
 from memwell.cli.tables import message_table, thread_table
+from memwell.cli.terminal import console, never_fail_to_encode, one_line, visible
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.history import HistoryReader
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
+from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 
 app = typer.Typer(
-    help="memwell: memory for LLM applications and agents. 记忆引擎。",
+    help="memwell: memory for LLM applications and agents. 为大模型应用与智能体而生的记忆引擎。",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,22 +43,32 @@ _FORMATS = ("table", "text", "json", "openai")
 
 Store = Annotated[
     str,
-    typer.Option("--store", "-s", default_factory=_store_default, help="The store: a file or a URL. 存储文件或 URL。"),
+    typer.Option(
+        "--store",
+        "-s",
+        default_factory=_store_default,
+        show_default="MEMWELL_URL, or memwell.db",
+        help="The store: a file or a URL. 存储文件或 URL。",
+    ),
 ]
 SpaceOption = Annotated[
     list[str] | None, typer.Option("--space", help="The space, a segment each time it is given. 空间，逐段给出。")
 ]
 
 
-def _console() -> Console:
-    return Console()
+def _file_of(url: str) -> Path | None:
+    """The file that ``open_backend`` would open or make for the URL, or None when it names no file."""
+    found = re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", url, re.DOTALL)
+    if found is None:
+        return Path(url).expanduser()
+    return Path(found[2]).expanduser() if found[1].lower() == "sqlite" else None
 
 
 def _existing(url: str) -> Backend:
     """Open a store to look at it. Looking must never make one."""
-    path = url.removeprefix("sqlite:")
-    if ":" not in path and not Path(path).expanduser().exists():
-        raise ConfigurationError(say("no_store", path=path))
+    file = _file_of(url)
+    if file is not None and not file.exists():
+        raise ConfigurationError(say("no_store", path=shlex.quote(str(file))))
     return open_backend(url)
 
 
@@ -78,13 +92,15 @@ def demo(
     language: Annotated[str | None, typer.Option(help="en or zh; that of the terminal by default. 语言。")] = None,
 ) -> None:
     """Write a conversation, kill the writer, and show what survives. 写入会话，杀死写入者，看看什么还在。"""
+    if language is not None and language[:2] not in ("en", "zh"):
+        raise ConfigurationError(say("demo_language", language=repr(language)))
     chosen = language or load_settings().language
-    if chosen not in ("en", "zh"):
-        raise ConfigurationError(f"the demonstration speaks en and zh, not {chosen!r}")
-    path = Path(store) if store else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
-    if path.exists():
-        raise ConfigurationError(say("demo_exists", chosen, path=path))
-    if not run_demo(_console(), path, chosen):
+    file = _file_of(store) if store is not None else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
+    if file is None:
+        raise ConfigurationError(say("demo_needs_file", chosen, url=repr(store)))
+    if file.exists():
+        raise ConfigurationError(say("demo_exists", chosen, path=file))
+    if not run_demo(console(), file, chosen):
         raise typer.Exit(1)
 
 
@@ -96,15 +112,15 @@ def threads(
     cursor: Annotated[str | None, typer.Option(help="Where the last listing ended. 上一页的结尾。")] = None,
 ) -> None:
     """List the conversations of a space. 列出一个空间的会话。"""
-    console = _console()
+    screen = console()
     with _existing(store) as backend:
         page = backend.log.threads(_space(space), limit=limit, cursor=cursor)
     if not page.items:
-        console.print(say("none_here"))
+        screen.print(say("none_here", space=one_line(" / ".join(_space(space)))))
         return
-    console.print(thread_table(page.items, load_settings().language))
+    screen.print(thread_table(page.items, load_settings().language))
     if page.next is not None:
-        console.print(say("more_threads", cursor=page.next))
+        screen.print(say("more_threads", cursor=visible(shlex.quote(page.next))), soft_wrap=True)
 
 
 @app.command()
@@ -112,39 +128,52 @@ def show(
     thread: Annotated[str, typer.Argument(help="The conversation's id. 会话的标识。")],
     store: Store,
     space: SpaceOption = None,
-    last: Annotated[int, typer.Option(help="The last so many messages. 最近几条消息。")] = 20,
+    last: Annotated[int, typer.Option(help="At most so many messages, the last ones. 最多几条消息。")] = 20,
     window: Annotated[
         int | None, typer.Option(help="What fits so many tokens of a prompt instead. 改为显示放得进若干词元的部分。")
     ] = None,
-    search: Annotated[str | None, typer.Option(help="The messages that match instead. 改为搜索。")] = None,
+    search: Annotated[str | None, typer.Option(help="The messages that match instead, best first. 改为搜索。")] = None,
     output: Annotated[str, typer.Option("--format", help="table, text, json or openai. 输出格式。")] = "table",
 ) -> None:
     """Show a conversation, a window of it, or what a search finds in it. 显示会话、它的窗口，或搜索结果。"""
     if output not in _FORMATS:
-        raise ConfigurationError(f"unknown format {output!r}; known: {', '.join(_FORMATS)}")
+        raise ConfigurationError(say("unknown_format", given=repr(output), known=", ".join(_FORMATS)))
+    if window is not None and search is not None:
+        raise ConfigurationError(say("one_or_other"))
+    scores = None
     with _existing(store) as backend:
         history = HistoryReader(backend, thread, space=_space(space))
         if history.info() is None:
             raise NotFound(say("no_such_thread", thread=repr(thread), space=" / ".join(_space(space))))
-        scores = None
         if search is not None:
             hits = history.search(search, limit=last)
             messages, scores = [message for message, _ in hits], [score for _, score in hits]
         else:
             messages = history.last(last) if window is None else history.window(tokens=window)
-    _print_messages(messages, scores, output)
-
-
-def _print_messages(messages: list[Message], scores: list[float] | None, output: str) -> None:
-    if output == "text":
-        typer.echo(to_text(messages, include_hidden=True))
-    elif output in ("json", "openai"):
-        shape = to_openai(messages) if output == "openai" else messages
-        typer.echo(msgspec.json.format(msgspec.json.encode(shape), indent=2).decode())
-    elif messages:
-        _console().print(message_table(messages, load_settings().language, scores=scores))
+    if output == "table":
+        _print_table(messages, scores, window)
     else:
-        _console().print(say("nothing_found"))
+        typer.echo(_written(messages, output))
+
+
+def _print_table(messages: list[Message], scores: list[float] | None, window: int | None) -> None:
+    screen = console()
+    if messages:
+        screen.print(message_table(messages, load_settings().language, scores=scores))
+    else:
+        screen.print(say("no_messages" if scores is None else "nothing_found"))
+    if window is not None:
+        used = sum(map(default_counter().count_message, messages))
+        screen.print(say("window_used", count=len(messages), used=used, budget=window), style="dim")
+
+
+def _written(messages: list[Message], output: str) -> str:
+    if output == "text":
+        text = to_text(messages, include_hidden=True)
+        # In a pipe it is data, on a terminal it is somebody's words.
+        return visible(text) if sys.stdout.isatty() else text
+    shape = to_openai(messages) if output == "openai" else messages
+    return msgspec.json.format(msgspec.json.encode(shape), indent=2).decode()
 
 
 @app.command()
@@ -153,24 +182,34 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")] = False,
 ) -> None:
     """Look a store over: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
-    console = _console()
+    screen = console()
     with _existing(store) as backend:
-        found = examine(backend, Console(stderr=True) if as_json else console)
+        found = examine(backend, console(stderr=True) if as_json else screen)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
     else:
-        report(found, console)
+        report(found, screen)
     if found["problems"]:
         raise typer.Exit(1)
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Run the command. What goes wrong on purpose is one line, not a traceback."""
+    never_fail_to_encode()
     try:
-        app()
+        app(args=arguments)
     except MemwellError as error:
-        Console(stderr=True).print(f"[red]error:[/red] {error}", highlight=False, soft_wrap=True)
+        line = Styled.assemble((say("error", _language()), "red"), one_line(str(error)))
+        console(stderr=True).print(line, soft_wrap=True)
         sys.exit(1)
+
+
+def _language() -> str:
+    try:
+        return load_settings().language
+    except ConfigurationError:
+        # That is what the error is about.
+        return "en"
 
 
 __all__ = ["app", "main"]

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 
 from memwell.cli.phrases import say
 from memwell.cli.tables import message_table
+from memwell.cli.terminal import console, visible
 from memwell.history import History
 from memwell.messages import Message, ai, human, system, tool_result
 from memwell.messages import ToolCall as Call
+from memwell.storage import open_backend
 
 THREAD = "trip"
 BUDGET = 120
@@ -60,42 +64,65 @@ def write_and_die(path: str, language: str) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def run_demo(console: Console, path: Path, language: str) -> bool:
-    """Show it all. Returns whether nothing was lost."""
-    console.rule(say("demo_title", language))
-    console.print(say("demo_write", language, path=path), highlight=False)
-    writer = _child("write", path, language)
+def run_demo(screen: Console, path: Path, language: str) -> bool:
+    """Show it all. Returns whether nothing was lost; raises what ``open_backend`` raises for a place without a store."""
+    # Made here, so that a place where no file can be made is refused before the show begins.
+    open_backend(path).close()
+    screen.rule(say("demo_title", language))
+    _step(screen, "1.", say("demo_write", language, path=visible(str(path))))
+    writer = _child("write", path, language, screen)
     acknowledged = [json.loads(line)["id"] for line in writer.stdout.splitlines()]
-    console.print(say("demo_killed", language, status=writer.returncode, count=len(acknowledged)), highlight=False)
-    reader = _child("read", path, language)
-    console.print(reader.stdout, end="", markup=False, highlight=False)
+    _step(screen, "", say("demo_killed", language, signal=-writer.returncode, count=len(acknowledged)))
+    reader = _child("read", path, language, screen)
+    # As it is: the reader has set it for this terminal already.
+    screen.file.write(reader.stdout)
     with History.open(str(path), THREAD) as history:
         kept = {message.id for message in history}
-    lost = [id_ for id_ in acknowledged if id_ not in kept]
-    if lost or not acknowledged or reader.returncode:
-        console.print(say("demo_lost", language, count=len(lost)), reader.stderr, writer.stderr)
+    lost = set(acknowledged) - kept
+    if lost or not acknowledged or writer.returncode != -signal.SIGKILL or reader.returncode:
+        statuses = {"writer": writer.returncode, "reader": reader.returncode}
+        screen.print(say("demo_failed", language, count=len(lost), **statuses))
+        screen.print(visible(writer.stderr + reader.stderr))
         return False
-    console.print(say("demo_next", language))
-    name = "memwell" if shutil.which("memwell") else sys.argv[0]
+    screen.print()
+    screen.print(say("demo_kept", language))
     for command in ("threads", f"show {THREAD}", "doctor"):
-        console.print(f"   {name} {command} --store {path}", soft_wrap=True, highlight=False)
+        screen.print(f"   {_this_command()} {command} --store {shlex.quote(str(path))}", soft_wrap=True)
     return True
 
 
-def show_survivors(path: str, language: str, width: int) -> None:
+def _this_command() -> str:
+    """How the command that is running was called, to be called again."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py":
+        return "python -m memwell"
+    return called.name if shutil.which(called.name) else shlex.quote(sys.argv[0])
+
+
+def show_survivors(path: str, language: str, screen: Console) -> None:
     """What the second process prints: all messages, a window, and a search."""
-    console = Console(width=width)
     with History.open(path, THREAD) as history:
         messages = list(history)
-        console.print(say("demo_read", language, count=len(messages)), highlight=False)
-        console.print(message_table(messages, language))
+        _step(screen, "2.", say("demo_read", language, count=len(messages)), message_table(messages, language))
         window = history.window(tokens=BUDGET)
         used = sum(history.counter.count_message(message) for message in window)
-        console.print(say("demo_window", language, budget=BUDGET, used=used, count=len(window)), highlight=False)
-        console.print(message_table(window, language))
-        for query in ("火车", "京都 天气") if language.startswith("zh") else ("train", "Kyoto weather"):
-            console.print(say("demo_search", language, query=f"“{query}”"), highlight=False)
-            console.print(_found(history, query, language))
+        told = say("demo_window", language, budget=BUDGET, used=used, count=len(window))
+        _step(screen, "3.", told, message_table(window, language))
+        queries = ("火车", "京都 天气") if language.startswith("zh") else ("train", "Kyoto weather")
+        for number, query in enumerate(queries, start=4):
+            _step(screen, f"{number}.", say("demo_search", language, query=query), _found(history, query, language))
+
+
+def _step(screen: Console, number: str, text: str, below: RenderableType | None = None) -> None:
+    if number:
+        screen.print()
+    step = Table.grid(padding=(0, 1, 0, 0))
+    step.add_column(width=2)
+    step.add_column()
+    step.add_row(number, text)
+    screen.print(step)
+    if below is not None:
+        screen.print(Padding(below, (0, 0, 0, 3)))
 
 
 def _found(history: History, query: str, language: str) -> Table:
@@ -103,17 +130,20 @@ def _found(history: History, query: str, language: str) -> Table:
     return message_table([message for message, _ in hits], language, scores=[score for _, score in hits])
 
 
-def _child(step: str, path: Path, language: str) -> subprocess.CompletedProcess[str]:
-    width = str(Console().width)
-    command = [sys.executable, "-X", "utf8", "-m", "memwell.cli.demo", step, str(path), language, width]
+def _child(step: str, path: Path, language: str, screen: Console) -> subprocess.CompletedProcess[str]:
+    run = "from memwell.cli.demo import child; child()"
+    colours = "colours" if screen.is_terminal else "plain"
+    command = [sys.executable, "-X", "utf8", "-c", run, step, str(path), language, str(screen.width), colours]
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
 
 
-if __name__ == "__main__":
-    _, step, store, chosen_language, columns = sys.argv
+def child() -> None:
+    """What a process of the demonstration does, told by its arguments."""
+    _, step, path, language, width, colours = sys.argv
     if step == "write":
-        write_and_die(store, chosen_language)
+        write_and_die(path, language)
     else:
-        show_survivors(store, chosen_language, int(columns))
+        show_survivors(path, language, console(width=int(width), colours=colours == "colours"))
 
-__all__ = ["conversation", "run_demo", "show_survivors", "write_and_die"]
+
+__all__ = ["child", "conversation", "run_demo", "show_survivors", "write_and_die"]

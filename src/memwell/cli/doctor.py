@@ -8,13 +8,15 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
+from memwell.cli.terminal import one_line, visible
 from memwell.storage.protocols import Backend
 
 _PACKAGES = ("memwell", "apsw", "msgspec", "numpy", "usearch", "rs-bpe")
 _COUNTS = (
-    ("threads", "thread"),
+    ("threads", "threads"),
     ("messages", "messages"),
     ("messages_indexed", "indexed"),
     ("entries", "entries"),
@@ -42,17 +44,21 @@ def report(found: dict[str, Any], console: Console) -> None:
     """Print what was found."""
     facts = found["store"]
     console.print(_rows(say("versions"), found["versions"]))
+    console.print()
     console.print(_rows(say("store"), _store_rows(facts, found["problems"])))
     if facts.get("spaces"):
+        console.print()
         console.print(_spaces(facts["spaces"]))
-    for problem in found["problems"]:
-        console.print(f"[red]• [/red]{problem}", highlight=False)
-    key = "problems" if found["problems"] else "healthy"
-    console.print(say(key, count=len(found["problems"])), style="red" if found["problems"] else "green")
+    problems = found["problems"]
+    console.print()
+    for problem in problems:
+        console.print(Styled.assemble(("• ", "red"), visible(problem)))
+    key = "problems" if problems else "healthy"
+    console.print(say(key, count=len(problems)), style="red" if problems else "green")
 
 
 def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
-    rows = {"URL": str(facts.get("path", "memory:"))}
+    rows = {say("file"): visible(facts["path"])} if "path" in facts else {say("kind"): str(facts["kind"])}
     rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
     sizes = facts.get("bytes", {})
     rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
@@ -71,12 +77,14 @@ def _rows(title: str, rows: dict[str, str]) -> Table:
 
 
 def _spaces(spaces: list[dict[str, Any]]) -> Table:
-    table = Table(title=say("space"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table = Table(title=say("spaces"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for name in ("space", "records", "vectors", "search_by"):
         table.add_column(say(name), justify="left" if name in ("space", "search_by") else "right")
     for one in spaces:
         vectors = f"{one['vectors']:,} × {one['dimensions']}" if one["vectors"] else "0"
-        table.add_row(" / ".join(one["space"]), f"{one['records']:,}", vectors, _search(one["changes_since_graph"]))
+        table.add_row(
+            one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one["changes_since_graph"])
+        )
     return table
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from memwell.settings import load_settings
 
 _PHRASES = {
-    "about": ("Memory for LLM applications and agents.", "为大模型应用与智能体而生的记忆引擎。"),
+    "error": ("error: ", "错误："),
     "ok": ("ok", "正常"),
-    "what": ("what", "项目"),
-    "value": ("value", "值"),
     "thread": ("thread", "会话"),
+    "threads": ("conversations", "会话"),
     "messages": ("messages", "消息"),
     "rounds": ("rounds", "轮次"),
     "tokens": ("tokens", "词元"),
@@ -17,14 +16,27 @@ _PHRASES = {
     "index": ("#", "#"),
     "round": ("round", "轮"),
     "role": ("role", "角色"),
+    "hidden": ("hidden", "隐藏"),
     "text": ("text", "内容"),
     "score": ("score", "得分"),
-    "none_here": ("No conversation in this space yet.", "这个空间里还没有会话。"),
-    "more_threads": ("More: add --cursor {cursor}", "还有更多：加上 --cursor {cursor}"),
-    "no_such_thread": ("No conversation {thread} in space {space}.", "空间 {space} 中没有会话 {thread}。"),
+    "none_here": ("No conversation in space {space} yet.", "空间 {space} 里还没有会话。"),
+    "more_threads": ("There are more: add --cursor {cursor}", "还有更多：加上 --cursor {cursor}"),
+    "no_such_thread": (
+        "No conversation {thread} in space {space}. See which there are: memwell threads",
+        "空间 {space} 中没有会话 {thread}。查看已有会话：memwell threads",
+    ),
+    "no_messages": ("No messages.", "没有消息。"),
     "nothing_found": ("Nothing found.", "没有找到。"),
+    "window_used": (
+        "{count} messages, {used} of {budget} tokens",
+        "{count} 条消息，用了 {budget} 个词元中的 {used} 个",
+    ),
+    "unknown_format": ("Unknown format {given}; known: {known}.", "未知的格式 {given}；可用：{known}。"),
+    "one_or_other": ("Give either --window or --search.", "--window 与 --search 只能选一个。"),
     "versions": ("Versions", "版本"),
     "store": ("Store", "存储"),
+    "file": ("file", "文件"),
+    "kind": ("kind", "种类"),
     "checking": ("Looking the store over…", "正在检查存储……"),
     "integrity": ("integrity", "完整性"),
     "size": ("size", "大小"),
@@ -36,43 +48,50 @@ _PHRASES = {
     "records": ("records", "记录"),
     "vectors": ("vectors", "向量"),
     "blobs": ("blobs", "二进制对象"),
+    "spaces": ("Spaces with records", "有记录的空间"),
     "space": ("space", "空间"),
     "search_by": ("search by vector", "向量检索方式"),
     "exact": ("exact", "精确"),
     "graph_fresh": ("graph, up to date", "图索引，已是最新"),
-    "graph_behind": (
-        "graph, {changes} changes behind (searched exactly)",
-        "图索引，落后 {changes} 次改动（按精确检索补齐）",
-    ),
+    "graph_behind": ("graph, {changes} changes behind", "图索引，落后 {changes} 次改动"),
     "no_store": (
         "There is no store at {path}. Name one, or make one: memwell demo --store {path}",
         "{path} 处没有存储。请指定一个，或新建：memwell demo --store {path}",
     ),
-    "problems": ("{count} problem(s) found", "发现 {count} 个问题"),
-    "healthy": ("Everything agrees.", "一切一致。"),
+    "problems": ("Problems found: {count}", "发现的问题：{count} 个"),
+    "healthy": ("Everything agrees.", "一切正常。"),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
-        "1. A first process writes a conversation to {path}, and is killed (kill -9) as soon as its last call returns.",
-        "1. 第一个进程把会话写入 {path}，最后一次调用刚返回就被强行杀死（kill -9）。",
+        "A first process writes a conversation to {path} and kills itself (kill -9) as soon as its last call has returned.",
+        "第一个进程把会话写入 {path}，最后一次调用一返回就立即自杀（kill -9）。",
     ),
     "demo_killed": (
-        "   It is dead: exit status {status}. It acknowledged {count} messages.",
-        "   它已死：退出状态 {status}。它确认写入了 {count} 条消息。",
+        "It was killed by signal {signal}. {count} messages had been acknowledged.",
+        "它被信号 {signal} 杀死。此前确认写入了 {count} 条消息。",
     ),
     "demo_read": (
-        "2. A second process opens the file. All {count} messages are there:",
-        "2. 第二个进程打开文件，{count} 条消息全部都在：",
+        "A second process opens the file and finds {count} messages:",
+        "第二个进程打开文件，找到 {count} 条消息：",
     ),
     "demo_window": (
-        "3. What fits {budget} tokens of a prompt (history.window(tokens={budget})): {used} tokens in {count} messages, "
-        "the tool call still with its result:",
-        "3. 提示词里 {budget} 个词元放得下的部分（history.window(tokens={budget})）：{count} 条消息共 {used} 个词元，"
-        "工具调用与其结果仍成对：",
+        "What fits {budget} tokens of a prompt is {used} tokens in {count} messages. The tool call is still with its "
+        "result. In Python: history.window(tokens={budget})",
+        "提示词里 {budget} 个词元放得下 {count} 条消息，共 {used} 个词元，工具调用与其结果仍然成对。Python 写法："
+        "history.window(tokens={budget})",
     ),
-    "demo_search": ("4. Searching it for {query}:", "4. 在其中搜索{query}："),
-    "demo_next": ("Look at it yourself:", "自己看一看："),
-    "demo_lost": ("Lost messages: {count}. Please report this.", "丢失的消息：{count}。请报告这个问题。"),
+    "demo_search": ("Searching it for “{query}” finds:", "在其中搜索“{query}”，找到："),
+    "demo_kept": ("Nothing was lost. Look at it yourself:", "什么也没有丢。自己看一看："),
+    "demo_failed": (
+        "The demonstration failed: {count} acknowledged messages are missing, the writer ended with {writer}, the reader "
+        "with {reader}. Please report this.",
+        "演示失败：缺少 {count} 条已确认的消息，写入进程以 {writer} 结束，读取进程以 {reader} 结束。请报告这个问题。",
+    ),
     "demo_exists": ("{path} exists already; name another file.", "{path} 已存在，请换一个文件名。"),
+    "demo_needs_file": (
+        "The demonstration is about a file that outlives its process; it cannot be {url}.",
+        "演示的是比进程活得更久的文件，不能用 {url}。",
+    ),
+    "demo_language": ("The demonstration speaks en and zh, not {language}.", "演示只有 en 和 zh，没有 {language}。"),
 }
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, cast
 
 import msgspec
 
 from memwell.errors import InvalidInput
+from memwell.messages import Message, check_message
 from memwell.records import Record, Space, Thread
 from memwell.values import check_count, check_id, check_json, check_size, check_text, shown
 
 MAX_LIMIT = 100_000
+MAX_TTL = 1e10
 MAX_BLOB_BYTES = 512 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
@@ -61,9 +62,27 @@ def check_span(
 
 def check_ids(ids: Iterable[str]) -> list[str]:
     """The ids as a list. Raises ``InvalidInput`` for a bare string, which would be taken for its characters."""
-    if isinstance(ids, str):
-        raise InvalidInput(f"ids must be a list of ids, not one string: {shown(ids)}")
+    if isinstance(ids, str) or not isinstance(ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"ids must be a list of ids, not {shown(ids)}")
     return [check_id(one, "an id") for one in ids]
+
+
+def check_places(keep: Iterable[int]) -> set[int]:
+    """The indexes to keep. Raises ``InvalidInput`` for what is no index."""
+    if not isinstance(keep, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"keep must be a list of indexes, not {shown(keep)}")
+    return {check_count(index, "an index to keep") for index in keep}
+
+
+def check_changes(changes: Mapping[int, Message | None]) -> dict[int, Message | None]:
+    """The changes of an edit. Raises ``InvalidInput`` for what is no index and what is no message."""
+    if not isinstance(changes, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"changes must be a mapping from index to message, not {shown(changes)}")
+    for index, message in changes.items():
+        check_count(index, "an index")
+        if message is not None:
+            check_message(message)
+    return dict(changes)
 
 
 def check_limit(limit: int) -> int:
@@ -75,6 +94,8 @@ def check_limit(limit: int) -> int:
 
 def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
     """The records by space and id, the last of each. Raises ``InvalidInput`` for what is not a record."""
+    if not isinstance(records, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"records must be a list of records, not {shown(records)}")
     found: dict[tuple[Space, str], Record] = {}
     for record in records:
         if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -118,7 +139,7 @@ def check_ttl(ttl: float | None, now: float) -> float | None:
     """The moment a time to live ends. Raises ``InvalidInput`` when it is not a positive, finite number of seconds."""
     if ttl is None:
         return None
-    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not (math.isfinite(ttl) and 0 < ttl <= 1e10):  # pyright: ignore[reportUnnecessaryIsInstance]
+    if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 < ttl <= MAX_TTL:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"ttl must be a positive number of seconds, not {shown(ttl)}")
     return now + ttl
 
@@ -154,12 +175,14 @@ __all__ = [
     "MAX_LIMIT",
     "Span",
     "check_blob",
+    "check_changes",
     "check_cursor",
     "check_digest",
     "check_expect",
     "check_ids",
     "check_limit",
     "check_name_cursor",
+    "check_places",
     "check_records",
     "check_space",
     "check_span",

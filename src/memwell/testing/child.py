@@ -22,6 +22,7 @@ from typing import Any
 from memwell.errors import MemwellError
 from memwell.storage.protocols import Backend
 from memwell.testing.clock import Clock
+from memwell.testing.operations import Operation, Outcome, outcome
 
 
 class Undone(Exception):
@@ -125,9 +126,9 @@ class _Worker:
         self._require().close()
         self.open(what)
 
-    def call(self, what: tuple[float, str, str, tuple[Any, ...], dict[str, Any]]) -> Any:
-        self._clock.now, part, method, args, options = what
-        return getattr(getattr(self._require(), part), method)(*args, **options)
+    def calls(self, what: tuple[float, list[Operation]]) -> list[Outcome]:
+        self._clock.now, operations = what
+        return [outcome(operation, self._require()) for operation in operations]
 
     def begin(self, _: None) -> None:
         self._transaction = self._require().transaction()

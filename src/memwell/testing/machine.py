@@ -15,14 +15,13 @@ from typing import Any, Protocol
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from memwell.errors import MemwellError
 from memwell.records import Page
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
 from memwell.testing.child import Child, Nursery, Undone
 from memwell.testing.clock import Clock
-from memwell.testing.operations import CURRENT, Operation, everything, reads, searches, writes
+from memwell.testing.operations import CURRENT, Operation, Outcome, everything, outcome, reads, searches, writes
 
 
 class Subject(Protocol):
@@ -33,6 +32,10 @@ class Subject(Protocol):
 
     def call(self, operation: Operation) -> Any:
         """Make a call."""
+        ...
+
+    def outcomes(self, operations: list[Operation]) -> list[Outcome]:
+        """What comes of each of several calls."""
         ...
 
     def begin(self) -> None:
@@ -81,6 +84,9 @@ class LocalSubject:
     def call(self, operation: Operation) -> Any:
         return operation.on(self._store)
 
+    def outcomes(self, operations: list[Operation]) -> list[Outcome]:
+        return [outcome(operation, self._store) for operation in operations]
+
     def begin(self) -> None:
         self._transaction = self._store.transaction()
         self._transaction.__enter__()
@@ -128,11 +134,14 @@ class ChildSubject:
     def _start(self) -> Child:
         return self._nursery.start(*self._what)
 
-    def _called(self, operation: Operation) -> tuple[Any, ...]:
-        return (self._clock(), *operation)
-
     def call(self, operation: Operation) -> Any:
-        return self._child.ask("call", self._called(operation))
+        [(raised, found)] = self.outcomes([operation])
+        if raised is not None:
+            raise raised(f"raised in the child by {operation}")
+        return found
+
+    def outcomes(self, operations: list[Operation]) -> list[Outcome]:
+        return self._child.ask("calls", (self._clock(), operations))
 
     def begin(self) -> None:
         self._child.ask("begin")
@@ -155,7 +164,7 @@ class ChildSubject:
         if operation is None:
             self._child.tell("end", False)
         else:
-            self._child.tell("call", self._called(operation))
+            self._child.tell("calls", (self._clock(), [operation]))
         time.sleep(delay)
         self._child.kill()
         try:
@@ -163,18 +172,12 @@ class ChildSubject:
             answered = True
         except (EOFError, OSError):
             answered = False
-        except MemwellError:
-            answered = True
         self._child.close()
         self._child = self._start()
         return answered
 
     def close(self) -> None:
         self._child.close()
-
-
-Outcome = tuple[type[BaseException] | None, Any]
-"""The class of what a call raised, or what it returned."""
 
 
 class StoreMachine(RuleBasedStateMachine):
@@ -201,20 +204,13 @@ class StoreMachine(RuleBasedStateMachine):
             expect = self.versions.of_subject(expect)
         return operation._replace(options={**operation.options, "expect": expect})
 
-    @staticmethod
-    def _outcome(call: Callable[[Operation], Any], operation: Operation) -> Outcome:
-        try:
-            return None, call(operation)
-        except MemwellError as error:
-            return type(error), None
-
     def _on_reference(self, operation: Operation) -> Outcome:
-        return self._outcome(lambda one: one.on(self.reference), self._versioned(operation, for_subject=False))
+        return outcome(self._versioned(operation, for_subject=False), self.reference)
 
     def _do(self, operation: Operation) -> None:
         for_subject = self._versioned(operation, for_subject=True)
         expected, answer = self._on_reference(operation)
-        raised, found = self._outcome(self.subject.call, for_subject)
+        [(raised, found)] = self.subject.outcomes([for_subject])
         assert raised is expected, (operation, raised, expected)
         assert_same(found, answer, self.versions)
         self._follow_pages(operation, found, answer)
@@ -228,9 +224,9 @@ class StoreMachine(RuleBasedStateMachine):
             assert_same(found, answer, self.versions)
 
     def _compare_everything(self, versions: Versions | None = None) -> None:
-        for operation in everything():
-            found = self._outcome(self.subject.call, operation)
-            answer = self._outcome(lambda one: one.on(self.reference), operation)
+        operations = everything()
+        for operation, found in zip(operations, self.subject.outcomes(operations), strict=True):
+            answer = outcome(operation, self.reference)
             assert found[0] is answer[0], (operation, found, answer)
             assert_same(found[1], answer[1], versions or self.versions)
 
@@ -261,7 +257,7 @@ class StoreMachine(RuleBasedStateMachine):
         limit: int = operation.options["limit"]
         whole = operation._replace(options={**operation.options, "limit": EVERYTHING})
         expected, answer = self._on_reference(whole)
-        raised, found = self._outcome(self.subject.call, operation)
+        [(raised, found)] = self.subject.outcomes([operation])
         assert raised is expected, (operation, raised, expected)
         if expected is None:
             same = assert_same_near if operation.method == "near" else assert_same_match
@@ -311,15 +307,17 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.subject.killable)
     @rule(operations=st.lists(writes(), min_size=1, max_size=4), delay=st.floats(0.0, 0.004))
     def kill_during_a_commit(self, operations: list[Operation], delay: float) -> None:
+        before = copy.deepcopy(self.versions)
         self.subject.begin()
         with suppress(Undone), self.reference.transaction():
             for operation in operations:
                 self._do(operation)
-            after = copy.deepcopy(self.reference)
             raise Undone
+        self.versions = before
         answered = self.subject.kill_during(None, delay)
         if answered or not self._is_as_reference():
-            self.reference = after
+            for operation in operations:
+                self._on_reference(operation)
         self._compare_everything()
         assert self.subject.check() == []
 

@@ -8,11 +8,13 @@ from typing import Any, Final, NamedTuple
 
 from hypothesis import strategies as st
 
-from memwell.messages import Message, Role, Text
-from memwell.records import Space, Thread
+from memwell.errors import MemwellError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
+from memwell.messages import Image, Message, Role, Text, ToolCall, ToolResult
+from memwell.records import Record, Space, Thread
 from memwell.storage.protocols import Backend
-from memwell.testing.questions import filters, findable_metadata, records, sentences, vectors
-from memwell.testing.strategies import json_values, messages, metadata
+from memwell.testing.questions import SENTENCES, TIMES
+from memwell.testing.strategies import SERIALISED_LOOKALIKES
 from memwell.values import new_id
 
 SPACES: Final = (Space("s"), Space("s", "t"))
@@ -39,10 +41,47 @@ class Operation(NamedTuple):
         return getattr(getattr(store, self.part), self.method)(*self.args, **self.options)
 
 
+Outcome = tuple[type[MemwellError] | None, Any]
+"""The class of what a call raised, or what it returned."""
+
+
+def outcome(operation: Operation, store: Backend) -> Outcome:
+    """What comes of a call."""
+    try:
+        return None, operation.on(store)
+    except MemwellError as error:
+        return type(error), None
+
+
 def _operation(part: str, method: str, *args: st.SearchStrategy[Any], **options: st.SearchStrategy[Any]) -> Any:
     return st.builds(Operation, st.just(part), st.just(method), st.tuples(*args), st.fixed_dictionaries(options))
 
 
+# What is stored comes from small pools: the sequence is what these are about, and drawing much takes long.
+_OBJECTS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"a": 1, "b": {"a": "x"}},
+    {"a": 1.0, "b": [1, "x", None]},
+    {"a": "x", "$.a": True},
+    {"a": None, "": 2**63 - 1},
+    *SERIALISED_LOOKALIKES,
+)
+_WHERES: Final[tuple[Filter | None, ...]] = (
+    None,
+    Where("a", "eq", 1),
+    Where("a", "ne", "x"),
+    Where(("b", "a"), "exists", True),
+    AnyOf((Where("b", "contains", "x"), Not(Where("@id", "gt", "k")))),
+    AllOf((Where("@id", "in", ["k", "r0", "R0"]), Where("@time", "le", TIMES[0]))),
+)
+_LARGE: Final = (
+    Message(Role.AI, (Text("let me look"), ToolCall("call", "look up", {"in": [1, None]})), tokens=5),
+    Message(Role.TOOL, (ToolResult("call", (Text("found the tea"),), "look up"),), metadata={"a": (1, 2)}),
+    Message(Role.HUMAN, (Image(data=b"\x00\xff", text="a cat"),), name="Anna", hidden=True),
+    Message(Role.CHAT, (Text("北京 " * 400),), chat_role="narrator"),
+)
+_texts = st.sampled_from(SENTENCES)
+_wheres = st.sampled_from(_WHERES)
 _threads = st.sampled_from(THREADS)
 _spaces = st.sampled_from(SPACES)
 _keys = st.sampled_from(KEYS)
@@ -57,11 +96,11 @@ def short_messages() -> st.SearchStrategy[Message]:
     short = st.builds(
         lambda role, text, id_, tokens: Message(role, (Text(text),), id=id_, tokens=tokens),
         st.sampled_from((Role.HUMAN, Role.AI, Role.SYSTEM)),
-        sentences(),
+        _texts,
         _ids,
         st.none() | st.integers(0, 50),
     )
-    return short | short | short | messages(max_parts=2)
+    return short | st.sampled_from(_LARGE).map(lambda one: one.changed(id=new_id()))
 
 
 def _placed_messages() -> st.SearchStrategy[Message]:
@@ -83,13 +122,15 @@ def log_writes() -> st.SearchStrategy[Operation]:
         ),
         _operation("log", "trim", _threads, _places, keep=st.lists(_places, max_size=2)),
         _operation("log", "delete", _threads),
-        _operation("log", "annotate", _threads, metadata=st.none() | metadata(), end_round=st.booleans()),
+        _operation(
+            "log", "annotate", _threads, metadata=st.none() | st.sampled_from(_OBJECTS), end_round=st.booleans()
+        ),
     )
 
 
 def kv_writes() -> st.SearchStrategy[Operation]:
     """Changes of values by key."""
-    values = json_values() | findable_metadata() | st.binary(max_size=20)
+    values = st.sampled_from((*_OBJECTS, None, True, 1, 1.5, "text", [1, "a"], b"", b"{}"))
     ttls = st.none() | st.sampled_from((0.5, 1.0, 100.0))
     return st.one_of(
         _operation("kv", "put", _spaces, _keys, values, ttl=ttls, expect=_expected),
@@ -98,10 +139,25 @@ def kv_writes() -> st.SearchStrategy[Operation]:
     )
 
 
+def _records(space: Space, sizes: st.SearchStrategy[int]) -> st.SearchStrategy[Record]:
+    return st.builds(
+        lambda **given: Record(space=space, time=TIMES[0], **given),
+        id=st.sampled_from(RECORDS),
+        text=_texts,
+        kind=st.sampled_from(("memory", "fact")),
+        metadata=st.sampled_from(_OBJECTS),
+        vector=st.none() | sizes.flatmap(_vectors),
+    )
+
+
+def _vectors(size: int) -> st.SearchStrategy[list[float]]:
+    return st.lists(st.sampled_from((-1.0, 0.25, 0.5, 1.0)), min_size=size, max_size=size)
+
+
 def index_writes() -> st.SearchStrategy[Operation]:
     """Changes of records, some with a vector of a size that does not fit."""
     sizes = st.sampled_from((3, 3, 3, 3, 4))
-    several = _spaces.flatmap(lambda space: st.lists(records(space, RECORDS, dimensions=sizes), min_size=1, max_size=3))
+    several = _spaces.flatmap(lambda space: st.lists(_records(space, sizes), min_size=1, max_size=3))
     return st.one_of(
         _operation("index", "upsert", several),
         _operation("index", "upsert", several),
@@ -140,8 +196,7 @@ def reads(draw: st.DrawFn) -> Operation:
 @cache
 def _reads() -> st.SearchStrategy[Operation]:
     bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
-    wheres = st.none() | filters()
-    pages = {"limit": _limits, "where": wheres}
+    pages = {"limit": _limits, "where": _wheres}
     return st.one_of(
         _operation("log", "read", _threads, **bounds),
         _operation("log", "read", _threads, last=_places, **bounds),
@@ -165,11 +220,10 @@ def searches(draw: st.DrawFn) -> Operation:
 
 @cache
 def _searches() -> st.SearchStrategy[Operation]:
-    wheres = st.none() | filters()
     return st.one_of(
-        _operation("log", "match", _threads, sentences(), limit=_limits),
-        _operation("index", "near", _spaces, vectors(), limit=_limits, where=wheres),
-        _operation("index", "match", _spaces, sentences(), limit=_limits, where=wheres),
+        _operation("log", "match", _threads, _texts, limit=_limits),
+        _operation("index", "near", _spaces, _vectors(3), limit=_limits, where=_wheres),
+        _operation("index", "match", _spaces, _texts, limit=_limits, where=_wheres),
     )
 
 
@@ -193,7 +247,9 @@ def everything() -> list[Operation]:
 __all__ = [
     "CURRENT",
     "Operation",
+    "Outcome",
     "everything",
+    "outcome",
     "reads",
     "searches",
     "writes",

@@ -160,6 +160,7 @@ __all__ = [
     "KEYS",
     "SCALARS",
     "SENTENCES",
+    "TIMES",
     "comparisons",
     "fields",
     "filters",

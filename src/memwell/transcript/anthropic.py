@@ -63,7 +63,7 @@ def _add(turns: list[tuple[str, list[Shape]]], role: str, block: Shape) -> None:
 
 
 def _turn(role: str, blocks: list[Shape]) -> Shape:
-    results_first = sorted(blocks, key=lambda block: role == "user" and block.get("type") != "tool_result")
+    results_first = sorted(blocks, key=lambda block: block.get("type") != "tool_result")
     return {"role": role, "content": shortest(results_first)}
 
 

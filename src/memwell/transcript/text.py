@@ -103,8 +103,7 @@ class _Layout:
         if not check_text(separator, "separator").endswith("\n") or any(colon in separator for colon in _COLONS):
             raise InvalidInput(f"separator must end with a line break and have no colon, not {shown(separator)}")
         self._names = names
-        longest_first = sorted((self._checked(label) for label in labels), key=len, reverse=True)
-        label = "|".join(map(re.escape, longest_first))
+        label = "|".join(re.escape(self._checked(label)) for label in labels)
         name = rf"(?: \((?P<name>[^\\()\r\n{_COLONS}]+)\))?" if names else "(?P<name>)"
         header = f"(?P<label>{label}){name}[{_COLONS}]"
         between = re.escape(separator)

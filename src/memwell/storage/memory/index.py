@@ -30,7 +30,7 @@ class MemoryIndex(RecordIndex):
         self._store = store
 
     def upsert(self, records: Sequence[Record]) -> None:
-        checked = given.check_records(records)
+        checked = {name: _as_stored(record) for name, record in given.check_records(records).items()}
         with self._store.use() as state:
             sizes = {space: _dimensions(state.records.get(space, {})) for space, _ in checked}
             for (space, _), record in checked.items():
@@ -39,7 +39,7 @@ class MemoryIndex(RecordIndex):
                 held = state.records.setdefault(space, {})
                 state.counter += 1
                 position = held[id_][0] if id_ in held else state.counter
-                held[id_] = (position, _as_stored(record))
+                held[id_] = (position, record)
 
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
         given.check_space(space)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 from memwell.errors import Conflict
@@ -14,7 +13,7 @@ from memwell.storage.protocols import (
     Entry,
     KeyValue,
 )
-from memwell.values import check_id
+from memwell.values import check_id, new_version
 
 
 class MemoryKeyValue(KeyValue):
@@ -52,7 +51,7 @@ class MemoryKeyValue(KeyValue):
         given.check_expect(expect)
         with self._store.use() as state:
             self._expect(state, space, key, expect)
-            version = random.getrandbits(62) + 1
+            version = new_version()
             state.entries[space, key] = (encoded, version, expires)
         moment = None if expires is None else given.moment(expires)
         return Entry(key, given.decode_value(encoded), version, moment)

@@ -76,11 +76,11 @@ class MemoryLog(MessageLog):
 
     def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
         given.check_thread(thread)
+        wanted = given.check_changes(changes)
         with self._store.use() as state:
             known = state.threads.get(thread)
             places: dict[int, Placed | None] = {}
-            for index, message in changes.items():
-                check_count(index, "an index")
+            for index, message in wanted.items():
                 if known is None or index not in known.rows:
                     raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
                 places[index] = self._changed(known, index, message)
@@ -122,7 +122,7 @@ class MemoryLog(MessageLog):
 
     def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         check_count(before, "before")
-        spared = {check_count(index, "an index to keep") for index in keep}
+        spared = given.check_places(keep)
         with self._store.use() as state:
             known = state.threads.get(given.check_thread(thread))
             if known is None:

@@ -22,6 +22,7 @@ from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.kv import SqliteKeyValue
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import MIGRATIONS, migrate
+from memwell.values import shown
 
 SAFE_SQLITE = (3, 51, 3)
 """Older versions carry a bug that can damage a write-ahead log when it is reset."""
@@ -107,10 +108,20 @@ def _check_library() -> None:
 
 
 def _check_place(path: Path) -> None:
+    try:
+        _check_file(path)
+    except (OSError, ValueError) as error:
+        raise ConfigurationError(f"{shown(str(path))} cannot be the file of a store: {error}") from error
+
+
+def _check_file(path: Path) -> None:
     if path.is_dir():
         raise ConfigurationError(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'memwell.db')!r}")
     if not path.absolute().parent.is_dir():
         raise ConfigurationError(f"the folder {str(path.absolute().parent)!r} does not exist; make it first")
+    # SQLite takes a file of less than 512 bytes for an empty one and would write over somebody's note.
+    if path.is_file() and 0 < path.stat().st_size < 512:
+        raise BackendError(f"the store {str(path)!r} is damaged or not a SQLite file; nothing was changed")
 
 
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -13,6 +13,7 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -81,19 +82,28 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
     return BackendError(f"the store {path!r} failed: {type(error).__name__}: {error}")
 
 
+def _failure(error: BaseException, path: str) -> BaseException:
+    if isinstance(error, apsw.Error):
+        failure: BaseException = translated(error, path)
+        failure.__cause__ = error
+        return failure
+    return error if isinstance(error, Exception) else BackendError("the write was interrupted; nothing was stored")
+
+
 Operation = Callable[[Session], T]
 
 
 class _Pending(Generic[T]):
     """An operation that waits for its turn. Its gate opens when it is done, or when its owner is to lead."""
 
-    __slots__ = ("done", "error", "gate", "operation", "result")
+    __slots__ = ("done", "error", "gate", "leads", "operation", "result")
 
     def __init__(self, operation: Operation[T] | None) -> None:
         self.operation = operation
         self.gate = threading.Lock()
         self.gate.acquire()
         self.done = False
+        self.leads = False
         self.result: T | None = None
         self.error: BaseException | None = None
 
@@ -111,6 +121,7 @@ class Connections:
         self.closed = False
         self._abandoned: list[object] = []
         self._reset()
+        _living.add(self)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
@@ -124,7 +135,7 @@ class Connections:
         if self.closed:
             raise BackendError(f"the store {self.path!r} is closed")
         if self._pid != os.getpid():
-            # A connection must not cross a fork. Keep the parent's alive so that it is not closed under the parent.
+            # What crossed the fork in use (see below) is kept alive, so that it is not closed under the parent.
             self._abandoned.extend((self._readers, self._writer))
             self._reset()
 
@@ -211,19 +222,21 @@ class Connections:
         finally:
             self.hand_on()
 
-    def _wait_for_turn(self, mine: _Pending[Any]) -> bool:
-        """Whether the caller leads now; otherwise somebody has done its work."""
+    def _wait_for_turn(self, mine: _Pending[Any], timeout_s: float = -1) -> bool:
+        """Whether the caller leads now; otherwise somebody has done its work, or the time is over."""
         with self._mutex:
             if not self._busy:
                 self._busy = True
                 return True
             self._queue.append(mine)
         try:
-            mine.gate.acquire()
+            in_time = mine.gate.acquire(timeout=timeout_s)
         except BaseException:
             self._give_up(mine)
             raise
-        return not mine.done
+        if not in_time:
+            self._give_up(mine)
+        return in_time and not mine.done
 
     def _give_up(self, mine: _Pending[Any]) -> None:
         """Leave the queue after an interrupt; who was just told to lead tells the next one."""
@@ -231,18 +244,20 @@ class Connections:
             if mine in self._queue:
                 self._queue.remove(mine)
                 return
-        mine.gate.acquire()
+        # The interrupt may have come just after the gate was passed, and then it would never open again.
+        while not (mine.done or mine.leads):
+            mine.gate.acquire(timeout=0.01)
         if not mine.done:
             self.hand_on()
 
     def _lead(self, mine: _Pending[Any]) -> None:
         group = [mine]
-        if self._queue:
-            with self._mutex:
-                # An operation of None is a transaction that wants to lead for itself.
-                while self._queue and self._queue[0].operation is not None and len(group) < MAX_GROUP:
-                    group.append(self._queue.popleft())
         try:
+            if self._queue:
+                with self._mutex:
+                    # An operation of None is a transaction that wants to lead for itself.
+                    while self._queue and self._queue[0].operation is not None and len(group) < MAX_GROUP:
+                        group.append(self._queue.popleft())
             self._commit(group)
         finally:
             for one in group:
@@ -256,7 +271,9 @@ class Connections:
         """Stop leading: wake the next in the queue, if any."""
         with self._mutex:
             if self._queue:
-                self._queue.popleft().gate.release()
+                chosen = self._queue.popleft()
+                chosen.leads = True
+                chosen.gate.release()
             else:
                 self._busy = False
 
@@ -281,17 +298,10 @@ class Connections:
         except BaseException as error:
             self.roll_back()
             for one in group:
-                one.error = one.error or self._failure(error)
+                one.error = one.error or _failure(error, self.path)
             if not isinstance(error, Exception):
                 # An interrupt belongs to the thread it reached, not to those it was working for.
                 raise
-
-    def _failure(self, error: BaseException) -> BaseException:
-        if isinstance(error, apsw.Error):
-            failure: BaseException = translated(error, self.path)
-            failure.__cause__ = error
-            return failure
-        return error if isinstance(error, Exception) else BackendError("the write was interrupted; nothing was stored")
 
     def _run_in_savepoint(self, one: _Pending[Any], session: Session) -> None:
         session.execute("SAVEPOINT one")
@@ -300,7 +310,7 @@ class Connections:
         except Exception as error:
             if not session.connection.in_transaction:
                 raise
-            one.error = self._failure(error)
+            one.error = _failure(error, self.path)
             session.execute("ROLLBACK TO one")
         session.execute("RELEASE one")
 
@@ -346,12 +356,52 @@ class Connections:
         self.lead_for_transaction()
         try:
             self.closed = True
-            readers, self._readers = self._readers, []
-            for session in [*readers, *([self._writer] if self._writer else [])]:
-                session.close()
-            self._writer = None
+            self._close_idle()
         finally:
             self.hand_on()
+
+    def _close_idle(self) -> None:
+        """Close the writer and the readers that nobody uses. Only for who leads."""
+        while self._readers:
+            self._readers.pop().close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    # Forking
+
+    def prepare_fork(self) -> bool:
+        """Close the sessions and keep others from writing; whether that was done, and ``hand_on`` must follow.
+
+        SQLite's locks belong to a process, but its knowledge of them is copied by a fork: a child that inherits an open
+        connection believes it holds the parent's locks, and loses what it writes once the parent closes.
+        """
+        if self.closed or self._pid != os.getpid() or self.transaction_here() is not None:
+            return False
+        mine: _Pending[None] = _Pending(None)
+        if not self._wait_for_turn(mine, timeout_s=_FORK_PATIENCE_S):
+            return False
+        self._close_idle()
+        return True
+
+
+_FORK_PATIENCE_S = 5.0
+"""How long a fork waits for a write under way. A fork inside a transaction, or beside a longer one, is not protected."""
+
+_living: weakref.WeakSet[Connections] = weakref.WeakSet()
+_prepared: list[Connections] = []
+
+
+def _before_fork() -> None:
+    _prepared.extend(connections for connections in list(_living) if connections.prepare_fork())
+
+
+def _after_fork() -> None:
+    while _prepared:
+        _prepared.pop().hand_on()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_prepared.clear)
 
 
 class Transaction:

@@ -20,10 +20,12 @@ from memwell.records import Vector
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.spaces import SpaceRow, space_row
 from memwell.storage.vectors import (
+    Floats,
     Graph,
     Scored,
     SidecarFile,
     VectorCache,
+    as_query,
     build_index,
     load_index,
     save_index,
@@ -81,8 +83,13 @@ class Vectors:
         self._building: dict[int, threading.Thread] = {}
         self._stopped = False
 
+    @staticmethod
+    def query(vector: Vector) -> Floats:
+        """A vector to search for. Raises ``InvalidInput`` for one that has no direction."""
+        return as_query(vector)
+
     def nearest(
-        self, session: Session, row: SpaceRow, query: Vector, limit: int, allowed: list[int] | None
+        self, session: Session, row: SpaceRow, query: Floats, limit: int, allowed: list[int] | None
     ) -> list[Scored] | None:
         """The nearest vectors of a space, exact or by its graph, and a graph begun where one is due.
 
@@ -91,7 +98,7 @@ class Vectors:
         inside = self._connections.transaction_here() is not None
         rows = SqliteVectorRows(session, row)
         keys = None if allowed is None else np.array(allowed, dtype=np.int64)
-        found = self._cache.nearest(rows, np.array(query, dtype=np.float32), limit, keys, shared=not inside)
+        found = self._cache.nearest(rows, query, limit, keys, shared=not inside)
         if not inside and self._graph_is_due(row):
             self._build_in_background(row.key)
         return found

@@ -11,7 +11,7 @@ import msgspec
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, as_filter
 from memwell.language.segment import query_terms, segment
-from memwell.records import Hit, Page, Record, Space, Vector, as_vector, pack_half, unpack_half
+from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_record, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
 from memwell.storage.protocols import IndexInfo, RecordIndex
@@ -202,7 +202,7 @@ class SqliteIndex(RecordIndex):
 
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         path = given.check_space(space).encoded()
-        query = as_vector(vector)
+        query = self.vectors.query(vector)
         condition = None if where is None else compiled(as_filter(where), RECORD)
         given.check_limit(limit)
 
@@ -282,15 +282,8 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
 
 def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:
     _, id_, kind, stamp, metadata, text = row
-    return Record(
-        text=text,
-        space=space,
-        id=id_,
-        kind=kind,
-        time=datetime.fromisoformat(stamp),
-        metadata=msgspec.json.decode(metadata),
-        vector=None if vector is None else unpack_half(vector),
-    )
+    unpacked = None if vector is None else unpack_half(vector)
+    return stored_record(text, space, id_, kind, datetime.fromisoformat(stamp), msgspec.json.decode(metadata), unpacked)
 
 
 __all__ = ["SqliteIndex"]

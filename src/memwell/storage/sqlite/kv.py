@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +12,7 @@ from memwell.storage import arguments as given
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.where import ENTRY, compiled
-from memwell.values import check_id
+from memwell.values import check_id, new_version
 
 _SWEEP = 8
 """Every put drops up to this many entries whose time is over, so that they go faster than they come."""
@@ -53,7 +52,7 @@ class SqliteKeyValue(KeyValue):
         expires = given.check_ttl(ttl, now)
         encoded = given.encode_value(value)
         given.check_expect(expect)
-        row = (key, encoded, random.getrandbits(62) + 1, expires)
+        row = (key, encoded, new_version(), expires)
 
         def operation(session: Session) -> None:
             self._expect(session, path, key, expect, now)

@@ -65,22 +65,11 @@ class SqliteLog(MessageLog):
 
     # Finding the thread and its end
 
-    @staticmethod
-    def _thread(session: Session, path: str, id_: str) -> _ThreadRow | None:
-        row = session.one(f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND id = ?", (path, id_))
-        return None if row is None else _ThreadRow(*row)
-
     def _made(self, session: Session, path: str, id_: str) -> _ThreadRow:
         created = self._clock()
         session.execute("INSERT INTO thread (space, id, created) VALUES (?, ?, ?)", (path, id_, created))
         key = session.connection.last_insert_rowid()
         return _ThreadRow(key, 0, 0, 0, 0, -1, 0, 0, created, "{}", id_)
-
-    @staticmethod
-    def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
-        """The next index, the latest round and the running total of tokens."""
-        last = session.one(_LAST, (row.low, row.low | _INDEX))
-        return _later((row.next, row.round, row.total), last)
 
     # Writing
 
@@ -96,7 +85,7 @@ class SqliteLog(MessageLog):
             low = key << THREAD_SHIFT
             for one in placed:
                 total += one.tokens
-                self._insert(session, (low | one.index, one.id, one.round, one.tokens, total, one.body))
+                _insert(session, (low | one.index, one.id, one.round, one.tokens, total, one.body))
             if keep_places:
                 skipped = placed[-1].index + 1 - next_ - len(placed)
                 session.execute("UPDATE thread SET absent = absent + ? WHERE key = ?", (skipped, key))
@@ -112,21 +101,13 @@ class SqliteLog(MessageLog):
         last = session.one(_LAST, (row[0] << THREAD_SHIFT, row[0] << THREAD_SHIFT | _INDEX))
         return (row[0], row[1], *_later(row[2:], last))
 
-    @staticmethod
-    def _insert(session: Session, row: tuple[Any, ...]) -> None:
-        try:
-            session.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)", row)
-        except apsw.ConstraintError:
-            raise Conflict(f"the thread already holds a message with the id {row[1]!r}") from None
-
     def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
-        for index in changes:
-            check_count(index, "an index")
+        wanted = given.check_changes(changes)
 
         def operation(session: Session) -> list[str | None]:
-            row = self._thread(session, path, id_)
-            return [self._replace(session, row, id_, index, message) for index, message in changes.items()]
+            row = _thread_row(session, path, id_)
+            return [self._replace(session, row, id_, index, message) for index, message in wanted.items()]
 
         bodies = self._connections.write(operation)
         return [None if body is None else decode_message(body) for body in bodies]
@@ -159,7 +140,7 @@ class SqliteLog(MessageLog):
         check_count(index, "an index")
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
-            row = self._thread(session, path, id_)
+            row = _thread_row(session, path, id_)
             key = -1 if row is None or index > _INDEX else row.low | index
             sql = "SELECT body, replaced FROM message_version WHERE key = ? ORDER BY number"
             return session.execute(sql, (key,)).fetchall()
@@ -170,13 +151,13 @@ class SqliteLog(MessageLog):
     def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         check_count(before, "before")
-        spared = {check_count(index, "an index to keep") for index in keep}
+        spared = given.check_places(keep)
 
         def operation(session: Session) -> int:
-            row = self._thread(session, path, id_)
+            row = _thread_row(session, path, id_)
             if row is None:
                 return 0
-            next_, round_, total = self._end(session, row)
+            next_, round_, total = _end(session, row)
             end = min(before, next_)
             live, tokens = self._drop(
                 session, row.key, row.low, row.low + end, {row.low | i for i in spared if i <= _INDEX}
@@ -209,7 +190,7 @@ class SqliteLog(MessageLog):
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
 
         def operation(session: Session) -> bool:
-            row = self._thread(session, path, id_)
+            row = _thread_row(session, path, id_)
             if row is None:
                 return False
             self._drop(session, row.key, row.low, row.low + _INDEX + 1)
@@ -226,12 +207,12 @@ class SqliteLog(MessageLog):
         encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
 
         def operation(session: Session) -> ThreadInfo:
-            row = self._thread(session, path, id_) or self._made(session, path, id_)
-            ended = self._end(session, row)[1] if end_round else row.ended
+            row = _thread_row(session, path, id_) or self._made(session, path, id_)
+            ended = _end(session, row)[1] if end_round else row.ended
             session.execute(
                 "UPDATE thread SET metadata = ifnull(?, metadata), ended = ? WHERE key = ?", (encoded, ended, row.key)
             )
-            changed = self._thread(session, path, id_)
+            changed = _thread_row(session, path, id_)
             assert changed is not None
             return self._info(session, space, changed)
 
@@ -290,7 +271,7 @@ class SqliteLog(MessageLog):
         return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
 
     def _info(self, session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
-        next_, round_, total = self._end(session, row)
+        next_, round_, total = _end(session, row)
         newest = session.one(
             "SELECT body ->> 'time' FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL "
             "ORDER BY key DESC LIMIT 1",
@@ -314,6 +295,24 @@ class SqliteLog(MessageLog):
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         terms = distinct_terms(query_terms(check_text(text, "text")))
         return self.words.match(path, id_, terms, given.check_limit(limit))
+
+
+def _thread_row(session: Session, path: str, id_: str) -> _ThreadRow | None:
+    row = session.one(f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND id = ?", (path, id_))
+    return None if row is None else _ThreadRow(*row)
+
+
+def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
+    """The next index, the latest round and the running total of tokens."""
+    last = session.one(_LAST, (row.low, row.low | _INDEX))
+    return _later((row.next, row.round, row.total), last)
+
+
+def _insert(session: Session, row: tuple[Any, ...]) -> None:
+    try:
+        session.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)", row)
+    except apsw.ConstraintError:
+        raise Conflict(f"the thread already holds a message with the id {row[1]!r}") from None
 
 
 def _read_sql(span: given.Span) -> str:

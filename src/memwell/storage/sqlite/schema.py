@@ -142,7 +142,7 @@ def migrate(session: Session, path: str) -> None:
     """
     try:
         # Identify the file before changing anything of it, the journal's mode included.
-        if _version(session, path) < len(MIGRATIONS):
+        if _version(session, path) < len(MIGRATIONS) or session.one("PRAGMA journal_mode") != ("wal",):
             _use_wal(session)
         while _version(session, path) < len(MIGRATIONS):
             _step(session, path)
@@ -180,9 +180,13 @@ def _step(session: Session, path: str) -> None:
 
 
 def _version(session: Session, path: str) -> int:
-    version = _number(session, "PRAGMA user_version")
-    application = _number(session, "PRAGMA application_id")
-    if application != APPLICATION_ID and _number(session, "SELECT count(*) FROM sqlite_schema"):
+    # One query, so that another process cannot create the store between the questions.
+    row = session.one(
+        "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) "
+        "FROM pragma_user_version, pragma_application_id"
+    )
+    version, application, tables = row or (0, 0, 0)
+    if application != APPLICATION_ID and tables:
         raise BackendError(f"{path!r} is a SQLite file of another program, not a memwell store")
     if version > len(MIGRATIONS):
         raise BackendError(
@@ -190,11 +194,6 @@ def _version(session: Session, path: str) -> int:
             "upgrade memwell to open it. Nothing was changed."
         )
     return version
-
-
-def _number(session: Session, sql: str) -> int:
-    row = session.one(sql)
-    return int(row[0]) if row else 0
 
 
 __all__ = ["APPLICATION_ID", "MIGRATIONS", "SPACE_SHIFT", "THREAD_SHIFT", "migrate"]

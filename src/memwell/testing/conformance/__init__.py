@@ -12,19 +12,25 @@ else in memwell.
 
 from memwell.testing.conformance.backend import BackendSuite
 from memwell.testing.conformance.blobs import BlobsSuite
+from memwell.testing.conformance.congruence import CongruenceSuite
 from memwell.testing.conformance.index import RecordIndexSuite
+from memwell.testing.conformance.isolation import IsolationSuite
 from memwell.testing.conformance.kv import KeyValueSuite
 from memwell.testing.conformance.log import MessageLogSuite
+from memwell.testing.conformance.refusals import RefusalsSuite
 from memwell.testing.conformance.sequences import KillsSuite, SequencesSuite
 from memwell.testing.conformance.suite import Suite
 
 __all__ = [
     "BackendSuite",
     "BlobsSuite",
+    "CongruenceSuite",
+    "IsolationSuite",
     "KeyValueSuite",
     "KillsSuite",
     "MessageLogSuite",
     "RecordIndexSuite",
+    "RefusalsSuite",
     "SequencesSuite",
     "Suite",
 ]

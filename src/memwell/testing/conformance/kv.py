@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
@@ -84,6 +85,12 @@ class KeyValueSuite(Suite):
         seen += [store.kv.put(HOME, "key", "same").version for _ in range(5)]
         assert len(set(seen)) == 10
         assert min(seen) > 0
+
+    def test_a_version_does_not_follow_the_program_s_random_numbers(self, store: Backend) -> None:
+        state = random.getstate()
+        first = store.kv.put(HOME, "key", 1)
+        random.setstate(state)
+        assert store.kv.put(HOME, "key", 2).version != first.version
 
     def test_a_value_is_gone_when_its_time_is_over(self, store: Backend, clock: Clock) -> None:
         put = store.kv.put(HOME, "key", "v", ttl=0.5)

@@ -1,0 +1,141 @@
+"""The same random question to the backend and to the reference has the same answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.filters import Filter, holds, holds_for_value
+from memwell.records import Record, Space, Thread
+from memwell.storage.memory import MemoryBackend
+from memwell.storage.protocols import Backend
+from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
+from memwell.testing.conformance.suite import Suite, all_pages
+from memwell.testing.questions import filters, findable_metadata, records, scalars, sentences, vectors
+from memwell.testing.strategies import json_values, messages
+from memwell.values import new_id
+
+_IDS = ("r0", "r1", "r2", "a", "A", "%", "1")
+_SOME = settings(max_examples=max(1, settings().max_examples // 2))
+
+
+def _fresh_space() -> Space:
+    """A space of its own for every example, so that one store serves them all."""
+    return Space(new_id())
+
+
+def _in(space: Space, stored: list[Record]) -> list[Record]:
+    return [Record(**{**{f: getattr(one, f) for f in one.__struct_fields__}, "space": space}) for one in stored]
+
+
+class CongruenceSuite(Suite):
+    """Random data, random questions, one answer."""
+
+    def test_filters_agree_on_records(self, store: Backend) -> None:
+        reference = MemoryBackend()
+
+        @_SOME
+        @given(st.lists(records(Space("x"), _IDS), max_size=6), st.lists(filters(), min_size=1, max_size=4))
+        def check(stored: list[Record], questions: list[Filter]) -> None:
+            space = _fresh_space()
+            for one in (store, reference):
+                one.index.upsert(_in(space, stored))
+            for where in questions:
+                found = all_pages(store.index.scan, space, where=where, limit=3)
+                assert_same(found, all_pages(reference.index.scan, space, where=where), Versions())
+                assert all(holds(where, one) for one in found)
+
+        check()
+
+    def test_filters_agree_on_values(self, store: Backend) -> None:
+        reference = MemoryBackend()
+        values = findable_metadata() | json_values() | st.binary(max_size=5)
+
+        @_SOME
+        @given(st.dictionaries(st.sampled_from(_IDS), values, max_size=5), st.lists(filters(), min_size=1, max_size=4))
+        def check(stored: dict[str, Any], questions: list[Filter]) -> None:
+            space = _fresh_space()
+            for key, value in stored.items():
+                for one in (store, reference):
+                    one.kv.put(space, key, value)
+            for where in questions:
+                found = all_pages(store.kv.scan, space, where=where, limit=2)
+                assert_same(found, all_pages(reference.kv.scan, space, where=where), Versions())
+                assert all(holds_for_value(where, one.key, one.value) for one in found)
+
+        check()
+
+    def test_numbers_agree_to_the_last_bit(self, store: Backend) -> None:
+        reference = MemoryBackend()
+        numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1) | scalars()
+
+        @_SOME
+        @given(st.lists(numbers, min_size=1, max_size=8))
+        def check(found: list[Any]) -> None:
+            space = _fresh_space()
+            stored = [Record(id=str(i), text="", space=space, metadata={"n": n}) for i, n in enumerate(found)]
+            for one in (store, reference):
+                one.index.upsert(stored)
+            for operator in ("$eq", "$lt", "$ge"):
+                for number in found:
+                    where = {"n": {operator: number}}
+                    subject = [one.id for one in store.index.scan(space, where=where).items]
+                    assert subject == [one.id for one in reference.index.scan(space, where=where).items], where
+
+        check()
+
+    def test_searches_by_vector_agree(self, store: Backend) -> None:
+        reference = MemoryBackend()
+
+        @_SOME
+        @given(
+            st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
+            st.lists(st.tuples(vectors(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
+        )
+        def check(stored: list[Record], questions: list[tuple[list[float], int, Filter | None]]) -> None:
+            space = _fresh_space()
+            for one in (store, reference):
+                one.index.upsert(_in(space, stored))
+            for vector, limit, where in questions:
+                found = store.index.near(space, vector, limit=limit, where=where)
+                assert_same_near(found, reference.index.near(space, vector, limit=EVERYTHING, where=where), limit)
+
+        check()
+
+    def test_searches_by_words_agree(self, store: Backend) -> None:
+        reference = MemoryBackend()
+
+        @_SOME
+        @given(
+            st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
+            st.lists(st.tuples(sentences(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
+        )
+        def check(stored: list[Record], questions: list[tuple[str, int, Filter | None]]) -> None:
+            space = _fresh_space()
+            for one in (store, reference):
+                one.index.upsert(_in(space, stored))
+            for text, limit, where in questions:
+                found = store.index.match(space, text, limit=limit, where=where)
+                assert_same_match(found, reference.index.match(space, text, limit=EVERYTHING, where=where), limit)
+
+        check()
+
+    def test_conversations_agree(self, store: Backend) -> None:
+        reference = MemoryBackend()
+
+        @_SOME
+        @given(st.lists(messages(), max_size=5), st.lists(st.tuples(sentences(), st.integers(1, 5)), max_size=2))
+        def check(said: list[Any], questions: list[tuple[str, int]]) -> None:
+            thread = Thread(_fresh_space(), "talk")
+            assert store.log.append(thread, said) == reference.log.append(thread, said)
+            assert store.log.read(thread) == reference.log.read(thread)
+            for text, limit in questions:
+                found = store.log.match(thread, text, limit=limit)
+                assert_same_match(found, reference.log.match(thread, text, limit=EVERYTHING), limit)
+
+        check()
+
+
+__all__ = ["CongruenceSuite"]

@@ -1,0 +1,383 @@
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput, NotFound
+from memwell.history import History, HistoryReader
+from memwell.messages import Message, Role, ToolCall, ai, human, message, system, tool_result
+from memwell.storage import Backend
+from memwell.storage.memory import MemoryBackend
+from memwell.testing import strategies
+from memwell.tokens import get_counter
+from memwell.windows import Round, fitted, rounds_of
+
+MANY = 5_000
+
+
+def texts(messages: Any) -> list[str]:
+    return [one.text for one in messages]
+
+
+def numbered(count: int) -> list[Message]:
+    """Rounds of a question and an answer, behind an instruction."""
+    return [system("be brief"), *(human(f"q{at}") if at % 2 else ai(f"a{at}") for at in range(1, count))]
+
+
+# The twins.
+
+
+def blocking_methods(kind: type) -> set[str]:
+    members = inspect.getmembers(kind, callable)
+    return {name for name, member in members if not name.startswith("_") and not inspect.iscoroutinefunction(member)}
+
+
+@pytest.mark.parametrize("kind", [History, HistoryReader])
+def test_every_blocking_method_has_a_twin(kind: type):
+    names = blocking_methods(kind)
+    assert {"open", "close", "info", "window", "round"} <= names
+    without = {name for name in names if not inspect.iscoroutinefunction(getattr(kind, f"a{name}", None))}
+    assert without == set()
+    assert inspect.iscoroutinefunction(HistoryReader.atokens)
+
+
+def test_a_twin_that_was_forgotten_is_seen():
+    class Forgetful(History):
+        def shorten(self) -> None: ...
+
+    assert blocking_methods(Forgetful) - blocking_methods(History) == {"shorten"}
+    assert not hasattr(Forgetful, "ashorten")
+
+
+# Before anything was said.
+
+
+def test_a_conversation_that_has_not_begun_is_empty(history: History, store: Backend):
+    assert history.info() is None
+    assert bool(history)
+    assert (len(history), history.tokens, history.metadata()) == (0, 0, {})
+    assert list(history) == list(reversed(history)) == history.last(5) == history.window() == history.rounds() == []
+    assert history.page().items == history.search("anything") == history.versions(0) == []
+    assert history.latest_round() is None
+    for missing in (0, "id", human("x")):
+        with pytest.raises(NotFound, match="'talk' has no message"):
+            history.get(missing)
+    with pytest.raises(NotFound, match="has no round 1"):
+        history.round(1)
+    # Reading began nothing.
+    assert store.log.threads(history.thread.space).items == []
+
+
+# One, some, all.
+
+
+def test_a_message_is_found_by_index_by_id_and_by_itself(history: History):
+    stored = history.add(human("one"), ai("two"), human("three"))
+    for one in stored:
+        assert history.get(one.index or 0) == history.get(one.id) == history.get(one) == one
+    assert history.get(human("a copy").changed(id=stored[1].id)).text == "two"
+    for missing in (3, "unknown", human("never stored")):
+        with pytest.raises(NotFound):
+            history.get(missing)
+    for wrong in (-1, True, 1.5, "", None):
+        with pytest.raises(InvalidInput):
+            history.get(wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_the_last_messages_are_given_as_they_are(history: History):
+    history.add(human("one"), ai("two", hidden=True), message(Role.VIEW, "three"))
+    assert texts(history.last(2)) == ["two", "three"]
+    assert texts(history.last(9)) == ["one", "two", "three"]
+    assert history.last(0) == []
+    with pytest.raises(InvalidInput):
+        history.last(-1)
+
+
+@given(count=st.integers(0, 12), gone=st.sets(st.integers(0, 11)), limit=st.integers(1, 13))
+def test_pages_join_to_the_whole(count: int, gone: set[int], limit: int):
+    history = History(MemoryBackend(), "talk")
+    history.add(*(human(str(at)) for at in range(count)))
+    history.remove(*(at for at in gone if at < count))
+    left = [str(at) for at in range(count) if at not in gone]
+    assert all_pages(history, limit=limit) == left
+    assert all_pages(history, limit=limit, newest_first=True) == left[::-1]
+    assert texts(history) == texts(reversed(history))[::-1] == left
+
+
+def all_pages(history: History, **options: Any) -> list[str]:
+    page = history.page(**options)
+    found = texts(page.items)
+    while page.next is not None:
+        page = history.page(cursor=page.next, **options)
+        assert page.items
+        found += texts(page.items)
+    return found
+
+
+def test_pages_follow_writes_made_between_them(history: History):
+    history.add(*map(human, "abcd"))
+    page = history.page(limit=2)
+    history.add_human("e")
+    history.remove(2)
+    assert texts(history.page(limit=9, cursor=page.next).items) == ["d", "e"]
+
+
+def test_a_cursor_from_elsewhere_is_refused(history: History):
+    history.add_human("hello")
+    for cursor in ("x", "", "-1", "1.5", "٣", "9" * 30, 3):
+        with pytest.raises(InvalidInput, match="not a cursor"):
+            history.page(cursor=cursor)  # pyright: ignore[reportArgumentType]
+    for limit in (0, -1, True, 2.0):
+        with pytest.raises(InvalidInput, match="limit"):
+            history.page(limit=limit)  # pyright: ignore[reportArgumentType]
+    assert history.page(cursor="9" * 18).items == []
+
+
+FRUGAL: list[tuple[Callable[[History], Any], int, int]] = [
+    (lambda history: history.page(limit=10), 1, 11),
+    (lambda history: history.page(limit=10, newest_first=True), 1, 11),
+    (lambda history: history.last(20), 1, 20),
+    (lambda history: history.get(MANY // 2), 1, 1),
+    (lambda history: history.window(rounds=3), 2, 80),
+    (lambda history: history.window(tokens=60), 2, 80),
+    (lambda history: history.rounds(2), 1, 65),
+    (lambda history: history.latest_round(), 1, 65),
+    (lambda history: history.round(MANY // 4), 16, 80),
+    (len, 0, 0),
+    (lambda history: history.tokens, 0, 0),
+    (lambda history: history.info(), 0, 0),
+]
+"""What a question may cost at most: calls of ``read``, and messages read."""
+
+
+def test_a_large_conversation_is_read_in_small_pieces(talk: Callable[..., History], watched: Any):
+    history = talk(store=watched)
+    history.add(*numbered(MANY))
+    for read, most_calls, most_rows in FRUGAL:
+        watched.forget()
+        assert read(history) is not None
+        assert watched.calls["read"] <= most_calls, inspect.getsource(read)
+        assert watched.rows <= most_rows, inspect.getsource(read)
+        assert watched.calls.total() <= most_calls + 1
+
+
+def test_iterating_never_holds_the_whole(store: Backend, watched: Any):
+    history = History(watched, "talk")
+    history.add(*numbered(MANY))
+    watched.forget()
+    assert next(iter(history)).text == "be brief"
+    assert next(reversed(history)).text == f"q{MANY - 1}"
+    assert watched.rows <= 2 * 501
+    watched.forget()
+    assert [one.index for one in history] == list(range(MANY))
+    assert watched.rows <= MANY + MANY // 500
+
+
+def test_two_histories_of_a_thread_see_the_same(talk: Callable[..., History]):
+    one, two = talk(), talk()
+    one.add_human("from one")
+    two.add_ai("from two")
+    one.edit(1, "changed by one")
+    assert texts(one) == texts(two) == ["from one", "changed by one"]
+    two.set_metadata(title="shared")
+    assert one.metadata() == {"title": "shared"}
+    one.delete()
+    assert two.info() is None
+
+
+# Search.
+
+
+def test_a_search_follows_edits_and_removals(history: History):
+    history.add(human("我想去北京看长城"), ai("北京五月天气很好"), human("上海呢"))
+    assert {one.index for one, _ in history.search("北京")} == {0, 1}
+    assert [one.index for one, _ in history.search("上海")] == [2]
+    history.edit(0, "我想去南京")
+    assert [one.index for one, _ in history.search("北京")] == [1]
+    assert [one.index for one, _ in history.search("南京")] == [0]
+    history.remove(1)
+    assert history.search("北京") == []
+    history.restore(1)
+    assert [one.index for one, _ in history.search("北京", limit=1)] == [1]
+    history.trim(rounds=1)
+    assert history.search("北京 南京") == []
+    assert [one.index for one, _ in history.search("上海")] == [2]
+
+
+def test_a_search_stays_in_its_conversation(talk: Callable[..., History]):
+    talk("one").add_human("apples")
+    talk("two").add_human("apples and pears")
+    talk("one", space="away").add_human("apples far away")
+    assert [(one.text, score > 0) for one, score in talk("one").search("apple")] == [("apples", True)]
+
+
+# Rounds.
+
+
+def test_rounds_begin_with_people_and_end_by_hand(history: History):
+    assert history.start_round() == 1
+    history.add(system("s"))
+    history.add(human("q"), ai("a"))
+    history.end_round()
+    history.add_ai("on my own")
+    assert history.start_round() == history.start_round() == 4
+    history.add(human("p"), ai("b"))
+    assert [(one.number, texts(one.messages)) for one in history.rounds()] == [
+        (1, ["s"]),
+        (2, ["q", "a"]),
+        (3, ["on my own"]),
+        (4, ["p", "b"]),
+    ]
+    assert history.latest_round() == history.round(4)
+    assert texts(history.round(3).messages) == ["on my own"]
+
+
+def test_what_came_before_the_first_round_is_round_0(history: History):
+    history.add(system("s"), ai("Welcome."), human("q"))
+    assert [one.number for one in history.rounds()] == [1]
+    assert texts(history.round(0).messages) == ["s", "Welcome."]
+    history.remove(0, 1)
+    with pytest.raises(NotFound, match="no round 0"):
+        history.round(0)
+    with pytest.raises(InvalidInput):
+        history.round(-1)
+
+
+@given(
+    rounds=st.lists(st.integers(1, 4), min_size=1, max_size=8),
+    gone=st.sets(st.integers(0, 20)),
+    kept=st.integers(1, 8),
+)
+def test_a_round_is_found_by_its_number_whatever_went(rounds: list[int], gone: set[int], kept: int):
+    history = History(MemoryBackend(), "talk")
+    for length in rounds:
+        history.add(human("q"), *(ai("a") for _ in range(length - 1)))
+    history.remove(*(at for at in gone if at < sum(rounds)))
+    history.trim(rounds=kept)
+    whole = list(rounds_of(history))
+    assert history.rounds() == whole
+    assert all(history.round(one.number) == one for one in whole)
+    assert history.rounds(2) == whole[-2:]
+    assert history.rounds(0) == []
+    there = {one.number for one in whole}
+    for number in set(range(len(rounds) + 2)) - there:
+        with pytest.raises(NotFound):
+            history.round(number)
+
+
+def test_a_round_is_found_with_few_reads_after_much_went(talk: Callable[..., History], watched: Any):
+    history = talk(store=watched)
+    history.add(*numbered(MANY))
+    history.remove(*range(2_000, 3_000))
+    history.trim(rounds=MANY // 4)
+    watched.forget()
+    assert texts(history.round(MANY // 2).messages) == [f"q{MANY - 1}"]
+    assert texts(history.round(1_800).messages) == ["q3599", "a3600"]
+    with pytest.raises(NotFound):
+        history.round(1)
+    assert watched.calls["read"] <= 3 * 16
+    watched.forget()
+    assert len(history.rounds(10)) == 10
+    assert watched.rows <= 65
+
+
+def test_a_very_long_round_is_whole(history: History):
+    history.add(human("q"), *(ai(str(at)) for at in range(200)), human("p"))
+    assert len(history.round(1).messages) == 201
+    assert [len(one.messages) for one in history.rounds()] == [201, 1]
+
+
+# Windows.
+
+
+def test_a_window_is_instructions_and_the_last_rounds(history: History):
+    history.add(system("s"), ai("Welcome."), human("1"), ai("a"), human("2"), ai("b"))
+    assert texts(history.window(rounds=1)) == ["s", "2", "b"]
+    assert texts(history.window()) == ["s", "1", "a", "2", "b"]
+    assert texts(history.window(rounds=1, system=False)) == ["2", "b"]
+    assert texts(history.window(rounds=0)) == ["s"]
+    assert history.window(rounds=0, system=False) == []
+    least = history.counter.count_message(history.get(0))
+    assert texts(history.window(tokens=least)) == ["s"]
+    with pytest.raises(InvalidInput, match=f"system messages take {least} tokens"):
+        history.window(tokens=least - 1)
+    assert history.window(tokens=least - 1, system=False) == []
+
+
+def test_no_budget_keeps_nothing(history: History):
+    history.add(human("1"), ai("a"))
+    assert history.window(tokens=0) == history.window(rounds=0) == history.window(tokens=100, rounds=0) == []
+    for wrong in (-1, True, 1.5, "9"):
+        with pytest.raises(InvalidInput, match="tokens"):
+            history.window(tokens=wrong)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(InvalidInput, match="rounds"):
+            history.window(rounds=wrong)  # pyright: ignore[reportArgumentType]
+
+
+def test_views_and_hidden_messages_are_never_passed(history: History):
+    history.add(system("secret", hidden=True), system("s"), human("1"), message(Role.VIEW, "a chart"), ai("a"))
+    history.add(ai("aside", hidden=True), human("hidden", hidden=True))
+    assert texts(history.window()) == ["s", "1", "a"]
+    assert len(history) == 7
+
+
+@given(strategies.conversations(max_rounds=5), st.integers(0, 400), st.none() | st.integers(0, 4))
+def test_a_window_is_what_fits(conversation: list[Message], tokens: int, rounds: int | None):
+    history = History(MemoryBackend(), "talk")
+    stored = history.add(*conversation)
+    whole = [one for one in rounds_of(stored) if one.number]
+    latest = whole[len(whole) - min(len(whole), rounds) :] if rounds is not None else whole
+    assert history.window(tokens=tokens, rounds=rounds, system=False) == fitted(
+        latest[::-1], tokens, history.counter.count_message
+    )
+
+
+def test_a_window_by_another_counter_is_within_its_budget(talk: Callable[..., History]):
+    history = talk(counter=get_counter("cl100k_base"))
+    history.add(*(human("我搬到北京了，天气很好") if at % 2 else ai("so it is") for at in range(40)))
+    for budget in (0, 20, 50, 100, 200):
+        window = history.window(tokens=budget)
+        assert sum(map(history.counter.count_message, window)) <= budget
+        assert budget < 50 or window
+
+
+# What comes back.
+
+
+@pytest.mark.parametrize("looks_like", strategies.SERIALISED_LOOKALIKES, ids=str)
+def test_a_dict_that_looks_like_an_object_is_a_dict(history: History, looks_like: dict[str, Any]):
+    history.add_human("do it", metadata=looks_like)
+    call = history.add_tool_call("run", looks_like)
+    history.add_tool_result(call.id, "done")
+    [_, calling, _] = history.window()
+    assert calling.tool_calls[0].arguments == looks_like
+    assert type(calling.tool_calls[0].arguments) is dict
+    assert history.get(0).metadata == looks_like
+    history.set_metadata(state=looks_like)
+    assert history.metadata() == {"state": looks_like}
+
+
+@given(strategies.messages())
+def test_a_message_comes_back_as_it_went_in(sent: Message):
+    history = History(MemoryBackend(), "talk")
+    [stored] = history.add(sent)
+    assert history.get(0) == stored
+    assert stored.changed(index=None, round=None, tokens=sent.tokens) == sent
+
+
+def test_a_bare_log_is_enough(store: Backend):
+    history = History(store.log, "talk")
+    assert history.backend is None
+    call = history.add_tool_call("look")
+    history.add(human("q"), tool_result(call.id, "r"), ai("a"))
+    history.edit(1, "question")
+    history.set_metadata(title="t")
+    assert texts(history.window()) == ["question", "a"]
+    assert len(history.fork("other")) == 4
+    assert history.rounds() == [Round(1, history.last(3))]
+    assert isinstance(call, ToolCall)

@@ -5,6 +5,8 @@ import os
 import random
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
@@ -164,6 +166,15 @@ class TestConstruction:
 
 
 class TestTime:
+    @pytest.fixture(autouse=True)
+    def far_from_greenwich(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        """The machine's own zone must never matter."""
+        with monkeypatch.context() as changed:
+            changed.setenv("TZ", "FAR-8")
+            time.tzset()
+            yield
+        time.tzset()
+
     def test_a_naive_time_is_taken_as_utc(self):
         assert human("x", time=datetime(2024, 1, 2, 3)).time == datetime(2024, 1, 2, 3, tzinfo=UTC)  # noqa: DTZ001
 
@@ -190,11 +201,11 @@ class TestTime:
         assert type(made.time) is datetime
         assert decode_message(encode_message(made)) == made
 
-    @pytest.mark.parametrize("time", [5, 1700000000.0, "2024-01-01", None, A_TIME.date()])
-    def test_another_kind_of_time_is_refused(self, time: Any):
+    @pytest.mark.parametrize("value", [5, 1700000000.0, "2024-01-01", None, A_TIME.date()])
+    def test_another_kind_of_time_is_refused(self, value: Any):
         with pytest.raises(InvalidInput, match="time must be a datetime, not") as caught:
-            human("x", time=time)
-        assert repr(time) in str(caught.value)
+            human("x", time=value)
+        assert repr(value) in str(caught.value)
 
     def test_a_moment_that_utc_cannot_say_is_refused(self):
         late = datetime.max.replace(tzinfo=timezone(timedelta(hours=-12)))
@@ -244,12 +255,13 @@ class TestJson:
     @given(strategies.messages())
     def test_changing_the_metadata_of_one_reading_does_not_show_in_the_next(self, original: Message):
         encoded = [encode_message(original).decode()]
-        (first,) = decode_messages(encoded)
-        first.metadata["changed"] = True
-        for part in first.parts:
-            if isinstance(part, Opaque):
-                part.data["changed"] = True
-        assert decode_messages(encoded) == [original]
+        for _ in range(3):
+            (read,) = decode_messages(encoded)
+            assert read == original
+            read.metadata["changed"] = True
+            for part in read.parts:
+                if isinstance(part, Opaque):
+                    part.data["changed"] = True
 
     @given(strategies.conversations())
     def test_conversations_survive(self, conversation: list[Message]):

@@ -116,10 +116,9 @@ class AsyncContext(Generic[T]):
         context = contextvars.copy_context()
         for variable, token in reversed(self._tokens):
             variable.reset(token)
-        loop = asyncio.get_running_loop()
-        leaving = loop.run_in_executor(lane.executor, context.run, self._manager.__exit__, kind, error, trace)
+        leaving = lane.executor.submit(context.run, self._manager.__exit__, kind, error, trace)
         self._release(lane)
-        return await asyncio.shield(leaving)
+        return await asyncio.shield(asyncio.wrap_future(leaving))
 
 
 def _leave_if_entered(entering: Future[Any], manager: AbstractContextManager[Any]) -> None:

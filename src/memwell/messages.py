@@ -12,10 +12,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
 from memwell.errors import InvalidInput
 from memwell.values import (
+    MAX_ID_LENGTH,
     check_count,
     check_id,
     check_json,
@@ -174,7 +175,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
             fields["parts"] = _parts(fields["parts"])
         if "parts" in fields or "name" in fields:
             fields.setdefault("tokens", None)
-        return _adapted(msgspec.structs.replace(self, **fields))
+        return _adapted(replace(self, **fields))
 
 
 Content: TypeAlias = str | Part | Iterable[Part | str]
@@ -254,6 +255,7 @@ def _utc(time: object) -> datetime:
 
 
 _encode = msgspec.json.Encoder().encode
+_SURELY_SMALL = 100_000
 _decoder = msgspec.json.Decoder(Message)
 _list_decoder = msgspec.json.Decoder(list[Message])
 _DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
@@ -269,10 +271,31 @@ def encode_message(value: Message) -> bytes:
         check_message(value)
         raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
     # Only a message with an escaped character, a tool call, media or a foreign part can break a rule unseen.
-    if b"\\u0000" in encoded or len(encoded) > 100_000 or type(value.id) is not str or not _is_plain(value):
+    if b"\\u0000" in encoded or len(encoded) > _SURELY_SMALL or type(value.id) is not str or not _is_plain(value):
         check_message(value)
         check_size(encoded, "a message")
     return encoded
+
+
+def plain_json(value: Message) -> str | None:
+    """The JSON, without its opening brace, of a message of nothing but text; None for any other, or one that may be wrong.
+
+    The types of its fields are left for the decoder to check.
+    """
+    if type(value) is not Message or value.metadata or value.name is not None or value.chat_role is not None:
+        return None
+    if value.index is not None or value.round is not None or value.time.tzinfo is not UTC:
+        return None
+    for part in value.parts:
+        if type(part) is not Text:
+            return None
+    try:
+        if not 0 < len(value.id) <= MAX_ID_LENGTH or (value.tokens or 0) < 0:
+            return None
+        encoded = _encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
+        return None
+    return None if b"\\u0000" in encoded or len(encoded) > _SURELY_SMALL else encoded[1:].decode()
 
 
 def _is_plain(value: Message) -> bool:
@@ -306,10 +329,11 @@ def decode_messages(encoded: Sequence[str]) -> list[Message]:
     A conversation's last messages are read again and again. Those that are plain text, and so can be shared, are remembered
     by their JSON: the same JSON is the same message.
     """
-    found = [_recent.get(one) for one in encoded]
+    # The metadata of a plain message, though empty, can be written to: no two readers may hold the same.
+    found = [replace(known, metadata={}) if (known := _recent.get(one)) is not None else None for one in encoded]
+    if None not in found:
+        return cast("list[Message]", found)
     missing = [one for one, known in zip(encoded, found, strict=True) if known is None]
-    if not missing:
-        return [_own(known) for known in cast("list[Message]", found)]
     try:
         decoded = _list_decoder.decode(f"[{','.join(missing)}]")
     except _DECODE_ERRORS as error:
@@ -317,12 +341,7 @@ def decode_messages(encoded: Sequence[str]) -> list[Message]:
     if len(missing) <= _MOST_RECENT // 8:
         _remember(missing, decoded)
     fresh = iter(decoded)
-    return [next(fresh) if known is None else _own(known) for known in found]
-
-
-def _own(value: Message) -> Message:
-    # The metadata of a plain message, though empty, can be written to: no two readers may hold the same.
-    return msgspec.structs.replace(value, metadata={})
+    return [next(fresh) if known is None else known for known in found]
 
 
 def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
@@ -330,7 +349,7 @@ def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
         # Dropping all of it at once is rare and needs no lock and no order.
         _recent.clear()
     _recent.update(
-        (text, _own(message))
+        (text, message)
         for text, message in zip(encoded, decoded, strict=True)
         if len(text) <= _SHORT and not message.metadata and all(type(part) is Text for part in message.parts)
     )
@@ -431,6 +450,7 @@ __all__ = [
     "encode_message",
     "human",
     "message",
+    "plain_json",
     "system",
     "tool_result",
 ]

@@ -178,9 +178,13 @@ def stored_record(
 ) -> Record:
     """A record as a store kept it. It was checked when it was stored; checking ten hits again costs more than a search."""
     record = _blank()
-    values = (text, space, id_, kind, time, metadata, vector)
-    for field, value in zip(Record.__struct_fields__, values, strict=True):
-        force_setattr(record, field, value)
+    force_setattr(record, "text", text)
+    force_setattr(record, "space", space)
+    force_setattr(record, "id", id_)
+    force_setattr(record, "kind", kind)
+    force_setattr(record, "time", time)
+    force_setattr(record, "metadata", metadata)
+    force_setattr(record, "vector", vector)
     return record
 
 

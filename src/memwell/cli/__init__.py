@@ -84,8 +84,8 @@ def root(version: Annotated[bool, typer.Option("--version", help="Print the vers
         raise typer.Exit
 
 
-@app.command()
-def demo(
+@app.command("demo")
+def demo_command(
     store: Annotated[
         str | None, typer.Option("--store", "-s", help="Where to write it; a temporary file by default. 写到哪里。")
     ] = None,
@@ -104,8 +104,8 @@ def demo(
         raise typer.Exit(1)
 
 
-@app.command()
-def threads(
+@app.command("threads")
+def threads_command(
     store: Store,
     space: SpaceOption = None,
     limit: Annotated[int, typer.Option(help="How many at most. 最多几个。")] = 50,
@@ -123,8 +123,8 @@ def threads(
         screen.print(say("more_threads", cursor=visible(shlex.quote(page.next))), soft_wrap=True)
 
 
-@app.command()
-def show(
+@app.command("show")
+def show_command(
     thread: Annotated[str, typer.Argument(help="The conversation's id. 会话的标识。")],
     store: Store,
     space: SpaceOption = None,
@@ -176,8 +176,8 @@ def _written(messages: list[Message], output: str) -> str:
     return msgspec.json.format(msgspec.json.encode(shape), indent=2).decode()
 
 
-@app.command()
-def doctor(
+@app.command("doctor")
+def doctor_command(
     store: Store,
     as_json: Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")] = False,
 ) -> None:

@@ -62,12 +62,12 @@ _PHRASES = {
     "healthy": ("Everything agrees.", "一切正常。"),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
-        "A first process writes a conversation to {path} and kills itself (kill -9) as soon as its last call has returned.",
-        "第一个进程把会话写入 {path}，最后一次调用一返回就立即自杀（kill -9）。",
+        "A first process writes a conversation to {path} and is killed (kill -9) as soon as its last call has returned.",
+        "第一个进程把会话写入 {path}，最后一次调用刚返回，进程就被强行终止（kill -9）。",
     ),
     "demo_killed": (
-        "It was killed by signal {signal}. {count} messages had been acknowledged.",
-        "它被信号 {signal} 杀死。此前确认写入了 {count} 条消息。",
+        "It is gone, killed by signal {signal}. It had acknowledged {count} messages.",
+        "它已被信号 {signal} 终止。此前它确认写入了 {count} 条消息。",
     ),
     "demo_read": (
         "A second process opens the file and finds {count} messages:",

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from types import TracebackType
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import msgspec
 
@@ -324,7 +324,7 @@ class Backend(ABC):
     afacts = asyncify(facts)
     aclose = asyncify(close)
 
-    def __enter__(self) -> Backend:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -332,7 +332,7 @@ class Backend(ABC):
     ) -> None:
         self.close()
 
-    async def __aenter__(self) -> Backend:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(

@@ -348,8 +348,11 @@ class VectorCache:
         if exact is not None:
             return exact.nearest(query, limit, allowed)
         assert view is not None
-        if allowed is not None and len(allowed) * 4 < rows.count:
-            return _rescored(rows, query, allowed.tolist(), limit)
+        permitted = rows.count if allowed is None else len(allowed)
+        if permitted * 4 < rows.count or limit * 4 > permitted:
+            # A graph is for finding few among many: it may not reach every row, and most of a space is read as fast.
+            pool = rows.all() if allowed is None else rows.some(allowed.tolist())
+            return Matrix(rows.dimensions, rows.change, pool).view().nearest(query, limit, None)
         return _rescored(rows, query, view.candidates(query, limit, allowed), limit)
 
     def _is_ahead(self, rows: VectorRows) -> bool:

@@ -1,4 +1,4 @@
-"""Whether two stores gave the same answer: equal where it is exact, close where it is computed, versions by their meaning."""
+"""Whether two stores gave the same answer: equal where it is exact, close where it is computed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def assert_same(subject: Any, reference: Any, versions: Versions) -> None:
     elif isinstance(subject, Page):
         items: Sequence[Any] = reference.items
         # A cursor is opaque; that there is one is not.
-        assert (subject.next is None) == (reference.next is None)  # pyright: ignore[reportUnknownMemberType]
+        assert (subject.next is None) == (reference.next is None)
         assert_same(subject.items, items, versions)  # pyright: ignore[reportUnknownMemberType]
     elif isinstance(subject, list):
         assert len(subject) == len(reference), (subject, reference)  # pyright: ignore[reportUnknownArgumentType]

@@ -216,8 +216,8 @@ class StoreMachine(RuleBasedStateMachine):
         self._follow_pages(operation, found, answer)
 
     def _follow_pages(self, operation: Operation, found: Any, answer: Any) -> None:
-        while isinstance(found, Page) and found.next is not None:  # pyright: ignore[reportUnknownMemberType]
-            onward = {**operation.options, "cursor": found.next}  # pyright: ignore[reportUnknownMemberType]
+        while isinstance(found, Page) and found.next is not None:
+            onward = {**operation.options, "cursor": found.next}
             found = self.subject.call(operation._replace(options=onward))
             onward = {**operation.options, "cursor": answer.next}
             answer = operation._replace(options=onward).on(self.reference)

@@ -34,7 +34,7 @@ class Operation(NamedTuple):
     part: str
     method: str
     args: tuple[Any, ...]
-    options: dict[str, Any] = {}
+    options: dict[str, Any]
 
     def on(self, store: Backend) -> Any:
         """Make the call."""
@@ -94,20 +94,22 @@ _expected = st.none() | st.sampled_from((CURRENT, CURRENT, 0, 12345))
 def short_messages() -> st.SearchStrategy[Message]:
     """Messages of a sentence; now and then a large one with all there can be in a message."""
     short = st.builds(
-        lambda role, text, id_, tokens: Message(role, (Text(text),), id=id_, tokens=tokens),
+        Message,
         st.sampled_from((Role.HUMAN, Role.AI, Role.SYSTEM)),
-        _texts,
-        _ids,
-        st.none() | st.integers(0, 50),
+        st.tuples(st.builds(Text, _texts)),
+        id=_ids,
+        tokens=st.none() | st.integers(0, 50),
     )
     return short | st.sampled_from(_LARGE).map(lambda one: one.changed(id=new_id()))
 
 
 def _placed_messages() -> st.SearchStrategy[Message]:
     places = st.none() | st.integers(0, 14)
-    return st.builds(
-        lambda one, index, round_: one.changed(index=index, round=round_), short_messages(), places, places
-    )
+    return st.builds(_at_place, short_messages(), places, places)
+
+
+def _at_place(message: Message, index: int | None, round_: int | None) -> Message:
+    return message.changed(index=index, round=round_)
 
 
 def log_writes() -> st.SearchStrategy[Operation]:
@@ -141,7 +143,9 @@ def kv_writes() -> st.SearchStrategy[Operation]:
 
 def _records(space: Space, sizes: st.SearchStrategy[int]) -> st.SearchStrategy[Record]:
     return st.builds(
-        lambda **given: Record(space=space, time=TIMES[0], **given),
+        Record,
+        space=st.just(space),
+        time=st.just(TIMES[0]),
         id=st.sampled_from(RECORDS),
         text=_texts,
         kind=st.sampled_from(("memory", "fact")),
@@ -231,16 +235,16 @@ def everything() -> list[Operation]:
     """The questions that together show all that a store of these operations holds."""
     asked: list[Operation] = []
     for thread in THREADS:
-        asked.append(Operation("log", "read", (thread,)))
-        asked += [Operation("log", "versions", (thread, index)) for index in range(20)]
+        asked.append(Operation("log", "read", (thread,), {}))
+        asked += [Operation("log", "versions", (thread, index), {}) for index in range(20)]
     for space in SPACES:
         asked += [
-            Operation("log", "threads", (space,)),
-            Operation("kv", "scan", (space,)),
-            Operation("index", "scan", (space,)),
-            Operation("index", "info", (space,)),
+            Operation("log", "threads", (space,), {}),
+            Operation("kv", "scan", (space,), {}),
+            Operation("index", "scan", (space,), {}),
+            Operation("index", "info", (space,), {}),
         ]
-        asked += [Operation("blobs", "get", (space, hashlib.sha256(data).hexdigest())) for data in DATA]
+        asked += [Operation("blobs", "get", (space, hashlib.sha256(data).hexdigest()), {}) for data in DATA]
     return asked
 
 

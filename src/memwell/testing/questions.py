@@ -1,6 +1,6 @@
 """Hypothesis strategies for records, and for the questions that are asked about them.
 
-Fields and values are drawn from small pools that questions and records share, so that a random filter has something to find.
+Fields and values are drawn from small pools that questions and records share, so that a random filter finds something.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ def records(
     """Records of a space with ids of these."""
     sizes = st.just(3) if dimensions is None else dimensions
     return st.builds(
-        lambda **given: Record(space=space, **given),
+        Record,
+        space=st.just(space),
         id=st.sampled_from(ids),
         text=sentences(),
         kind=st.sampled_from(("memory", "fact", "a", "%")),

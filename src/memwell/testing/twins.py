@@ -6,7 +6,7 @@ A test written once against ``Backend`` so runs both ways: given the backend its
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
@@ -46,7 +46,7 @@ class _TwinBackend:
         return self._transaction()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
+    def _transaction(self) -> Generator[None]:
         # The runner keeps one context for all it runs, so what is called in between is inside the transaction.
         transaction = self._backend.atransaction()
         self._runner.run(transaction.__aenter__())

@@ -117,11 +117,13 @@ def test_a_foreign_sqlite_file_is_refused_and_not_touched(tmp_path: Path, journa
     assert contents(tmp_path) == before
 
 
-@pytest.mark.parametrize("content", [b"just some text, and rather more than a header is long" * 40, b"x", b"\x00" * 5000])
+@pytest.mark.parametrize(
+    "content", [b"just some text, and rather more than a header is long" * 40, b"x", b"\x00" * 5000]
+)
 def test_a_file_that_is_no_database_is_refused_and_not_touched(tmp_path: Path, content: bytes):
     path = tmp_path / "notes.txt"
     path.write_bytes(content)
-    with pytest.raises(BackendError, match="not a SQLite file|damaged"):
+    with pytest.raises(BackendError, match="not a SQLite file"):
         SqliteBackend(path)
     assert contents(tmp_path) == {"notes.txt": content}
 

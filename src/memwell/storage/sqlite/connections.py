@@ -13,7 +13,6 @@ import os
 import random
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -23,10 +22,13 @@ from typing import Any, Generic, TypeVar
 import apsw
 
 from memwell.errors import BackendError, BackendUnavailable, MemwellError
+from memwell.storage.sqlite.forks import watch
 
 T = TypeVar("T")
 
 MAX_GROUP = 512
+_FORK_PATIENCE_S = 5.0
+"""How long a fork waits for a write under way."""
 
 
 class Session:
@@ -37,6 +39,8 @@ class Session:
     def __init__(self, path: str, busy_timeout_s: float, vfs: str | None) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         self.connection = apsw.Connection(path, flags=flags, vfs=vfs)
+        # Without this SQLite plans a statement anew whenever a parameter that its plan might depend on is bound.
+        self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.connection.set_busy_handler(_patience(busy_timeout_s))
         self.execute = self.connection.cursor().execute
         for pragma in ("synchronous=FULL", "temp_store=MEMORY", "secure_delete=ON"):
@@ -52,7 +56,9 @@ class Session:
         return self.connection.execute(sql, bindings).fetchall()
 
     def close(self) -> None:
-        self.connection.close(True)
+        # The last one out empties the write-ahead log. When that fails nothing is lost: the next one in reads the log.
+        with suppress(apsw.Error):
+            self.connection.close(True)
 
 
 def _patience(timeout_s: float) -> Callable[[int], bool]:
@@ -121,7 +127,7 @@ class Connections:
         self.closed = False
         self._abandoned: list[object] = []
         self._reset()
-        _living.add(self)
+        watch(self)
 
     def _reset(self) -> None:
         self._pid = os.getpid()
@@ -135,7 +141,7 @@ class Connections:
         if self.closed:
             raise BackendError(f"the store {self.path!r} is closed")
         if self._pid != os.getpid():
-            # What crossed the fork in use (see below) is kept alive, so that it is not closed under the parent.
+            # What crossed the fork in use is kept alive, so that it is not closed under the parent.
             self._abandoned.extend((self._readers, self._writer))
             self._reset()
 
@@ -205,6 +211,32 @@ class Connections:
         if mine.error is not None:
             raise mine.error
         return mine.result  # type: ignore[return-value]
+
+    def statement(self, sql: str, bindings: tuple[Any, ...]) -> int | None:
+        """Commit one statement by itself, and return how many rows it changed; 0 when it would break a constraint.
+
+        None, and nothing done, when others are writing or the caller is inside a transaction: ``write`` is for that.
+        """
+        if self._pid != os.getpid() or self.closed or _current.get() is not None:
+            return None
+        if not self._mutex.acquire(blocking=False):
+            return None
+        alone = not self._busy
+        self._busy = True
+        self._mutex.release()
+        if not alone:
+            return None
+        try:
+            session = self._writer or self.writer()
+            session.execute(sql, bindings)
+            return session.connection.changes()
+        except apsw.ConstraintError:
+            return 0
+        except apsw.Error as error:
+            self.roll_back()
+            raise translated(error, self.path) from error
+        finally:
+            self.hand_on()
 
     def _write_alone(self, operation: Operation[T]) -> T:
         """The usual case, without a group: nobody else was writing when we came."""
@@ -324,8 +356,7 @@ class Connections:
                 session.execute("ROLLBACK")
         except apsw.Error:
             self._writer = None
-            with suppress(apsw.Error):
-                session.close()
+            session.close()
 
     # Transactions
 
@@ -373,8 +404,7 @@ class Connections:
     def prepare_fork(self) -> bool:
         """Close the sessions and keep others from writing; whether that was done, and ``hand_on`` must follow.
 
-        SQLite's locks belong to a process, but its knowledge of them is copied by a fork: a child that inherits an open
-        connection believes it holds the parent's locks, and loses what it writes once the parent closes.
+        It is not done inside a transaction, nor beside one that lasts longer than the patience.
         """
         if self.closed or self._pid != os.getpid() or self.transaction_here() is not None:
             return False
@@ -383,25 +413,6 @@ class Connections:
             return False
         self._close_idle()
         return True
-
-
-_FORK_PATIENCE_S = 5.0
-"""How long a fork waits for a write under way. A fork inside a transaction, or beside a longer one, is not protected."""
-
-_living: weakref.WeakSet[Connections] = weakref.WeakSet()
-_prepared: list[Connections] = []
-
-
-def _before_fork() -> None:
-    _prepared.extend(connections for connections in list(_living) if connections.prepare_fork())
-
-
-def _after_fork() -> None:
-    while _prepared:
-        _prepared.pop().hand_on()
-
-
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_prepared.clear)
 
 
 class Transaction:

@@ -194,7 +194,8 @@ class Vectors:
         """Wait until no graph is being built."""
         while True:
             with self._lock:
-                running = list(self._building.values())
+                # A thread that was building when the process forked is in the table of the child, but not in the child.
+                running = [thread for thread in self._building.values() if thread.is_alive()]
             if not running:
                 return
             for thread in running:

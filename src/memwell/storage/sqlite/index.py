@@ -24,6 +24,7 @@ from memwell.values import check_text
 if TYPE_CHECKING:
     from memwell.storage.sqlite.graphs import Vectors
 
+_decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
 
 
@@ -283,7 +284,7 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
 def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:
     _, id_, kind, stamp, metadata, text = row
     unpacked = None if vector is None else unpack_half(vector)
-    return stored_record(text, space, id_, kind, datetime.fromisoformat(stamp), msgspec.json.decode(metadata), unpacked)
+    return stored_record(text, space, id_, kind, datetime.fromisoformat(stamp), _decode(metadata), unpacked)
 
 
 __all__ = ["SqliteIndex"]

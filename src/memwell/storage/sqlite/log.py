@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import apsw
@@ -22,6 +23,7 @@ from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import MessageLog, ThreadInfo, Version
+from memwell.storage.sqlite.appending import End, KnownEnds
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.message_words import MessageWords
 from memwell.storage.sqlite.schema import THREAD_SHIFT
@@ -62,6 +64,7 @@ class SqliteLog(MessageLog):
         self._connections = connections
         self._clock = clock
         self.words = MessageWords(connections)
+        self._ends = KnownEnds(connections)
 
     # Finding the thread and its end
 
@@ -74,12 +77,16 @@ class SqliteLog(MessageLog):
     # Writing
 
     def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
+        if len(messages) == 1 and not keep_places:
+            stored = self._ends.append(thread, messages[0])
+            if stored is not None:
+                return [stored]
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         prepared = prepare(messages, keep_places=keep_places)
         if not prepared:
             return []
 
-        def operation(session: Session) -> list[Placed]:
+        def operation(session: Session) -> tuple[list[Placed], End]:
             key, ended, next_, round_, total = self._tail(session, path, id_)
             placed = place(prepared, Tail(next_, round_, ended), keep_places=keep_places)
             low = key << THREAD_SHIFT
@@ -89,9 +96,11 @@ class SqliteLog(MessageLog):
             if keep_places:
                 skipped = placed[-1].index + 1 - next_ - len(placed)
                 session.execute("UPDATE thread SET absent = absent + ? WHERE key = ?", (skipped, key))
-            return placed
+            return placed, End(key, low | placed[-1].index, placed[-1].round, total, ended)
 
-        return as_stored(prepared, self._connections.write(operation))
+        placed, end = self._connections.write(operation)
+        self._ends.learn(thread, end)
+        return as_stored(prepared, placed)
 
     def _tail(self, session: Session, path: str, id_: str) -> tuple[int, int, int, int, int]:
         """The thread's key, the round closed by hand, and its end; the thread is made if need be. On every append's way."""
@@ -234,7 +243,7 @@ class SqliteLog(MessageLog):
         span = given.check_span(last, first, after, before, ids)
         start = 0 if after is None else min(after, _INDEX) + 1
         end = _INDEX if before is None else min(before - 1, _INDEX)
-        sql = _read_sql(span)
+        sql = _read_sql(last, first, span.ids is not None)
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
             found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
@@ -315,12 +324,12 @@ def _insert(session: Session, row: tuple[Any, ...]) -> None:
         raise Conflict(f"the thread already holds a message with the id {row[1]!r}") from None
 
 
-def _read_sql(span: given.Span) -> str:
-    # A limit that is a parameter makes SQLite plan the query anew whenever it is bound; a number in the text does not.
-    count = span.last if span.last is not None else span.first
+@lru_cache(maxsize=256)
+def _read_sql(last: int | None, first: int | None, by_ids: bool) -> str:
+    count = last if last is not None else first
     limit = "" if count is None else f"LIMIT {count:d}"
-    order = "DESC" if span.last is not None else "ASC"
-    ids = "" if span.ids is None else "AND key >> 32 = ? AND id IN (SELECT value FROM json_each(?))"
+    order = "DESC" if last is not None else "ASC"
+    ids = "AND key >> 32 = ? AND id IN (SELECT value FROM json_each(?))" if by_ids else ""
     return (
         f"SELECT body FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL {ids} ORDER BY key {order} {limit}"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from typing import cast
 
 import pytest
 
@@ -22,7 +23,8 @@ class BlobsSuite(Suite):
             assert store.blobs.get(HOME, digest) == data
 
     def test_bytes_of_any_kind_are_taken(self, store: Backend) -> None:
-        digests = {store.blobs.put(HOME, data) for data in (b"ab", bytearray(b"ab"), memoryview(b"ab"))}
+        kinds = cast("tuple[bytes, ...]", (b"ab", bytearray(b"ab"), memoryview(b"ab")))
+        digests = {store.blobs.put(HOME, data) for data in kinds}
         assert [store.blobs.get(HOME, digest) for digest in digests] == [b"ab"]
 
     def test_storing_again_changes_nothing(self, store: Backend) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ def _fresh_space() -> Space:
 
 
 def _in(space: Space, stored: list[Record]) -> list[Record]:
-    return [Record(**{**{f: getattr(one, f) for f in one.__struct_fields__}, "space": space}) for one in stored]
+    return [msgspec.structs.replace(one, space=space) for one in stored]
 
 
 class CongruenceSuite(Suite):

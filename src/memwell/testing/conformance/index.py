@@ -19,7 +19,8 @@ AWAY = Space("away")
 
 def record(id_: str, text: str = "", **fields: Any) -> Record:
     """A record of the home space."""
-    return Record(id=id_, text=text, **{"space": HOME, **fields})
+    fields.setdefault("space", HOME)
+    return Record(id=id_, text=text, **fields)
 
 
 def ids_of(hits: list[Hit]) -> list[str]:

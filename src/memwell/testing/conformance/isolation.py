@@ -1,7 +1,7 @@
 """A name means only itself: no space, thread, key or record is ever reached by another's name.
 
-Names are opaque. Those here have been patterns, paths, prefixes, encodings or quotes somewhere; each is stored beside all the
-others, and every operation by a name must touch that name's and nobody else's.
+Names are opaque. Those here have been patterns, paths, prefixes, encodings or quotes somewhere; each is stored beside all
+the others, and every operation by a name must touch that name's and nobody else's.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 from memwell.errors import NotFound
+from memwell.filters import Where
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.protocols import Backend
@@ -167,7 +168,8 @@ class IsolationSuite(Suite):
 
     def test_deleting_in_a_space_leaves_the_others(self, store: Backend) -> None:
         with store.transaction():
-            digest = [_write(store, space, number) for number, space in enumerate(SPACES)][0]
+            digests = {_write(store, space, number) for number, space in enumerate(SPACES)}
+        [digest] = digests
         gone = {space for number, space in enumerate(SPACES) if number % 2 == 0}
         with store.transaction():
             for space in gone:
@@ -237,7 +239,7 @@ class IsolationSuite(Suite):
         stored = [Record(id=str(i), text="", space=HOME, metadata={n: n}) for i, n in enumerate(NAMES)]
         store.index.upsert(stored)
         for number, name in enumerate(NAMES):
-            for where in ({(name,): {"$exists": True}}, {(name,): name}):
+            for where in (Where((name,), "exists"), Where((name,), "eq", name)):
                 assert [int(r.id) for r in store.index.scan(HOME, where=where).items] == [number], where
 
 

@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from memwell.cli import demo
+from memwell.cli.terminal import console
+from memwell.history import History
+
+
+def run(*arguments: object, width: int = 200) -> CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "memwell", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        env={**os.environ, "COLUMNS": str(width), "PYTHONUTF8": "1", "MEMWELL_LANGUAGE": "en"},
+    )
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_demonstration_shows_what_survives(tmp_path: Path, language: str):
+    path = tmp_path / "a demo.db"
+    result = run("demo", "--store", path, "--language", language)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert {"en": "killed by signal 9", "zh": "信号 9 终止"}[language] in result.stdout
+    messages = demo.conversation(language)
+    for message in messages:
+        assert message.text in result.stdout
+    with History.open(str(path), demo.THREAD) as history:
+        assert [one.parts for one in history] == [one.parts for one in messages]
+        window = history.window(tokens=demo.BUDGET)
+        assert any(one.tool_calls for one in window)
+        assert len(window) < len(history)
+        assert result.stdout.count(window[-1].text) == 2
+        assert history.backend is not None
+        assert history.backend.check() == []
+
+
+def test_the_commands_it_ends_with_work(tmp_path: Path):
+    path = tmp_path / "it's a demo.db"
+    lines = run("demo", "--store", path, width=60).stdout.splitlines()[-3:]
+    for line in lines:
+        name, *arguments = shlex.split(line.removeprefix("   python -m"))
+        assert name == "memwell"
+        assert run(*arguments).returncode == 0
+
+
+def test_without_a_place_it_makes_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    result = run("demo")
+    assert result.returncode == 0
+    [path] = tmp_path.glob("memwell-demo-*/demo.db")
+    assert f"--store {path}" in result.stdout
+
+
+@pytest.mark.parametrize("prefix", ["", "sqlite:", "SQLITE:"])
+def test_an_existing_file_is_refused_and_left_alone(tmp_path: Path, prefix: str):
+    path = tmp_path / "mine.db"
+    path.write_text("mine")
+    result = run("demo", "--store", f"{prefix}{path}")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == f"error: {path} exists already; name another file.\n"
+    assert path.read_text() == "mine"
+
+
+def test_a_place_without_a_store_is_refused_before_the_show(tmp_path: Path):
+    for store, word in ((tmp_path / "no" / "x.db", "folder"), ("memory:", "memory:"), ("redis://x", "redis"), ("", "")):
+        result = run("demo", "--store", store)
+        assert (result.returncode, result.stdout) == (1, "")
+        assert word in result.stderr
+        assert result.stderr.count("\n") == 1
+    result = run("demo", "--language", "fr")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "'fr'" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("argument", "known", "said"),
+    [
+        ("/usr/lib/python3/site-packages/memwell/__main__.py", False, "python -m memwell"),
+        ("/opt/venv/bin/memwell", True, "memwell"),
+        ("/opt/venv/bin/memwell", False, "/opt/venv/bin/memwell"),
+        ("/my venv/bin/memwell", False, "'/my venv/bin/memwell'"),
+    ],
+)
+def test_it_names_the_command_as_it_was_called(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    argument: str,
+    known: bool,
+    said: str,
+):
+    monkeypatch.setattr(sys, "argv", [argument])
+    monkeypatch.setattr("shutil.which", lambda name: argument if known else None)
+    assert demo.run_demo(console(width=120), tmp_path / "x.db", "en")
+    assert f"\n   {said} threads --store " in capsys.readouterr().out
+
+
+def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    real = demo._child
+
+    def lossy(step: str, path: Path, *rest: Any) -> CompletedProcess[str]:
+        done = real(step, path, *rest)
+        if step == "write":
+            with History.open(str(path), demo.THREAD) as history:
+                history.remove(3)
+        return done
+
+    monkeypatch.setattr(demo, "_child", lossy)
+    assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
+    assert "1 acknowledged messages are missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("failing", ["write", "read"])
+def test_a_process_that_fails_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failing: str
+):
+    real = demo._child
+
+    def fail(step: str, *rest: Any) -> CompletedProcess[str]:
+        return CompletedProcess([], 3, "", "it broke [/here]") if step == failing else real(step, *rest)
+
+    monkeypatch.setattr(demo, "_child", fail)
+    assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
+    out = capsys.readouterr().out
+    assert "ended with 3" in out or "the reader with 3" in out
+    assert "it broke [/here]" in out
+
+
+def test_colours_are_for_terminals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert demo.run_demo(console(width=100, colours=True), tmp_path / "a.db", "zh")
+    assert "\x1b[" in capsys.readouterr().out
+    assert demo.run_demo(console(width=100), tmp_path / "b.db", "zh")
+    assert "\x1b[" not in capsys.readouterr().out

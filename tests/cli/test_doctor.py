@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import apsw
+import pytest
+from typer.testing import CliRunner
+
+from memwell.cli import app
+from memwell.cli.doctor import report, versions
+from memwell.cli.terminal import console
+from memwell.history import History
+from memwell.messages import ai, human
+from memwell.records import Record, Space
+from memwell.storage import open_backend
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with something of each kind."""
+    path = tmp_path / "chat.db"
+    with open_backend(path) as backend:
+        history = History(backend, "trip")
+        history.add(human("I go to Kyoto."), ai("When?"))
+        assert history.search("Kyoto")
+        home = Space("acme", "[red]")
+        backend.index.upsert(
+            [Record(space=home, text=text, id=text, vector=[1.0, 0.0, 2.0]) for text in ("tea", "milk")]
+        )
+        backend.kv.put(home, "key", {"a": 1})
+        backend.blobs.put(home, b"bytes")
+    return path
+
+
+def run(*arguments: object, language: str = "en") -> tuple[int, str]:
+    environment = {"MEMWELL_LANGUAGE": language, "COLUMNS": "80", "TERM": "dumb", "MEMWELL_URL": None}
+    result = CliRunner().invoke(app, ["doctor", *map(str, arguments)], env=environment)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, result.stdout
+
+
+def damage(store: Path, sql: str) -> None:
+    connection = apsw.Connection(str(store))
+    connection.execute(sql)
+    connection.close()
+
+
+def test_a_sound_store_is_called_sound(store: Path):
+    code, out = run("--store", store)
+    assert code == 0
+    assert "Everything agrees." in out
+    rows = {line.rsplit("  ", 1)[0].strip(): line.rsplit("  ", 1)[-1].strip() for line in out.splitlines()}
+    lines = [line.split() for line in out.splitlines()]
+    for expected in (
+        ["conversations", "1"],
+        ["messages", "2"],
+        ["key-value", "entries", "1"],
+        ["records", "2"],
+        ["vectors", "2"],
+        ["blobs", "1"],
+        ["SQLite", apsw.sqlite_lib_version()],
+        ["memwell", versions()["memwell"]],
+        ["integrity", "ok"],
+        ["acme", "/", "[red]", "2", "2", "×", "3", "exact"],
+    ):
+        assert expected in lines, rows
+
+
+def test_it_speaks_chinese(store: Path):
+    code, out = run("--store", store, language="zh")
+    assert code == 0
+    assert "一切正常。" in out
+    assert "其中已建词索引" in out
+    assert "有记录的空间" in out
+
+
+def test_it_writes_data_for_programs(store: Path):
+    code, out = run("--store", store, "--json")
+    found = json.loads(out)
+    assert code == 0
+    assert found["problems"] == []
+    assert found["versions"]["memwell"] == versions()["memwell"]
+    assert found["store"]["messages"] == found["store"]["records"] == 2
+    assert found["store"]["bytes"]["store"] == store.stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("DELETE FROM record_vector WHERE key = (SELECT min(key) FROM record_vector)", "vector"),
+        ("DELETE FROM message_length WHERE key = (SELECT min(key) FROM message_length)", "word index"),
+        ("DELETE FROM record WHERE key = (SELECT min(key) FROM record)", "record"),
+        ("UPDATE thread SET indexed_count = 7", "7"),
+    ],
+)
+def test_a_damaged_store_is_called_damaged(store: Path, sql: str, word: str):
+    damage(store, sql)
+    code, out = run("--store", store)
+    assert code == 1
+    assert "• " in out
+    assert word in out
+    assert "Problems found: " in out
+    assert "Everything agrees." not in out
+    code, out = run("--store", store, "--json")
+    assert code == 1
+    assert any(word in problem for problem in json.loads(out)["problems"])
+    assert "发现的问题" in run("--store", store, language="zh")[1]
+
+
+def test_a_store_of_another_version_is_refused(store: Path):
+    damage(store, "PRAGMA user_version = 999")
+    result = CliRunner().invoke(app, ["doctor", "--store", str(store)])
+    assert result.exit_code == 1
+    assert "newer memwell" in str(result.exception)
+
+
+def test_torn_pages_are_reported(store: Path):
+    raw = bytearray(store.read_bytes())
+    raw[4096 * 3 : 4096 * 3 + 2000] = b"\xff" * 2000
+    store.write_bytes(raw)
+    result = CliRunner().invoke(app, ["doctor", "--store", str(store)])
+    assert result.exit_code == 1
+    assert "problem" in result.stdout.lower() or "damaged" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1_000, "1.0 kB"),
+        (118_784, "118.8 kB"),
+        (5_300_000, "5.3 MB"),
+        (2_500_000_000, "2.50 GB"),
+    ],
+)
+def test_sizes_are_easy_to_read(capsys: pytest.CaptureFixture[str], count: int, shown: str):
+    report({"versions": {}, "problems": [], "store": {"kind": "x", "bytes": {"store": count}}}, console(width=80))
+    assert f"  {shown}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("changes", "shown"), [(None, "exact"), (0, "up to date"), (12, "12 changes behind")])
+def test_the_state_of_a_graph_is_told(capsys: pytest.CaptureFixture[str], changes: int | None, shown: str):
+    space = {"space": ["a"], "records": 1_234, "vectors": 1_000, "dimensions": 3, "changes_since_graph": changes}
+    report({"versions": {}, "problems": [], "store": {"kind": "x", "spaces": [space]}}, console(width=80))
+    out = capsys.readouterr().out
+    assert shown in out
+    assert "1,234" in out
+    assert "1,000 × 3" in out

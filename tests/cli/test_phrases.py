@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from string import Formatter
+
+import pytest
+
+from memwell import cli
+from memwell.cli.phrases import _PHRASES, say
+
+SOURCES = {path.name: path.read_text(encoding="utf-8") for path in Path(cli.__file__).parent.glob("*.py")}
+CODE = "\n".join(text for name, text in SOURCES.items() if name != "phrases.py")
+
+
+def placeholders(phrase: str) -> set[str]:
+    return {name for _, name, _, _ in Formatter().parse(phrase) if name is not None}
+
+
+@pytest.mark.parametrize("key", _PHRASES)
+def test_a_phrase_says_the_same_in_both_languages(key: str):
+    english, chinese = _PHRASES[key]
+    assert english
+    assert chinese
+    assert placeholders(english) == placeholders(chinese)
+    values = dict.fromkeys(placeholders(english), "‹value›")
+    for language, phrase in (("en", english), ("zh", chinese), ("zh-CN", chinese), ("fr", english)):
+        said = say(key, language, **values)
+        assert "{" not in said
+        assert said.count("‹value›") == len(re.findall(r"\{\w+\}", phrase))
+
+
+@pytest.mark.parametrize("key", _PHRASES)
+def test_a_chinese_phrase_is_chinese(key: str):
+    english, chinese = _PHRASES[key]
+    assert re.search("[\u4e00-\u9fff]", chinese) or english == chinese == "#"
+    assert not re.search("[\u4e00-\u9fff]", english)
+
+
+@pytest.mark.parametrize("key", _PHRASES)
+def test_every_phrase_is_used(key: str):
+    assert f'"{key}"' in CODE or f"'{key}'" in CODE
+
+
+def test_every_phrase_that_is_used_exists():
+    used = set(re.findall(r"\bsay\(\s*[\"'](\w+)[\"']", CODE))
+    assert len(used) > 30
+    assert used <= _PHRASES.keys()
+
+
+def test_an_unknown_phrase_is_an_error():
+    with pytest.raises(KeyError):
+        say("no such phrase", "en")
+
+
+def test_the_language_is_that_of_the_settings(monkeypatch: pytest.MonkeyPatch):
+    for language, said in (("zh", "正常"), ("en", "ok")):
+        monkeypatch.setenv("MEMWELL_LANGUAGE", language)
+        assert say("ok") == said

@@ -1,0 +1,307 @@
+"""The command as people use it: what it prints, what it refuses, and that it never shows a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+from memwell.cli import app, main
+from memwell.history import History
+from memwell.messages import ToolCall, ai, human, message, system, tool_result
+from memwell.records import Space
+from memwell.storage import open_backend
+from memwell.transcript import from_text
+
+COMMANDS = ("demo", "threads", "show", "doctor")
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Runs the command in this process, in an empty folder, with settings and a terminal that are always the same."""
+    for name in [name for name in os.environ if name.startswith(("MEMWELL_", "LC_", "LANG"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.chdir(tmp_path)
+
+    def run_it(*arguments: object, language: str = "en") -> Outcome:
+        monkeypatch.setenv("MEMWELL_LANGUAGE", language)
+        with pytest.raises(SystemExit) as ended:
+            main([str(one) for one in arguments])
+        out, err = capsys.readouterr()
+        return Outcome(int(ended.value.code or 0), out, err)
+
+    return run_it
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A store with a conversation in two spaces."""
+    path = tmp_path / "chat.db"
+    with History.open(str(path), "trip") as history:
+        history.add(
+            system("You plan trips."), human("I go to Kyoto.", name="Anna"), ai("When?"), human("五月去京都看火车")
+        )
+        history.add(ai(tool_calls=[ToolCall("1", "climate", {"month": 5})]), tool_result("1", "mild"))
+        history.add(ai("Pack a jacket."), message("view", "a chart"), ai("an aside", hidden=True))
+    with History.open(str(path), "other", space=Space("acme", "anna")) as history:
+        history.add_human("Hello")
+    return path
+
+
+def assert_refused(outcome: Outcome, *words: str) -> None:
+    """One line on the error stream, nothing else, and the exit status of an error."""
+    assert outcome.code == 1
+    assert outcome.out == ""
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith(("error: ", "错误："))
+    for word in words:
+        assert word in outcome.err
+
+
+# Conversations of a space.
+
+
+def test_threads_lists_the_conversations_of_a_space(run: Run, store: Path):
+    outcome = run("threads", "--store", store)
+    assert outcome.code == 0
+    assert re.search(r"^trip +9 +2 +\d+ +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", outcome.out, re.MULTILINE)
+    assert "other" not in outcome.out
+    assert "other" in run("threads", "--store", store, "--space", "acme", "--space", "anna").out
+    assert run("threads", "-s", store, "--space", "acme").out == "No conversation in space acme yet.\n"
+    assert "空间 acme 里还没有会话" in run("threads", "-s", store, "--space", "acme", language="zh").out
+
+
+def test_threads_goes_on_where_it_ended(run: Run, tmp_path: Path):
+    path = tmp_path / "many.db"
+    names = ["a", "b c", "d's", "中"]
+    with open_backend(path) as backend:
+        for name in names:
+            History(backend, name).add_human("x")
+    found: list[str] = []
+    more: list[str] = []
+    while True:
+        outcome = run("threads", "--store", path, "--limit", 1, *more)
+        found.append(outcome.out.splitlines()[1].split("  ")[0])
+        hint = re.search(r"There are more: add (--cursor .*)", outcome.out)
+        if hint is None:
+            break
+        more = shlex.split(hint[1])
+    assert found == names
+
+
+def test_the_store_is_the_one_of_the_settings(run: Run, store: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MEMWELL_URL", str(store))
+    assert "trip" in run("threads").out
+    assert run("show", "trip").code == run("doctor").code == 0
+
+
+# One conversation.
+
+
+def test_show_prints_the_last_messages(run: Run, store: Path):
+    outcome = run("show", "trip", "--store", store)
+    assert outcome.code == 0
+    for text in ("You plan trips.", "五月去京都看火车", '[calls climate({"month":5})]', "mild", "a chart", "an aside"):
+        assert text in outcome.out
+    assert re.search(r"^1 +1 +Anna +\d+ +I go to Kyoto\.", outcome.out, re.MULTILINE)
+    assert "ai (hidden)" in outcome.out
+    last = run("show", "trip", "--store", store, "--last", 2)
+    assert "a chart" in last.out
+    assert "Pack a jacket." not in last.out
+    assert run("show", "trip", "--store", store, "--last", 0).out == "No messages.\n"
+    assert "ai (隐藏)" in run("show", "trip", "--store", store, language="zh").out
+
+
+def test_show_prints_a_window(run: Run, store: Path):
+    outcome = run("show", "trip", "--store", store, "--window", 45)
+    assert outcome.code == 0
+    assert "You plan trips." in outcome.out
+    assert "Pack a jacket." in outcome.out
+    assert "an aside" not in outcome.out
+    assert "I go to Kyoto." not in outcome.out
+    used = re.search(r"^(\d+) messages, (\d+) of 45 tokens$", outcome.out, re.MULTILINE)
+    assert used is not None
+    assert int(used[2]) <= 45
+    assert_refused(run("show", "trip", "--store", store, "--window", 0), "system messages take")
+
+
+def test_show_prints_what_a_search_finds(run: Run, store: Path):
+    outcome = run("show", "trip", "--store", store, "--search", "火车")
+    assert "五月去京都看火车" in outcome.out
+    assert "Kyoto" not in outcome.out
+    assert "score" in outcome.out
+    assert run("show", "trip", "--store", store, "--search", "zebra").out == "Nothing found.\n"
+    assert run("show", "trip", "--store", store, "--search", "斑马", language="zh").out == "没有找到。\n"
+    assert run("show", "trip", "--store", store, "--search", "").out == "Nothing found.\n"
+
+
+def test_show_writes_data_for_programs(run: Run, store: Path):
+    with History.open(str(store), "trip") as history:
+        stored = list(history)
+    shown = json.loads(run("show", "trip", "--store", store, "--format", "json").out)
+    assert [one["id"] for one in shown] == [one.id for one in stored]
+    shaped = json.loads(run("show", "trip", "--store", store, "--format", "openai").out)
+    assert [one["role"] for one in shaped][:4] == ["system", "user", "assistant", "user"]
+    assert "an aside" not in json.dumps(shaped)
+    text = run("show", "trip", "--store", store, "--format", "text").out
+    assert [one.text for one in from_text(text.removesuffix("\n"))][:4] == [one.text for one in stored[:4]]
+    assert json.loads(run("show", "trip", "--store", store, "--format", "json", "--search", "zebra").out) == []
+
+
+def test_show_says_what_it_does_not_know(run: Run, store: Path):
+    assert_refused(run("show", "trap", "--store", store), "'trap'", "default")
+    assert_refused(run("show", "trip", "--store", store, "--space", "acme"), "'trip'", "acme")
+    assert_refused(run("show", "trip", "--store", store, "--format", "xml"), "'xml'", "table, text, json, openai")
+    assert_refused(run("show", "trip", "--store", store, "--window", 9, "--search", "x"), "--window or --search")
+    assert_refused(run("show", "trip", "--store", store, "--last", -1), "-1")
+    assert_refused(run("threads", "--store", store, "--limit", 0), "limit")
+    assert_refused(run("show", "", "--store", store), "empty")
+    assert_refused(run("show", "trap", "--store", store, language="zh"), "没有会话 'trap'")
+
+
+# What is stored cannot steer the terminal.
+
+HOSTILE = "[bold]x[/bold] [/nothing] :smile: \x1b]0;owned\x07 \x9b2J \u202eevil \x7f"
+
+
+@pytest.mark.parametrize("command", ["threads", "show"])
+def test_what_is_stored_is_shown_and_not_obeyed(run: Run, tmp_path: Path, command: str):
+    path = tmp_path / "[red]hostile[bold].db"
+    space = Space("[blink]", HOSTILE)
+    with History.open(str(path), HOSTILE, space=space) as history:
+        history.add_human(f"{HOSTILE}\nsecond line", name=HOSTILE)
+    options = ("--store", path, "--space", "[blink]", "--space", HOSTILE)
+    outcome = run("threads", *options) if command == "threads" else run("show", HOSTILE, *options)
+    assert outcome.code == 0
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", outcome.out)
+    assert "[bold]x[/bold]" in outcome.out.replace("\n", "") or command == "threads"
+    assert "☺" not in outcome.out
+    assert "😄" not in outcome.out
+
+
+def test_an_error_is_one_line_whatever_it_names(run: Run, store: Path, tmp_path: Path):
+    for name in (HOSTILE, "[/red]", "a\nb", "[bold]"):
+        assert_refused(run("show", name, "--store", store))
+    assert_refused(run("threads", "--store", tmp_path / "[/no]such\nfile.db"), "[/no]such")
+    assert "\x1b" not in run("show", HOSTILE, "--store", store).err
+
+
+# Looking makes nothing.
+
+
+@pytest.mark.parametrize("command", [("threads",), ("show", "trip"), ("doctor",)])
+@pytest.mark.parametrize("url", ["no.db", "./no.db", "sqlite:no.db", "SQLite:no.db", "~/no.db", "2026:no.db", "n:o.db"])
+def test_looking_at_a_missing_store_makes_none(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], url: str
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert_refused(run(*command, "--store", url), "There is no store at", "memwell demo --store")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_store_is_refused_and_left_alone(run: Run, tmp_path: Path):
+    notes = tmp_path / "notes.txt"
+    notes.write_text("not a database " * 100)
+    for command in (("threads",), ("show", "trip"), ("doctor",)):
+        assert_refused(run(*command, "--store", notes), "notes.txt")
+        assert_refused(run(*command, "--store", tmp_path), "folder")
+        assert_refused(run(*command, "--store", "redis://localhost"), "redis")
+        assert_refused(run(*command, "--store", ""))
+    assert notes.read_text() == "not a database " * 100
+    assert list(tmp_path.iterdir()) == [notes]
+
+
+def test_a_store_in_memory_is_empty(run: Run):
+    assert "No conversation" in run("threads", "--store", "memory:").out
+    assert run("doctor", "--store", "memory:").code == 0
+
+
+# The command itself.
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in COMMANDS)])
+@pytest.mark.parametrize("width", ["40", "80", "200"])
+def test_every_command_explains_itself(command: tuple[str, ...], width: str):
+    result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": width, "TERMINAL_WIDTH": width})
+    assert result.exit_code == 0
+    assert "Usage" in result.output
+    assert re.search("[\u4e00-\u9fff]{2}", result.output), "help is in both languages"
+    assert "dynamic" not in result.output
+    for name in COMMANDS if not command else ():
+        assert name in result.output
+
+
+def test_without_a_command_it_shows_its_help(run: Run):
+    outcome = run()
+    assert "Usage" in outcome.out + outcome.err
+    for name in COMMANDS:
+        assert name in outcome.out + outcome.err
+
+
+def test_it_knows_its_version(run: Run):
+    assert run("--version").out.strip() == version("memwell")
+
+
+def test_a_wrong_option_is_explained(run: Run, store: Path):
+    outcome = run("show", "trip", "--store", store, "--lost", 3)
+    assert outcome.code == 2
+    assert "--lost" in outcome.err
+
+
+def test_wrong_settings_are_one_line_too(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    broken = tmp_path / "memwell.toml"
+    broken.write_text("url = ")
+    for path, word in ((broken, "not TOML"), (tmp_path / "none.toml", "cannot read")):
+        monkeypatch.setenv("MEMWELL_SETTINGS", str(path))
+        for command in (("threads",), ("show", "x"), ("doctor",), ("demo",)):
+            assert_refused(run(*command), word)
+
+
+def module(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "memwell", *arguments],
+        capture_output=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+def test_it_runs_as_a_module(store: Path):
+    found = module("show", "trip", "--store", str(store), MEMWELL_LANGUAGE="zh", PYTHONIOENCODING="utf-8")
+    assert found.returncode == 0
+    assert "五月去京都看火车" in found.stdout.decode()
+    missing = module("show", "trap", "--store", str(store))
+    assert missing.returncode == 1
+    assert b"Traceback" not in missing.stderr
+    assert missing.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("threads",), ("show", "trip"), ("doctor",)])
+def test_a_terminal_without_the_characters_gets_what_it_can_show(store: Path, arguments: tuple[str, ...]):
+    found = module(*arguments, "--store", str(store), MEMWELL_LANGUAGE="zh", PYTHONIOENCODING="ascii")
+    assert found.returncode == 0
+    assert found.stdout.isascii()
+    assert found.stderr == b""
+    refused = module(arguments[0], "x", "--store", "none.db", MEMWELL_LANGUAGE="zh", PYTHONIOENCODING="ascii")
+    assert b"Traceback" not in refused.stderr

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import conversations, searching, startup
+from benchmarks.group import group
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
 from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
@@ -64,7 +65,9 @@ def _sections(names: list[str], folder: Path, *, quick: bool) -> Iterator[Sectio
 def _runner(
     name: str, folder: Path, tenants: Tenants | None, large: Large | None, *, quick: bool
 ) -> Callable[[], Section]:
-    if name in ("append", "group", "read"):
+    if name == "group":
+        return lambda: group(folder, quick=quick)
+    if name in ("append", "read"):
         return lambda: getattr(conversations, name)(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)

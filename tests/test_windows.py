@@ -40,6 +40,15 @@ MOVES = st.sampled_from((human("q"), ai("a"), END)) | st.sampled_from((*SAYING, 
 MARKS = st.sampled_from(({}, {}, {}, {"hidden": True}, {"tokens": 0}, {"tokens": 5}, {"tokens": 1_000}))
 
 
+STEPS = st.sampled_from(
+    (ai("a"), message("function", "f"), message("tool", "t"), system("s"), *CALLING, *ANSWERING, *BOTH)
+)
+"""What may happen inside a round."""
+
+TANGLED = st.sampled_from((human("q"), *(Message(m.role, (p,)) for m in (*CALLING, *ANSWERING[:8]) for p in m.parts)))
+"""Short moves, so that calls and their results are often some rounds apart."""
+
+
 def untidy(max_size: int = 14) -> st.SearchStrategy[list[Message]]:
     """Orphans, unanswered, parallel and late results, reused ids, hidden messages, rounds that a tool opens."""
     return st.lists(st.tuples(MOVES, MARKS), max_size=max_size).map(
@@ -182,6 +191,14 @@ def test_a_window_is_what_the_oracle_says(conversation: list[Message], budget: i
     assert [(one.id, one.parts) for one in window] == [(one.id, one.parts) for one in oracle(conversation, budget)]
 
 
+@given(st.lists(STEPS, max_size=9), st.integers(0, 10))
+def test_a_round_too_large_is_cut_as_the_oracle_says(steps: list[Message], tenths: int):
+    conversation = placed([human("q"), *(step.changed(id=new_id()) for step in steps)])
+    budget = sum(map(count, conversation)) * tenths // 10
+    window = window_of(conversation, budget)
+    assert [(one.id, one.parts) for one in window] == [(one.id, one.parts) for one in oracle(conversation, budget)]
+
+
 def oracle(conversation: list[Message], budget: int) -> list[Message]:
     rounds = [[one for one in round_.messages if one.for_model] for round_ in later_rounds(conversation)]
     cuts = [[one for round_ in rounds[at:] for one in round_] for at in range(len(rounds) + 1)]
@@ -299,6 +316,21 @@ def test_the_last_calls_wait_until_somebody_else_speaks(waiting: list[Message], 
         assert [part.id for one in paired([*waiting, spoken]) for part in one.tool_calls] == answered
 
 
+def test_a_call_does_not_wait_once_the_model_has_gone_on():
+    both = ai([ToolResult("2")], tool_calls=[ToolCall("3", "look")])
+    kept = paired([human("q"), call("1"), call("2"), ai("Meanwhile."), both])
+    assert [part.id for one in kept for part in one.tool_calls] == ["2", "3"]
+    kept = paired([human("q"), call("1", "2"), both])
+    assert [part.id for one in kept for part in one.tool_calls] == ["1", "2", "3"]
+    kept = paired([human("q"), call("1", "2", "4"), tool_result("4"), both])
+    assert [part.id for one in kept for part in one.tool_calls] == ["2", "4", "3"]
+
+
+def test_a_function_stays_with_what_called_it():
+    talk = placed([human("q"), ai("long " * 60), message("function", "f"), ai("a")])
+    assert [one.index for one in window_of(talk, count(talk[0]) + count(talk[2]) + count(talk[3]))] == [0, 3]
+
+
 def test_an_id_that_is_used_again_is_another_call():
     first, second, result = call("1"), call("1"), tool_result("1", "r")
     assert paired([human("q"), first, human("p"), second, result])[1].text == "p"
@@ -359,7 +391,10 @@ def one_each(_: Round) -> int:
     return 1
 
 
-@given(untidy(), st.integers(1, 6))
+TANGLES = st.lists(TANGLED, max_size=14).map(lambda moves: placed(move.changed(id=new_id()) for move in moves))
+
+
+@given(untidy() | TANGLES, st.integers(1, 6))
 def test_a_cut_keeps_the_last_rounds_and_parts_no_pair(conversation: list[Message], limit: int):
     rounds = list(rounds_of(conversation))
     cut = kept_from(rounds[::-1], limit, one_each)
@@ -370,7 +405,7 @@ def test_a_cut_keeps_the_last_rounds_and_parts_no_pair(conversation: list[Messag
     assert crossing == []
 
 
-@given(untidy(), st.integers(1, 6))
+@given(untidy() | TANGLES, st.integers(1, 6))
 def test_a_cut_keeps_no_round_without_a_reason(conversation: list[Message], limit: int):
     rounds = list(rounds_of(conversation))
     cut = kept_from(rounds[::-1], limit, one_each)
@@ -385,6 +420,19 @@ def test_a_cut_keeps_no_round_without_a_reason(conversation: list[Message], limi
 def test_a_result_whose_call_is_nowhere_keeps_nothing():
     talk = placed([human("1"), ai("a"), human("2"), ai("b"), human("3"), tool_result("nowhere"), ai("c")])
     assert kept_from(list(rounds_of(talk))[::-1], 1, one_each) == 4
+
+
+def test_a_cut_keeps_the_latest_round_however_large():
+    talk = placed([human("1"), human("2"), ai("a"), human("3"), ai("b")])
+    for size in (1, 2, 100):
+        assert kept_from(list(rounds_of(talk))[::-1], 1, lambda _, size=size: size) == 3
+
+
+def test_results_of_rounds_that_are_kept_for_another_keep_their_calls_too():
+    talk = placed(
+        [call("y"), human("1"), call("a"), human("2"), human("3"), tool_result("y"), human("4"), tool_result("a")]
+    )
+    assert kept_from(list(rounds_of(talk))[::-1], 1, one_each) == 0
 
 
 def test_a_chain_of_late_results_is_kept_whole():

@@ -287,10 +287,11 @@ def plain_json(value: Message) -> str | None:
     if value.index is not None or value.round is not None or value.time.tzinfo is not UTC:
         return None
     for part in value.parts:
-        if type(part) is not Text:
+        # What would be written as text (bytes, a date) could not be told from text by the decoder.
+        if type(part) is not Text or type(part.text) is not str:
             return None
     try:
-        if not 0 < len(value.id) <= MAX_ID_LENGTH or (value.tokens or 0) < 0:
+        if type(value.id) is not str or not 0 < len(value.id) <= MAX_ID_LENGTH or (value.tokens or 0) < 0:
             return None
         encoded = _encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError):

@@ -347,6 +347,9 @@ class TestShapes:
         thinking = Opaque("anthropic.thinking", {"type": "thinking", "thinking": "hm"})
         unowned = Opaque("mine", {"type": "mine"})
         assert to_openai([ai([thinking, "x"])]) == [{"role": "assistant", "content": "x"}]
+        assert to_openai([human([thinking, ToolResult("1", (thinking,))])]) == [
+            {"role": "tool", "tool_call_id": "1", "content": ""}
+        ]
         assert to_openai([ai(unowned)]) == [{"role": "assistant", "content": [{"type": "mine"}]}]
 
 

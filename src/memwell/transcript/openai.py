@@ -61,7 +61,7 @@ def to_openai(messages: Iterable[Message]) -> list[Shape]:
 
 def _shapes(item: Message) -> list[Shape]:
     results = [_result(result, result.name or item.name) for result in item.tool_results]
-    rest = [part for part in item.parts if not isinstance(part, ToolResult)]
+    rest = [part for part in item.parts if not isinstance(part, ToolResult) and not _is_foreign(part)]
     if not results and item.role is Role.TOOL:
         return [{"role": "tool", "tool_call_id": item.id, "content": _content(rest), **_named(item.name)}]
     if not results and item.role is Role.FUNCTION:
@@ -92,6 +92,10 @@ def _spoken(item: Message, parts: Sequence[Part]) -> Shape:
     return {**shape, **_named(item.name or own_role(item)), **_called(calls)}
 
 
+def _is_foreign(part: Part) -> bool:
+    return isinstance(part, Opaque) and is_foreign(part, "openai")
+
+
 def _named(name: str | None) -> Shape:
     return {"name": name} if name else {}
 
@@ -120,7 +124,7 @@ def _content(parts: Iterable[Part]) -> str | list[Shape]:
 
 def _part_shape(part: Part) -> Shape | None:
     if isinstance(part, Opaque):
-        is_content = not part.kind.startswith((_FIELD, _CALL)) and not is_foreign(part, "openai")
+        is_content = not part.kind.startswith((_FIELD, _CALL)) and not _is_foreign(part)
         return fresh(part.data) if is_content else None
     if isinstance(part, Image) and (part.data is not None or part.url):
         url = part.url if part.data is None else f"data:{media_type(part)};base64,{to_base64(part.data)}"

@@ -15,7 +15,7 @@ from memwell.errors import BackendError, ConfigurationError
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite.blobs import SqliteBlobs
-from memwell.storage.sqlite.checking import check_messages, check_records
+from memwell.storage.sqlite.checking import check_messages, check_pages, check_records
 from memwell.storage.sqlite.connections import Connections, Session, current_transaction
 from memwell.storage.sqlite.facts import counted, file_sizes
 from memwell.storage.sqlite.index import SqliteIndex
@@ -75,16 +75,19 @@ class SqliteBackend(Backend):
 
     def check(self) -> list[str]:
         def operation(session: Session) -> list[str]:
-            found = [row[0] for row in session.rows("PRAGMA integrity_check") if row[0] != "ok"]
-            try:
-                return (
-                    found + check_messages(session, self._log.words.index) + check_records(session, self._index.words)
-                )
-            except apsw.Error as error:
-                return [*found, f"the word index is damaged: {error}"]
+            return [
+                *_complaints("the file", lambda: check_pages(session)),
+                *_complaints("the words of messages", lambda: check_messages(session, self._log.words.index)),
+                *_complaints("the words of records", lambda: check_records(session, self._index.words)),
+            ]
 
-        # FTS5's own check is spelt as a write, so this waits its turn like one; it changes nothing.
-        return self._connections.write(operation)
+        # FTS5's own check is spelt as a write, so this waits its turn like one. It changes nothing, and is undone
+        # rather than committed because a damaged index cannot be.
+        found: list[str] = []
+        with suppress(_Looked), self.transaction():
+            found += self._connections.read(operation)
+            raise _Looked
+        return found
 
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
@@ -96,6 +99,18 @@ class SqliteBackend(Backend):
         with suppress(BackendError):
             self._index.close()
         self._connections.close()
+
+
+class _Looked(Exception):
+    """Ends the transaction of a look."""
+
+
+def _complaints(what: str, look: Callable[[], list[str]]) -> list[str]:
+    """What a look finds; that it cannot even look is a finding too."""
+    try:
+        return look()
+    except apsw.Error as error:
+        return [f"{what}: {error}"]
 
 
 def _check_library() -> None:

@@ -1,9 +1,9 @@
 """The short way of one message to the end of a thread: a single statement, when nobody else has written there since.
 
-Where a thread ends is remembered from the last append. The statement stores the message only if the thread still ends
-there, so what is remembered may be wrong and costs nothing but the longer way. It matters because after every sync
-the processor's caches are cold: each line of Python on the way of an append costs several times what it costs in a
-loop.
+Where a thread ends is remembered from the last append that was committed. The statement stores the message only if the
+thread still ends there, so what is remembered may be out of date and costs nothing but the longer way. It matters because
+after every sync the processor's caches are cold: each line of Python on the way of an append costs several times what it
+costs in a loop.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import NamedTuple
 from memwell.errors import InvalidInput
 from memwell.messages import Message, Role, decode_message, plain_json
 from memwell.records import Thread
-from memwell.storage.placement import MAX_INDEX
+from memwell.storage.placement import MAX_INDEX, MAX_TOKENS
 from memwell.storage.sqlite.connections import Connections
 from memwell.storage.sqlite.schema import THREAD_SHIFT
 
 _MOST = 4096
 _APPEND = """
-    INSERT INTO message SELECT ?, ?, ?, ?, ?, ? FROM thread WHERE key = ? AND ended = ?
+    INSERT INTO message SELECT ?, ?, ?, ?, ?, ? FROM thread WHERE key = ? AND ended = ? AND next <= ?
     AND (SELECT max(key) FROM message WHERE key >= ? AND key <= ?) = ?"""
 
 
@@ -41,7 +41,10 @@ class KnownEnds:
         self._ends: dict[Thread, End] = {}
 
     def learn(self, thread: Thread, end: End) -> None:
-        """Remember where a thread ends."""
+        """Remember where a thread ends, unless that may yet be undone: then its key may be given to another thread."""
+        if self._connections.transaction_here() is not None:
+            self._ends.pop(thread, None)
+            return
         if len(self._ends) >= _MOST:
             self._ends.clear()
         self._ends[thread] = end
@@ -66,8 +69,10 @@ class KnownEnds:
         except InvalidInput:
             return None
         tokens = message.tokens or 0
+        if tokens > MAX_TOKENS:
+            return None
         row = (last + 1, message.id, round_, tokens, total + tokens, body)
-        if not self._connections.statement(_APPEND, (*row, key, ended, low, low | MAX_INDEX, last)):
+        if not self._connections.statement(_APPEND, (*row, key, ended, index, low, low | MAX_INDEX, last)):
             return None
         self._ends[thread] = End(key, last + 1, round_, total + tokens, ended)
         return stored

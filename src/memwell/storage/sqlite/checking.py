@@ -11,10 +11,15 @@ from memwell.storage.sqlite.words import Words
 _INDEX = (1 << THREAD_SHIFT) - 1
 
 
+def check_pages(session: Session) -> list[str]:
+    """What SQLite itself finds wrong with its file."""
+    return [row[0] for row in session.rows("PRAGMA integrity_check") if row[0] != "ok"]
+
+
 def check_messages(session: Session, words: Words) -> list[str]:
     """What is wrong with messages and their words, in words."""
     words.verify(session)
-    wrong: list[str] = []
+    wrong = _check_postings(session, "message", "message_length") + _check_threads(session)
     for key, count, length in session.rows("SELECT key, indexed_count, indexed_length FROM thread"):
         low = key << THREAD_SHIFT
         stored = session.rows("SELECT key, length FROM message_length WHERE key >= ? AND key <= ?", (low, low | _INDEX))
@@ -23,10 +28,35 @@ def check_messages(session: Session, words: Words) -> list[str]:
     return wrong
 
 
+def _check_postings(session: Session, name: str, lengths: str) -> list[str]:
+    """No posting points at nothing, and no row with words lacks one."""
+    [(indexed,)] = session.rows(f"SELECT count(DISTINCT doc) FROM {name}_terms")
+    [(present,)] = session.rows(f"SELECT count(*) FROM {lengths} WHERE length > 0")
+    return [] if indexed == present else [f"the word index holds {indexed} {name}s, but {present} have words"]
+
+
+def _check_threads(session: Session) -> list[str]:
+    """What a thread's listing derives is what its rows hold."""
+    wrong: list[str] = []
+    for key, first, next_, total, absent, base in session.rows(
+        "SELECT key, first, next, total, absent, token_base FROM thread"
+    ):
+        bounds = (key << THREAD_SHIFT, key << THREAD_SHIFT | _INDEX)
+        [(live, tokens)] = session.rows(
+            "SELECT count(body), ifnull(sum(tokens), 0) FROM message WHERE key >= ? AND key <= ?", bounds
+        )
+        last = session.one("SELECT key, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1", bounds)
+        if last is not None and last[0] & _INDEX >= next_:
+            next_, total = (last[0] & _INDEX) + 1, last[1]
+        if (live, tokens) != (next_ - first - absent, total - base):
+            wrong.append(f"thread {key}: {live} messages of {tokens} tokens, but its listing counts otherwise")
+    return wrong
+
+
 def check_records(session: Session, words: Words) -> list[str]:
     """What is wrong with records, words and vectors, in words."""
     words.verify(session)
-    wrong: list[str] = []
+    wrong = _check_postings(session, "record", "record")
     for path, *fields in session.rows(
         "SELECT path, key, next, change, forgotten, records, vectors, dimensions, length FROM space"
     ):
@@ -60,4 +90,4 @@ def _check_words(session: Session, row: SpaceRow, path: str) -> list[str]:
     return wrong
 
 
-__all__ = ["check_messages", "check_records"]
+__all__ = ["check_messages", "check_pages", "check_records"]

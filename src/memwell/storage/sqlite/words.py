@@ -73,7 +73,8 @@ class Words:
 
     def verify(self, session: Session) -> None:
         """Raises ``apsw.Error`` when the index is damaged."""
-        session.execute(self._verify)
+        # Through a cursor of its own: a shared one would report the damage again at its next use.
+        session.rows(self._verify)
 
     def search(
         self,

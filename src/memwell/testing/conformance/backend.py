@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from memwell.errors import BackendError, Conflict, NotFound
-from memwell.messages import human
+from memwell.messages import ai, human
 from memwell.records import Record, Thread
 from memwell.storage.protocols import Backend
 from memwell.testing.clock import Clock
@@ -133,6 +133,15 @@ class _TransactionsSuite(Suite):
             write_everywhere(store, "later")
         assert all(read_everywhere(store, "outer") + read_everywhere(store, "later"))
         assert not any(read_everywhere(store, "part"))
+
+    def test_an_undone_thread_is_not_taken_for_the_next(self, store: Backend) -> None:
+        undone, following = Thread(HOME, "undone"), Thread(HOME, "following")
+        with pytest.raises(ZeroDivisionError):
+            fail_inside(store, lambda: store.log.append(undone, said("x")))
+        store.log.append(following, said("y"))
+        store.log.append(undone, said("z"))
+        assert texts_of(store.log.read(following)) == ["y"]
+        assert texts_of(store.log.read(undone)) == ["z"]
 
     def test_one_after_another_works(self, store: Backend) -> None:
         for number in range(3):
@@ -289,6 +298,25 @@ class _LifeSuite(Suite):
             assert read_everywhere(one, "second") == [one.durable] * 6
             other.index.delete(HOME, ["first"])
             assert bool(one.index.near(HOME, [1.0, 5.0], where={"@id": "first"})) is not one.durable
+
+    def test_an_append_goes_by_the_thread_as_others_left_it(self, tmp_path: Path, clock: Clock) -> None:
+        with self.open(tmp_path, clock) as one, self.open(tmp_path, clock) as other:
+            second = other if one.durable else one
+            for text in "abc":
+                one.log.append(TALK, said(text))
+            with pytest.raises(ZeroDivisionError):
+                fail_inside(one, lambda: one.log.append(TALK, [human("undone", tokens=5)]))
+            second.log.append(TALK, [ai("d", tokens=7)])
+            one.log.append(TALK, [ai("e", tokens=1)])
+            assert [(m.index, m.round) for m in one.log.read(TALK)] == [(0, 1), (1, 2), (2, 3), (3, 3), (4, 3)]
+            assert one.log.threads(HOME).items[0].tokens == 8
+            second.log.append(TALK, said("f"))
+            second.log.trim(TALK, 6, keep=[4])
+            assert [m.index for m in one.log.append(TALK, said("g"))] == [6]
+            second.log.annotate(TALK, end_round=True)
+            assert [m.round for m in one.log.append(TALK, [ai("h")])] == [6]
+            second.log.delete(TALK)
+            assert [m.index for m in one.log.append(TALK, said("anew"))] == [0]
 
     def test_after_closing_every_call_raises(self, store: Backend) -> None:
         write_everywhere(store, "before")

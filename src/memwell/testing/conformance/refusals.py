@@ -16,6 +16,7 @@ from memwell.errors import InvalidInput
 from memwell.filters import AllOf, Not, Where
 from memwell.messages import Message, Role, Text, ToolCall, human
 from memwell.records import Record
+from memwell.storage.arguments import moment
 from memwell.storage.protocols import Backend
 from memwell.testing.conformance.backend import write_everywhere
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages
@@ -128,6 +129,7 @@ def _bad_messages() -> Iterable[tuple[Any, str]]:
     for name in ("name", "chat_role"):
         yield from ((human("x", **{name: bad}), rule) for bad, rule in BAD_IDS if bad is not None)
     yield from ((Message(Role.AI, (Text(bad),)), rule) for bad, rule in BAD_TEXTS)
+    yield Message(Role.AI, (Text(cast(Any, moment(0))),)), "string"
     yield from ((human("x", metadata={"k": bad}), rule) for bad, rule in BAD_JSON)
     yield from ((Message(Role.AI, (ToolCall("c", "n", {"k": bad}),)), rule) for bad, rule in BAD_JSON)
     yield from ((Message(Role.AI, (ToolCall(bad, "n"),)), rule) for bad, rule in BAD_IDS)
@@ -141,6 +143,7 @@ def _bad_messages() -> Iterable[tuple[Any, str]]:
 
 def _log_writes() -> Iterable[Case]:
     for bad, rule in _bad_messages():
+        yield _log("append", TALK, [bad]), rule
         yield _log("append", TALK, [human("good"), bad]), rule
         yield _log("edit", TALK, {0: bad}), rule
     yield _log("append", TALK, [None]), "Message"
@@ -168,7 +171,7 @@ def _log_writes() -> Iterable[Case]:
 
 
 def _threads_and_spaces() -> Iterable[Case]:
-    for bad in (None, "talk", ("home", "talk"), HOME, 5):
+    for bad in (None, "talk", ("home", "talk"), ["home", "talk"], HOME, 5):
         for method, *args in (
             ("append", [human("x")]),
             ("append", []),

@@ -65,9 +65,10 @@ class KillsSuite:
     """``module:name`` of what opens the backend, called with a path inside a folder and ``clock=``."""
 
     @pytest.fixture(scope="class")
-    def nursery(self) -> Iterator[Nursery]:
+    @classmethod
+    def nursery(cls) -> Iterator[Nursery]:
         """The process that the children come from."""
-        with Nursery(self.opener.partition(":")[0], "memwell.storage.vectors") as nursery:
+        with Nursery(cls.opener.partition(":")[0], "memwell.storage.vectors") as nursery:
             yield nursery
 
     def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(

@@ -3,16 +3,16 @@
 Text is about 160 characters in the mean, half English, two fifths Chinese, the rest both. Words follow a flattened Zipf's
 law within a topic, so that some are in every second record and some in a handful.
 
-Vectors lie as embeddings do: 300 topics, of very different sizes, are directions in 384 dimensions; a text is its topic
-plus a point on that topic's own 24-dimensional subspace, plus a little noise in all dimensions. Neighbours are therefore
-neither random (which no graph can search) nor well apart (which any can).
+Vectors lie on a bent surface, as embeddings do, and not in lumps that any graph tells apart: a text is a point in 48 hidden
+dimensions, around one of 300 overlapping topics of very different sizes, and a fixed nonlinear map (a hyperbolic tangent
+between two random matrices) takes it to 384, where a little noise is added. That makes them about as hard as measured
+embeddings of real text: among 100,000 a graph that looks at 64 candidates finds 95 % of the ten nearest, at 256 99.4 %.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -116,32 +116,31 @@ def message_text() -> str:
     )[:160]
 
 
-@dataclass
+_TOPICS_OF_VECTORS = 300
+_HIDDEN = 48
+_WIDTH = 256
+
+
 class Directions:
     """A source of unit vectors, as described at the top."""
 
-    seed: int = 7
-    topics: int = 300
-    inner: int = 24
-
-    def __post_init__(self) -> None:
-        self._random = np.random.default_rng(self.seed)
-        self._centres = self._random.standard_normal((self.topics, DIMENSIONS)).astype(np.float32)
-        self._centres /= np.linalg.norm(self._centres, axis=1, keepdims=True)
-        spread = self._random.standard_normal((self.topics, self.inner, DIMENSIONS)).astype(np.float32)
-        self._spread = spread / np.linalg.norm(spread, axis=2, keepdims=True)
-        sizes = 1.0 / np.arange(1, self.topics + 1) ** 0.7
+    def __init__(self, seed: int = 7) -> None:
+        self._random = np.random.default_rng(seed)
+        self._inner = self._normal(_HIDDEN, _WIDTH) / np.sqrt(_HIDDEN, dtype=np.float32)
+        self._outer = self._normal(_WIDTH, DIMENSIONS) / np.sqrt(_WIDTH, dtype=np.float32)
+        self._topics = self._normal(_TOPICS_OF_VECTORS, _HIDDEN)
+        sizes = 1.0 / np.arange(1, _TOPICS_OF_VECTORS + 1) ** 0.7
         self._shares = sizes / sizes.sum()
+
+    def _normal(self, *shape: int) -> NDArray[np.float32]:
+        return self._random.standard_normal(shape, dtype=np.float32)
 
     def draw(self, count: int) -> NDArray[np.float32]:
         """That many unit vectors, topics by lot."""
-        found = np.empty((count, DIMENSIONS), dtype=np.float32)
-        chosen = self._random.choice(self.topics, size=count, p=self._shares)
-        for topic in np.unique(chosen):
-            places = np.flatnonzero(chosen == topic)
-            inside = self._random.standard_normal((len(places), self.inner)).astype(np.float32) * 0.22
-            noise = self._random.standard_normal((len(places), DIMENSIONS)).astype(np.float32) * 0.012
-            found[places] = self._centres[topic] + inside @ self._spread[topic] + noise
+        topics = self._random.choice(_TOPICS_OF_VECTORS, size=count, p=self._shares)
+        points = self._topics[topics] + np.float32(1.2) * self._normal(count, _HIDDEN)
+        found = np.tanh(np.float32(1.5) * points @ self._inner) @ self._outer
+        found += np.float32(0.02) * self._normal(count, DIMENSIONS)
         found /= np.linalg.norm(found, axis=1, keepdims=True)
         return found
 

@@ -81,5 +81,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_both_readmes_say_the_same_in_code() -> None:
-    english, chinese = (examples((ROOT / name).read_text(encoding="utf-8")) for name in ("README.md", "README.zh-CN.md"))
+    english, chinese = (
+        examples((ROOT / name).read_text(encoding="utf-8")) for name in ("README.md", "README.zh-CN.md")
+    )
     assert [e.code.count("\n") for e in english] == [c.code.count("\n") for c in chinese]

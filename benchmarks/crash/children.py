@@ -19,6 +19,7 @@ from typing import Any
 
 from benchmarks.crash.operations import Clock, Operation, Planner, attempt, spaces_of
 from memwell.settings import Settings
+from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 
@@ -33,8 +34,7 @@ class Nursery:
         self._work = work
         commands, self._commands = os.pipe()
         news, self._news = os.pipe()
-        # So that no child spends its short life importing numpy.
-        importlib.import_module("memwell.storage.sqlite.graphs")
+        _warm_up()
         self._pid = os.fork()
         if self._pid == 0:
             os.close(self._commands)
@@ -92,6 +92,14 @@ class Nursery:
         """End the nursery."""
         os.close(self._commands)
         os.waitpid(self._pid, 0)
+
+
+def _warm_up() -> None:
+    """Do once what is slow the first time, so that no child spends its short life on it: imports, tables of characters."""
+    importlib.import_module("memwell.storage.sqlite.graphs")
+    backend, planner = MemoryBackend(), Planner(0, 0, {})
+    for _ in range(300):
+        attempt(backend, planner.next())
 
 
 def open_store(path: str, clock: Clock, *, graphs_above: int) -> SqliteBackend:

@@ -17,6 +17,7 @@ from msgspec.structs import force_setattr, replace
 from memwell.errors import InvalidInput
 from memwell.values import (
     MAX_ID_LENGTH,
+    as_utc,
     check_count,
     check_id,
     check_json,
@@ -221,7 +222,7 @@ def _adapted(value: Message) -> Message:
     if type(value.parts) is not tuple:
         force_setattr(value, "parts", _parts(value.parts))
     if type(value.time) is not datetime or value.time.tzinfo is not UTC:
-        force_setattr(value, "time", _utc(value.time))
+        force_setattr(value, "time", as_utc(value.time, "a message's time"))
     return value
 
 
@@ -240,18 +241,6 @@ def _parts(content: Content) -> tuple[Part, ...]:
     if isinstance(content, bytes | Mapping) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"content must be text or parts, not {shown(cast(object, content))}")
     return tuple(Text(item) if isinstance(item, str) else item for item in content)
-
-
-def _utc(time: object) -> datetime:
-    if not isinstance(time, datetime):
-        raise InvalidInput(f"a message's time must be a datetime, not {shown(time)}")
-    try:
-        # A naive time is taken as UTC: guessing the machine's zone would make the same file mean two things.
-        moment = time.replace(tzinfo=UTC) if time.utcoffset() is None else time.astimezone(UTC)
-    except OverflowError:
-        raise InvalidInput(f"a message's time must be between the years 1 and 9999 in UTC, not {shown(time)}") from None
-    # A subclass, such as another library's timestamp, would not be written as JSON.
-    return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.timetz())
 
 
 _encode = msgspec.json.Encoder().encode

@@ -11,6 +11,7 @@ import math
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
+from copy import copy
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
@@ -20,6 +21,7 @@ from msgspec.structs import force_setattr
 from memwell.errors import InvalidInput
 from memwell.values import (
     MAX_CONTENT_BYTES,
+    as_utc,
     check_id,
     check_metadata,
     check_text,
@@ -152,11 +154,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         check_id(self.kind, "a record's kind")
         if len(check_text(self.text, "a record's text")) > MAX_CONTENT_BYTES:
             raise InvalidInput(f"a record's text is {len(self.text):,} characters, over {MAX_CONTENT_BYTES:,}")
-        if not isinstance(self.time, datetime):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a record's time must be a datetime, not {shown(self.time)}")
-        if self.time.tzinfo is not UTC:
-            zoned = self.time.replace(tzinfo=UTC) if self.time.tzinfo is None else self.time.astimezone(UTC)
-            force_setattr(self, "time", zoned)
+        if type(self.time) is not datetime or self.time.tzinfo is not UTC:
+            force_setattr(self, "time", as_utc(self.time, "a record's time"))
         force_setattr(self, "metadata", check_metadata(self.metadata))
         if self.vector is not None and not _is_unit(self.vector):
             force_setattr(self, "vector", as_vector(self.vector))
@@ -170,14 +169,14 @@ def _is_unit(vector: object) -> bool:
     return 0 < len(numbers) <= MAX_DIMENSIONS and abs(math.hypot(*numbers) - 1.0) < 1e-3
 
 
-_blank = Record(text="").__copy__
+_BLANK = Record(text="")
 
 
 def stored_record(
     text: str, space: Space, id_: str, kind: str, time: datetime, metadata: dict[str, Any], vector: Vector | None
 ) -> Record:
     """A record as a store kept it. It was checked when it was stored; checking ten hits again costs more than a search."""
-    record = _blank()
+    record = copy(_BLANK)
     force_setattr(record, "text", text)
     force_setattr(record, "space", space)
     force_setattr(record, "id", id_)

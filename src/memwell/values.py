@@ -48,6 +48,19 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+def as_utc(time: object, what: str) -> datetime:
+    """A plain datetime in UTC. Raises ``InvalidInput`` when ``time`` is no datetime, or is beyond the years 1 to 9999."""
+    if not isinstance(time, datetime):
+        raise InvalidInput(f"{what} must be a datetime, not {shown(time)}")
+    try:
+        # A naive time is taken as UTC: guessing the machine's zone would make the same file mean two things.
+        moment = time.replace(tzinfo=UTC) if time.utcoffset() is None else time.astimezone(UTC)
+    except OverflowError:
+        raise InvalidInput(f"{what} must be between the years 1 and 9999 in UTC, not {shown(time)}") from None
+    # A subclass, such as another library's timestamp, would not be written as JSON.
+    return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.timetz())
+
+
 def shown(value: object) -> str:
     """``repr(value)``, shortened so that an error message stays readable."""
     # Cut strings before repr: the repr of a megabyte is a megabyte of work.
@@ -159,6 +172,7 @@ __all__ = [
     "MAX_CONTENT_BYTES",
     "MAX_ID_LENGTH",
     "MAX_JSON_DEPTH",
+    "as_utc",
     "check_count",
     "check_id",
     "check_json",

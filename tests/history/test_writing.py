@@ -341,6 +341,13 @@ def test_trimming_by_tokens_keeps_what_fits(history: History):
     assert texts(history)[:2] == ["s", "question 8"]
 
 
+def test_what_fits_as_it_is_loses_nothing(history: History):
+    history.add(system("s"), ai("Welcome."), human("1"), ai("a"), human("2"), message(Role.VIEW, "a chart"))
+    assert history.trim(tokens=history.tokens) == 0
+    assert history.trim(tokens=history.tokens - 1) == 1
+    assert texts(history) == ["s", "1", "a", "2", "a chart"]
+
+
 def test_trimming_takes_one_limit(history: History):
     history.add_human("x")
     for limits in ({}, {"rounds": 1, "tokens": 1}):

@@ -16,7 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +78,9 @@ class VectorRows(Protocol):
 
 def as_query(vector: Vector) -> Floats:
     """The vector as ``as_vector`` gives it, several times faster. Raises ``InvalidInput`` as that does."""
-    listed: object = vector.tolist() if isinstance(vector, np.ndarray) and vector.dtype.kind == "f" else vector
+    listed: object = vector
+    if isinstance(vector, np.ndarray) and (array := cast("NDArray[Any]", vector)).dtype.kind == "f":
+        listed = array.tolist()
     if isinstance(listed, list | tuple):
         numbers = cast("Sequence[float]", listed)
         # What single precision cannot hold is left to as_vector: here its square would overflow.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
@@ -18,7 +17,7 @@ TALK = Thread(HOME, "talk")
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Iterator[Path]:
+def path(tmp_path: Path) -> Path:
     with SqliteBackend(tmp_path / "store.db") as store:
         store.log.append(TALK, [human(f"word{n}", tokens=3) for n in range(5)])
         store.log.edit(TALK, {1: None, 2: human("edited", tokens=9)})
@@ -27,7 +26,7 @@ def path(tmp_path: Path) -> Iterator[Path]:
         store.index.upsert([Record(id=str(n), text=f"word{n}", space=HOME, vector=[1.0, n]) for n in range(5)])
         store.index.delete(HOME, ["3"])
         assert store.check() == []
-    yield tmp_path / "store.db"
+    return tmp_path / "store.db"
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_common_words_are_left_out_without_a_trace(
 ):
     store, reference = pair
     pruned = 0
-    plain = words.Words._pruned  # noqa: SLF001
+    plain = words.Words._pruned
 
     def counting(*args: object) -> object:
         nonlocal pruned

@@ -45,7 +45,9 @@ def _check_threads(session: Session) -> list[str]:
         [(live, tokens)] = session.rows(
             "SELECT count(body), ifnull(sum(tokens), 0) FROM message WHERE key >= ? AND key <= ?", bounds
         )
-        last = session.one("SELECT key, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1", bounds)
+        last = session.one(
+            "SELECT key, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1", bounds
+        )
         if last is not None and last[0] & _INDEX >= next_:
             next_, total = (last[0] & _INDEX) + 1, last[1]
         if (live, tokens) != (next_ - first - absent, total - base):

@@ -13,20 +13,19 @@ import os
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
 from memwell.errors import BackendError, BackendUnavailable, MemwellError
 from memwell.storage.sqlite.forks import watch
+from memwell.storage.sqlite.turns import Pending, Turns
 
 T = TypeVar("T")
 
-MAX_GROUP = 512
 _FORK_PATIENCE_S = 5.0
 """How long a fork waits for a write under way."""
 
@@ -99,21 +98,6 @@ def _failure(error: BaseException, path: str) -> BaseException:
 Operation = Callable[[Session], T]
 
 
-class _Pending(Generic[T]):
-    """An operation that waits for its turn. Its gate opens when it is done, or when its owner is to lead."""
-
-    __slots__ = ("done", "error", "gate", "leads", "operation", "result")
-
-    def __init__(self, operation: Operation[T] | None) -> None:
-        self.operation = operation
-        self.gate = threading.Lock()
-        self.gate.acquire()
-        self.done = False
-        self.leads = False
-        self.result: T | None = None
-        self.error: BaseException | None = None
-
-
 _current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_sqlite", default=None)
 
 
@@ -133,9 +117,7 @@ class Connections:
         self._pid = os.getpid()
         self._readers: list[Session] = []
         self._writer: Session | None = None
-        self._mutex = threading.Lock()
-        self._queue: deque[_Pending[Any]] = deque()
-        self._busy = False
+        self.turns = Turns()
 
     def _ready(self) -> None:
         if self.closed:
@@ -199,15 +181,11 @@ class Connections:
         transaction = self.transaction_here()
         if transaction is not None:
             return transaction.run(operation, savepoint=True)
-        if self._mutex.acquire(blocking=False):
-            alone = not self._busy
-            self._busy = True
-            self._mutex.release()
-            if alone:
-                return self._write_alone(operation)
-        mine = _Pending(operation)
-        if self._wait_for_turn(mine):
-            self._lead(mine)
+        if self.turns.take():
+            return self._write_alone(operation)
+        mine = Pending(operation)
+        if self.turns.wait(mine):
+            self.turns.lead(mine, self._commit)
         if mine.error is not None:
             raise mine.error
         return mine.result  # type: ignore[return-value]
@@ -219,12 +197,7 @@ class Connections:
         """
         if self._pid != os.getpid() or self.closed or _current.get() is not None:
             return None
-        if not self._mutex.acquire(blocking=False):
-            return None
-        alone = not self._busy
-        self._busy = True
-        self._mutex.release()
-        if not alone:
+        if not self.turns.take():
             return None
         try:
             session = self._writer or self.writer()
@@ -236,7 +209,7 @@ class Connections:
             self.roll_back()
             raise translated(error, self.path) from error
         finally:
-            self.hand_on()
+            self.turns.hand_on()
 
     def _write_alone(self, operation: Operation[T]) -> T:
         """The usual case, without a group: nobody else was writing when we came."""
@@ -252,62 +225,7 @@ class Connections:
                 raise translated(error, self.path) from error
             raise
         finally:
-            self.hand_on()
-
-    def _wait_for_turn(self, mine: _Pending[Any], timeout_s: float = -1) -> bool:
-        """Whether the caller leads now; otherwise somebody has done its work, or the time is over."""
-        with self._mutex:
-            if not self._busy:
-                self._busy = True
-                return True
-            self._queue.append(mine)
-        try:
-            in_time = mine.gate.acquire(timeout=timeout_s)
-        except BaseException:
-            self._give_up(mine)
-            raise
-        if not in_time:
-            self._give_up(mine)
-        return in_time and not mine.done
-
-    def _give_up(self, mine: _Pending[Any]) -> None:
-        """Leave the queue after an interrupt; who was just told to lead tells the next one."""
-        with self._mutex:
-            if mine in self._queue:
-                self._queue.remove(mine)
-                return
-        # The interrupt may have come just after the gate was passed, and then it would never open again.
-        while not (mine.done or mine.leads):
-            mine.gate.acquire(timeout=0.01)
-        if not mine.done:
-            self.hand_on()
-
-    def _lead(self, mine: _Pending[Any]) -> None:
-        group = [mine]
-        try:
-            if self._queue:
-                with self._mutex:
-                    # An operation of None is a transaction that wants to lead for itself.
-                    while self._queue and self._queue[0].operation is not None and len(group) < MAX_GROUP:
-                        group.append(self._queue.popleft())
-            self._commit(group)
-        finally:
-            for one in group:
-                one.done = True
-            self.hand_on()
-            for one in group:
-                if one is not mine:
-                    one.gate.release()
-
-    def hand_on(self) -> None:
-        """Stop leading: wake the next in the queue, if any."""
-        with self._mutex:
-            if self._queue:
-                chosen = self._queue.popleft()
-                chosen.leads = True
-                chosen.gate.release()
-            else:
-                self._busy = False
+            self.turns.hand_on()
 
     def writer(self) -> Session:
         """The one writing session. Only for who leads."""
@@ -317,7 +235,7 @@ class Connections:
             self._writer = self.open_session()
         return self._writer
 
-    def _commit(self, group: list[_Pending[Any]]) -> None:
+    def _commit(self, group: list[Pending[Any]]) -> None:
         try:
             session = self.writer()
             session.execute("BEGIN IMMEDIATE")
@@ -335,7 +253,7 @@ class Connections:
                 # An interrupt belongs to the thread it reached, not to those it was working for.
                 raise
 
-    def _run_in_savepoint(self, one: _Pending[Any], session: Session) -> None:
+    def _run_in_savepoint(self, one: Pending[Any], session: Session) -> None:
         session.execute("SAVEPOINT one")
         try:
             one.result = one.operation(session)  # type: ignore[misc]
@@ -374,10 +292,9 @@ class Connections:
         return None
 
     def lead_for_transaction(self) -> None:
-        """Wait until nobody else writes, and keep the writer until ``hand_on``."""
+        """Wait until nobody else writes, and keep the writer until ``turns.hand_on``."""
         self._ready()
-        mine: _Pending[None] = _Pending(None)
-        self._wait_for_turn(mine)
+        self.turns.wait(Pending(None))
 
     def close(self) -> None:
         """Close every idle session; one in use is closed when it comes back."""
@@ -389,7 +306,7 @@ class Connections:
             self.closed = True
             self._close_idle()
         finally:
-            self.hand_on()
+            self.turns.hand_on()
 
     def _close_idle(self) -> None:
         """Close the writer and the readers that nobody uses. Only for who leads."""
@@ -402,17 +319,20 @@ class Connections:
     # Forking
 
     def prepare_fork(self) -> bool:
-        """Close the sessions and keep others from writing; whether that was done, and ``hand_on`` must follow.
+        """Close the sessions and keep others from writing; whether that was done, and ``finish_fork`` must follow.
 
         It is not done inside a transaction, nor beside one that lasts longer than the patience.
         """
         if self.closed or self._pid != os.getpid() or self.transaction_here() is not None:
             return False
-        mine: _Pending[None] = _Pending(None)
-        if not self._wait_for_turn(mine, timeout_s=_FORK_PATIENCE_S):
+        if not self.turns.wait(Pending(None), _FORK_PATIENCE_S):
             return False
         self._close_idle()
         return True
+
+    def finish_fork(self) -> None:
+        """Let others write again, in the parent. The child begins anew."""
+        self.turns.hand_on()
 
 
 class Transaction:
@@ -438,7 +358,7 @@ class Transaction:
             connections.writer().execute("BEGIN IMMEDIATE")
         except BaseException as error:
             connections.roll_back()
-            connections.hand_on()
+            connections.turns.hand_on()
             if isinstance(error, apsw.Error):
                 raise translated(error, connections.path) from error
             raise
@@ -484,7 +404,7 @@ class Transaction:
             try:
                 self._finish(error)
             finally:
-                self.connections.hand_on()
+                self.connections.turns.hand_on()
 
     def _finish(self, error: BaseException | None) -> None:
         connections = self.connections

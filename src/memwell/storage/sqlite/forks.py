@@ -16,11 +16,11 @@ class Forkable(Protocol):
     """A store's connections, as a fork sees them."""
 
     def prepare_fork(self) -> bool:
-        """Close what is open and keep others from writing; whether that was done, and ``hand_on`` must follow."""
+        """Close what is open and keep others from writing; whether that was done, and ``finish_fork`` must follow."""
         ...
 
-    def hand_on(self) -> None:
-        """Let others write again."""
+    def finish_fork(self) -> None:
+        """Let others write again, in the parent."""
         ...
 
 
@@ -39,7 +39,7 @@ def _before() -> None:
 
 def _after_in_parent() -> None:
     while _prepared:
-        _prepared.pop().hand_on()
+        _prepared.pop().finish_fork()
 
 
 os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_prepared.clear)

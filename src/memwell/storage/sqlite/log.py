@@ -77,7 +77,7 @@ class SqliteLog(MessageLog):
     # Writing
 
     def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        if type(messages) is list and len(messages) == 1 and type(thread) is Thread and not keep_places:
+        if isinstance(messages, list) and len(messages) == 1 and type(thread) is Thread and not keep_places:
             stored = self._ends.append(thread, messages[0])
             if stored is not None:
                 return [stored]

@@ -46,7 +46,7 @@ class SequencesSuite(Suite):
 
     def test_any_sequence_of_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
         check_sequences(
-            tmp_path, lambda place, clock: LocalSubject(lambda: self.open(place, clock)), examples=60, steps=25
+            tmp_path, lambda place, clock: LocalSubject(lambda: self.open(place, clock)), examples=30, steps=25
         )
 
     def test_any_sequence_of_async_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ class SequencesSuite(Suite):
             def make(place: Path, clock: Clock) -> Subject:
                 return LocalSubject(lambda: through_twins(self.open(place, clock), runner))
 
-            check_sequences(tmp_path, make, examples=15, steps=20)
+            check_sequences(tmp_path, make, examples=10, steps=20)
 
 
 class KillsSuite:
@@ -77,7 +77,7 @@ class KillsSuite:
         def make(place: Path, clock: Clock) -> Subject:
             return ChildSubject(nursery, self.opener, str(place / "store.db"), clock)
 
-        check_sequences(tmp_path, make, examples=25, steps=20)
+        check_sequences(tmp_path, make, examples=20, steps=20)
 
 
 __all__ = ["KillsSuite", "SequencesSuite"]

@@ -1,0 +1,43 @@
+"""The tree of errors is the one its docstring draws."""
+
+from __future__ import annotations
+
+import pickle
+import re
+
+import pytest
+
+from memwell import errors
+from memwell.errors import MemwellError
+
+
+def drawn() -> dict[str, str]:
+    """Each error of the drawing with its parent."""
+    parents: dict[str, str] = {}
+    path: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"    ([│├└─ ]*)([A-Z]\w+)(?:  |$)", line)
+        if found:
+            depth = len(found[1]) // 4
+            path = [*path[:depth], found[2]]
+            parents[found[2]] = path[-2] if depth else "Exception"
+    return parents
+
+
+def test_the_drawing_is_the_tree():
+    assert set(drawn()) == set(errors.__all__)
+    for name, parent in drawn().items():
+        assert getattr(errors, name).__bases__[0].__name__ == parent
+
+
+def test_builtins_that_fit_are_bases_too():
+    assert issubclass(errors.InvalidInput, ValueError)
+    assert issubclass(errors.NotFound, LookupError)
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_an_error_crosses_processes(name: str):
+    error: MemwellError = getattr(errors, name)("said so")
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert type(again) is type(error)
+    assert str(again) == "said so"

@@ -1,0 +1,60 @@
+"""Settings come from defaults, a file and the environment, and what is wrong is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from memwell.errors import ConfigurationError
+from memwell.settings import Settings, load_settings
+
+
+def test_defaults_need_nothing():
+    assert load_settings({"LANG": "en_GB.UTF-8"}) == msgspec.structs.replace(Settings(), language="en")
+
+
+def test_the_environment_wins_over_the_file(tmp_path: Path):
+    file = tmp_path / "memwell.toml"
+    file.write_text('url = "file.db"\nhnsw_above = 5\nbusy_timeout_s = 1\n')
+    found = load_settings({"MEMWELL_SETTINGS": str(file), "MEMWELL_HNSW_ABOVE": "7"})
+    assert (found.url, found.hnsw_above, found.busy_timeout_s) == ("file.db", 7, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("environment", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "de_DE"}, "en"),
+        ({"LC_MESSAGES": "zh_TW"}, "zh"),
+        ({"LANG": "zh_CN", "MEMWELL_LANGUAGE": "en"}, "en"),
+    ],
+)
+def test_the_language_is_that_of_the_terminal_unless_chosen(environment: dict[str, str], language: str):
+    assert load_settings(environment).language == language
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [("hnsw_above = 'many'", "hnsw_above"), ("unknown = 1", "unknown"), ("= = =", "TOML"), ("\udcff", "TOML")],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, content: str, says: str):
+    file = tmp_path / "memwell.toml"
+    file.write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(ConfigurationError) as raised:
+        load_settings({"MEMWELL_SETTINGS": str(file)})
+    assert says in str(raised.value)
+
+
+def test_a_missing_file_and_a_wrong_variable_are_named(tmp_path: Path):
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        load_settings({"MEMWELL_SETTINGS": str(tmp_path / "missing.toml")})
+    with pytest.raises(ConfigurationError, match="vector_cache_mb"):
+        load_settings({"MEMWELL_VECTOR_CACHE_MB": "much"})
+
+
+def test_settings_do_not_change():
+    with pytest.raises(AttributeError):
+        Settings().url = "other.db"  # type: ignore[misc]

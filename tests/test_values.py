@@ -1,0 +1,193 @@
+"""The rules every stored value obeys, and errors that stay readable whatever they are about."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import sys
+from datetime import UTC
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.testing.strategies import json_values, texts
+from memwell.values import (
+    MAX_ID_LENGTH,
+    MAX_JSON_DEPTH,
+    check_count,
+    check_id,
+    check_json,
+    check_metadata,
+    check_size,
+    check_text,
+    new_id,
+    new_version,
+    now,
+    shown,
+)
+
+
+@given(st.text(st.characters(), max_size=30))
+def test_text_is_taken_exactly_when_every_store_can_keep_it(text: str):
+    try:
+        text.encode()
+        fine = "\x00" not in text
+    except UnicodeEncodeError:
+        fine = False
+    if fine:
+        assert check_text(text, "it") is text
+    else:
+        with pytest.raises(InvalidInput, match="it must not contain"):
+            check_text(text, "it")
+
+
+@given(texts(min_size=1, max_size=MAX_ID_LENGTH))
+def test_an_id_is_any_text_of_some_length(text: str):
+    assert check_id(text, "an id") is text
+
+
+@pytest.mark.parametrize(
+    ("bad", "rule"),
+    [
+        ("", "empty"),
+        ("x" * 1025, "1024"),
+        (None, "string"),
+        (b"x", "string"),
+        (5, "string"),
+        ("a\x00", "NUL"),
+        ("\udc00", "surr"),
+    ],
+)
+def test_what_is_no_id_is_refused_by_its_rule(bad: Any, rule: str):
+    with pytest.raises(InvalidInput, match=rule) as raised:
+        check_id(bad, "the name")
+    assert "the name" in str(raised.value)
+    assert len(str(raised.value)) < 300
+
+
+@given(json_values(max_leaves=20))
+def test_plain_json_is_taken(value: Any):
+    check_json(value, "it")
+    assert check_metadata({"k": value}) == {"k": value}
+
+
+class Subclass(dict[str, Any]):
+    """Would not come back as itself."""
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        float("nan"),
+        float("inf"),
+        2**63,
+        -(2**63) - 1,
+        object(),
+        {1},
+        1j,
+        b"x",
+        {1: 2},
+        {"\x00": 1},
+        "\ud800",
+        Subclass(),
+        ...,
+        type("TextSubclass", (str,), {})("x"),
+        type("NumberSubclass", (int,), {})(1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_is_no_json_is_refused_at_any_depth(bad: Any):
+    for value in (bad, [bad], {"k": bad}, {"k": [[{"k": bad}]]}):
+        with pytest.raises(InvalidInput, match="it"):
+            check_json(value, "it")
+
+
+def test_depth_has_a_limit_and_a_loop_is_only_deep():
+    deep: Any = 0
+    for _ in range(MAX_JSON_DEPTH):
+        deep = [deep]
+    check_json(deep, "it")
+    with pytest.raises(InvalidInput, match="deep"):
+        check_json([deep], "it")
+    loop: list[Any] = []
+    loop.append(loop)
+    with pytest.raises(InvalidInput, match="deep"):
+        check_json(loop, "it")
+
+
+def test_metadata_is_copied_and_is_a_mapping():
+    given_ = {"a": 1}
+    copied = check_metadata(given_)
+    assert copied == given_
+    assert copied is not given_
+    for bad in (None, [], "x", 5):
+        with pytest.raises(InvalidInput, match="mapping"):
+            check_metadata(bad)
+
+
+@pytest.mark.parametrize("bad", [-1, True, "1", 1.0, None, 2**63])
+def test_a_count_is_a_whole_number(bad: Any):
+    assert check_count(0, "n") == 0
+    with pytest.raises(InvalidInput, match="n must be a whole number of at least 0"):
+        check_count(bad, "n")
+
+
+def test_size_counts_bytes():
+    check_size(b"x" * 2**24, "it")
+    with pytest.raises(InvalidInput, match="16,777,217 bytes"):
+        check_size(b"x" * (2**24 + 1), "it")
+
+
+@given(
+    st.recursive(
+        st.integers() | st.text() | st.binary(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_what_is_shown_is_short(value: Any):
+    assert len(shown(value)) < 500
+
+
+def test_what_is_shown_is_short_even_of_the_largest():
+    for value in ("x" * 10**7, b"x" * 10**7, [[[[[[[[0]]]]]]]] * 1000, 10**5000, {"k": "x" * 10**6}):
+        assert 0 < len(shown(value)) < 500
+
+
+def test_ids_sort_by_time_and_do_not_repeat():
+    ids = [new_id() for _ in range(5000)]
+    assert len(set(ids)) == 5000
+    assert [one[:16] for one in ids] == sorted(one[:16] for one in ids)
+    assert all(len(one) == 32 and set(one) <= set("0123456789abcdef") for one in ids)
+
+
+def test_ids_and_versions_do_not_follow_the_program_s_seed():
+    random.seed(1)
+    first = new_id()[16:], new_version(), random.random()
+    random.seed(1)
+    second = new_id()[16:], new_version(), random.random()
+    assert first[0] != second[0]
+    assert first[1] != second[1] > 0
+    assert first[2] == second[2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_makes_other_ids():
+    code = """if True:
+        import os
+        from memwell.values import new_id, new_version
+        new_id()
+        if os.fork() == 0:
+            print(new_version(), flush=True)
+            os._exit(0)
+        os.wait()
+        print(new_version())
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert len(set(done.stdout.split())) == 2
+
+
+def test_now_is_in_utc():
+    assert now().tzinfo is UTC

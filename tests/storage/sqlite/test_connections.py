@@ -312,6 +312,7 @@ class FaultyFiles(apsw.VFS):
         self._error: type[Exception] = apsw.FullError
         self._lasting = False
         self.failed = 0
+        self.syncs = 0
 
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:
         return _FaultyFile(self, name, flags)
@@ -345,6 +346,7 @@ class _FaultyFile(apsw.VFSFile):
         super().xWrite(data, offset)
 
     def xSync(self, flags: int) -> None:
+        self._files.syncs += 1
         self._files.count()
         super().xSync(flags)
 
@@ -422,6 +424,15 @@ def test_a_failing_disk_is_raised_and_leaves_the_store_as_it_was(
     with SqliteBackend(tmp_path / "store.db") as again:
         assert dump(again) == after
         assert again.check() == []
+
+
+@pytest.mark.parametrize("name", FAULTY_WRITES)
+def test_a_call_that_returned_has_been_synced(tmp_path: Path, name: str):
+    files = FaultyFiles()
+    with filled(tmp_path / "store.db", files) as store:
+        before = files.syncs
+        FAULTY_WRITES[name](store)
+        assert files.syncs > before
 
 
 def test_a_transaction_given_up_takes_no_more_writes(tmp_path: Path):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 import threading
 import time
-from typing import Any
+from typing import Any, cast
+
+import pytest
 
 from memwell.storage.sqlite.turns import MAX_GROUP, Pending, Turns
 
@@ -86,6 +88,51 @@ def test_a_group_ends_before_one_who_wants_to_lead_and_at_its_limit():
         thread.join(30)
     assert groups == [3, "alone", 2]
     assert MAX_GROUP > 1
+
+
+class _InterruptedGate:
+    """A gate at which an interrupt comes just after it was passed."""
+
+    def __init__(self, gate: threading.Lock) -> None:
+        self._gate = gate
+        self._passed = False
+
+    def acquire(self, timeout: float = -1) -> bool:
+        if self._passed:
+            return self._gate.acquire(timeout=timeout)
+        self._passed = True
+        self._gate.acquire()
+        raise KeyboardInterrupt
+
+    def release(self) -> None:
+        self._gate.release()
+
+
+@pytest.mark.parametrize("told", ["to lead", "that it is done"])
+def test_an_interrupt_just_behind_the_gate_does_not_lose_the_turn(told: str):
+    turns = Turns()
+    assert turns.take()
+    mine: Pending[None] = Pending(None if told == "to lead" else lambda _: None)
+    mine.gate = cast(threading.Lock, _InterruptedGate(mine.gate))
+    interrupted = threading.Event()
+
+    def run() -> None:
+        try:
+            turns.wait(mine)
+        except KeyboardInterrupt:
+            interrupted.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    while not turns.waiting:
+        time.sleep(0.0001)
+    if told == "to lead":
+        turns.hand_on()
+    else:
+        turns.lead(Pending(None), serve)
+    thread.join(30)
+    assert interrupted.is_set()
+    assert turns.take()
 
 
 def test_who_cannot_wait_leaves_the_queue():

@@ -239,9 +239,9 @@ class Connections:
         try:
             session = self.writer()
             session.execute("BEGIN IMMEDIATE")
-            if len(group) == 1:
-                group[0].result = group[0].operation(session)  # type: ignore[misc]
-            else:
+            if not self._run_together(group, session):
+                session.execute("ROLLBACK")
+                session.execute("BEGIN IMMEDIATE")
                 for one in group:
                     self._run_in_savepoint(one, session)
             session.execute("COMMIT")
@@ -252,6 +252,20 @@ class Connections:
             if not isinstance(error, Exception):
                 # An interrupt belongs to the thread it reached, not to those it was working for.
                 raise
+
+    def _run_together(self, group: list[Pending[Any]], session: Session) -> bool:
+        """Run all operations; False when one of a group failed, and they must be run again, each by itself.
+
+        Failing is rare, and a savepoint for every operation costs as much as some operations.
+        """
+        try:
+            for one in group:
+                one.result = one.operation(session)  # type: ignore[misc]
+        except Exception:
+            if len(group) == 1 or not session.connection.in_transaction:
+                raise
+            return False
+        return True
 
     def _run_in_savepoint(self, one: Pending[Any], session: Session) -> None:
         session.execute("SAVEPOINT one")

@@ -255,6 +255,10 @@ class _SearchingSuite(Suite):
             ({"@time": {"$gt": datetime(2024, 1, 11, tzinfo=UTC)}}, {11}),
             ({("deep", "m"): "6"}, {6}),
             ({"@text": {"$contains": "or"}, "n": {"$in": [1, 2]}}, {1, 2}),
+            ({"@text": {"$contains": "OR"}}, set()),
+            ({"@text": {"$contains": "%"}}, set()),
+            ({"@text": {"$contains": "w_rd"}}, set()),
+            ({"@kind": "EVEN"}, set()),
             ({"$not": {"n": {"$gt": 1}}}, {0, 1}),
             ({"missing": {"$exists": True}}, set()),
         ]

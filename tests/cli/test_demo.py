@@ -137,6 +137,20 @@ def test_a_process_that_fails_is_reported(
     assert "it broke [/here]" in out
 
 
+def test_a_writer_that_was_not_killed_proves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    real = demo._child
+
+    def survive(step: str, *rest: Any) -> CompletedProcess[str]:
+        done = real(step, *rest)
+        return CompletedProcess(done.args, 0, done.stdout, done.stderr)
+
+    monkeypatch.setattr(demo, "_child", survive)
+    assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
+    assert "the writer ended with 0" in capsys.readouterr().out
+
+
 def test_colours_are_for_terminals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert demo.run_demo(console(width=100, colours=True), tmp_path / "a.db", "zh")
     assert "\x1b[" in capsys.readouterr().out

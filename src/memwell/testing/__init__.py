@@ -1,4 +1,6 @@
 """What memwell tests itself with, shipped so that others can test code and backends of their own with it.
 
-``strategies`` holds hypothesis strategies for memwell's values. hypothesis is needed here and nowhere else in memwell.
+``conformance`` holds the suites that a backend must pass. ``strategies``, ``questions`` and ``operations`` are hypothesis
+strategies for memwell's values, for searches and for calls; ``machine`` drives a store beside the reference, ``child`` in a
+process that can be killed. pytest and hypothesis are needed here and nowhere else in memwell.
 """

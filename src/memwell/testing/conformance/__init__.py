@@ -1,13 +1,18 @@
 """The conformance suites: what a backend must do to be one, as tests that a third party inherits.
 
-    from memwell.testing.conformance import Conformance
+    from memwell.testing.conformance import KeyValueSuite, MessageLogSuite
 
-    class TestMyBackend(Conformance):
+    class Opened:
         def open(self, place, clock):
             return MyBackend(place / "store", clock=clock)
 
-Every test runs with the blocking methods and with their async twins. pytest and hypothesis are needed here and nowhere
-else in memwell.
+    class TestLog(Opened, MessageLogSuite): ...
+    class TestKeyValue(Opened, KeyValueSuite): ...
+
+and so on with every suite here; ``KillsSuite`` takes the name of what opens the backend instead, because it opens it in
+processes of its own. Every test runs with the blocking methods and with their async twins. pytest and hypothesis are
+needed here and nowhere else in memwell; ``pytest.register_assert_rewrite("memwell.testing")`` in a conftest.py makes a
+failed assertion explain itself.
 """
 
 from memwell.testing.conformance.backend import BackendSuite

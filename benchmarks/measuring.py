@@ -58,7 +58,7 @@ class Timing:
 def take_turns(contenders: Sequence[Contender], *, rounds: int, batch: int) -> dict[str, Timing]:
     """Time every contender ``rounds`` times; the first batch of each is a warm-up and not counted.
 
-    Who begins changes from round to round. Where a contender's batches must differ in size, see ``timed``.
+    Who begins changes from round to round.
     """
     timings = {one.name: Timing() for one in contenders}
     for one in contenders:

@@ -19,11 +19,13 @@ print([time.process_time() - cpu, time.perf_counter() - wall])
 """
 
 _OPEN = """
-import json, os, sys, time
+import json, os, resource, sys, time
 from memwell.records import Space
 from memwell.storage.sqlite import SqliteBackend
 
 def resident():
+    if not os.path.exists("/proc/self/statm"):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 

@@ -172,3 +172,8 @@ def test_no_filter_is_no_filter():
 def test_a_built_filter_is_taken_as_it_is(built: list[Filter]):
     whole = AllOf(tuple(built))
     assert as_filter(whole) is whole
+
+
+def test_an_unknown_operator_is_named_as_it_was_written():
+    with pytest.raises(InvalidInput, match=r"'\$foo'.*\$contains"):
+        as_filter({"year": {"$foo": 1}})

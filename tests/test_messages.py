@@ -490,3 +490,7 @@ class TestRules:
 
         with pytest.raises(InvalidInput, match="must be plain JSON data, not Items"):
             encode_message(human("x", metadata={"a": Items()}))
+
+
+def test_a_changed_name_loses_the_token_count():
+    assert human("Hello", tokens=4).changed(name="Anna").tokens is None

@@ -191,3 +191,8 @@ def test_a_forked_child_makes_other_ids():
 
 def test_now_is_in_utc():
     assert now().tzinfo is UTC
+
+
+def test_a_count_beyond_64_bits_is_told_the_bound():
+    with pytest.raises(InvalidInput, match=f"at most {2**63 - 1}"):
+        check_count(10**30, "tokens")

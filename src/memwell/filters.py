@@ -119,6 +119,8 @@ def _parse_operators(field: str, operators: Mapping[str, Any]) -> Filter:
     for name in operators:
         if not isinstance(name, str) or not name.startswith("$"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"expected an operator such as $gt for {shown(field)}, not {shown(name)}")
+        if name[1:] not in OPERATORS:
+            raise InvalidInput(f"unknown filter operator {shown(name)}; known: {', '.join(f'${o}' for o in OPERATORS)}")
     found = tuple(Where(field, name[1:], value) for name, value in operators.items())
     return found[0] if len(found) == 1 else AllOf(found)
 

@@ -267,21 +267,10 @@ def encode_message(value: Message) -> bytes:
 
 
 def plain_json(value: Message) -> str | None:
-    """The JSON, without its opening brace, of a message of nothing but text; None for any other, or one that may be wrong.
-
-    The types of its fields are left for the decoder to check.
-    """
-    if type(value) is not Message or value.metadata or value.name is not None or value.chat_role is not None:
+    """The JSON, without its opening brace, of a message of nothing but text; None for any that needs a closer look."""
+    if type(value) is not Message or type(value.metadata) is not dict or value.metadata or not _is_plain(value):
         return None
-    if value.index is not None or value.round is not None or value.time.tzinfo is not UTC:
-        return None
-    for part in value.parts:
-        # What would be written as text (bytes, a date) could not be told from text by the decoder.
-        if type(part) is not Text or type(part.text) is not str:
-            return None
     try:
-        if type(value.id) is not str or not 0 < len(value.id) <= MAX_ID_LENGTH or (value.tokens or 0) < 0:
-            return None
         encoded = _encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
         return None
@@ -289,15 +278,26 @@ def plain_json(value: Message) -> str | None:
 
 
 def _is_plain(value: Message) -> bool:
-    if type(value.role) is not Role or type(value.parts) is not tuple or value.time.tzinfo is not UTC:
+    """Whether it is nothing but text, with every field of the right type and none that needs a closer look."""
+    if (
+        type(value.role) is not Role
+        or type(value.parts) is not tuple
+        or type(value.time) is not datetime
+        or value.time.tzinfo is not UTC
+        or type(value.id) is not str
+        or not 0 < len(value.id) <= MAX_ID_LENGTH
+        or value.index is not None
+        or value.round is not None
+        or value.name is not None
+        or value.chat_role is not None
+        or type(value.hidden) is not bool
+        or not (value.tokens is None or (type(value.tokens) is int and 0 <= value.tokens < 2**63))
+    ):
         return False
-    if not 0 < len(value.id) <= 1024 or not (value.index is None and value.round is None):
-        return False
-    if value.name is not None or value.chat_role is not None or type(value.hidden) is not bool:
-        return False
-    if not (value.tokens is None or (type(value.tokens) is int and 0 <= value.tokens < 2**63)):
-        return False
-    return all(type(part) is Text and type(part.text) is str for part in value.parts)
+    for part in value.parts:  # noqa: SIM110 - all() makes a generator, which costs more than the check
+        if type(part) is not Text or type(part.text) is not str:
+            return False
+    return True
 
 
 def decode_message(encoded: bytes | str) -> Message:

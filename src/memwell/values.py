@@ -109,8 +109,10 @@ def check_id(value: object, what: str) -> str:
 
 def check_count(value: object, what: str, *, least: int = 0) -> int:
     """Return ``value`` when it is a whole number of at least ``least``; raises ``InvalidInput`` otherwise."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < least or value not in _INT64:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidInput(f"{what} must be a whole number of at least {least}, not {shown(value)}")
+    if value not in _INT64:
+        raise InvalidInput(f"{what} must be a whole number of at most {_INT64.stop - 1}, not {shown(value)}")
     return value
 
 

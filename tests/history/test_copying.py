@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import Conflict, NotFound
+from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history import History
 from memwell.messages import Message, ToolCall, ai, human, system, tool_result
 from memwell.storage import Backend
@@ -324,3 +324,13 @@ def test_a_fork_that_fails_leaves_no_trace(talk: Callable[..., History], watched
         history.fork("other")
     assert talk("other").info() is None
     assert isinstance(history.get(0), Message)
+
+
+@pytest.mark.parametrize("target", [None, "chat.db", 3])
+def test_a_copy_goes_to_a_conversation_and_nothing_else(target: object):
+    history = History(MemoryBackend(), "trip")
+    history.add_human("Hello")
+    for copy in (history.copy_to, history.move_to):
+        with pytest.raises(InvalidInput, match="copied to a History"):
+            copy(target)  # type: ignore[arg-type]
+    assert len(history) == 1

@@ -75,3 +75,9 @@ def test_a_name_means_only_itself(store: Backend, thread: str):
             assert len(History(store, other)) == 0
     assert len(History(store, thread, space="elsewhere")) == 0
     assert [message.text for message in History(store, thread)] == ["mine"]
+
+
+@pytest.mark.parametrize("store", ["chat.db", None, 3, object()])
+def test_what_is_no_store_is_refused_at_once(store: object):
+    with pytest.raises(InvalidInput, match=r"Backend.*History\.open"):
+        History(store, "trip")  # type: ignore[arg-type]

@@ -6,10 +6,11 @@ import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from memwell.errors import Conflict
+from memwell.errors import Conflict, InvalidInput
 from memwell.history.reading import CHUNK, HistoryReader
 from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
+from memwell.values import shown
 
 
 def together(history: HistoryReader) -> AbstractContextManager[None]:
@@ -22,9 +23,11 @@ def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | N
 
     Raises ``Conflict`` when the target exists. Whatever fails, the target is left as it was.
     """
+    if not isinstance(target, HistoryReader):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a conversation is copied to a History, not to {shown(target)}")
     with together(target):
         if target.info() is not None:
-            raise Conflict(f"conversation {target.thread.id!r} has already begun")
+            raise Conflict(f"conversation {target.thread.id!r} has already begun: copy to one that does not exist yet")
         info = source.info()
         if info is None:
             return 0

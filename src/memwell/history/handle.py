@@ -6,10 +6,12 @@ from types import TracebackType
 from typing import TypeVar
 
 from memwell._asyncify import asyncify, run_blocking
+from memwell.errors import InvalidInput
 from memwell.records import DEFAULT_SPACE, SpaceLike, Thread, as_space
 from memwell.storage.protocols import Backend, MessageLog, ThreadInfo
 from memwell.storage.registry import open_backend
 from memwell.tokens import TokenCounter, default_counter
+from memwell.values import shown
 
 Self = TypeVar("Self", bound="ThreadHandle")
 
@@ -28,6 +30,10 @@ class ThreadHandle:
         space: SpaceLike = DEFAULT_SPACE,
         counter: TokenCounter | None = None,
     ) -> None:
+        if not isinstance(store, Backend | MessageLog):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"a store must be a Backend or a MessageLog, not {shown(store)}; History.open takes a path"
+            )
         self.thread = Thread(as_space(space), thread)
         self.log = store.log if isinstance(store, Backend) else store
         self.counter = counter or default_counter()

@@ -10,17 +10,24 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memwell.errors import InvalidInput
-from memwell.messages import Message, Role, decode_message, plain_json
+from msgspec.structs import replace
+
+from memwell.messages import Message, Role, plain_json
 from memwell.records import Thread
 from memwell.storage.placement import MAX_INDEX, MAX_TOKENS
 from memwell.storage.sqlite.connections import Connections
 from memwell.storage.sqlite.schema import THREAD_SHIFT
 
 _MOST = 4096
+# A thread that does not end where we think leaves the id NULL, which the table refuses. An INSERT ... SELECT would say
+# the same more plainly, but takes ten microseconds more.
 _APPEND = """
-    INSERT INTO message SELECT ?, ?, ?, ?, ?, ? FROM thread WHERE key = ? AND ended = ? AND next <= ?
-    AND (SELECT max(key) FROM message WHERE key >= ? AND key <= ?) = ?"""
+    INSERT INTO message VALUES (
+        ?1,
+        (SELECT ?2 FROM thread WHERE key = ?7 AND ended = ?8 AND next <= ?9
+         AND (SELECT max(key) FROM message WHERE key >= ?10 AND key <= ?11) = ?12),
+        ?3, ?4, ?5, ?6
+    )"""
 
 
 class End(NamedTuple):
@@ -63,11 +70,6 @@ class KnownEnds:
         if index > MAX_INDEX:
             return None
         body = f'{{"index":{index},"round":{round_},{encoded}'
-        try:
-            # Decoding is the quickest complete check of the types, and gives the message as a reader will get it.
-            stored = decode_message(body)
-        except InvalidInput:
-            return None
         tokens = message.tokens or 0
         if tokens > MAX_TOKENS:
             return None
@@ -75,7 +77,7 @@ class KnownEnds:
         if not self._connections.statement(_APPEND, (*row, key, ended, index, low, low | MAX_INDEX, last)):
             return None
         self._ends[thread] = End(key, last + 1, round_, total + tokens, ended)
-        return stored
+        return replace(message, index=index, round=round_, metadata={})
 
 
 __all__ = ["End", "KnownEnds"]

@@ -82,6 +82,10 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
         return BackendUnavailable(f"the store {path!r} stayed busy: another process holds it ({error})")
     if isinstance(error, apsw.FullError):
         return BackendError(f"the store {path!r} cannot grow: the disk is full ({error})")
+    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+        return BackendError(
+            f"the store {path!r} cannot be written: check the rights of the file and its folder ({error})"
+        )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")
     return BackendError(f"the store {path!r} failed: {type(error).__name__}: {error}")

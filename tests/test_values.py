@@ -194,5 +194,5 @@ def test_now_is_in_utc():
 
 
 def test_a_count_beyond_64_bits_is_told_the_bound():
-    with pytest.raises(InvalidInput, match=f"at most {2**63 - 1}"):
+    with pytest.raises(InvalidInput, match=f"over {2**63 - 1}"):
         check_count(10**30, "tokens")

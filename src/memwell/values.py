@@ -112,7 +112,8 @@ def check_count(value: object, what: str, *, least: int = 0) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidInput(f"{what} must be a whole number of at least {least}, not {shown(value)}")
     if value not in _INT64:
-        raise InvalidInput(f"{what} must be a whole number of at most {_INT64.stop - 1}, not {shown(value)}")
+        over = f"which is over {_INT64.stop - 1}"
+        raise InvalidInput(f"{what} must be a whole number of at least {least}, not {shown(value)}, {over}")
     return value
 
 

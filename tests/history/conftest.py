@@ -83,6 +83,9 @@ class Watched:
         self.rows = 0
 
 
+MessageLog.register(Watched)
+
+
 class Talker(Protocol):
     def __call__(
         self,

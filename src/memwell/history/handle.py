@@ -30,7 +30,7 @@ class ThreadHandle:
         space: SpaceLike = DEFAULT_SPACE,
         counter: TokenCounter | None = None,
     ) -> None:
-        if not isinstance(store, Backend | MessageLog):  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(store, Backend) and not hasattr(store, "annotate"):
             raise InvalidInput(
                 f"a store must be a Backend or a MessageLog, not {shown(store)}; History.open takes a path"
             )

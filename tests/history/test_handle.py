@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -62,12 +61,6 @@ def test_a_store_that_cannot_be_opened_says_why(tmp_path: Path):
         History.open(str(tmp_path / "no" / "chat.db"), "trip")
     with pytest.raises(ConfigurationError, match="folder"):
         asyncio.run(History.aopen(str(tmp_path / "no" / "chat.db"), "trip"))
-
-
-@pytest.mark.parametrize("store", ["chat.db", None, 3, {}])
-def test_what_is_no_store_is_refused(store: Any):
-    with pytest.raises(InvalidInput, match=r"a Backend or a MessageLog.*History\.open"):
-        History(store, "trip")
 
 
 def test_it_shows_which_conversation_it_is():

@@ -34,6 +34,8 @@ EXPANSION_ADD = 128
 EXPANSION_SEARCH = 256
 _CHUNK = 4096
 _BLOCK = 64
+_FEW = 256
+"""So few scores are sorted as they are: choosing among them first takes longer."""
 
 
 class Scored(NamedTuple):
@@ -105,12 +107,14 @@ class View(NamedTuple):
     keys: Keys
     rows: Floats
     alive: Flags
+    whole: bool
+    """Whether all are alive."""
 
     def nearest(self, query: Floats, limit: int, allowed: Keys | None) -> list[Scored]:
         """The best by cosine, best first; only of ``allowed`` keys when given."""
-        alive = self.alive if allowed is None else self.alive & np.isin(self.keys, allowed)
-        if alive.all():
+        if self.whole and allowed is None:
             return _top(self.rows @ query, self.keys, limit)
+        alive = self.alive if allowed is None else self.alive & np.isin(self.keys, allowed)
         places = np.flatnonzero(alive)
         if len(places) * 4 < len(alive):
             return _top(self.rows[places] @ query, self.keys[places], limit)
@@ -135,6 +139,7 @@ class Matrix:
         self._alive: Flags = np.ones(len(listed), dtype=np.bool_)
         self._used: int = len(listed)
         self._place: dict[int, int] | None = None
+        self._view: View | None = None
 
     @property
     def nbytes(self) -> int:
@@ -143,7 +148,10 @@ class Matrix:
 
     def view(self) -> View:
         """The vectors as they are now."""
-        return View(self._keys[: self._used], self._rows[: self._used], self._alive[: self._used])
+        if self._view is None:
+            alive = self._alive[: self._used]
+            self._view = View(self._keys[: self._used], self._rows[: self._used], alive, bool(alive.all()))
+        return self._view
 
     def apply(self, change: int, changes: Sequence[tuple[int, bytes | None]]) -> None:
         """Take changes over: keys with their new vectors, or None for gone."""
@@ -161,7 +169,7 @@ class Matrix:
             self._keys[self._used : end] = [key for key, _ in added]
             alive[self._used : end] = True
             self._place.update({key: self._used + i for i, (key, _) in enumerate(added)})
-        self._alive, self._used, self.change = alive, end, change
+        self._alive, self._used, self.change, self._view = alive, end, change, None
         self._pack()
 
     def _reserve(self, needed: int) -> None:
@@ -188,7 +196,7 @@ def _grown(array: NDArray[Number], room: int) -> NDArray[Number]:
 
 
 def _top(scores: Floats, keys: Keys, limit: int) -> list[Scored]:
-    if limit < len(scores):
+    if len(scores) > max(limit, _FEW):
         best = np.flatnonzero(scores >= _bar(scores, limit))
         scores, keys = scores[best], keys[best]
     order = np.lexsort((keys, -scores))[:limit]

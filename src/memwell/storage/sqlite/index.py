@@ -232,7 +232,7 @@ class SqliteIndex(RecordIndex):
     def _hits(session: Session, space: Space, found: Sequence[tuple[float, int]]) -> list[Hit]:
         sql = f"SELECT {_FIELDS} FROM record WHERE key IN (SELECT value FROM json_each(?))"
         keys = msgspec.json.encode([key for _, key in found]).decode()
-        rows = {row[0]: row for row in session.execute(sql, (keys,))}
+        rows = {row[0]: row for row in session.execute(sql, (keys,)).fetchall()}
         return [Hit(_record(space, rows[key], None), score) for score, key in found]
 
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:

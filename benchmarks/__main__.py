@@ -27,7 +27,7 @@ def main() -> None:
     if options.quick:
         console.print("A quick run is too short to be quoted: nothing was written.")
     else:
-        save(sections)
+        save(sections, NAMES)
         console.print("Written to benchmarks/results/benchmarks.md and .json")
 
 

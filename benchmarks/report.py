@@ -106,13 +106,14 @@ def today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def save(sections: Sequence[Section]) -> None:
-    """Write the sections beside those of earlier runs, which stay as they are."""
+def save(sections: Sequence[Section], order: Sequence[str]) -> None:
+    """Write the sections beside those of earlier runs, which stay as they are, in the order of their names."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / "benchmarks.json"
     stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"sections": {}}
     stored["facts"] = facts()
-    stored["sections"] |= {section.name: asdict(section) for section in sections}
+    known = stored["sections"] | {section.name: asdict(section) for section in sections}
+    stored["sections"] = {name: known[name] for name in order if name in known}
     path.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (RESULTS / "benchmarks.md").write_text(_markdown(stored), encoding="utf-8")
 

@@ -111,6 +111,8 @@ def _near_graph(section: Section, large: Large, *, quick: bool) -> None:
         step("near: recall of the graph")
         recall = _recall(backend, large)
         grid.add(f"recall@{_LIMIT} over {len(large.queries)} queries", f"{recall:.4f}")
+        found, asked = _found_by_themselves(backend, large, 200 if quick else 2000)
+        grid.add("stored vectors that find themselves", f"{found:,} of {asked:,}")
         timings = take_turns(_graph_contenders(backend, large), rounds=5 if quick else 15, batch=10)
     section.grids += [grid, _against_numpy(f"Nearest {_LIMIT} of {count:,} vectors by graph", timings)]
     section.figures.append(
@@ -144,6 +146,16 @@ def _recall(backend: Backend, large: Large) -> float:
         hits = backend.index.near(large.space, query.tolist(), limit=_LIMIT)
         found += sum(bool(scores[int(hit.record.id)] >= least) for hit in hits)
     return found / (_LIMIT * len(large.queries))
+
+
+def _found_by_themselves(backend: Backend, large: Large, sample: int) -> tuple[int, int]:
+    """How many of a sample of stored vectors are reached by a search for exactly them: a graph can lose some."""
+    numbers = range(0, len(large.vectors), max(1, len(large.vectors) // sample))
+    found = sum(
+        backend.index.near(large.space, large.vectors[number], limit=1)[0].record.id == f"{number}"
+        for number in numbers
+    )
+    return found, len(numbers)
 
 
 def _graph_contenders(backend: Backend, large: Large) -> list[Contender]:

@@ -32,6 +32,8 @@ Number = TypeVar("Number", bound=np.generic)
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 256
+_BUILDERS = 1
+"""Threads that build a graph. With more, usearch leaves vectors behind that no search reaches: up to one in a hundred."""
 _CHUNK = 4096
 _BLOCK = 64
 _FEW = 256
@@ -276,7 +278,7 @@ def build_index(rows: Sequence[tuple[int, bytes]], dimensions: int, stopped: Cal
             return None
         chunk = rows[start : start + _CHUNK]
         vectors = _floats(b"".join(data for _, data in chunk), dimensions)
-        index.add(np.array([key for key, _ in chunk], dtype=np.uint64), vectors)
+        index.add(np.array([key for key, _ in chunk], dtype=np.uint64), vectors, threads=_BUILDERS)
     return index
 
 
@@ -292,7 +294,7 @@ def update_index(
         added = [(key, data) for key, data in chunk if data is not None]
         if added:
             vectors = _floats(b"".join(data for _, data in added), dimensions)
-            index.add(np.array([key for key, _ in added], dtype=np.uint64), vectors)
+            index.add(np.array([key for key, _ in added], dtype=np.uint64), vectors, threads=_BUILDERS)
     return True
 
 

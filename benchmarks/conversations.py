@@ -35,6 +35,11 @@ def _body() -> str:
     return encode_message(human(_TEXT)).decode()
 
 
+def _identified() -> tuple[str, str]:
+    made = human(_TEXT)
+    return made.id, encode_message(made).decode()
+
+
 class RawLog:
     """The least that SQLite can do: a table, a row, a commit, under the pragmas that memwell sets."""
 
@@ -44,6 +49,10 @@ class RawLog:
             self._connection.execute(f"PRAGMA {pragma}").fetchall()
         self._connection.execute(
             "CREATE TABLE message (thread TEXT, idx INTEGER, body TEXT, PRIMARY KEY (thread, idx))"
+        )
+        self._connection.execute(
+            "CREATE TABLE whole (key INTEGER PRIMARY KEY, id TEXT, round INT, tokens INT, total INT, body TEXT);"
+            "CREATE UNIQUE INDEX whole_id ON whole (key >> 32, id)"
         )
         self._cursor = self._connection.cursor()
         self._next = 0
@@ -63,6 +72,12 @@ class RawLog:
     def append_by_cursor(self, body: str) -> None:
         """The same through one cursor that is kept, which saves making one."""
         self._cursor.execute("INSERT INTO message VALUES (?, ?, ?)", ("thread", self._next, body))
+        self._next += 1
+
+    def append_whole(self, message: tuple[str, str]) -> None:
+        """All that memwell stores of a message, and its index of ids, but nothing checked."""
+        row = (1 << 32 | self._next, message[0], self._next, 0, 0, message[1])
+        self._cursor.execute("INSERT INTO whole VALUES (?, ?, ?, ?, ?, ?)", row)
         self._next += 1
 
     def last(self, before: int | None = None) -> list[tuple[Any, ...]]:
@@ -98,6 +113,7 @@ class Bench:
         return [
             Contender(RAW, each(self.raw.append), _body),
             Contender(f"{RAW}, one cursor kept", each(self.raw.append_by_cursor), _body),
+            Contender(f"{RAW}, the whole row and its index of ids", each(self.raw.append_whole), _identified),
             Contender(MEMWELL, each(lambda one: self.backend.log.append(_THREAD, [one])), lambda: human(_TEXT)),
             Contender(HISTORY, each(self.history.add), lambda: human(_TEXT)),
             *(Contender(peer.label, peer.append, lambda: as_item(human(_TEXT))) for peer in self.fair_peers()),

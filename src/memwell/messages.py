@@ -245,6 +245,7 @@ def _parts(content: Content) -> tuple[Part, ...]:
 
 _encode = msgspec.json.Encoder().encode
 _SURELY_SMALL = 100_000
+_BACKSLASH = ord("\\")
 _decoder = msgspec.json.Decoder(Message)
 _list_decoder = msgspec.json.Decoder(list[Message])
 _DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
@@ -274,7 +275,10 @@ def plain_json(value: Message) -> str | None:
         encoded = _encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
         return None
-    return None if b"\\u0000" in encoded or len(encoded) > _SURELY_SMALL else encoded[1:].decode()
+    # Looking for one byte first costs a fourth of looking for six, and few messages have an escape.
+    if (_BACKSLASH in encoded and b"\\u0000" in encoded) or len(encoded) > _SURELY_SMALL:
+        return None
+    return encoded[1:].decode()
 
 
 def _is_plain(value: Message) -> bool:

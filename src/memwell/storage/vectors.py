@@ -82,18 +82,26 @@ class VectorRows(Protocol):
 
 def as_query(vector: Vector) -> Floats:
     """The vector as ``as_vector`` gives it, several times faster. Raises ``InvalidInput`` as that does."""
-    listed: object = vector
-    if isinstance(vector, np.ndarray) and (array := cast("NDArray[Any]", vector)).dtype.kind == "f":
-        listed = array.tolist()
-    if isinstance(listed, list | tuple):
-        numbers = cast("Sequence[float]", listed)
+    narrow = _narrow(vector)
+    if narrow is not None and 0 < len(narrow) <= MAX_DIMENSIONS:
+        wide = narrow.astype(np.float64)
+        length = math.sqrt(wide.dot(wide))
+        if 1e-30 < length < math.inf:
+            return (wide / length).astype(np.float32)
+    return np.array(as_vector(vector), dtype=np.float32)
+
+
+def _narrow(vector: object) -> Floats | None:
+    """The numbers at single precision, if that can be had quickly and holds them all."""
+    if isinstance(vector, np.ndarray):
+        array = cast("NDArray[Any]", vector)
+        return cast(Floats, array) if array.ndim == 1 and array.dtype == np.float32 else _narrow(array.tolist())
+    if isinstance(vector, list | tuple):
+        numbers = cast("Sequence[float]", vector)
         # What single precision cannot hold is left to as_vector: here its square would overflow.
         with suppress(struct.error, OverflowError):
-            wide = np.frombuffer(struct.pack(f"{len(numbers)}f", *numbers), dtype=np.float32).astype(np.float64)
-            length = math.sqrt(wide.dot(wide))
-            if 1e-30 < length < math.inf and len(numbers) <= MAX_DIMENSIONS:
-                return (wide / length).astype(np.float32)
-    return np.array(as_vector(vector), dtype=np.float32)
+            return np.frombuffer(struct.pack(f"{len(numbers)}f", *numbers), dtype=np.float32)
+    return None
 
 
 def _floats(data: bytes, dimensions: int) -> Floats:
@@ -211,7 +219,7 @@ def _bar(scores: Floats, limit: int) -> np.float32:
     if blocks > 4 * limit:
         # The best of each block are scores too, so the bar among them is one among all: several times faster than
         # partitioning everything.
-        scores = scores[: blocks * _BLOCK].reshape(blocks, _BLOCK).max(axis=1)
+        scores = scores[: blocks * _BLOCK].reshape(_BLOCK, blocks).max(axis=0)
     return np.partition(scores, len(scores) - limit)[len(scores) - limit]
 
 

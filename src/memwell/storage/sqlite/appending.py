@@ -8,15 +8,15 @@ costs in a loop.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TypeAlias
 
+import apsw
 from msgspec.structs import replace
 
 from memwell.messages import Message, Role, plain_json
 from memwell.records import Thread
 from memwell.storage.placement import MAX_INDEX, MAX_TOKENS
-from memwell.storage.sqlite.connections import Connections
-from memwell.storage.sqlite.schema import THREAD_SHIFT
+from memwell.storage.sqlite.connections import Connections, Session
 
 _MOST = 4096
 # A thread that does not end where we think leaves the id NULL, which the table refuses. An INSERT ... SELECT would say
@@ -24,20 +24,17 @@ _MOST = 4096
 _APPEND = """
     INSERT INTO message VALUES (
         ?1,
-        (SELECT ?2 FROM thread WHERE key = ?7 AND ended = ?8 AND next <= ?9
-         AND (SELECT max(key) FROM message WHERE key >= ?10 AND key <= ?11) = ?12),
+        (SELECT ?2 FROM thread WHERE key = ?1 >> 32 AND ended = ?7 AND next <= ?1 & 0xffffffff
+         AND (SELECT max(key) FROM message WHERE key >= ?1 & ~0xffffffff AND key <= ?1 | 0xffffffff) = ?1 - 1),
         ?3, ?4, ?5, ?6
     )"""
 
 
-class End(NamedTuple):
-    """Where a thread ends: its key, the key of its last message, that one's round and running total, the round closed."""
+End: TypeAlias = tuple[int, int, int, int]
+"""Where a thread ends: the key of its last message, that one's round and running total, and the round closed by hand."""
 
-    thread: int
-    last: int
-    round: int
-    total: int
-    ended: int
+Row: TypeAlias = tuple[int, str, int, int, int, str, int]
+"""What the statement is given."""
 
 
 class KnownEnds:
@@ -54,30 +51,47 @@ class KnownEnds:
             return
         if len(self._ends) >= _MOST:
             self._ends.clear()
-        self._ends[thread] = end
+        # Those who wrote together come here in any order.
+        if self._ends.get(thread, end) <= end:
+            self._ends[thread] = end
 
     def append(self, thread: Thread, message: Message) -> Message | None:
         """Store a plain message and return it with its place, or None when it must go the longer way."""
         end = self._ends.get(thread)
         encoded = None if end is None else plain_json(message)
-        if end is None or encoded is None:
+        if end is None or encoded is None or (message.tokens or 0) > MAX_TOKENS:
             return None
-        key, last, round_, total, ended = end
-        if message.role is Role.HUMAN or round_ == ended:
-            round_ += 1
-        low = key << THREAD_SHIFT
-        index = last + 1 - low
-        if index > MAX_INDEX:
+        row = _row(end, message, encoded)
+        alone = self._connections.statement(_APPEND, row)
+        if alone is None:
+            row = self._connections.write(lambda session: self._append(session, thread, message, encoded))
+        if alone is False or row is None:
             return None
-        body = f'{{"index":{index},"round":{round_},{encoded}'
-        tokens = message.tokens or 0
-        if tokens > MAX_TOKENS:
+        key, _, round_, _, total, _, ended = row
+        self.learn(thread, (key, round_, total, ended))
+        return replace(message, index=key & MAX_INDEX, round=round_, metadata={})
+
+    def _append(self, session: Session, thread: Thread, message: Message, encoded: str) -> Row | None:
+        """The same among others of a group, who may have moved the thread's end just now."""
+        end = session.learnt.get(thread) or self._ends.get(thread)
+        if end is None:
             return None
-        row = (last + 1, message.id, round_, tokens, total + tokens, body)
-        if not self._connections.statement(_APPEND, (*row, key, ended, index, low, low | MAX_INDEX, last)):
+        row = _row(end, message, encoded)
+        try:
+            session.execute(_APPEND, row)
+        except apsw.ConstraintError:
             return None
-        self._ends[thread] = End(key, last + 1, round_, total + tokens, ended)
-        return replace(message, index=index, round=round_, metadata={})
+        session.learnt[thread] = (row[0], row[2], row[4], end[3])
+        return row
+
+
+def _row(end: End, message: Message, encoded: str) -> Row:
+    last, round_, total, ended = end
+    if message.role is Role.HUMAN or round_ == ended:
+        round_ += 1
+    tokens = message.tokens or 0
+    body = f'{{"index":{(last + 1) & MAX_INDEX},"round":{round_},{encoded}'
+    return (last + 1, message.id, round_, tokens, total + tokens, body, ended)
 
 
 __all__ = ["End", "KnownEnds"]

@@ -33,7 +33,7 @@ _FORK_PATIENCE_S = 5.0
 class Session:
     """A connection with its pragmas set. ``execute`` reuses one cursor: consume its rows before the next call."""
 
-    __slots__ = ("connection", "execute")
+    __slots__ = ("connection", "execute", "learnt")
 
     def __init__(self, path: str, busy_timeout_s: float, vfs: str | None) -> None:
         flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
@@ -42,8 +42,15 @@ class Session:
         self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.connection.set_busy_handler(_patience(busy_timeout_s))
         self.execute = self.connection.cursor().execute
-        for pragma in ("synchronous=FULL", "temp_store=MEMORY", "secure_delete=ON"):
+        self.learnt: dict[Any, Any] = {}
+        """What operations of the transaction under way tell those after them. Gone with the next one."""
+        for pragma in ("synchronous=FULL", "temp_store=MEMORY", "secure_delete=ON", "cache_size=-8000"):
             self.execute(f"PRAGMA {pragma}").fetchall()
+
+    def begin(self) -> None:
+        """Begin a transaction that writes."""
+        self.execute("BEGIN IMMEDIATE")
+        self.learnt.clear()
 
     def one(self, sql: str, bindings: Any = ()) -> tuple[Any, ...] | None:
         """The first row of a query, or None. The query is run to its end: one left open would pin the write-ahead log."""
@@ -194,21 +201,20 @@ class Connections:
             raise mine.error
         return mine.result  # type: ignore[return-value]
 
-    def statement(self, sql: str, bindings: tuple[Any, ...]) -> int | None:
-        """Commit one statement by itself, and return how many rows it changed; 0 when it would break a constraint.
+    def statement(self, sql: str, bindings: tuple[Any, ...]) -> bool | None:
+        """Commit one statement by itself; False, and nothing done, when it would break a constraint.
 
-        None, and nothing done, when others are writing or the caller is inside a transaction: ``write`` is for that.
+        None when others are writing, and the statement must go with theirs through ``write``.
         """
         if self._pid != os.getpid() or self.closed or _current.get() is not None:
-            return None
+            return False
         if not self.turns.take():
             return None
         try:
-            session = self._writer or self.writer()
-            session.execute(sql, bindings)
-            return session.connection.changes()
+            (self._writer or self.writer()).execute(sql, bindings)
+            return True
         except apsw.ConstraintError:
-            return 0
+            return False
         except apsw.Error as error:
             self.roll_back()
             raise translated(error, self.path) from error
@@ -219,7 +225,7 @@ class Connections:
         """The usual case, without a group: nobody else was writing when we came."""
         try:
             session = self.writer()
-            session.execute("BEGIN IMMEDIATE")
+            session.begin()
             result = operation(session)
             session.execute("COMMIT")
             return result
@@ -242,10 +248,10 @@ class Connections:
     def _commit(self, group: list[Pending[Any]]) -> None:
         try:
             session = self.writer()
-            session.execute("BEGIN IMMEDIATE")
+            session.begin()
             if not self._run_together(group, session):
                 session.execute("ROLLBACK")
-                session.execute("BEGIN IMMEDIATE")
+                session.begin()
                 for one in group:
                     self._run_in_savepoint(one, session)
             session.execute("COMMIT")
@@ -373,7 +379,7 @@ class Transaction:
         connections = self.connections
         connections.lead_for_transaction()
         try:
-            connections.writer().execute("BEGIN IMMEDIATE")
+            connections.writer().begin()
         except BaseException as error:
             connections.roll_back()
             connections.turns.hand_on()

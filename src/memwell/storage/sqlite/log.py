@@ -96,7 +96,7 @@ class SqliteLog(MessageLog):
             if keep_places:
                 skipped = placed[-1].index + 1 - next_ - len(placed)
                 session.execute("UPDATE thread SET absent = absent + ? WHERE key = ?", (skipped, key))
-            return placed, End(key, low | placed[-1].index, placed[-1].round, total, ended)
+            return placed, (low | placed[-1].index, placed[-1].round, total, ended)
 
         placed, end = self._connections.write(operation)
         self._ends.learn(thread, end)

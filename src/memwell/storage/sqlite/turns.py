@@ -6,9 +6,9 @@ Nobody hands work to another thread: whoever comes while nobody leads, leads at 
 from __future__ import annotations
 
 import threading
-import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -37,13 +37,19 @@ class Pending(Generic[T]):
 
 
 class Turns:
-    """The queue of one store's writers in this process."""
+    """The queue of one store's writers in this process.
+
+    Who holds the lock leads. Who finds it taken queues up first and tries once more: either that succeeds, or the one who
+    leads will see it in the queue after letting go. So a lone writer pays for one lock, and nobody is forgotten.
+    """
 
     def __init__(self) -> None:
-        self._mutex = threading.Lock()
+        self._leading = threading.Lock()
         self._queue: deque[Pending[Any]] = deque()
-        self._busy = False
         self._crowd = 1
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._awaited = MAX_GROUP
 
     @property
     def waiting(self) -> int:
@@ -52,21 +58,18 @@ class Turns:
 
     def take(self) -> bool:
         """Lead, if that can be had for nothing."""
-        if self._crowd > 1 or not self._mutex.acquire(blocking=False):
-            return False
-        free = not self._busy
-        self._busy = True
-        self._mutex.release()
-        return free
+        return self._crowd == 1 and self._leading.acquire(False)
 
     def wait(self, mine: Pending[Any], timeout_s: float = -1) -> bool:
         """Whether the caller leads now; otherwise somebody has done its work, or the time is over."""
-        with self._mutex:
-            if not self._busy:
-                self._busy = True
-                return True
-            self._queue.append(mine)
+        if self._leading.acquire(False):
+            return True
+        self._queue.append(mine)
+        if len(self._queue) >= self._awaited:
+            self._ring()
         try:
+            if self._leading.acquire(False):
+                self._choose_next()
             in_time = mine.gate.acquire(timeout=timeout_s)
         except BaseException:
             self._give_up(mine)
@@ -77,10 +80,9 @@ class Turns:
 
     def _give_up(self, mine: Pending[Any]) -> None:
         """Leave the queue after an interrupt; who was just told to lead tells the next one."""
-        with self._mutex:
-            if mine in self._queue:
-                self._queue.remove(mine)
-                return
+        with suppress(ValueError):
+            self._queue.remove(mine)
+            return
         # The interrupt may have come just after the gate was passed, and then it would never open again.
         while not (mine.done or mine.leads):
             mine.gate.acquire(timeout=0.01)
@@ -93,10 +95,7 @@ class Turns:
         try:
             if self._crowd > 1:
                 self._gather()
-            if self._queue:
-                with self._mutex:
-                    while self._queue and self._queue[0].operation is not None and len(group) < MAX_GROUP:
-                        group.append(self._queue.popleft())
+            self._collect(group)
             self._crowd = len(group)
             serve(group)
         finally:
@@ -109,19 +108,48 @@ class Turns:
 
     def _gather(self) -> None:
         """Give those who wrote together with us last time a moment to come back, so that they share this commit, too."""
-        deadline = time.perf_counter() + _GATHERING_S
-        while len(self._queue) < self._crowd - 1 and time.perf_counter() < deadline:
-            time.sleep(0)
+        self._bell.acquire(False)  # a late ring of an earlier time
+        self._awaited = self._crowd - 1
+        if len(self._queue) < self._awaited:
+            self._bell.acquire(timeout=_GATHERING_S)
+        self._awaited = MAX_GROUP
+
+    def _ring(self) -> None:
+        """Tell the one who leads that all it waits for are here. Two may ring at once."""
+        self._awaited = MAX_GROUP
+        with suppress(RuntimeError):
+            self._bell.release()
+
+    def _collect(self, group: list[Pending[Any]]) -> None:
+        """Take those who wait into the group, up to the first who must lead itself."""
+        with suppress(IndexError):
+            while len(group) < MAX_GROUP:
+                one = self._queue.popleft()
+                if one.operation is None:
+                    self._queue.appendleft(one)
+                    return
+                group.append(one)
 
     def hand_on(self) -> None:
         """Stop leading: wake the next in the queue, if any."""
-        with self._mutex:
-            if self._queue:
+        self._leading.release()
+        if self._queue and self._leading.acquire(False):
+            self._choose_next()
+
+    def _choose_next(self) -> None:
+        """Let the first in the queue lead; when all have left meanwhile, let go. Only for who leads."""
+        while True:
+            try:
                 chosen = self._queue.popleft()
+            except IndexError:
+                self._leading.release()
+            else:
                 chosen.leads = True
                 chosen.gate.release()
-            else:
-                self._busy = False
+                return
+            # Who queued up between the two lines above found the lock taken and waits for us.
+            if not self._queue or not self._leading.acquire(False):
+                return
 
 
 __all__ = ["MAX_GROUP", "Pending", "Turns"]

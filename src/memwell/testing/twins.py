@@ -60,6 +60,9 @@ class _TwinBackend:
     def check(self) -> list[str]:
         return self._runner.run(self._backend.acheck())
 
+    def scrub(self) -> None:
+        self._runner.run(self._backend.ascrub())
+
     def close(self) -> None:
         self._runner.run(self._backend.aclose())
 

@@ -75,6 +75,10 @@ class MemoryBackend(Backend):
         with self._store.use():
             return []
 
+    def scrub(self) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be scrubbed inside its own transaction")
+
     def facts(self) -> dict[str, Any]:
         with self._store.use() as state:
             return {

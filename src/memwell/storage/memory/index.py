@@ -16,10 +16,7 @@ from memwell.records import Hit, Page, Record, Space, Vector, as_vector, pack_ha
 from memwell.storage import arguments as given
 from memwell.storage import bm25
 from memwell.storage.memory.state import Store, page_of
-from memwell.storage.protocols import (
-    IndexInfo,
-    RecordIndex,
-)
+from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.values import check_text
 
 
@@ -40,6 +37,7 @@ class MemoryIndex(RecordIndex):
                 state.counter += 1
                 position = held[id_][0] if id_ in held else state.counter
                 held[id_] = (position, record)
+                state.changed.setdefault(space, []).append(position)
 
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
         given.check_space(space)
@@ -53,7 +51,9 @@ class MemoryIndex(RecordIndex):
         wanted = given.check_ids(ids)
         with self._store.use() as state:
             held = state.records.get(space, {})
-            return sum(held.pop(id_, None) is not None for id_ in wanted)
+            gone = [held.pop(id_)[0] for id_ in dict.fromkeys(wanted) if id_ in held]
+            state.changed.setdefault(space, []).extend(gone)
+            return len(gone)
 
     def _all(self, space: Space, where: FilterLike | None) -> list[tuple[int, Record]]:
         given.check_space(space)
@@ -92,6 +92,18 @@ class MemoryIndex(RecordIndex):
         kept = {key for key, _ in self._all(space, where)}
         best = heapq.nlargest(limit, ((score, key) for key, score in scores.items() if key in kept))
         return [Hit(msgspec.structs.replace(everything[key], vector=None), score) for score, key in best]
+
+    def changes(self, space: Space, since: int | None = None) -> Changes:
+        given.check_space(space)
+        with self._store.use() as state:
+            changed = state.changed.get(space, [])
+            known = since if since is not None and 0 <= since <= len(changed) else None
+            held = state.records.get(space, {}).values()
+            touched = None if known is None else set(changed[known:])
+            found = sorted((pair for pair in held if touched is None or pair[0] in touched), key=lambda pair: pair[0])
+            gone = sorted((touched or set()) - {number for number, _ in found})
+            at = None if self._store.inside() else len(changed)
+            return Changes(at, known is None, copy.deepcopy(found), gone)
 
     def info(self, space: Space) -> IndexInfo:
         records = [record for _, record in self._all(space, None)]

@@ -33,6 +33,8 @@ class State(msgspec.Struct):
     threads: dict[Thread, ThreadState] = {}
     entries: dict[tuple[Space, str], tuple[str | bytes, int, float | None]] = {}
     records: dict[Space, dict[str, tuple[int, Record]]] = {}
+    changed: dict[Space, list[int]] = {}
+    """The numbers of a space's records in the order in which they were stored, changed or dropped."""
     blobs: dict[tuple[Space, str], bytes] = {}
     counter: int = 0
 

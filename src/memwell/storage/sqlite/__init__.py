@@ -89,6 +89,12 @@ class SqliteBackend(Backend):
             raise _Looked
         return found
 
+    def scrub(self) -> None:
+        if self._connections.transaction_here() is not None:
+            raise BackendError("a store cannot be scrubbed inside its own transaction")
+        self._index.scrub()
+        self._connections.empty_log()
+
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
         return {"kind": "sqlite", "path": str(self.path), "bytes": file_sizes(self.path), **counts}

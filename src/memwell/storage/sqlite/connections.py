@@ -300,6 +300,17 @@ class Connections:
             self._writer = None
             session.close()
 
+    def empty_log(self) -> None:
+        """Move the write-ahead log into the file and cut it to nothing, unless a reader of another process holds it open."""
+        self.lead_for_transaction()
+        try:
+            # Our own idle readers hold nothing; one at work is waited for by SQLite's busy handler.
+            self.writer().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        except apsw.Error as error:
+            raise translated(error, self.path) from error
+        finally:
+            self.turns.hand_on()
+
     # Transactions
 
     def transaction(self) -> Transaction:

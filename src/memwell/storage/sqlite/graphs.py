@@ -190,6 +190,19 @@ class Vectors:
             if file.name != current:
                 file.unlink(missing_ok=True)
 
+    def drop(self, spaces: Sequence[int]) -> None:
+        """Let the graphs of spaces go, with their files. They are built again when they are due."""
+        self.wait()
+
+        def forget(session: Session) -> None:
+            for space in spaces:
+                session.execute("DELETE FROM sidecar WHERE space = ?", (space,))
+
+        self._connections.write(forget)
+        for space in spaces:
+            self._cache.drop(space)
+            self._remove_older(space, "")
+
     def wait(self) -> None:
         """Wait until no graph is being built."""
         while True:

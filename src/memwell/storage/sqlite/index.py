@@ -14,7 +14,7 @@ from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_record, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.protocols import IndexInfo, RecordIndex
+from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.spaces import POSITION, SpaceRow, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
 _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
+
+
+_OUTDATED_GRAPHS = (
+    "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space WHERE space.change > sidecar.change"
+)
 
 
 class _Prepared(NamedTuple):
@@ -53,6 +58,12 @@ class SqliteIndex(RecordIndex):
 
             self._loaded_vectors = Vectors(self._connections, *self._vector_options)
         return self._loaded_vectors
+
+    def scrub(self) -> None:
+        """Drop the graphs of spaces that have changed since: they may hold vectors that were deleted."""
+        spaces = [key for (key,) in self._connections.read(lambda session: session.rows(_OUTDATED_GRAPHS))]
+        if spaces:
+            self.vectors.drop(spaces)
 
     # Writing
 
@@ -258,6 +269,16 @@ class SqliteIndex(RecordIndex):
 
         return self._connections.snapshot(operation)
 
+    def changes(self, space: Space, since: int | None = None) -> Changes:
+        path = given.check_space(space).encoded()
+
+        def operation(session: Session) -> Changes:
+            row = space_row(session, path) or SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
+            state = None if self._connections.transaction_here() is not None else row.change
+            return _changes(session, space, row, since, state)
+
+        return self._connections.snapshot(operation)
+
     def info(self, space: Space) -> IndexInfo:
         path = given.check_space(space).encoded()
         row = self._connections.read(lambda session: space_row(session, path))
@@ -279,6 +300,32 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
     if dimensions is not None and size != dimensions:
         raise InvalidInput(f"record {one.record.id!r} has a vector of {size} dimensions in a space of {dimensions}")
     return size
+
+
+def _changes(session: Session, space: Space, row: SpaceRow, since: int | None, state: int | None) -> Changes:
+    whole = since is None or not row.forgotten <= since <= row.change
+    if not whole and since == row.change:
+        return Changes(state, False, [], [])
+    keys = None if whole else _changed_keys(session, row, since or 0)
+    found = [(one[0], _record(space, one[:-1], one[-1])) for one in _whole_rows(session, row, keys)]
+    return Changes(state, whole, found, sorted(set(keys or ()) - {number for number, _ in found}))
+
+
+def _changed_keys(session: Session, row: SpaceRow, since: int) -> list[int]:
+    sql = "SELECT DISTINCT record FROM record_change WHERE key > ? AND key <= ?"
+    return [key for (key,) in session.execute(sql, (row.low | since, row.low | row.change)).fetchall()]
+
+
+def _whole_rows(session: Session, row: SpaceRow, keys: Sequence[int] | None) -> list[tuple[Any, ...]]:
+    """Records with their vectors: those of the keys, or all of the space."""
+    source = (
+        f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key"
+    )
+    if keys is None:
+        return session.rows(f"{source} WHERE record.key >= ? AND record.key <= ? ORDER BY record.key", row.bounds)
+    wanted = msgspec.json.encode(keys).decode()
+    sql = f"{source} WHERE record.key IN (SELECT value FROM json_each(?)) ORDER BY record.key"
+    return session.rows(sql, (wanted,))
 
 
 def _record(space: Space, row: tuple[Any, ...], vector: bytes | None) -> Record:

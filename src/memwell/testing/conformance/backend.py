@@ -400,7 +400,19 @@ class _LifeSuite(Suite):
         assert texts_of(store.log.read(TALK)) == ["kept"]
 
 
-class BackendSuite(_TransactionsSuite, _TogetherSuite, _LifeSuite):
+class _ScrubbingSuite(Suite):
+    def test_scrubbing_changes_nothing_that_is_there(self, store: Backend) -> None:
+        write_everywhere(store, "kept")
+        store.scrub()
+        assert all(read_everywhere(store, "kept"))
+        assert store.check() == []
+
+    def test_a_store_cannot_be_scrubbed_inside_its_own_transaction(self, store: Backend) -> None:
+        with store.transaction(), pytest.raises(BackendError, match="inside"):
+            store.scrub()
+
+
+class BackendSuite(_TransactionsSuite, _TogetherSuite, _LifeSuite, _ScrubbingSuite):
     """All that a ``Backend`` promises as a whole."""
 
 

@@ -268,7 +268,60 @@ class _SearchingSuite(Suite):
             assert {int(id_) for id_ in ids_of(store.index.match(HOME, "words", where=where, limit=50))} == expected
 
 
-class RecordIndexSuite(_StoringSuite, _SearchingSuite):
+class _ChangesSuite(Suite):
+    def test_a_cache_that_follows_the_changes_holds_what_the_store_holds(self, store: Backend) -> None:
+        held: dict[int, Record] = {}
+        state: int | None = None
+
+        def follow() -> None:
+            nonlocal state
+            changes = store.index.changes(HOME, state)
+            if changes.whole:
+                held.clear()
+            held.update(changes.records)
+            for number in changes.gone:
+                held.pop(number, None)
+            state = changes.state
+
+        steps = [
+            lambda: store.index.upsert([record("a", "one", vector=[1, 0]), record("b", "two")]),
+            lambda: store.index.upsert([record("b", "two again", vector=[0, 1]), record("x", space=AWAY)]),
+            lambda: store.index.delete(HOME, ["a", "never"]),
+            lambda: None,
+            lambda: store.index.upsert([record("a", "back"), record("c")]),
+            lambda: store.index.delete(HOME, ["a", "b", "c"]),
+        ]
+        follow()
+        assert held == {}
+        for step in steps:
+            step()
+            follow()
+            assert sorted(held.values(), key=lambda one: one.id) == store.index.get(HOME, ["a", "b", "c"])
+
+    def test_no_change_is_no_news(self, store: Backend) -> None:
+        store.index.upsert([record("a")])
+        state = store.index.changes(HOME).state
+        store.index.upsert([record("x", space=AWAY)])
+        again = store.index.changes(HOME, state)
+        assert (again.state, again.whole, again.records, again.gone) == (state, False, [], [])
+
+    def test_a_state_that_cannot_be_known_gives_everything(self, store: Backend) -> None:
+        store.index.upsert([record("a"), record("b")])
+        for since in (None, -1, 10**9):
+            changes = store.index.changes(HOME, since)
+            assert changes.whole
+            assert [one.id for _, one in changes.records] == ["a", "b"]
+
+    def test_a_state_inside_a_transaction_is_not_to_be_kept(self, store: Backend) -> None:
+        store.index.upsert([record("a")])
+        with store.transaction():
+            store.index.upsert([record("b")])
+            inside = store.index.changes(HOME)
+        assert inside.state is None
+        assert [one.id for _, one in inside.records] == ["a", "b"]
+
+
+class RecordIndexSuite(_StoringSuite, _SearchingSuite, _ChangesSuite):
     """All that a ``RecordIndex`` promises."""
 
 

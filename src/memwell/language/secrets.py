@@ -1,0 +1,478 @@
+"""Secrets and personal data in a text: where they stand, and the text without them.
+
+Secrets are keys and tokens of well-known shapes, private keys, passwords that are assigned or stand in an address, and
+random tokens after a word such as *secret*. Personal data are e-mail addresses, phone and identity numbers, cards, IBANs,
+internet addresses, and passports when they are called so. What has a check digit is checked. What only looks like a number
+(a date, a price, an order, an ISBN, a version, a UUID, a hash) is left alone: a reader that cries wolf is switched off.
+
+Any text is read in linear time: every pattern either takes a bounded number of characters or cannot begin inside what it
+has taken. Full-width letters and digits count as plain ones.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
+from typing import NamedTuple
+
+SECRETS = frozenset({"api_key", "token", "private_key", "password"})
+"""The kinds that give whoever reads them power over something."""
+
+PERSONAL = frozenset({"email", "phone", "id_number", "card", "iban", "ip", "passport"})
+"""The kinds that lead to a person."""
+
+
+class Finding(NamedTuple):
+    """What stands in a text from ``start`` to ``end``; ``kind`` is one of ``SECRETS`` or ``PERSONAL``."""
+
+    kind: str
+    start: int
+    end: int
+
+    @property
+    def secret(self) -> bool:
+        """Whether it is a secret, and not personal data."""
+        return self.kind in SECRETS
+
+
+# Before anything is searched for: most sentences hold no digit and none of these, and are done with in a microsecond.
+_NOT_A_DIGIT = bytes(code for code in range(256) if not 48 <= code <= 57)
+_WIDE_DIGIT = re.compile("[０-９＠]").search
+_NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FEWEST_DIGITS = 4  # of an address such as 8.8.8.8; everything else that is told by its digits has more
+
+
+def findings(text: str) -> list[Finding]:
+    """All that was found, in order; no two of them overlap."""
+    plain = text
+    if not text.isascii() and _WIDE_DIGIT(text):
+        plain = text.translate(_NARROW)  # one character for one, so that places stay true
+    digits = len(plain.encode("utf-8", "surrogatepass").translate(None, _NOT_A_DIGIT))
+    found: list[Finding] = []
+    if "://" in plain:
+        found += _passwords_in_addresses(plain)
+    if "@" in plain:
+        found += _emails(plain)
+    if "-----BEGIN" in plain:
+        found += _private_keys(plain)
+    if digits:
+        found += _shaped(plain)
+    found += _assigned(plain)
+    if digits >= _FEWEST_DIGITS:
+        found += _numbers(plain, digits)
+    elif "::" in plain:
+        found += _ipv6(plain)
+    return _apart(found) if len(found) > 1 else found
+
+
+def _apart(found: list[Finding]) -> list[Finding]:
+    """Of those that overlap the secret, then the longer, then the earlier one is kept."""
+    kept: list[Finding] = []
+    taken: list[Finding] = sorted(found, key=lambda each: (each.start, not each.secret, -each.end))
+    for finding in taken:
+        if not kept or finding.start >= kept[-1].end:
+            kept.append(finding)
+        elif _rank(finding) > _rank(kept[-1]):
+            kept[-1] = finding
+    return kept
+
+
+def _rank(finding: Finding) -> tuple[bool, int]:
+    return finding.secret, finding.end - finding.start
+
+
+# Keys that are known by how they begin. A key of any length that has no digit is taken for a word.
+
+_EDGE = r"(?<![A-Za-z0-9_-])"
+_BODY = "[A-Za-z0-9_-]"
+_SHAPES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
+    (needle, kind, re.compile(_EDGE + pattern))
+    for needle, kind, pattern in (
+        ("sk-", "api_key", rf"sk-{_BODY}{{20,}}+"),
+        ("k_live_", "api_key", r"[rsp]k_live_[A-Za-z0-9]{16,}+"),
+        ("k_test_", "api_key", r"[rsp]k_test_[A-Za-z0-9]{16,}+"),
+        ("AKIA", "api_key", rf"AKIA[A-Z0-9]{{16}}(?!{_BODY})"),
+        ("ASIA", "api_key", rf"ASIA[A-Z0-9]{{16}}(?!{_BODY})"),
+        ("LTAI", "api_key", rf"LTAI[A-Za-z0-9]{{12,26}}+(?!{_BODY})"),
+        ("AKID", "api_key", rf"AKID[A-Za-z0-9]{{32}}(?!{_BODY})"),
+        ("AIza", "api_key", rf"AIza{_BODY}{{35}}(?!{_BODY})"),
+        ("gh", "api_key", r"gh[opusr]_[A-Za-z0-9]{30,}+"),
+        ("github_pat_", "api_key", r"github_pat_[A-Za-z0-9_]{22,}+"),
+        ("glpat-", "api_key", rf"glpat-{_BODY}{{20,}}+"),
+        ("xox", "token", r"xox[abeoprs]-[A-Za-z0-9-]{10,}+"),
+        ("hf_", "api_key", r"hf_[A-Za-z0-9]{30,}+"),
+        ("npm_", "api_key", r"npm_[A-Za-z0-9]{36,}+"),
+        ("pypi-", "api_key", rf"pypi-{_BODY}{{50,}}+"),
+        ("SG.", "api_key", rf"SG\.{_BODY}{{16,32}}+\.{_BODY}{{32,64}}+"),
+        ("ya29.", "token", rf"ya29\.{_BODY}{{20,}}+"),
+        # A JSON web token: its first part is an object, and {" reads eyJ in base64.
+        ("eyJ", "token", rf"eyJ{_BODY}{{8,}}+\.{_BODY}{{8,}}+\.{_BODY}*+"),
+    )
+)
+
+
+def _shaped(text: str) -> Iterator[Finding]:
+    for needle, kind, pattern in _SHAPES:
+        if needle in text:
+            for match in pattern.finditer(text):
+                if _has_digit(match[0]):
+                    yield Finding(kind, *match.span())
+
+
+_has_digit = re.compile("[0-9]").search
+_KEY_HEAD = re.compile(r"-----BEGIN [A-Z0-9 ]{0,32}PRIVATE KEY(?: BLOCK)?-----")
+_KEY_TAIL = re.compile(r"-----END [A-Z0-9 ]{0,48}-----")
+_KEY_BODY = re.compile(r"(?:[A-Za-z0-9+/=]+|[ \t\r\n]+|\\n)*+")
+
+
+def _private_keys(text: str) -> Iterator[Finding]:
+    at, last_tail = 0, text.rfind("-----END")
+    while head := _KEY_HEAD.search(text, at):
+        start, at = head.span()
+        # A key that was cut off is still a key: it goes as far as it reads like one.
+        tail = _KEY_TAIL.search(text, at) if at <= last_tail else None
+        body = _KEY_BODY.match(text, at)
+        at = tail.end() if tail else body.end() if body else at
+        yield Finding("private_key", start, at)
+
+
+# Passwords and tokens that are called so.
+
+# The words themselves are found as text: a pattern of so many choices would cost every sentence with a "key" in it 30 µs.
+_PASSWORDS = ("pass", "pwd", "密码", "密碼", "口令")
+_TOKENS = ("secret", "token", "key", "密钥", "密鑰", "令牌", "凭证")
+_BEARERS = ("bearer", "authorization: basic")
+_REST_OF_PASS = re.compile(r"[ _-]?(?:word|phrase|wd|code)", re.IGNORECASE).match
+_MADE_STRONG = re.compile(r"(?:api|access|secret|auth|private|signing|encryption)[ _-]?\Z").search
+_LONGEST_OF_THESE = 12
+_STRONG = frozenset({"secret", "密钥", "密鑰"})
+# A name may go on ("DB_PASSWORD_PROD", "password for the wifi"), then comes what assigns.
+_ASSIGNS = re.compile(
+    r"(?P<rest>[A-Za-z0-9_]{0,24})[\"'`’]?\]?(?:[ \t]{1,2}(?:for|of|to)(?:[ \t][\w'’-]{1,20}){1,4}?)?[ \t]{0,4}"
+    r"(?P<sign>:?=>?|:|：|->|→|是|为|為|(?:is|was)(?: now)?(?::|(?=[ \t])))[ \t]{0,4}"
+    r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
+).match
+_BEARER = re.compile(r"[ \t]{1,4}(?P<bare>[A-Za-z0-9._~+/=-]{16,4096})").match
+_TRAILING = ".,;:!?)]}>'\"`*"
+_PLACEHOLDER = re.compile(
+    r"\A(?:[*•.xX#_?-]+|[<$%{\[(].*|.*\(|your.*|my_.*|(?:os|process|env|config|settings)\..*|getenv.*"
+    r"|(?:string|str|text|none|null|true|false|required|optional|example|password|passwd|pass|pwd|pw|secret|token|key"
+    r"|redacted|hidden|https?:.*)[,;]?)\Z",
+    re.IGNORECASE,
+)
+_HASH_OR_UUID = re.compile(
+    r"\A(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I
+)
+_TOKEN = re.compile(r"\A[A-Za-z0-9_~+/=.-]{16,}\Z")
+_FEWEST_BITS = 3.0  # a character; English words joined by hyphens can reach it, but hold no digits
+
+
+def _assigned(text: str) -> Iterator[Finding]:
+    lower = text.lower()
+    if len(lower) != len(text):  # a few letters become two
+        lower = "".join(char.lower() if char.isascii() else char for char in text)
+    for word in _PASSWORDS:
+        if word in lower:
+            yield from _passwords(text, lower, word)
+    for word in _TOKENS:
+        if word in lower:
+            yield from _tokens(text, lower, word)
+    for word in _BEARERS:
+        if word in lower:
+            yield from _bearers(text, lower, word)
+
+
+def _ends(lower: str, word: str) -> Iterator[int]:
+    at = lower.find(word)
+    while at >= 0:
+        at += len(word)
+        yield at
+        at = lower.find(word, at)
+
+
+def _passwords(text: str, lower: str, word: str) -> Iterator[Finding]:
+    for end in _ends(lower, word):
+        rest = _REST_OF_PASS(text, end) if word == "pass" else None
+        if word != "pass" or rest:
+            value = _ASSIGNS(text, rest.end() if rest else end)
+            finding = value and _password_after(value)
+            if finding:
+                yield finding
+
+
+def _tokens(text: str, lower: str, word: str) -> Iterator[Finding]:
+    for end in _ends(lower, word):
+        value = _ASSIGNS(text, end)
+        if value:
+            start = end - len(word)
+            strong = word in _STRONG or bool(_MADE_STRONG(lower[max(0, start - _LONGEST_OF_THESE) : start]))
+            yield from _token_after(value, "api_key" if strong else "token", rows_have_it=not strong)
+
+
+def _bearers(text: str, lower: str, word: str) -> Iterator[Finding]:
+    for end in _ends(lower, word):
+        value = _BEARER(text, end)
+        if value:
+            yield from _token_after(value, "token", rows_have_it=False)
+
+
+def _password_after(value: re.Match[str]) -> Finding | None:
+    start, end = _value_span(value)
+    word = value.string[start:end]
+    if len(word) < 4 or _PLACEHOLDER.match(word):
+        return None
+    # "the password is wrong" says nothing; "password = wrong" does, and so does a word in quotes.
+    told = value["sign"] in ("=", ":=") or (value["quoted"] is not None and " " not in word)
+    return Finding("password", start, end) if told or _unlike_a_word(word) else None
+
+
+_JOINING = str.maketrans("", "", "-'’/. ")
+
+
+def _unlike_a_word(word: str) -> bool:
+    """Whether a value has a digit, or a sign other than those that words are joined by."""
+    return bool(_has_digit(word)) or not word.translate(_JOINING).isalpha()
+
+
+def _token_after(value: re.Match[str], kind: str, *, rows_have_it: bool) -> Iterator[Finding]:
+    start, end = _value_span(value)
+    word = value.string[start:end]
+    if not _TOKEN.match(word) or not _has_digit(word) or word.isdigit() or _PLACEHOLDER.match(word):
+        return
+    # After "key" alone a hash or a UUID is the key of a row, more often than not.
+    if _bits(word) >= _FEWEST_BITS and not (rows_have_it and _HASH_OR_UUID.match(word)):
+        yield Finding(kind, start, end)
+
+
+def _value_span(value: re.Match[str]) -> tuple[int, int]:
+    groups = value.groupdict()
+    if groups.get("quoted") is not None:
+        return value.span("quoted")
+    start = value.start("bare")
+    return start, start + len(value["bare"].rstrip(_TRAILING))
+
+
+def _bits(word: str) -> float:
+    """How many bits a character of the word carries, by how often each occurs in it."""
+    return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
+
+
+_USER_AND_PASSWORD = re.compile(r"[^\s/@:?#\"'<>]{0,64}:([^\s/@\"'<>]{1,256})@")
+
+
+def _passwords_in_addresses(text: str) -> Iterator[Finding]:
+    at = text.find("://")
+    while at >= 0:
+        match = _USER_AND_PASSWORD.match(text, at + 3)
+        if match and not _PLACEHOLDER.match(match[1]):
+            yield Finding("password", *match.span(1))
+        at = text.find("://", at + 3)
+
+
+# Personal data.
+
+_LOCAL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-"
+_DOMAIN = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-9])").match
+_NOT_A_DOMAIN = frozenset("png jpg jpeg gif svg webp js css ts py".split())
+
+
+def _emails(text: str) -> Iterator[Finding]:
+    at = text.find("@")
+    while at >= 0:
+        # Looked for from the sign outwards: a pattern that begins with the name would read a long word at each letter.
+        before = text[max(0, at - 64) : at]
+        local = before[len(before.rstrip(_LOCAL)) :].lstrip(".%+-")
+        domain = _DOMAIN(text, at + 1) if local else None
+        if domain and domain[1].lower() not in _NOT_A_DOMAIN and not _is_repository(local, text, domain.end()):
+            yield Finding("email", at - len(local), domain.end())
+        at = text.find("@", at + 1)
+
+
+def _is_repository(local: str, text: str, end: int) -> bool:
+    return local == "git" and text[end : end + 1] in (":", "/")
+
+
+_ALONE = r"(?<![0-9A-Za-z_.#/$€£¥@-])"
+_ENDED = r"(?![0-9A-Za-z_@%]|[-.,/:][0-9A-Za-z])"
+_MOBILE = re.compile(rf"{_ALONE}(?:\+?86[ -]?)?1[3-9][0-9](?:[0-9]{{8}}|([ -])[0-9]{{4}}\1[0-9]{{4}}){_ENDED}")
+_LANDLINE = re.compile(rf"{_ALONE}(?:\(0[1-9][0-9]{{1,2}}\)|0[1-9][0-9]{{1,2}}-)[0-9]{{7,8}}{_ENDED}")
+_AMERICAN = re.compile(
+    rf"{_ALONE}(?:1[ .-])?(?:\([2-9][0-9]{{2}}\) ?|[2-9][0-9]{{2}}([ .-]))[2-9][0-9]{{2}}(?(1)\1|[ .-])[0-9]{{4}}{_ENDED}"
+)
+_INTERNATIONAL = re.compile(rf"(?<![0-9A-Za-z_.+-])\+[1-9](?:[ .()/-]{{0,3}}[0-9]){{6,14}}{_ENDED}")
+_CALLED_PHONE = re.compile(
+    r"(?:phone|telephone|mobile|cell|whatsapp|call (?:me|us|him|her) (?:at|on)|text me at|tel|电话|手机|座机|热线)"
+    r"(?:[ _]?(?:number|no\.?|号码?))?[ \t]{0,2}(?:is|=|:|：|是|为)?[ \t]{0,2}(\(?[0-9](?:[ .-]?[0-9()]){6,16})",
+    re.IGNORECASE,
+)
+_SOCIAL = re.compile(rf"{_ALONE}(?!000|666|9)[0-9]{{3}}-(?!00)[0-9]{{2}}-(?!0000)[0-9]{{4}}{_ENDED}")
+_CHINESE_ID = re.compile(r"(?<![0-9A-Za-z_-])[1-9][0-9]{16}[0-9Xx](?![0-9A-Za-z_]|-[0-9A-Za-z])")
+_CARD = re.compile(
+    rf"{_ALONE}[3-6](?:[0-9]{{13,18}}|[0-9]{{3}}(?:([ -])[0-9]{{4}}(?:\1[0-9]{{4}}){{2}}(?:\1[0-9]{{3}})?"
+    rf"|([ -])[0-9]{{6}}\2[0-9]{{4,5}})){_ENDED}"
+)
+_IBAN_HEAD = re.compile(r"(?<![0-9A-Za-z_])([A-Z]{2})[0-9]{2}(?=[ A-Z0-9])")
+_IPV4 = re.compile(r"(?<![0-9A-Za-z_.-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_-]|\.[0-9])")
+_IPV6 = re.compile(r"(?<![0-9A-Za-z_:.])[0-9A-Fa-f:]{3,45}(?![0-9A-Za-z_:])")
+_PASSPORT = re.compile(
+    r"(?:passport(?:[ _]?(?:number|no\.?|#))?|护照(?:号码?)?)[ \t]{0,2}(?:is|=|:|：|是|为)?[ \t]{0,2}"
+    r"(?=[A-Z]{0,2}[0-9])([A-Z]{0,2}[0-9]{6,9})(?![0-9A-Za-z])",
+    re.IGNORECASE,
+)
+# Said just before a number, these make it something else.
+_CALLED_OTHERWISE = re.compile(
+    r"(?:order|invoice|tracking|ticket|case|ref(?:erence)?|isbn|issn|serial|sku|version|ver|release|build|item|product"
+    r"|订单|单号|编号|运单|快递|发票|版本|序列|流水|书号)[^\n]{0,12}\Z",
+    re.IGNORECASE,
+)
+_CONTEXT = 28
+
+
+# Seven digits with little between them: what every number but an internet address has, and two years do not.
+_SEVEN_DIGITS = re.compile(r"[0-9](?:[ ().-]{0,2}[0-9]){6}").search
+
+
+def _numbers(text: str, digits: int) -> Iterator[Finding]:
+    if digits >= 7 and _SEVEN_DIGITS(text):
+        yield from _phones(text)
+        yield from (Finding("passport", *match.span(1)) for match in _PASSPORT.finditer(text))
+        yield from _checked(text, _SOCIAL, "id_number", bool)
+        yield from _checked(text, _CHINESE_ID, "id_number", _is_chinese_id)
+        yield from _checked(text, _CARD, "card", _is_card)
+        yield from _ibans(text)
+    if text.count(".") >= 3:
+        yield from _checked(text, _IPV4, "ip", _is_ip)
+    if "::" in text or text.count(":") >= 7:
+        yield from _ipv6(text)
+
+
+def _checked(text: str, pattern: re.Pattern[str], kind: str, accepted: Callable[[str], bool]) -> Iterator[Finding]:
+    for match in pattern.finditer(text):
+        if accepted(match[0]) and not _called_otherwise(text, match.start()):
+            yield Finding(kind, *match.span())
+
+
+def _called_otherwise(text: str, at: int) -> bool:
+    return bool(_CALLED_OTHERWISE.search(text[max(0, at - _CONTEXT) : at]))
+
+
+def _phones(text: str) -> Iterator[Finding]:
+    for pattern in (_MOBILE, _LANDLINE, _AMERICAN):
+        yield from _checked(text, pattern, "phone", bool)
+    if "+" in text:
+        yield from _checked(text, _INTERNATIONAL, "phone", bool)
+    for match in _CALLED_PHONE.finditer(text):
+        start, end = match.span(1)
+        number = match[1].rstrip(" .-(")
+        if 7 <= sum(map(str.isdigit, number)) <= 15 and not text[end : end + 1].isdigit():
+            yield Finding("phone", start, start + len(number))
+
+
+_ID_WEIGHTS = tuple(pow(2, 17 - place, 11) for place in range(17))
+
+
+def _is_chinese_id(number: str) -> bool:
+    try:
+        born = date(int(number[6:10]), int(number[10:12]), int(number[12:14]))
+    except ValueError:
+        return False
+    total = sum(int(digit) * weight for digit, weight in zip(number, _ID_WEIGHTS, strict=False))
+    return 1900 <= born.year <= 2099 and "10X98765432"[total % 11] == number[17].upper()
+
+
+_DOUBLED = (0, 2, 4, 6, 8, 1, 3, 5, 7, 9)
+_CARD_LENGTHS = {"34": (15,), "37": (15,), "30": (14,), "36": (14,), "38": (14,), "35": (16,), "62": (16, 17, 18, 19)}
+
+
+def _is_card(number: str) -> bool:
+    """Whether the digits have a length that their first ones allow, differ, and pass Luhn's check."""
+    digits = [int(char) for char in number if char.isdigit()]
+    lengths = _CARD_LENGTHS.get(f"{digits[0]}{digits[1]}", (16, 19) if digits[0] in (4, 5, 6) else ())
+    if len(digits) not in lengths or len(set(digits)) < 2:
+        return False
+    return sum(digits[-1::-2]) % 10 == -sum(_DOUBLED[digit] for digit in digits[-2::-2]) % 10
+
+
+_IBAN_LENGTHS = {
+    code: length
+    for length, codes in {
+        15: "NO", 16: "BE", 18: "DK FI FO GL NL", 19: "MK SI", 20: "AT BA EE KZ LT LU XK", 21: "CH HR LI LV",
+        22: "BG BH DE GB GE IE ME RS", 23: "AE GI IL TL", 24: "AD CZ ES MD PK RO SA SE SK TN VG", 25: "PT",
+        26: "IS TR", 27: "FR GR IT MC MR SM", 28: "AL AZ CY DO GT HU LB PL", 29: "BR EG PS QA UA", 30: "JO KW MU",
+        31: "MT SC",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
+
+
+def _ibans(text: str) -> Iterator[Finding]:
+    for head in _IBAN_HEAD.finditer(text):
+        length = _IBAN_LENGTHS.get(head[1])
+        end = _iban_end(text, head.start(), length) if length else 0
+        if end:
+            yield Finding("iban", head.start(), end)
+
+
+def _iban_end(text: str, start: int, length: int) -> int:
+    """Where the IBAN ends that begins at ``start``, or 0 when there is none: a space may stand after any four."""
+    window = text[start : start + length + length // 4]
+    number, at = "", start
+    for char in window:
+        if char != " " and not ("0" <= char <= "9" or "A" <= char <= "Z"):
+            break
+        number += char.strip()
+        at += 1
+        if len(number) == length:
+            break
+    if len(number) != length or text[at : at + 1].isalnum():
+        return 0
+    moved = "".join(str(int(char, 36)) for char in number[4:] + number[:4])
+    return at if int(moved) % 97 == 1 else 0
+
+
+def _is_ip(address: str) -> bool:
+    """Whether it is an address that leads somewhere: not the machine itself, nor all of them."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return not (parsed.is_loopback or parsed.is_unspecified or parsed.is_multicast or address.startswith("0."))
+
+
+def _ipv6(text: str) -> Iterator[Finding]:
+    for match in _IPV6.finditer(text):
+        groups = [group for group in match[0].split(":") if group]
+        # ``a::b`` is code far more often than an address.
+        if len(groups) >= 3 and _has_digit(match[0]) and len(groups[0]) >= 3 and _is_ip(match[0]):
+            yield Finding("ip", *match.span())
+
+
+# Taking them out.
+
+
+def redacted(text: str, found: Iterable[Finding]) -> str:
+    """The text with each finding replaced by its kind in brackets, such as ``[email]``."""
+    parts: list[str] = []
+    at = 0
+    for finding in sorted(found, key=lambda each: each.start):
+        parts += text[at : finding.start], f"[{finding.kind}]"
+        at = finding.end
+    return "".join((*parts, text[at:]))
+
+
+def shifted(position: int, found: Sequence[Finding]) -> int:
+    """Where a place of the text stands after ``redacted(text, found)``; one inside a finding goes to where that begins."""
+    moved = position
+    for finding in found:
+        if finding.end <= position:
+            moved += len(finding.kind) + 2 - (finding.end - finding.start)
+        elif finding.start < position:
+            moved -= position - finding.start
+    return moved
+
+
+__all__ = ["PERSONAL", "SECRETS", "Finding", "findings", "redacted", "shifted"]

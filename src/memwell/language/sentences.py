@@ -1,0 +1,154 @@
+"""A text cut into sentences, with their places in it.
+
+A sentence ends at 。！？； or at ``.!?`` before white space, together with the quotes and brackets that close it, and at a
+line break, unless the line was only wrapped. A full stop after an abbreviation, an initial or the number of a list's item
+ends nothing, nor does one inside a number, a file name or an address. Fenced code is cut into its lines.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_CLOSING = "\"'”’」』】）)\\]》〉*_`"
+# Every choice begins with its own characters and gives back nothing that it took, so a text of marks alone stays cheap;
+# what follows a Western mark is looked at afterwards.
+_BREAK = re.compile(rf"[。！？；｡][。！？；｡!?….]*+[{_CLOSING}]*+|\n|[.!?]++[{_CLOSING}]*+|…++[{_CLOSING}]*+")
+_OPENING = "“「《"
+_WORD_BEFORE = re.compile(r"(?:\A|[^A-Za-z.])([A-Za-z]+(?:\.[A-Za-z]+){0,3})\Z").search
+_ITEM_NUMBER = re.compile(r"(?:\A|\n)[ \t]{0,12}[0-9]{1,3}\Z").search
+_NEXT = re.compile(r"\s{0,8}([A-Za-z]+|[0-9]|\S)?").match
+_FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)", re.MULTILINE)
+_LOOKED_BACK = 32
+_QUOTED = 400  # How far back an open quotation is looked for.
+_WRAPPED = 40  # A line that is broken before it is this long was broken on purpose.
+
+_NEVER_END = frozenset(
+    "dr mr mrs ms prof rev hon st gen col capt sgt lt gov sen rep pres mt dept univ vs eg ie e.g i.e cf viz approx "
+    "jan feb apr aug sept oct nov dec tues thurs tel resp incl".split()
+)
+_BEFORE_NUMBERS = frozenset("no nos fig figs vol vols ch sec eq pp p art ver mar jun jul sep est".split())
+_BEFORE_CAPITALS_END = frozenset("etc al a.m p.m am pm approx min max".split())
+_BEFORE_STARTERS_END = frozenset("inc ltd co corp jr sr u.s u.k u.n u.s.a ph.d d.c b.a m.a e.u ave blvd rd".split())
+_STARTERS = frozenset(
+    "The A An He She It We They I You But And So In On At This That These Those My Our Your His Her Their If When While "
+    "After Before Then There What Why How Who Where Is Are Was Were Do Did Does Can Could Will Would Not No Yes Also "
+    "However Some Many Most All One Every".split()
+)
+
+
+class Span(NamedTuple):
+    """A piece of a text: ``text`` is what stands there from ``start`` to ``end``."""
+
+    start: int
+    end: int
+    text: str
+
+
+def sentences(text: str) -> list[Span]:
+    """The sentences of a text, in order; between two of them stands nothing but white space."""
+    spans: list[Span] = []
+    if "```" in text or "~~~" in text:
+        _cut_around_code(text, spans)
+    else:
+        _cut(text, 0, len(text), spans)
+    return spans
+
+
+def _cut_around_code(text: str, spans: list[Span]) -> None:
+    """Prose into sentences, fenced code into lines; a fence that is never closed runs to the end."""
+    fences = [match.start() for match in _FENCE.finditer(text)]
+    fences.append(len(text))
+    at = 0
+    for opening, closing in zip(fences[::2], fences[1::2], strict=False):
+        _cut(text, at, opening, spans)
+        end = text.find("\n", closing)
+        at = len(text) if end < 0 else end
+        _cut_lines(text, opening, at, spans)
+    _cut(text, at, len(text), spans)
+
+
+def _cut_lines(text: str, start: int, end: int, spans: list[Span]) -> None:
+    for line in text[start:end].split("\n"):
+        _add(text, start, start + len(line), spans)
+        start += len(line) + 1
+
+
+def _cut(text: str, start: int, end: int, spans: list[Span]) -> None:
+    for found in _BREAK.finditer(text, start, end):
+        after = _end_of(text, start, found)
+        if after:
+            _add(text, start, after, spans)
+            start = after
+    _add(text, start, end, spans)
+
+
+def _add(text: str, start: int, end: int, spans: list[Span]) -> None:
+    piece = text[start:end]
+    kept = piece.strip()
+    if kept:
+        start += piece.index(kept[0]) if piece[0] != kept[0] else 0
+        spans.append(Span(start, start + len(kept), kept))
+
+
+def _end_of(text: str, start: int, found: re.Match[str]) -> int:
+    """Where the sentence ends that began at ``start``, or 0 when what was found does not end it."""
+    at, end = found.span()
+    mark = text[at]
+    if mark == "\n":
+        return 0 if end - start > _WRAPPED and text[end : end + 1].islower() else end
+    if mark in "。！？；｡":
+        return _closed(text, start, found)
+    following = text[end : end + 1]
+    if mark != "…" and not (following.isspace() or not following or following >= "\u3400" or following in _OPENING):
+        return 0
+    if mark == "…" or text[at : at + 2] == "..":
+        return 0 if _follows_lower(text, end) else _closed(text, start, found)
+    if mark == ".":
+        return _closed(text, start, found) if _full_stop_ends(text, start, at, end) else 0
+    quoted = text[end - 1] in "\"'”’"
+    return 0 if quoted and _follows_lower(text, end) else _closed(text, start, found)  # "Really?" he asked
+
+
+def _closed(text: str, start: int, found: re.Match[str]) -> int:
+    """The end of a mark and what closes it; a straight quote that no other opened before belongs to what follows."""
+    at, end = found.span()
+    quote = text.find('"', at, end)
+    if quote >= 0 and text.count('"', max(start, at - _QUOTED), at) % 2 == 0 and text[end : end + 1].strip():
+        return quote
+    return end
+
+
+def _follows_lower(text: str, end: int) -> bool:
+    following = _NEXT(text, end)
+    return bool(following and following[1] and "a" <= following[1][0] <= "z")
+
+
+def _full_stop_ends(text: str, start: int, at: int, end: int) -> bool:
+    before = text[max(start, at - _LOOKED_BACK) : at]
+    found = _NEXT(text, end)
+    following = (found[1] if found else None) or ""
+    if not text[end : end + 1].isspace() and end < len(text) and not (before and before[-1] >= "\u3400"):
+        return False  # "v2.版本", but 你好.再见 are two
+    if before[-1:].isdigit():
+        return not (following and _ITEM_NUMBER(before))
+    word = _WORD_BEFORE(before)
+    return not following or not word or _word_ends(word[1], following)
+
+
+def _word_ends(word: str, following: str) -> bool:
+    """Whether a full stop between two words ends a sentence."""
+    lower = word.lower()
+    if lower in _NEVER_END:
+        return False
+    if lower in _BEFORE_NUMBERS:
+        return not following[0].isdigit()
+    if lower in _BEFORE_CAPITALS_END:
+        return following[0].isupper() or following[0] >= "\u3400"
+    if lower in _BEFORE_STARTERS_END:
+        return following in _STARTERS or following[0] >= "\u3400"
+    is_initial = len(word) == 1 and word.isupper() and word != "I"
+    return not is_initial or not following[0].isupper()
+
+
+__all__ = ["Span", "sentences"]

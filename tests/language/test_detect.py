@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.language.detect import LOOKED_AT, han_share, language_of
+
+LANGUAGES = {
+    "en": ["I went home.", "It’s a café, isn’t it? 😊", "OK", "Hello 世界 and good morning to you", "HTTP 404"],
+    "zh": ["我今天很开心。", "我用iPhone拍照片", "好", "香港係我屋企", "他说：“你好！”"],
+    "other": [
+        "Ich bin nicht der Mann und das ist gut",
+        "東京タワーに行きました",
+        "한국어",
+        "Привет, мир",
+        "Je ne sais pas pour vous",
+    ],
+    "": ["", "123 + 4 = 127!", "😀👍", "——……！？", "\n\t "],
+}
+
+
+@pytest.mark.parametrize(("language", "text"), [(name, text) for name, texts in LANGUAGES.items() for text in texts])
+def test_languages(language: str, text: str) -> None:
+    assert language_of(text) == language
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("", 0.0),
+        ("12!", 0.0),
+        ("abc", 0.0),
+        ("我爱你", 1.0),
+        ("我，你。", 1.0),
+        ("a我", 0.5),
+        ("aaa 我 1", 0.25),
+        ("\U0002ebe1", 0.0),
+    ],
+)
+def test_the_share_of_han(text: str, share: float) -> None:
+    assert han_share(text) == share
+
+
+@settings(max_examples=50)
+@given(st.text(st.characters()))
+def test_any_text_has_an_answer(text: str) -> None:
+    assert language_of(text) in ("zh", "en", "other", "")
+    assert 0.0 <= han_share(text) <= 1.0
+
+
+def test_only_the_front_of_a_long_text_decides() -> None:
+    assert language_of("word " * LOOKED_AT + "字" * 10 * LOOKED_AT) == "en"
+    assert han_share("字" * LOOKED_AT + "a" * 10 * LOOKED_AT) == 1.0

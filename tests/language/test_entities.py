@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.language import names
+from memwell.language.entities import entities
+
+NAMED = {
+    "Dr. Smith met Caroline's friend John Miller.": [
+        ("person", "smith"),
+        ("person", "caroline"),
+        ("person", "john miller"),
+    ],
+    "She studied at Stanford University in San Francisco.": [
+        ("organisation", "stanford university"),
+        ("place", "san francisco"),
+    ],
+    "Bank of America and the University of California": [
+        ("organisation", "bank of america"),
+        ("organisation", "university of california"),
+    ],
+    "I bought an iPhone 15 Pro and a PS5.": [("product", "iphone 15 pro"), ("product", "ps5")],
+    "GPT-4 beats GPT-3.": [("product", "gpt-4"), ("product", "gpt-3")],
+    'We saw "The Lord of the Rings" in Central Park.': [
+        ("product", "the lord of the rings"),
+        ("place", "central park"),
+    ],
+    "Ask @bob_m or a.b@example.com": [("person", "bob_m"), ("person", "a.b@example.com")],
+    "Thanks Mel! New York is big. Remember Anna?": [("person", "mel"), ("place", "new york"), ("person", "anna")],
+    "Zorblax left. I miss Zorblax.": [("unknown", "zorblax"), ("unknown", "zorblax")],
+    "小明和老王去了北京市": [("person", "小明"), ("person", "老王"), ("place", "北京")],
+    "张伟说李娜在清华大学读书": [("person", "张伟"), ("person", "李娜"), ("organisation", "清华大学")],
+    "王老师推荐《三体》给小张": [("person", "王老师"), ("product", "三体"), ("person", "小张")],
+    "我在腾讯公司上班，住在朝阳区": [("organisation", "腾讯公司"), ("place", "朝阳区")],
+    "上海交通大学在上海": [("organisation", "上海交通大学"), ("place", "上海")],
+    "Bart和好朋友Jimmy去了中山路": [("person", "bart"), ("person", "jimmy")],
+    "堂弟浩浩很喜欢": [("person", "浩浩")],
+}
+NAMELESS = [
+    "The weather is nice. We went out. Then it rained.",
+    "HELLO EVERYONE THIS IS VERY GREAT",
+    "I'm OK. I'll see you on Monday in May.",
+    "Hey! What's up? Sounds good, Thanks",
+    "他很高兴，马上去周围看看",
+    "高兴的时候",
+    "Elephants run fast.",
+    "We like to cook and to eat a lot of good food here.\n**Use a Slow Cooker**\n* Water Parameters: fine",
+    "一家公司，这家医院，市场里的路上",
+    "妹妹说爸爸妈妈在家",
+    "老师小时候的小朋友",
+    "**Slow Cooker Recipes**\n* Water Parameters: fine\n## Getting Started Now",
+    "",
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), NAMED.items())
+def test_names_are_found(text: str, expected: list[tuple[str, str]]) -> None:
+    assert [(entity.kind, entity.key) for entity in entities(text)] == expected
+
+
+@pytest.mark.parametrize("text", NAMELESS)
+def test_common_words_are_no_names(text: str) -> None:
+    assert entities(text) == []
+
+
+def test_known_names_are_always_found() -> None:
+    found = entities("zorbo met anna-lee and 大黄狗 at zorbos", known=["Zorbo", "大黄", "", " "])
+    assert [(entity.text, entity.kind) for entity in found] == [("zorbo", "person"), ("大黄", "person")]
+    assert [entity.text for entity in entities("Zorbo Smith left", known=["Zorbo"])] == ["Zorbo Smith"]
+
+
+def test_a_known_name_is_plain_text() -> None:
+    assert [entity.text for entity in entities("a.b (c", known=["a.b (c"])] == ["a.b (c"]
+    assert entities("axb", known=["a.b"]) == []
+
+
+def test_a_key_compares_what_is_written_differently() -> None:
+    keys = {
+        entity.key
+        for text in ("We saw Anna’s", "we saw Mrs. Anna", "we saw ANNA'S")
+        for entity in entities(text, known=["anna"])
+    }
+    assert keys == {"anna"}
+
+
+pieces = st.lists(
+    st.sampled_from(
+        [
+            "Anna",
+            "Dr. ",
+            "iPhone",
+            " 15",
+            "@",
+            "a@b.c",
+            "《",
+            "》",
+            '"',
+            "The ",
+            "of ",
+            "王",
+            "老师",
+            "北京",
+            "公司",
+            "'s",
+            " ",
+            ".",
+        ]
+    )
+).map("".join)
+
+
+@settings(max_examples=150)
+@given(pieces | st.text(st.characters()), st.lists(st.text(max_size=3), max_size=2))
+def test_entities_lie_in_order_in_the_text(text: str, known: list[str]) -> None:
+    end = 0
+    for entity in entities(text, known=known):
+        assert end <= entity.start < entity.end
+        assert entity.text == text[entity.start : entity.end]
+        assert entity.kind in ("person", "place", "organisation", "product", "unknown")
+        end = entity.end
+
+
+def test_the_lists_do_not_contradict_each_other() -> None:
+    assert not names.PLACES & names.ORGANISATIONS
+    assert not names.NOT_NAMES & (names.PLACES | names.ORGANISATIONS)
+    assert not names.PLACES_ZH & names.ORGANISATIONS_ZH
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "A",
+        "A ",
+        "Ab ",
+        "Ab-",
+        "A.",
+        "@",
+        "a@",
+        '"',
+        '"Ab ',
+        "《",
+        "上",
+        "王",
+        "小王",
+        "王公司",
+        " ",
+        "1",
+        "北",
+        "“A",
+    ],
+)
+def test_the_work_grows_with_the_length(unit: str) -> None:
+    assert growth(unit) < 80  # 16 times the text; the square would be 256
+
+
+def growth(unit: str) -> float:
+    short, long = (unit * (size // len(unit)) for size in (5_000, 80_000))
+    return spent(long) / max(spent(short), 0.0005)
+
+
+def spent(text: str) -> float:
+    began = time.process_time()
+    entities(text, known=("Anna", "王"))
+    return time.process_time() - began

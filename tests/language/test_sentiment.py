@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.language import sentiment_words
+from memwell.language.segment import query_terms
+from memwell.language.sentiment import sentiment
+
+GOOD = [
+    "I love this, it's amazing!",
+    "not bad",
+    "I can't wait!",
+    "The service was awful but the food was great.",
+    "no problem",
+    "not only good but fun",
+    "I like it",
+    "😊👍",
+    "fine :)",
+    "太棒了！",
+    "不是不好",
+    "没有不开心",
+    "虽然很累，但是很开心",
+    "我觉得还不错",
+    "这部电影并不无聊",
+    "我用iPhone，it's great",
+]
+BAD = [
+    "This is terrible and I hate it.",
+    "not good",
+    "I don't like it",
+    "The food was great but the service was awful.",
+    "😢",
+    ":(",
+    "不好",
+    "不是那么好",
+    "好难过",
+    "有点失望",
+    "我不是很喜欢这个",
+    "他说我画得不好，我真的很难过",
+    "一点也不好吃",
+    "很开心，但是太累太难过了",
+]
+NEITHER = [
+    "",
+    "The meeting is at 3.",
+    "It looks like a house.",
+    "你好",
+    "他有很多爱好",
+    "非常",
+    "http://a.b/c",
+    "我去银行",
+    "123",
+]
+
+
+@pytest.mark.parametrize("text", GOOD)
+def test_what_speaks_well(text: str) -> None:
+    assert 0.0 < sentiment(text) <= 1.0
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_what_speaks_ill(text: str) -> None:
+    assert -1.0 <= sentiment(text) < 0.0
+
+
+@pytest.mark.parametrize("text", NEITHER)
+def test_what_speaks_neither_way(text: str) -> None:
+    assert sentiment(text) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("less", "more"),
+    [
+        ("good", "very good"),
+        ("good", "good!"),
+        ("slightly good", "good"),
+        ("not good", "not bad"),
+        ("very bad", "bad"),
+        ("开心", "非常开心"),
+        ("有点开心", "开心"),
+        ("很难过", "有点难过"),
+        ("不喜欢", "喜欢"),
+    ],
+)
+def test_intensifiers_and_negations_move_it(less: str, more: str) -> None:
+    assert sentiment(less) < sentiment(more)
+
+
+def test_of_two_words_with_one_stem_the_stronger_counts() -> None:
+    assert query_terms("amazing") == query_terms("amaze")
+    assert sentiment("amazing") == sentiment("love")
+
+
+@pytest.mark.parametrize("lexicon", [sentiment_words.ENGLISH, sentiment_words.CHINESE])
+def test_no_word_is_weighed_twice_with_two_signs(lexicon: dict[float, str]) -> None:
+    signs: dict[str, set[bool]] = {}
+    for weight, words in lexicon.items():
+        for word in words.split():
+            signs.setdefault(word, set()).add(weight > 0)
+    assert [word for word, found in signs.items() if len(found) > 1] == []
+
+
+@settings(max_examples=100)
+@given(st.text(st.characters()) | st.text("不好很没是但，a! 😊"))
+def test_any_text_has_a_sentiment(text: str) -> None:
+    assert -1.0 <= sentiment(text) <= 1.0
+
+
+@pytest.mark.parametrize("unit", ["a", "good ", "not ", "好", "不", "上", " ", ":", "😊", "很好", "don't "])
+def test_the_work_grows_with_the_length(unit: str) -> None:
+    assert growth(unit) < 80  # 16 times the text; the square would be 256
+
+
+def growth(unit: str) -> float:
+    sentiment(unit)
+    short, long = (unit * (size // len(unit)) for size in (5_000, 80_000))
+    return spent(long) / max(spent(short), 0.0005)
+
+
+def spent(text: str) -> float:
+    began = time.process_time()
+    sentiment(text)
+    return time.process_time() - began

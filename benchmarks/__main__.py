@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import conversations, searching, startup
+from benchmarks.cache import cache
+from benchmarks.context import context
 from benchmarks.group import group
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
 from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
-NAMES = ("append", "group", "read", "open", "near", "match", "import")
+NAMES = ("append", "group", "read", "open", "near", "match", "cache", "import", "context")
 
 
 def main() -> None:
@@ -65,10 +67,14 @@ def _sections(names: list[str], folder: Path, *, quick: bool) -> Iterator[Sectio
 def _runner(
     name: str, folder: Path, tenants: Tenants | None, large: Large | None, *, quick: bool
 ) -> Callable[[], Section]:
+    if name == "cache":
+        return lambda: cache(folder, quick=quick)
     if name == "group":
         return lambda: group(folder, quick=quick)
     if name in ("append", "read"):
         return lambda: getattr(conversations, name)(folder, quick=quick)
+    if name == "context":
+        return lambda: context(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

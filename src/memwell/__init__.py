@@ -1,12 +1,19 @@
 """memwell: memory for LLM applications and agents.
 
-    from memwell import History
+    import memwell
 
-    chat = History.open("chat.db", "trip")
-    chat.add_human("Where did we leave off?")
+    m = memwell.open("app.db")
+    m.remember("Ann is allergic to nuts.")
+    m.recall("what can Ann not eat?")
 
-What was said is on disk when a call returns; ``chat.window(tokens=2000)`` is what to give a model.
+What was told is on disk when a call returns, and can be recalled at once. ``m.thread("trip")`` is a conversation,
+``m.context("and now?", thread="trip", budget=2000)`` is what to give a model.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, MemwellError, NotFound
 from memwell.history import History
@@ -16,16 +23,40 @@ from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
 from memwell.windows import Round
 
+if TYPE_CHECKING:
+    from memwell.longterm.memory import Memory
+    from memwell.runtime.engine import Engine, open
+
 __version__ = "0.1.0"
+
+_LATER = {
+    "Engine": "memwell.runtime.engine",
+    "Memory": "memwell.longterm.memory",
+    "open": "memwell.runtime.engine",
+}
+"""Loaded when first asked for: what finds by meaning needs numpy, and a tenth of a second for it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "Backend",
     "BackendError",
     "ConfigurationError",
     "Conflict",
+    "Engine",
     "History",
     "Hit",
     "InvalidInput",
+    "Memory",
     "MemwellError",
     "Message",
     "NotFound",
@@ -43,6 +74,7 @@ __all__ = [
     "ai",
     "human",
     "message",
+    "open",
     "open_backend",
     "system",
     "tool_result",

@@ -268,12 +268,16 @@ def encode_message(value: Message) -> bytes:
 
 
 def plain_json(value: Message) -> str | None:
-    """The JSON, without its opening brace, of a message of nothing but text; None for any that needs a closer look."""
-    if type(value) is not Message or type(value.metadata) is not dict or value.metadata or not _is_plain(value):
+    """The JSON, without its opening brace, of a message of nothing but text and metadata; None for any that needs a closer
+    look.
+    """
+    if type(value) is not Message or type(value.metadata) is not dict or not _is_plain(value):
         return None
     try:
+        if value.metadata:
+            check_json(value.metadata, "metadata")
         encoded = _encode(value)
-    except (UnicodeEncodeError, TypeError, ValueError, OverflowError):
+    except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError, InvalidInput):
         return None
     # Looking for one byte first costs a fourth of looking for six, and few messages have an escape.
     if (_BACKSLASH in encoded and b"\\u0000" in encoded) or len(encoded) > _SURELY_SMALL:

@@ -106,18 +106,33 @@ def as_vector(value: Iterable[float]) -> array[float]:
     if isinstance(value, str | bytes | bytearray | memoryview):
         raise InvalidInput(f"a vector must be a sequence of numbers, not {shown(value)}")
     try:
-        vector = array("d", value)
+        vector = _numbers(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInput(f"a vector must be a sequence of numbers: {error}") from None
     if not 0 < len(vector) <= MAX_DIMENSIONS:
         raise InvalidInput(f"a vector has 1 to {MAX_DIMENSIONS} dimensions, not {len(vector)}")
-    if not all(map(math.isfinite, vector)):
-        raise InvalidInput(f"a vector must hold finite numbers, not {_first_infinite(vector)!r}")
     # hypot neither overflows nor underflows where the sum of squares would.
     length = math.hypot(*vector)
+    if not math.isfinite(length) and not all(map(math.isfinite, vector)):
+        raise InvalidInput(f"a vector must hold finite numbers, not {_first_infinite(vector)!r}")
     if length == 0.0 or not math.isfinite(length):
         raise InvalidInput("a vector must have a direction; all its numbers are zero or their size overflows")
+    if vector.typecode == "f" and abs(length - 1.0) < 1e-6:
+        return vector
     return array("f", [number / length for number in vector])
+
+
+def _numbers(value: Iterable[float]) -> array[float]:
+    """The numbers of a vector; those of a numpy array as they lie in memory, which is ten times as fast."""
+    try:
+        view = memoryview(cast(Any, value))
+    except TypeError:
+        return array("d", value)
+    if view.ndim == 1 and view.contiguous and view.format in ("f", "d"):
+        numbers = array(view.format)
+        numbers.frombytes(view.cast("B"))
+        return numbers
+    return array("d", value)
 
 
 def pack_half(vector: Vector) -> bytes:

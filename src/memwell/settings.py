@@ -37,6 +37,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     hnsw_above: int = 50_000
     """A space with more vectors than this gets a graph index beside the store; up to this it is searched exactly."""
 
+    embedder: str = "local"
+    """What makes vectors: ``local`` (English and multilingual), ``minilm`` (English) or ``use`` (multilingual)."""
+
+    embedding_cache_entries: int = 100_000
+    """How many vectors of texts already seen a space keeps, so that they need not be made again."""
+
     kept_changes: int = 65_536
     """How many changes of a space are remembered so that caches and sidecars catch up instead of starting over."""
 

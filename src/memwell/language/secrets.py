@@ -15,7 +15,7 @@ import ipaddress
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
@@ -53,10 +53,10 @@ def findings(text: str) -> list[Finding]:
         plain = text.translate(_NARROW)  # one character for one, so that places stay true
     digits = len(plain.encode("utf-8", "surrogatepass").translate(None, _NOT_A_DIGIT))
     found: list[Finding] = []
-    if "://" in plain:
-        found += _passwords_in_addresses(plain)
     if "@" in plain:
-        found += _emails(plain)
+        logins = list(_logins(plain)) if "://" in plain else []
+        found += [one for one in logins if not _is_placeholder(plain[one.start : one.end])]
+        found += _emails(plain, {one.end for one in logins})
     if "-----BEGIN" in plain:
         found += _private_keys(plain)
     if digits:
@@ -70,14 +70,15 @@ def findings(text: str) -> list[Finding]:
 
 
 def _apart(found: list[Finding]) -> list[Finding]:
-    """Of those that overlap the secret, then the longer, then the earlier one is kept."""
+    """Those that overlap become one, of the kind of the secret or the longer among them: no part of any may be left."""
     kept: list[Finding] = []
-    taken: list[Finding] = sorted(found, key=lambda each: (each.start, not each.secret, -each.end))
-    for finding in taken:
+    for finding in sorted(found, key=lambda each: each.start):
         if not kept or finding.start >= kept[-1].end:
             kept.append(finding)
-        elif _rank(finding) > _rank(kept[-1]):
-            kept[-1] = finding
+        else:
+            last = kept.pop()
+            kind = max(last, finding, key=_rank).kind
+            kept.append(Finding(kind, last.start, max(last.end, finding.end)))
     return kept
 
 
@@ -158,12 +159,12 @@ _ASSIGNS = re.compile(
 ).match
 _BEARER = re.compile(r"[ \t]{1,4}(?P<bare>[A-Za-z0-9._~+/=-]{16,4096})").match
 _TRAILING = ".,;:!?)]}>'\"`*"
-_PLACEHOLDER = re.compile(
+_is_placeholder = re.compile(
     r"\A(?:[*•.xX#_?-]+|[<$%{\[(].*|.*\(|your.*|my_.*|(?:os|process|env|config|settings)\..*|getenv.*"
     r"|(?:string|str|text|none|null|true|false|required|optional|example|password|passwd|pass|pwd|pw|secret|token|key"
     r"|redacted|hidden|https?:.*)[,;]?)\Z",
     re.IGNORECASE,
-)
+).match
 _HASH_OR_UUID = re.compile(
     r"\A(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I
 )
@@ -223,7 +224,7 @@ def _bearers(text: str, lower: str, word: str) -> Iterator[Finding]:
 def _password_after(value: re.Match[str]) -> Finding | None:
     start, end = _value_span(value)
     word = value.string[start:end]
-    if len(word) < 4 or _PLACEHOLDER.match(word):
+    if len(word) < 4 or _is_placeholder(word):
         return None
     # "the password is wrong" says nothing; "password = wrong" does, and so does a word in quotes.
     told = value["sign"] in ("=", ":=") or (value["quoted"] is not None and " " not in word)
@@ -241,7 +242,7 @@ def _unlike_a_word(word: str) -> bool:
 def _token_after(value: re.Match[str], kind: str, *, rows_have_it: bool) -> Iterator[Finding]:
     start, end = _value_span(value)
     word = value.string[start:end]
-    if not _TOKEN.match(word) or not _has_digit(word) or word.isdigit() or _PLACEHOLDER.match(word):
+    if not _TOKEN.match(word) or not _has_digit(word) or word.isdigit() or _is_placeholder(word):
         return
     # After "key" alone a hash or a UUID is the key of a row, more often than not.
     if _bits(word) >= _FEWEST_BITS and not (rows_have_it and _HASH_OR_UUID.match(word)):
@@ -264,11 +265,12 @@ def _bits(word: str) -> float:
 _USER_AND_PASSWORD = re.compile(r"[^\s/@:?#\"'<>]{0,64}:([^\s/@\"'<>]{1,256})@")
 
 
-def _passwords_in_addresses(text: str) -> Iterator[Finding]:
+def _logins(text: str) -> Iterator[Finding]:
+    """The passwords between a colon and the at sign of addresses."""
     at = text.find("://")
     while at >= 0:
         match = _USER_AND_PASSWORD.match(text, at + 3)
-        if match and not _PLACEHOLDER.match(match[1]):
+        if match:
             yield Finding("password", *match.span(1))
         at = text.find("://", at + 3)
 
@@ -280,13 +282,14 @@ _DOMAIN = re.compile(r"(?:[A-Za-z0-9-]{1,63}\.){1,8}([A-Za-z]{2,24})(?![A-Za-z0-
 _NOT_A_DOMAIN = frozenset("png jpg jpeg gif svg webp js css ts py".split())
 
 
-def _emails(text: str) -> Iterator[Finding]:
+def _emails(text: str, logins: Container[int]) -> Iterator[Finding]:
+    """E-mail addresses; the at signs of ``logins`` stand in addresses of another kind."""
     at = text.find("@")
     while at >= 0:
         # Looked for from the sign outwards: a pattern that begins with the name would read a long word at each letter.
         before = text[max(0, at - 64) : at]
         local = before[len(before.rstrip(_LOCAL)) :].lstrip(".%+-")
-        domain = _DOMAIN(text, at + 1) if local else None
+        domain = _DOMAIN(text, at + 1) if local and at not in logins else None
         if domain and domain[1].lower() not in _NOT_A_DOMAIN and not _is_repository(local, text, domain.end()):
             yield Finding("email", at - len(local), domain.end())
         at = text.find("@", at + 1)
@@ -305,7 +308,8 @@ _AMERICAN = re.compile(
 )
 _INTERNATIONAL = re.compile(rf"(?<![0-9A-Za-z_.+-])\+[1-9](?:[ .()/-]{{0,3}}[0-9]){{6,14}}{_ENDED}")
 _CALLED_PHONE = re.compile(
-    r"(?:phone|telephone|mobile|cell|whatsapp|call (?:me|us|him|her) (?:at|on)|text me at|tel|电话|手机|座机|热线)"
+    r"(?<![a-z])(?:phone|telephone|mobile|cell|whatsapp|call (?:me|us|him|her) (?:at|on)|text me at|tel"
+    r"|电话|手机|座机|热线)"
     r"(?:[ _]?(?:number|no\.?|号码?))?[ \t]{0,2}(?:is|=|:|：|是|为)?[ \t]{0,2}(\(?[0-9](?:[ .-]?[0-9()]){6,16})",
     re.IGNORECASE,
 )
@@ -325,8 +329,9 @@ _PASSPORT = re.compile(
 )
 # Said just before a number, these make it something else.
 _CALLED_OTHERWISE = re.compile(
-    r"(?:order|invoice|tracking|ticket|case|ref(?:erence)?|isbn|issn|serial|sku|version|ver|release|build|item|product"
-    r"|订单|单号|编号|运单|快递|发票|版本|序列|流水|书号)[^\n]{0,12}\Z",
+    r"(?:(?<![a-z])(?:order|invoice|tracking|ticket|reference|ref|isbn(?:-1[03])?|issn|serial|sku|version|ver|release|build"
+    r"|(?:case|item|product|model|part) (?:number|no\.?|id))(?: (?:number|no\.?|id|code))?"
+    r"|(?:订单|单号|编号|运单|快递|发票|版本|序列|流水|书号)(?:编?号码?)?)\s{0,2}(?:is|was|[:：#=]|是|为)?\s{0,2}#?\Z",
     re.IGNORECASE,
 )
 _CONTEXT = 28

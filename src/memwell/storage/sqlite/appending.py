@@ -13,7 +13,7 @@ from typing import TypeAlias
 import apsw
 from msgspec.structs import replace
 
-from memwell.messages import Message, Role, plain_json
+from memwell.messages import Message, Role, decode_message, plain_json
 from memwell.records import Thread
 from memwell.storage.placement import MAX_INDEX, MAX_TOKENS
 from memwell.storage.sqlite.connections import Connections, Session
@@ -67,8 +67,11 @@ class KnownEnds:
             row = self._connections.write(lambda session: self._append(session, thread, message, encoded))
         if alone is False or row is None:
             return None
-        key, _, round_, _, total, _, ended = row
+        key, _, round_, _, total, body, ended = row
         self.learn(thread, (key, round_, total, ended))
+        if message.metadata:
+            # It must not be shared with the caller, and a tuple in it was stored as a list.
+            return decode_message(body)
         return replace(message, index=key & MAX_INDEX, round=round_, metadata={})
 
     def _append(self, session: Session, thread: Thread, message: Message, encoded: str) -> Row | None:

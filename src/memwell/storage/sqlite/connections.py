@@ -253,7 +253,7 @@ class Connections:
                 session.execute("ROLLBACK")
                 session.begin()
                 for one in group:
-                    self._run_in_savepoint(one, session)
+                    _run_in_savepoint(one, session, self.path)
             session.execute("COMMIT")
         except BaseException as error:
             self.roll_back()
@@ -277,17 +277,6 @@ class Connections:
             return False
         return True
 
-    def _run_in_savepoint(self, one: Pending[Any], session: Session) -> None:
-        session.execute("SAVEPOINT one")
-        try:
-            one.result = one.operation(session)  # type: ignore[misc]
-        except Exception as error:
-            if not session.connection.in_transaction:
-                raise
-            one.error = _failure(error, self.path)
-            session.execute("ROLLBACK TO one")
-        session.execute("RELEASE one")
-
     def roll_back(self) -> None:
         """Undo the writer's transaction; if even that fails, drop the connection, which undoes it too."""
         session = self._writer
@@ -301,7 +290,7 @@ class Connections:
             session.close()
 
     def empty_log(self) -> None:
-        """Move the write-ahead log into the file and cut it to nothing, unless a reader of another process holds it open."""
+        """Move the write-ahead log into the file and cut it to nothing, unless another process is reading it."""
         self.lead_for_transaction()
         try:
             # Our own idle readers hold nothing; one at work is waited for by SQLite's busy handler.
@@ -368,6 +357,19 @@ class Connections:
     def finish_fork(self) -> None:
         """Let others write again, in the parent. The child begins anew."""
         self.turns.hand_on()
+
+
+def _run_in_savepoint(one: Pending[Any], session: Session, path: str) -> None:
+    """Run one operation of a group so that it can fail alone."""
+    session.execute("SAVEPOINT one")
+    try:
+        one.result = one.operation(session)  # type: ignore[misc]
+    except Exception as error:
+        if not session.connection.in_transaction:
+            raise
+        one.error = _failure(error, path)
+        session.execute("ROLLBACK TO one")
+    session.execute("RELEASE one")
 
 
 class Transaction:

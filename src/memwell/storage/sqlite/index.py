@@ -273,9 +273,8 @@ class SqliteIndex(RecordIndex):
         path = given.check_space(space).encoded()
 
         def operation(session: Session) -> Changes:
-            row = space_row(session, path) or SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
-            state = None if self._connections.transaction_here() is not None else row.change
-            return _changes(session, space, row, since, state)
+            inside = self._connections.transaction_here() is not None
+            return _changes(session, space, space_row(session, path), since, inside=inside)
 
         return self._connections.snapshot(operation)
 
@@ -302,7 +301,9 @@ def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:
     return size
 
 
-def _changes(session: Session, space: Space, row: SpaceRow, since: int | None, state: int | None) -> Changes:
+def _changes(session: Session, space: Space, known: SpaceRow | None, since: int | None, *, inside: bool) -> Changes:
+    row = known or SpaceRow(0, 0, 0, 0, 0, 0, None, 0)
+    state = None if inside else row.change
     whole = since is None or not row.forgotten <= since <= row.change
     if not whole and since == row.change:
         return Changes(state, False, [], [])

@@ -1,0 +1,216 @@
+"""What all parts of a memory share: its store, its space, and the one way a memory is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import AllOf, Filter, Where
+from memwell.longterm.echoes import Echoes
+from memwell.longterm.facts import Facts
+from memwell.longterm.gate import Gate
+from memwell.longterm.indexing import Indexer
+from memwell.longterm.journal import Owed, inner_space
+from memwell.longterm.pools import Pools
+from memwell.longterm.traits import ACTIVE, KEY, Traits, own_metadata, traits_of, with_traits
+from memwell.longterm.weights import Weights
+from memwell.models.ports import ChatModel, Embedder, Reranker
+from memwell.records import Record, Space, SpaceLike, as_space
+from memwell.storage.protocols import Backend
+from memwell.values import shown
+
+_PAGE = 500
+_VERSION = "version/"
+
+
+def utc_now() -> datetime:
+    """The moment, by the machine's clock."""
+    return datetime.now(UTC)
+
+
+class Version(msgspec.Struct, frozen=True):
+    """What a memory was until ``until``, and what ended it."""
+
+    record: Record
+    until: datetime
+    reason: str
+
+
+class MemoryBase:
+    """A memory's collaborators, and the reading and changing of single records."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        space: SpaceLike,
+        *,
+        embedder: Embedder | None = None,
+        chat: ChatModel | None = None,
+        reranker: Reranker | None = None,
+        gate: Gate | None = None,
+        weights: Weights | None = None,
+        pools: Pools | None = None,
+        echoes: Echoes | None = None,
+        clock: Callable[[], datetime] = utc_now,
+        told: Callable[[Space], None] = lambda space: None,
+        used: Callable[[Space, Sequence[str]], None] = lambda space, ids: None,
+    ) -> None:
+        self.backend = backend
+        self.space = as_space(space)
+        self.embedder = embedder
+        self.chat = chat
+        self.reranker = reranker
+        self.weights = weights
+        self.clock = clock
+        self._gate = gate or Gate()
+        self._echoes = echoes or Echoes()
+        self._pools = pools or Pools(backend.index)
+        self._inner = inner_space(self.space)
+        self._told = told
+        self._used = used
+        self.indexer = Indexer(backend, self.space, embedder=embedder, chat=chat)
+
+    @property
+    def facts(self) -> Facts:
+        """The facts read from what was remembered."""
+        return self.indexer.facts
+
+    def owed(self) -> Owed:
+        """What has been stored but not yet given all its words and vectors."""
+        return self.indexer.journal.owed()
+
+    def catch_up(self) -> None:
+        """Make all that was remembered findable by its words now."""
+        self.indexer.catch_up()
+
+    def settle(self) -> None:
+        """Do all the work that is owed, here and now: words, facts and vectors."""
+        while self.indexer.work():
+            pass
+
+    # Reading single memories
+
+    def _found(self, id_: str) -> Record:
+        """A memory whatever its status. Raises ``NotFound``."""
+        if not isinstance(id_, str) or not id_:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a memory's id must be text, not {shown(id_)}")
+        self.indexer.catch_up()
+        found = self.backend.index.get(self.space, [id_])
+        if not found:
+            found = self.backend.index.get(self.space, [self.indexer.resolved(id_)])
+        if not found:
+            raise NotFound(f"there is no memory {id_!r} in {self.space!r}")
+        return found[0]
+
+    def _all(self, where: Filter | None = None) -> Iterator[Record]:
+        """Every memory of the space, whatever its status, oldest first."""
+        self.indexer.catch_up()
+        cursor: str | None = None
+        while True:
+            page = self.backend.index.scan(self.space, where=where, limit=_PAGE, cursor=cursor)
+            yield from page.items
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def _active(self, where: Filter | None = None) -> Iterator[Record]:
+        """Every memory that may be recalled now."""
+        now = self.clock()
+        for record in self._all(where):
+            traits = traits_of(record)
+            if traits.active and (traits.expires is None or traits.expires > now):
+                yield record
+
+    # Changing them
+
+    def _change(self, old: Record, reason: str, *, text: str | None = None, **fields: Any) -> Record:
+        """Put a memory's next version in its place, keeping the one before. ``fields`` are those of its traits, but for
+        ``own``, ``kind`` and ``time``.
+        """
+        now = self.clock()
+        own = fields.pop("own", own_metadata(old))
+        kind, time = fields.pop("kind", old.kind), fields.pop("time", old.time)
+        traits = traits_of(old)
+        traits = replace(traits, version=traits.version + 1, changed=now, **fields)
+        new = replace(
+            old,
+            text=old.text if text is None else text,
+            kind=kind,
+            time=time,
+            metadata=with_traits(own, traits),
+            vector=old.vector if text is None or text == old.text else None,
+        )
+        with self.backend.transaction():
+            self._keep_version(old, now, reason)
+            self.backend.index.upsert([new])
+        return new
+
+    def _keep_version(self, old: Record, now: datetime, reason: str) -> None:
+        kept = {
+            "text": old.text,
+            "kind": old.kind,
+            "time": old.time.isoformat(),
+            "metadata": old.metadata,
+            "until": now.isoformat(),
+            "reason": reason,
+        }
+        self.backend.kv.put(self._inner, version_key(old.id, traits_of(old).version), kept)
+
+    def _versions(self, id_: str | None = None) -> list[Version]:
+        """The earlier versions of a memory, or of all, oldest first."""
+        prefix = _VERSION if id_ is None else version_key(id_, None)
+        found: list[Version] = []
+        cursor: str | None = None
+        where = AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + "\U0010ffff")))
+        while True:
+            page = self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor)
+            found += [self._version(entry.key, cast("dict[str, Any]", entry.value)) for entry in page.items]
+            cursor = page.next
+            if cursor is None:
+                return found
+
+    def _version(self, key: str, kept: dict[str, Any]) -> Version:
+        record = Record(
+            text=kept["text"],
+            space=self.space,
+            id=_id_in(key),
+            kind=kept["kind"],
+            time=datetime.fromisoformat(kept["time"]),
+            metadata=kept["metadata"],
+        )
+        return Version(record, datetime.fromisoformat(kept["until"]), kept["reason"])
+
+    def _owe_vectors(self, records: Sequence[Record]) -> None:
+        """Have the vectors of changed memories made by whoever works the journal off."""
+        if self.embedder is not None and records:
+            self.indexer.journal.write([self.indexer.remind(record.id) for record in records])
+            self._told(self.space)
+
+
+def version_key(id_: str, number: int | None) -> str:
+    """Where a version is kept. The length in front keeps an id from reaching into another's versions."""
+    return f"{_VERSION}{len(id_)}/{id_}/" + ("" if number is None else f"{number:08d}")
+
+
+def _id_in(key: str) -> str:
+    length, rest = key.removeprefix(_VERSION).split("/", 1)
+    return rest[: int(length)]
+
+
+def as_ids(ids: str | Iterable[str]) -> list[str]:
+    """One id or several, each once. Raises ``InvalidInput`` for anything else."""
+    if isinstance(ids, str):
+        return [ids]
+    listed = list(ids)
+    for one in listed:
+        if not isinstance(one, str) or not one:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a memory's id must be text, not {shown(one)}")
+    return list(dict.fromkeys(listed))
+
+
+__all__ = ["ACTIVE", "KEY", "MemoryBase", "Traits", "Version", "as_ids", "utc_now", "version_key"]

@@ -1,0 +1,230 @@
+"""Changing what is remembered: update, pin, feedback, forget and undo. Nothing here is final; every change can be undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import asyncify
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import FilterLike, as_filter, holds
+from memwell.longterm.base import MemoryBase, as_ids, version_key
+from memwell.longterm.extraction import claims
+from memwell.longterm.importance import effective, moved
+from memwell.longterm.recalling import Recalled, as_recalled
+from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
+from memwell.records import Record
+from memwell.values import as_utc, check_id, check_metadata, check_text, shown
+
+
+class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy: memories that satisfy all that is given here are forgotten. Pinned ones never are."""
+
+    importance_below: float | None = None
+    older_than: timedelta | None = None
+    """Said longer ago than this."""
+    unused: bool = False
+    """Never recalled."""
+    kinds: tuple[str, ...] = ()
+    where: FilterLike | None = None
+    most: int | None = None
+    """At most so many, the least important first."""
+
+
+class Forgotten(msgspec.Struct, frozen=True):
+    """What a policy forgot, or with ``dry_run`` would forget: ids with the reasons."""
+
+    reasons: dict[str, str]
+    kept: int
+    dry_run: bool
+
+    @property
+    def ids(self) -> list[str]:
+        """The memories it is about."""
+        return list(self.reasons)
+
+
+class Changer(MemoryBase):
+    """Changes, each with the version before it kept."""
+
+    def update(
+        self,
+        id_: str,
+        /,
+        text: str | None = None,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        time: datetime | None = None,
+        kind: str | None = None,
+        importance: float | None = None,
+        reason: str = "updated",
+    ) -> Recalled:
+        """Change a memory and return it; what is not given stays. Raises ``NotFound``, or ``InvalidInput`` for a bad value."""
+        old = self._live(id_)
+        fields: dict[str, Any] = {}
+        if metadata is not None:
+            fields["own"] = check_metadata(metadata)
+        if time is not None:
+            fields["time"] = as_utc(time, "a memory's time")
+        if kind is not None:
+            fields["kind"] = check_id(kind, "a memory's kind")
+        if importance is not None:
+            if not 0 <= importance <= 1:
+                raise InvalidInput(f"importance must be from 0 to 1, not {shown(importance)}")
+            fields["importance"] = importance
+        if text is not None:
+            verdict = self._gate.judge(
+                check_text(text, "a memory's text"), speaker=traits_of(old).speaker, trust=traits_of(old).trust
+            )
+            if not verdict.accepted:
+                raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
+            text, fields["flags"] = verdict.text, verdict.flags
+        with self.backend.transaction():
+            new = self._change(old, reason, text=text, **fields)
+            if text is not None and text != old.text:
+                self._relearn(old, new)
+        if new.vector is None and old.vector is not None:
+            self._owe_vectors([new])
+        return as_recalled(new)
+
+    def _relearn(self, old: Record, new: Record) -> None:
+        """The facts of the old text no longer hold by its word; those of the new do."""
+        self.facts.retract([old.id], final=False)
+        self.backend.kv.delete(self._inner, self.indexer.twins_of(old))
+        traits = traits_of(new)
+        if traits.trust in ("user", "document"):
+            found = claims(new.text, speaker=traits.speaker, time=new.time)
+            self.facts.learn(found, record=new.id, learned_at=self.clock())
+
+    def _live(self, id_: str) -> Record:
+        record = self._found(id_)
+        if not traits_of(record).active:
+            raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
+        return record
+
+    def pin(self, id_: str, /, *, pinned: bool = True) -> Recalled:
+        """Keep a memory from fading and from every policy, or stop keeping it. Raises ``NotFound``."""
+        return as_recalled(self._change(self._live(id_), "pinned" if pinned else "unpinned", pinned=pinned))
+
+    def feedback(self, id_: str, /, *, useful: bool) -> Recalled:
+        """Say whether a recalled memory helped: its importance moves. Raises ``NotFound``."""
+        old = self._live(id_)
+        traits = traits_of(old)
+        weight = 0.5 if traits.importance is None else traits.importance
+        return as_recalled(
+            self._change(
+                old,
+                "called useful" if useful else "called useless",
+                importance=moved(weight, useful=useful),
+                useful=traits.useful + (1 if useful else -1),
+            )
+        )
+
+    def note_uses(self, uses: Mapping[str, int]) -> None:
+        """Count recalls of memories. No version is kept: being used changes nothing that was said."""
+        with self.backend.transaction():
+            records = self.backend.index.get(self.space, list(uses))
+            self.backend.index.upsert(
+                [
+                    replace(
+                        record,
+                        metadata=with_traits(
+                            own_metadata(record),
+                            replace(traits_of(record), uses=traits_of(record).uses + uses[record.id]),
+                        ),
+                    )
+                    for record in records
+                ]
+            )
+
+    # Forgetting
+
+    def forget(self, ids: str | Iterable[str], *, reason: str = "forgotten") -> list[str]:
+        """Hide memories at once, so that nothing finds them; ``undo`` brings one back until its retention is over.
+
+        Returns the ids of those that were hidden. Raises ``NotFound`` for an id that never was, and hides nothing then.
+        """
+        records = [self._found(id_) for id_ in as_ids(ids)]
+        hidden = [record for record in records if traits_of(record).active]
+        with self.backend.transaction():
+            for record in hidden:
+                self._change(record, reason, status=FORGOTTEN)
+            self.facts.retract([record.id for record in hidden], final=False)
+        return [record.id for record in hidden]
+
+    def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
+        """Forget what a policy names, or only say what it would forget."""
+        now = self.clock()
+        wanted = as_filter(policy.where)
+        worth: dict[str, tuple[float, str]] = {}
+        kept = 0
+        for record in self._active():
+            reason = _reason(record, policy, now) if wanted is None or holds(wanted, record) else None
+            if reason is None:
+                kept += 1
+            else:
+                worth[record.id] = (_worth(record), reason)
+        chosen = sorted(worth, key=lambda id_: (worth[id_][0], id_))[: policy.most]
+        if chosen and not dry_run:
+            self.forget(chosen, reason="forgotten by a policy")
+        return Forgotten({id_: worth[id_][1] for id_ in chosen}, kept + len(worth) - len(chosen), dry_run)
+
+    def undo(self, id_: str, /) -> Recalled:
+        """Take the last change of a memory back. Raises ``NotFound`` when there is none to take back."""
+        current = self._found(id_)
+        versions = self._versions(current.id)
+        if not versions:
+            raise NotFound(f"the memory {id_!r} was never changed: there is nothing to undo")
+        last = versions[-1].record
+        same = last.text == current.text
+        restored = replace(last, vector=current.vector if same else None)
+        with self.backend.transaction():
+            self.backend.index.upsert([restored])
+            self.backend.kv.delete(self._inner, version_key(current.id, traits_of(last).version))
+            if not same:
+                self._relearn(current, restored)
+            elif traits_of(restored).active and not traits_of(current).active:
+                self.facts.restore([restored.id])
+        if not same:
+            self._owe_vectors([restored])
+        return as_recalled(restored)
+
+    aupdate = asyncify(update)
+    apin = asyncify(pin)
+    afeedback = asyncify(feedback)
+    aforget = asyncify(forget)
+    aforget_by = asyncify(forget_by)
+    aundo = asyncify(undo)
+
+
+def _worth(record: Record) -> float:
+    traits = traits_of(record)
+    return effective(0.5 if traits.importance is None else traits.importance, traits.uses)
+
+
+def _reason(record: Record, policy: Forgetting, now: datetime) -> str | None:
+    """Why a policy forgets a memory, in words; None when it does not."""
+    traits = traits_of(record)
+    if traits.pinned or (policy.kinds and record.kind not in policy.kinds):
+        return None
+    reasons: list[str] = []
+    if policy.importance_below is not None:
+        if _worth(record) >= policy.importance_below:
+            return None
+        reasons.append(f"its importance {_worth(record):.2f} is below {policy.importance_below:.2f}")
+    if policy.older_than is not None:
+        if now - record.time <= policy.older_than:
+            return None
+        reasons.append(f"it is {(now - record.time).days} days old")
+    if policy.unused:
+        if traits.uses:
+            return None
+        reasons.append("it was never recalled")
+    return "; ".join(reasons) or "the policy names it"
+
+
+__all__ = ["Changer", "Forgetting", "Forgotten"]

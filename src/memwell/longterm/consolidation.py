@@ -1,0 +1,228 @@
+"""Consolidation: many memories become fewer or say something together. Nothing is deleted, everything can be undone.
+
+New versions are written and the old marked, and only after what takes their place has been checked. Without a chat model
+the words are those of the memories themselves; with one they are its words, if every memory it names is one it was shown.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from memwell._asyncify import asyncify
+from memwell.errors import InvalidInput, ModelError
+from memwell.language.detect import language_of
+from memwell.language.entities import entities
+from memwell.language.keywords import keywords
+from memwell.longterm.base import MemoryBase
+from memwell.longterm.duplicates import clusters
+from memwell.longterm.recalling import Recalled, as_recalled
+from memwell.longterm.remembering import Rememberer
+from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
+from memwell.messages import human, system
+from memwell.records import Record
+from memwell.values import check_count
+
+INSIGHT = "insight"
+_MOST_EVIDENCE = 64
+_QUOTED = 3
+
+_ASKED = (
+    "You are given memories, each with a number. Write one sentence that says what they show together, using nothing that "
+    "is not in them. Answer with JSON: the sentence, and the numbers of the memories that support it."
+)
+_ANSWER: dict[str, Any] = {
+    "type": "object",
+    "properties": {"insight": {"type": "string"}, "evidence": {"type": "array", "items": {"type": "integer"}}},
+    "required": ["insight", "evidence"],
+}
+
+
+class Merge(msgspec.Struct, frozen=True):
+    """Memories that say the same: one stays, with the evidence of all."""
+
+    kept: str
+    merged: tuple[str, ...]
+
+
+class Compression(msgspec.Struct, frozen=True):
+    """What was merged, or with ``dry_run`` would be."""
+
+    merges: list[Merge]
+    before: int
+    dry_run: bool
+
+    @property
+    def after(self) -> int:
+        """How many memories are left."""
+        return self.before - sum(len(merge.merged) for merge in self.merges)
+
+
+class Consolidator(Rememberer):
+    """Merging and reflecting."""
+
+    def compress(self, *, threshold: float = 0.85, dry_run: bool = False) -> Compression:
+        """Merge memories that say nearly the same into the one that says most; conversations are left as they were.
+
+        ``threshold`` is how alike two must be, from 0 to 1. Raises ``InvalidInput`` for another one.
+        """
+        if not 0 < threshold <= 1:
+            raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
+        records = {record.id: record for record in self._active() if not traits_of(record).session}
+        groups = clusters([(record.id, record.text) for record in records.values()], threshold=threshold)
+        merges = [_merge([records[id_] for id_ in group]) for group in groups if len(group) > 1]
+        if not dry_run:
+            for merge in merges:
+                self._merge(records[merge.kept], [records[id_] for id_ in merge.merged])
+        return Compression(merges, len(records), dry_run)
+
+    def merge(self, kept: str, others: Iterable[str]) -> Recalled:
+        """Let one memory stand for others: it takes their evidence, and they are marked as replaced by it."""
+        return as_recalled(self._merge(self._found(kept), [self._found(id_) for id_ in others if id_ != kept]))
+
+    def _merge(self, kept: Record, others: Sequence[Record]) -> Record:
+        traits = traits_of(kept)
+        evidence = list(traits.evidence)
+        for other in others:
+            evidence += [*traits_of(other).evidence, Evidence(record=other.id)]
+        with self.backend.transaction():
+            merged = self._change(
+                kept,
+                "merged",
+                evidence=tuple(dict.fromkeys(evidence))[:_MOST_EVIDENCE],
+                seen=traits.seen + sum(traits_of(other).seen for other in others),
+            )
+            for other in others:
+                self._change(other, f"merged into {kept.id}", status=SUPERSEDED, replaced_by=kept.id)
+        return merged
+
+    def reflect(self, *, least: int = 3, most: int = 10) -> list[Recalled]:
+        """Remember what many memories show together, one insight for each matter that at least ``least`` speak of.
+
+        An insight names the memories it rests on. One that was drawn before is renewed when there is more to it.
+        """
+        check_count(least, "least")
+        records = [record for record in self._active() if record.kind != INSIGHT]
+        made: list[Recalled] = []
+        for matter, about in _matters(records, least)[:most]:
+            text, used = self._insight(matter, about)
+            made.append(self._store_insight(matter, text, used))
+        return made
+
+    def _insight(self, matter: str, about: Sequence[Record]) -> tuple[str, Sequence[Record]]:
+        if self.chat is not None:
+            found = self._asked(about[:30])
+            if found is not None:
+                return found
+        return _said_together(matter, about), about
+
+    def _asked(self, about: Sequence[Record]) -> tuple[str, Sequence[Record]] | None:
+        """A chat model's insight, or None when it fails or does not name its evidence."""
+        assert self.chat is not None
+        shown = "\n".join(f"{number}. {record.text}" for number, record in enumerate(about, 1))
+        try:
+            completion = self.chat.complete([system(_ASKED), human(shown)], schema=_ANSWER, max_tokens=300)
+            # A model that was not asked over the wire may give JSON only as text.
+            data = msgspec.json.decode(completion.text) if completion.data is None else completion.data
+            answer = msgspec.convert(data, _Insight)
+        except (ModelError, msgspec.DecodeError):
+            return None
+        used = [about[number - 1] for number in dict.fromkeys(answer.evidence) if 0 < number <= len(about)]
+        text = " ".join(answer.insight.split())
+        verdict = self._gate.judge(text, speaker="", trust="model")
+        return (verdict.text, used) if verdict.accepted and used and len(text) <= 1000 else None
+
+    def _store_insight(self, matter: str, text: str, used: Sequence[Record]) -> Recalled:
+        evidence = tuple(Evidence(record=record.id) for record in used[:_MOST_EVIDENCE])
+        id_ = f"{INSIGHT}:{matter}"
+        known = self.backend.index.get(self.space, [id_])
+        if known:
+            traits = traits_of(known[0])
+            if traits.evidence == evidence and known[0].text == text:
+                return as_recalled(known[0])
+            record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
+        else:
+            record = self._new_insight(id_, text, evidence)
+        self._owe_vectors([record])
+        return as_recalled(record)
+
+    def _new_insight(self, id_: str, text: str, evidence: tuple[Evidence, ...]) -> Record:
+        record = derived_record(self, id_, text, INSIGHT, evidence)
+        self.backend.index.upsert([record])
+        return record
+
+    acompress = asyncify(compress)
+    amerge = asyncify(merge)
+    areflect = asyncify(reflect)
+
+
+class _Insight(msgspec.Struct):
+    insight: str
+    evidence: list[int]
+
+
+def derived_record(memory: MemoryBase, id_: str, text: str, kind: str, evidence: tuple[Evidence, ...]) -> Record:
+    """A memory made of others."""
+    now = memory.clock()
+    traits = Traits(trust="derived", evidence=evidence, importance=0.6, learned=now)
+    return Record(text=text, space=memory.space, id=id_, kind=kind, time=now, metadata=with_traits({}, traits))
+
+
+def _merge(group: Sequence[Record]) -> Merge:
+    """The one that says most stays; of equals the pinned, the important, the latest."""
+    best = max(
+        group,
+        key=lambda record: (
+            traits_of(record).pinned,
+            len(record.text),
+            traits_of(record).importance or 0.0,
+            record.time,
+            record.id,
+        ),
+    )
+    return Merge(best.id, tuple(record.id for record in group if record.id != best.id))
+
+
+def _matters(records: Sequence[Record], least: int) -> list[tuple[str, list[Record]]]:
+    """What memories speak of, the most spoken of first: names and content words, each with its memories."""
+    about: dict[str, list[Record]] = defaultdict(list)
+    shown: dict[str, str] = {}
+    for record in records:
+        named = {entity.key: entity.text for entity in entities(record.text)}
+        named.update({keyword.word.casefold(): keyword.word for keyword in keywords(record.text, limit=5)})
+        for key, text in named.items():
+            about[key].append(record)
+            shown.setdefault(key, text)
+    found = [(shown[key], held) for key, held in about.items() if len(held) >= max(least, 1)]
+    ordered = sorted(found, key=lambda item: (-len(item[1]), item[0]))
+    return _distinct(ordered)
+
+
+def _distinct(matters: Sequence[tuple[str, list[Record]]]) -> list[tuple[str, list[Record]]]:
+    """Without matters that rest on nearly the same memories as one before."""
+    chosen: list[tuple[str, list[Record]]] = []
+    for matter, held in matters:
+        ids = {record.id for record in held}
+        if all(len(ids & {r.id for r in other}) * 2 < len(ids) for _, other in chosen):
+            chosen.append((matter, held))
+    return chosen
+
+
+def _said_together(matter: str, about: Sequence[Record]) -> str:
+    """An insight in the memories' own words: how often the matter came up, and what was said that weighs most."""
+    ordered = sorted(about, key=lambda r: (-(traits_of(r).importance or 0.0), r.time, r.id))
+    quotes = [_quoted(record.text) for record in ordered[:_QUOTED]]
+    if language_of(" ".join(quotes)) == "zh":
+        return f"{len(about)} 条记忆提到“{matter}”：" + "；".join(quotes)
+    return f'{len(about)} memories speak of "{matter}": ' + "; ".join(quotes)
+
+
+def _quoted(text: str) -> str:
+    short = " ".join(text.split())
+    return short if len(short) <= 160 else f"{short[:159]}…"
+
+
+__all__ = ["INSIGHT", "Compression", "Consolidator", "Merge"]

@@ -1,0 +1,135 @@
+"""Erasing: final, and everywhere. What was erased is gone from texts, words, vectors, versions, facts, caches and files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from memwell._asyncify import asyncify
+from memwell.filters import AllOf, FilterLike, Where, as_filter
+from memwell.longterm.base import MemoryBase, as_ids, version_key
+from memwell.longterm.traits import traits_of
+from memwell.records import Record
+
+_ALIAS = "alias/"
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """What was removed."""
+
+    memories: int = 0
+    derived: int = 0
+    """Insights and summaries that were made of them, and so went too."""
+    versions: int = 0
+    facts: int = 0
+    cached: int = 0
+    """Vectors and answers that were kept for reuse."""
+
+    @property
+    def total(self) -> int:
+        """Everything counted together."""
+        return self.memories + self.derived + self.versions + self.facts + self.cached
+
+
+class Eraser(MemoryBase):
+    """The end of memories."""
+
+    uncache: Callable[[list[str]], int] | None = None
+    """Drops what is cached of texts; set by whoever owns the caches."""
+
+    def erase(self, ids: str | Iterable[str]) -> Erased:
+        """Remove memories for good, forgotten ones too, with all that was derived from them alone or in part.
+
+        Raises ``NotFound`` for an id that never was, and removes nothing then.
+        """
+        self.settle_journal()
+        records = {record.id: record for record in map(self._found, as_ids(ids))}
+        return self._erase(records)
+
+    def erase_where(self, where: FilterLike) -> Erased:
+        """Remove every memory that satisfies a filter, for good."""
+        self.settle_journal()
+        return self._erase({record.id: record for record in self._all(as_filter(where))})
+
+    def erase_all(self) -> Erased:
+        """Remove the whole memory of the space, for good."""
+        self.settle_journal()
+        erased = self._erase({record.id: record for record in self._all()})
+        self._drop_keys("")
+        self.backend.scrub()
+        return erased
+
+    def settle_journal(self) -> None:
+        """Bring all entries into the index and drop them: what waits in the journal could not be found otherwise."""
+        self.indexer.catch_up(embed_at_most=0)
+        self.indexer.give_up_vectors()
+        self.indexer.journal.drop_done()
+
+    def _erase(self, records: dict[str, Record]) -> Erased:
+        derived = self._derived(set(records))
+        gone = {**records, **derived}
+        ids = list(gone)
+        versions = self._texts_of_versions(ids)
+        with self.backend.transaction():
+            retracted = self.facts.retract(ids, final=True)
+            kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
+            for record in gone.values():
+                self.backend.kv.delete(self._inner, self.indexer.twins_of(record))
+                for evidence in traits_of(record).evidence:
+                    self.backend.kv.delete(self._inner, _ALIAS + (evidence.record or record.id))
+            self.backend.index.delete(self.space, ids)
+        self._pools.forget(self.space)
+        self._echoes.forget(ids)
+        texts = [*(self.indexer.embedded_text(record) for record in gone.values()), *versions]
+        cached = self.uncache(texts) if self.uncache is not None else 0
+        self.backend.scrub()
+        return Erased(len(records), len(derived), kept, retracted.statements, cached)
+
+    def _derived(self, ids: set[str]) -> dict[str, Record]:
+        """Memories that were made of these, and what was made of those."""
+        made = {
+            record.id: record
+            for record in self._all()
+            if record.id not in ids and any(evidence.record in ids for evidence in traits_of(record).evidence)
+        }
+        return {**made, **self._derived(ids | set(made))} if made else {}
+
+    def _texts_of_versions(self, ids: Iterable[str]) -> list[str]:
+        return [self.indexer.embedded_text(version.record) for id_ in ids for version in self._versions(id_)]
+
+    def _drop_keys(self, prefix: str) -> int:
+        """Drop all that memwell keeps under a prefix; how many entries there were."""
+        keys = list(self._keys(prefix))
+        return sum(self.backend.kv.delete(self._inner, key) for key in keys)
+
+    def _keys(self, prefix: str) -> Iterator[str]:
+        where = AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + "\U0010ffff"))) if prefix else None
+        cursor: str | None = None
+        while True:
+            page = self.backend.kv.scan(self._inner, where=where, limit=500, cursor=cursor)
+            yield from [entry.key for entry in page.items]
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def purge(self, retention_s: float) -> Erased:
+        """Erase what was forgotten longer ago than its retention, and what has expired."""
+        now = self.clock()
+        over: list[str] = []
+        for record in self._all():
+            traits = traits_of(record)
+            hidden_for = (now - (traits.changed or now)).total_seconds()
+            if (not traits.active and hidden_for > retention_s) or (
+                traits.expires is not None and traits.expires <= now
+            ):
+                over.append(record.id)
+        return self.erase(over) if over else Erased()
+
+    aerase = asyncify(erase)
+    aerase_where = asyncify(erase_where)
+    aerase_all = asyncify(erase_all)
+    apurge = asyncify(purge)
+
+
+__all__ = ["Erased", "Eraser"]

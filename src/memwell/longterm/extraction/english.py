@@ -1,0 +1,314 @@
+"""Claims of English sentences: a subject at the head of a clause, a verb that says something of it, and an object.
+
+Only clauses that begin with their subject are read. That leaves out questions, conditions, wishes and what others are
+said to have said, because in all of these something stands before the subject.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from memwell.longterm.extraction import english_words as words
+from memwell.longterm.extraction.english_rules import RULES, Place, Rule, phrase, phrases, proper
+from memwell.longterm.extraction.found import Found
+from memwell.longterm.extraction.relations import FAVOURITE
+from memwell.longterm.extraction.timing import PAST, STATE
+
+_NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"
+_KIN = "|".join(sorted(words.KIN, key=len, reverse=True))
+_ANIMAL = "|".join(sorted(words.PETS, key=len, reverse=True))
+_FILLER = (
+    r"(?:(?:and|but|so|well|yeah|yes|yep|oh|wow|actually|also|plus|btw|because|hi|hey|hello|sure|no|nope|ok|okay|thanks|"
+    r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?)*"
+)
+# Where a clause may begin: at the start, after a mark, or after a word that joins it to what came before.
+_HEAD = re.compile(
+    rf"(?:\A[\s\"“*-]*|(?<=[,;!—–]) ?|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bbecause )|(?<=\bplus ))(?i:{_FILLER})"
+    rf"(?P<subject>[Ii]\b|(?i:my|our) |[Ww]e\b|{_NAME}(?= |['’]s ))"
+)
+_CLAUSE_END = re.compile(
+    r"[,;!?—–(]|\s-\s|\.(?:\s|\Z)|\s(?:and|but|so|because|though)\s(?:I|I['’]\w+|my|we|he|she|it|they|you)\b"
+)
+# What makes a sentence, or all of it that follows, no statement of the speaker's own.
+_NO_STATEMENT = re.compile(
+    r"\A[\s\"“]*(?:if|when|whenever|unless|suppose|supposing|imagine|pretend|once|until|whether|would|could|should|do|does|"
+    r"did|am|is|are|was|were|can|will|have|has|who|what|where|why|how|which|let|maybe|perhaps|>)\b|\A\s*>",
+    re.IGNORECASE,
+).match
+_DOUBT = re.compile(
+    r"\b(?:if|whether|unless|wish|wishes|imagine|pretend|pretending|suppose|said|says|say|told|tells|asked|joked|joking|"
+    r"kidding|claims|claimed|thinks|thought|dreamed|dreamt|as though|in case|in another life|lied)\b",
+    re.IGNORECASE,
+).search
+_QUOTED = re.compile(r"[\"“][^\"“”\n]*\b(?:I|my|we|you|me)\b[^\"“”\n]*[\"”]", re.IGNORECASE)
+_WORD = re.compile(r"\s*(['’]?[A-Za-z][\w’'-]*)").match
+_APPOSED = re.compile(
+    rf"\b(?i:my) (?:[a-z]+ )??(?P<kin>{_KIN})(?: (?:named |called )?|['’]s name is )(?P<name>(?!I\b){_NAME})(?!['’]s name)"
+)
+_PET_NAMED = re.compile(
+    rf"\b(?i:my|our|a|an) (?:[\w-]+ )??(?P<kind>(?i:{_ANIMAL}))(?: (?:named |called )?|['’]s name is "
+    r"| is (?:named|called) )"
+    rf"(?P<name>(?!I\b){_NAME})"
+)
+_NAMED = re.compile(rf",? (?:named|called) (?P<name>{_NAME})").match
+_OWN = re.compile(
+    r"(?i:(?P<what>name|birthday|email address|email|e-mail|phone number|phone|number|job|profession|hometown|"
+    r"home town|hobby|hobbies|age|nationality|favou?rite [a-z]+(?: [a-z]+)?))"
+    r"(?:['’]s| is| are| include| includes| has always been) (?:on |in |currently |definitely |probably |actually |"
+    r"called )*"
+    r"(?P<o>\S.*)",
+    re.DOTALL,
+).match
+_KIN_SUBJECT = re.compile(
+    rf"(?:(?:\w+ )??(?P<kin>(?i:{_KIN})))(?P<name>,? {_NAME},?)?(?=\s(?!and\b|or\b)|['’]s )"
+).match
+_IS_KIN = re.compile(rf"\s*(?:['’]s|is) my (?:\w+ )??(?P<kin>{_KIN})\b(?!['’-])").match
+_OWN_RELATIONS = {
+    "name": "name",
+    "birthday": "birthday",
+    "email": "email",
+    "e-mail": "email",
+    "email address": "email",
+    "phone": "phone",
+    "number": "phone",
+    "phone number": "phone",
+    "job": "occupation",
+    "profession": "occupation",
+    "hometown": "from",
+    "home town": "from",
+    "hobby": "hobby",
+    "hobbies": "hobby",
+    "age": "age",
+    "nationality": "nationality",
+}
+_SHAPES = {
+    "email": re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+").match,
+    "phone": re.compile(r"\+?\d[\d ()-]{5,18}\d").match,
+    "age": re.compile(r"1?\d?\d\b").match,
+    "birthday": re.compile(
+        r"(?:the )?[A-Za-z]+ \d{1,2}(?:st|nd|rd|th)?(?:,? \d{4})?|(?:the )?\d{1,2}(?:st|nd|rd|th)? (?:of )?"
+        r"[A-Z][a-z]+(?: \d{4})?|\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./]\d{1,2}(?:[./]\d{2,4})?"
+    ).match,
+}
+_BORN_ON = re.compile(r"\s*on (?P<o>\S.*)", re.DOTALL).match
+_OPPOSITE = {"likes": "dislikes"}
+_LEFT_BEHIND = frozenset(("occupation", "lives_in", "works_at", "studies_at", "from"))
+_FIRST_PERSON = frozenset(
+    "live reside work study like love enjoy adore prefer hate dislike detest loathe speak have own believe plan play "
+    "collect go".split()
+)
+_MOST_WORDS_BEFORE_VERB = 7
+_PLURAL_SAYS = frozenset(("lives_in", "pet", "owns", "visited", "bought", "plans"))
+
+
+class _Predicate(NamedTuple):
+    verb: str
+    at: int
+    negated: bool = False
+    ended: bool = False
+    was: bool = False
+    used_to: bool = False
+    perfect: bool = False
+
+
+def english(sentence: str) -> Iterator[Found]:
+    """What an English sentence says, without overlap with what only seems to be said."""
+    if _NO_STATEMENT(sentence) or "?" in sentence[-4:]:
+        return
+    if '"' in sentence or "“" in sentence:
+        sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
+    doubt = _DOUBT(sentence)
+    limit = len(sentence) if doubt is None else doubt.start()
+    yield from _apposed(sentence, limit)
+    for head in _HEAD.finditer(sentence):
+        if head.start("subject") > limit:
+            return
+        stop = _CLAUSE_END.search(sentence, head.end())
+        end = len(sentence) if stop is None else stop.start()
+        # A doubt in the clause itself ("I think", "I wish") unsays it.
+        if doubt is None or doubt.start() >= end:
+            yield from _clause(sentence, head, end)
+
+
+def _apposed(sentence: str, limit: int) -> Iterator[Found]:
+    """People and pets that are named in passing: "with my sister Anna"."""
+    if "my " not in sentence and "My " not in sentence and " a" not in sentence:
+        return
+    for found in _APPOSED.finditer(sentence, 0, limit):
+        if found["name"].lower() not in words.NOT_NAMES and found["kin"].lower() in words.KIN:
+            relation = words.KIN[found["kin"].lower()]
+            yield Found(relation, *found.span("name"), *found.span(), confidence=0.85)
+    for found in _PET_NAMED.finditer(sentence, 0, limit):
+        if found["name"].lower() not in words.NOT_NAMES and found[0][:2].lower() in ("my", "ou"):
+            yield Found("pet", *found.span("name"), *found.span(), confidence=0.85)
+            yield Found("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
+
+
+def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[Found]:
+    subject = head["subject"]
+    start = head.start("subject")
+    if subject in ("I", "i"):
+        yield from _said(sentence, start, head.end(), end, "")
+    elif subject in ("We", "we"):
+        yield from (found for found in _said(sentence, start, head.end(), end, "") if found.relation in _PLURAL_SAYS)
+    elif subject.lower() in ("my ", "our "):
+        yield from _of_mine(sentence, start, head.end(), end)
+    elif subject.split()[0].lower() not in words.NOT_NAMES | words.ADVERBS:
+        yield from _of_someone(sentence, start, head.end(), end, subject)
+
+
+def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iterator[Found]:
+    kin = _IS_KIN(sentence, at, end)
+    if kin is not None:
+        yield Found(words.KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
+    else:
+        yield from _said(sentence, start, at, end, name)
+
+
+def _of_mine(sentence: str, start: int, at: int, end: int) -> Iterator[Found]:
+    """After *my*: something of the speaker's own, or someone of theirs and what they do."""
+    own = _OWN(sentence, at, end)
+    if own is not None:
+        yield from _own(sentence, start, end, own)
+        return
+    kin = _KIN_SUBJECT(sentence, at, end)
+    if kin is None or kin["kin"].lower() not in words.KIN:
+        return
+    if kin["name"]:
+        yield from _said(sentence, start, kin.end(), end, kin["name"].strip(" ,"))
+    else:
+        yield from _said(sentence, start, kin.end(), end, "", kin=sentence[at : kin.end()].lower())
+
+
+def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[Found]:
+    what = " ".join(own["what"].lower().split())
+    relation = _OWN_RELATIONS.get(what)
+    if relation is None:
+        relation = FAVOURITE + what.partition(" ")[2].removesuffix(" of all")
+    at = own.start("o")
+    shape = _SHAPES.get(relation)
+    if shape is not None:
+        # Addresses and dates have dots and commas, so they may run over the clause's end.
+        shaped = shape(sentence, at)
+        places = [] if shaped is None else [shaped.span()]
+    elif relation in ("name", "from", "nationality"):
+        places = proper(sentence, at, end)
+    else:
+        places = phrases(sentence, at, end) if relation == "hobby" else phrase(sentence, at, end)
+    for place in places:
+        yield Found(relation, *place, start, max(end, place[1]), confidence=0.9)
+
+
+def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: str = "") -> Iterator[Found]:
+    """What a clause says of its subject, by its verb."""
+    said = _predicate(sentence, at, end)
+    if said is None:
+        return
+    if said.verb == "born" and (born := _BORN_ON(sentence, said.at)):
+        date = _SHAPES["birthday"](sentence, born.start("o"))
+        if date is not None:
+            yield Found("birthday", *date.span(), start, max(end, date.end()), subject, kin, confidence=0.9)
+        return
+    if (subject or kin) and said.verb in _FIRST_PERSON and not (said.negated or said.used_to):
+        # "Unconditional love is…": without its s, the verb is no verb of a third person's.
+        return
+    for rule in RULES.get(said.verb, ()):
+        found = rule.match(sentence, said.at, end)
+        places = rule.take(sentence, *found.span("o")) if found else []
+        if places and _fits(rule, said, bool(subject or kin)):
+            for place in places:
+                found = _found(rule, said, place, start, end, subject, kin)
+                yield from _named_pet(sentence, found) if found.relation == "pet" else (found,)
+            return
+
+
+def _named_pet(sentence: str, found: Found) -> Iterator[Found]:
+    """A pet by its name where it is told, and what kind of animal bears it."""
+    named = _NAMED(sentence, found.object_end)
+    if named is None:
+        yield found
+        return
+    yield found._replace(object_start=named.start("name"), object_end=named.end("name"))
+    yield found._replace(relation="kind", subject=named["name"], kin="")
+
+
+def _fits(rule: Rule, said: _Predicate, other: bool) -> bool:
+    if said.was and not said.used_to and rule.kind != PAST and rule.relation not in _LEFT_BEHIND:
+        return False
+    if said.verb == "stand" and not said.negated:
+        return False
+    if said.verb == "loved" and not said.perfect:
+        return False
+    # "Paris is Anna" and "my brother is Tom" name nobody by this rule.
+    return not (rule.relation == "name" and other)
+
+
+def _found(rule: Rule, said: _Predicate, place: Place, start: int, end: int, subject: str, kin: str) -> Found:
+    relation, negated = rule.relation, said.negated and said.verb != "stand"
+    if negated and relation in _OPPOSITE and not said.ended:
+        relation, negated = _OPPOSITE[relation], False
+    kind = PAST if (said.was or said.used_to) and relation != "from" else rule.kind
+    if kind == PAST and said.perfect and relation in _LEFT_BEHIND:
+        # "I have lived in" goes on; "I lived in" is over.
+        kind = STATE
+    return Found(
+        relation,
+        *place,
+        start,
+        end,
+        subject,
+        kin,
+        kind=kind,
+        lasting=said.perfect,
+        negated=negated or said.ended,
+        confidence=rule.confidence,
+    )
+
+
+def _predicate(sentence: str, at: int, end: int) -> _Predicate | None:
+    """The verb of a clause and what its helpers make of it; None for what might be, and for a clause without one."""
+    negated = ended = was = used_to = perfect = is_ = False
+    for _ in range(_MOST_WORDS_BEFORE_VERB):
+        found = _WORD(sentence, at, end)
+        word = "" if found is None else found[1].lower().replace("’", "'")
+        after = at if found is None else found.end()
+        if word in words.MODALS or word in words.PAST_NEGATIONS or word == "did":
+            return None
+        if word in words.NEGATIONS:
+            negated = True
+        elif word == "no" and sentence.startswith(" longer", after):
+            ended, after = True, after + len(" longer")
+        elif word == "used" and sentence.startswith(" to ", after):
+            used_to, after = True, after + len(" to")
+        elif word in words.BE or (word == "be" and used_to):
+            is_ = True
+        elif word in words.WAS:
+            was = is_ = True
+        elif word in words.HAVE and _is_helper(sentence, after, end):
+            perfect = True
+        elif word in words.ADVERBS or word in ("do", "does"):
+            pass
+        elif is_ and word not in RULES:
+            return _Predicate("be", at, negated, ended, was, used_to, perfect)
+        elif not word or (is_ and word in ("like", "love", "left")):
+            return None
+        else:
+            return _Predicate(word, after, negated, ended, was and word != "born", used_to, perfect)
+        at = after
+    return _Predicate("be", at, negated, ended, was, used_to, perfect) if is_ else None
+
+
+_PARTICIPLES = frozenset(
+    "been lived worked moved visited adopted bought studied loved got started begun always never just recently also "
+    "traveled travelled graduated played hated enjoyed".split()
+)
+
+
+def _is_helper(sentence: str, at: int, end: int) -> bool:
+    following = _WORD(sentence, at, end)
+    return following is not None and following[1].lower() in _PARTICIPLES
+
+
+__all__ = ["english"]

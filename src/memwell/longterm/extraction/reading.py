@@ -1,0 +1,108 @@
+"""Claims by rule: no model, no store, the same for the same text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from functools import cache
+from typing import TypeAlias
+
+from memwell.language.sentences import sentences
+from memwell.longterm.extraction.found import Found
+from memwell.longterm.extraction.relations import USER, Claim
+from memwell.longterm.extraction.timing import EVENT, PLAN, Timing, timing_of
+from memwell.values import as_utc, check_text
+
+Reader: TypeAlias = Callable[[str], Iterable[Found]]
+
+LOOKED_AT = 100_000
+"""How much of a text is read, in characters."""
+
+_HAN = re.compile("[\u4e00-\u9fff]").search
+_LATIN = re.compile("[A-Za-z]{2}").search
+_BEFORE_TIME = re.compile(
+    r"\s+(?:in|on|at|since|for|from|by|until|till|around|back in|about|over|this|of)\s*\Z|[\s,]+\Z"
+)
+_LONGEST_OBJECT = 120
+
+
+def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
+    """What a text says of its speaker and of people it names, in the order of the text; what is doubtful is left out.
+
+    ``speaker`` is who says *I* ("user" when empty), ``time`` when. Raises ``InvalidInput`` for a text that is no string
+    and a time that is no datetime.
+    """
+    moment = as_utc(time, "time")
+    said: dict[tuple[str, str, str], Claim] = {}
+    for start, _, sentence in sentences(check_text(text, "a text")[:LOOKED_AT]):
+        for found in _read(sentence):
+            claim = _claim(found, sentence, start, speaker.strip() or USER, moment)
+            if claim is not None:
+                said.setdefault((claim.subject, claim.relation, claim.object.casefold()), claim)
+    return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
+
+
+def _read(sentence: str) -> Iterable[Found]:
+    if _HAN(sentence):
+        return _chinese()(sentence)
+    return _english()(sentence) if _LATIN(sentence) else ()
+
+
+@cache
+def _english() -> Reader:
+    # Here and not above, because a hundred patterns are compiled, which nobody should wait for who reads no text.
+    from memwell.longterm.extraction.english import english  # noqa: PLC0415
+
+    return english
+
+
+@cache
+def _chinese() -> Reader:
+    # As for English.
+    from memwell.longterm.extraction.chinese import chinese  # noqa: PLC0415
+
+    return chinese
+
+
+def _claim(found: Found, sentence: str, offset: int, speaker: str, time: datetime) -> Claim | None:
+    timing = timing_of(sentence[found.start : found.end], found.kind, time, lasting=found.lasting)
+    words = found.object or _words(sentence, found, timing)
+    if not words or len(words) > _LONGEST_OBJECT:
+        return None
+    # A denial ends something; when it began is not what it says.
+    since = None if found.kind == PLAN else timing.valid_from
+    until = None if found.negated or found.kind == EVENT else timing.valid_to
+    return Claim(
+        subject=_subject(found, speaker),
+        relation=found.relation,
+        object=words,
+        valid_from=since,
+        valid_to=until,
+        start=offset + found.start,
+        end=offset + found.end,
+        confidence=found.confidence,
+        negated=found.negated,
+        time=time,
+    )
+
+
+def _words(sentence: str, found: Found, timing: Timing) -> str:
+    """The object as it was written, without the time that is named before or after it."""
+    first, last = found.object_start, found.object_end
+    time_first, time_last = found.start + timing.start, found.start + timing.end
+    # A birthday is a time itself.
+    if timing.start < 0 or found.relation in ("birthday", "age") or not first <= time_first < last:
+        return sentence[first:last]
+    if time_first == first:
+        return sentence[time_last:last].strip()
+    return _BEFORE_TIME.sub("", sentence[first:time_first])
+
+
+def _subject(found: Found, speaker: str) -> str:
+    if not found.kin:
+        return found.subject or speaker
+    return f"{speaker}的{found.kin}" if _HAN(found.kin) else f"{speaker}'s {found.kin}"
+
+
+__all__ = ["LOOKED_AT", "claims"]

@@ -1,0 +1,260 @@
+"""What may become a memory: each text is judged before it is stored, and each refusal says why.
+
+``Gate`` refuses what nobody would want back (blanks, noise, oversize, an assistant's empty phrases), takes secrets out, and
+flags personal data and what reads like an order to a model.
+
+By default secrets are redacted and personal data is flagged. A key or a password recalled is a key sent to whoever runs
+the model, and no answer needs it; the rest of its sentence may matter, so the sentence stays. An address or a phone number
+is often the very thing a user wants remembered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.language.secrets import Finding, findings, redacted
+from memwell.language.segment import segment
+from memwell.longterm.duplicates import compatible
+from memwell.values import check_count, shown
+
+Handling: TypeAlias = Literal["flag", "redact", "refuse"]
+TRUSTS = frozenset({"user", "model", "document", "tool", "derived"})
+"""Whose word a text may be: see ``memwell.longterm.traits.Traits``."""
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """Why a text was refused or changed: a code for programs, words for people. Never holds the text itself."""
+
+    code: str
+    detail: str
+
+
+Rule: TypeAlias = Callable[[str, str, str], Reason | None]
+"""A rule of one's own: from a text, its speaker and its trust to why it is refused, or None."""
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """What a gate does. Raises ``InvalidInput`` for a handling that is not known or limits that leave nothing."""
+
+    secrets: Handling = "redact"
+    personal: Handling = "flag"
+    most_characters: int = 100_000
+    least_characters: int = 1
+    rules: tuple[Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        for handling in (self.secrets, self.personal):
+            if handling not in ("flag", "redact", "refuse"):
+                raise InvalidInput(f"secrets and personal data are flagged, redacted or refused, not {shown(handling)}")
+        check_count(self.least_characters, "least_characters")
+        check_count(self.most_characters, "most_characters", least=max(1, self.least_characters))
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """What a gate says of a text. ``text`` is what may be stored or shown, ``findings`` are places in the text judged."""
+
+    accepted: bool
+    text: str
+    flags: tuple[str, ...] = ()
+    reasons: tuple[Reason, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+
+class Gate:
+    """Judges texts by a policy. It keeps nothing, so any number of threads may share one."""
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self.policy = policy or Policy()
+
+    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> Verdict:
+        """Whether a text may become a memory, and in which words. Raises ``InvalidInput`` for a trust that is not known."""
+        if trust not in TRUSTS:
+            raise InvalidInput(f"a trust is one of {sorted(TRUSTS)}, not {shown(trust)}")
+        policy = self.policy
+        if len(text) > policy.most_characters:
+            detail = f"{len(text):,} characters are more than {policy.most_characters:,}"
+            start = text[:_SHOWN_OF_OVERSIZE]
+            return Verdict(False, redacted(start, findings(start)), ("oversize",), (Reason("oversize", detail),))
+        found = findings(text)
+        reason = self._worthless(text, speaker, trust)
+        flags = ("injection",) if trust != "user" and _gives_orders(text) else ()
+        if found or reason:
+            return self._handled(text, found, flags, reason)
+        return Verdict(True, text, flags)
+
+    def _worthless(self, text: str, speaker: str, trust: str) -> Reason | None:
+        if not _first_letter(text) and not segment(text) and not _EMOTICON(text):
+            return Reason("empty", "it holds no word, number or emoji")
+        if len(text) < self.policy.least_characters:
+            return Reason("short", f"{len(text)} characters are fewer than {self.policy.least_characters}")
+        noise = _noise(text)
+        if noise:
+            return Reason("noise", noise)
+        if trust == "model" and _is_boilerplate(text):
+            return Reason("boilerplate", "a model's phrase that says nothing of its own")
+        for rule in self.policy.rules:
+            reason = rule(text, speaker, trust)
+            if reason:
+                return reason
+        return None
+
+    def _handled(self, text: str, found: list[Finding], flags: tuple[str, ...], reason: Reason | None) -> Verdict:
+        """The verdict on a text with findings or a reason against it; what is refused is told without its secrets."""
+        policy = self.policy
+        hidden = [one for one in found if (policy.secrets if one.secret else policy.personal) != "flag"]
+        refused = [one for one in found if (policy.secrets if one.secret else policy.personal) == "refuse"]
+        kinds = tuple(dict.fromkeys(one.kind for one in found))
+        if any(one.secret for one in found):
+            kinds = ("secret", *kinds)
+        reasons = [] if reason is None else [reason]
+        reasons += [Reason(kind, f"it holds {count} of the kind {kind!r}") for kind, count in _count(refused)]
+        accepted = not reasons
+        if accepted:
+            reasons = [Reason("redacted", f"{count} of the kind {kind!r} taken out") for kind, count in _count(hidden)]
+        shown_text = redacted(text, hidden if accepted else found)
+        return Verdict(accepted, shown_text, flags + kinds, tuple(reasons), tuple(found))
+
+
+def _count(found: Iterable[Finding]) -> list[tuple[str, int]]:
+    return list(Counter(one.kind for one in found).items())
+
+
+# What nobody would want back.
+
+_SHOWN_OF_OVERSIZE = 200
+_first_letter = re.compile(r"[^\W_]").search
+_EMOTICON = re.compile(r"\s{0,9}(?:[:;=][-^'o]?[()\[\]|/\\*<>]|[\^>-][._-]{1,3}[\^<-]|<3)\s{0,9}\Z").match
+_BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
+_SAME = 40  # A row this long of one or two characters is nobody's laughter.
+_KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
+_NEIGHBOURS = frozenset(pair for row in _KEY_ROWS for a, b in pairwise(row) for pair in (a + b, b + a, a + a, b + b))
+_VOWELS = frozenset("aeiouy")
+_LONGEST_MASH = 200
+
+
+def _noise(text: str) -> str:
+    """What kind of noise a text is, or nothing when it may mean something."""
+    length = len(text)
+    if length >= _SAME and len(set(text[:_SAME])) <= 4 and len(set(text) - _BLANKS) <= 2:
+        return "one or two characters over and over"
+    if length >= 80 and " " not in text[:80]:
+        blob = _BLOB.search(text)
+        if blob and len(blob[0]) >= 0.8 * length and "://" not in text and _mixed(blob[0]):
+            return "encoded data and no words"
+    if length <= _LONGEST_MASH and text.isascii():
+        start = text.split(maxsplit=1)[0]
+        if _is_mash(start) and all(map(_is_mash, text.split())):
+            return "keys struck at random"
+    return ""
+
+
+_BLANKS = frozenset(" \t\r\n")
+
+
+def _mixed(word: str) -> bool:
+    """Whether it has digits and letters as only encoded data has them: no name of a file or of a variable does."""
+    digits = sum(map(str.isdigit, word))
+    return digits >= 0.05 * len(word) and word.count("-") + word.count("_") <= 0.05 * len(word)
+
+
+def _is_mash(word: str) -> bool:
+    word = word.strip(".,!?;:'\"()")
+    if len(word) < 7 or not word.isalpha() or not word.islower():
+        return False
+    near = sum(word[i : i + 2] in _NEIGHBOURS for i in range(len(word) - 1))
+    if near >= 0.75 * (len(word) - 1):
+        return len(set(word)) > 2
+    # Sighs and growls have no vowels either, but few letters.
+    return _VOWELS.isdisjoint(word) and len(set(word)) >= 5
+
+
+# A model's phrases. They are looked for at the start only, and count when little else is said.
+_REFUSES = re.compile(
+    r"(?:\W*(?:i['’]?m|i am) (?:very |so |really )?sorry\b|\W*(?:i apologi[sz]e|sorry)\b|\W*unfortunately\b)?[\s,.!:;—-]*"
+    r"(?:but |however,? )?"
+    r"(?:(?=[^\n]{0,200}(?:n['’]t\b|\bnot\b|cannot|unable|无法|不能|没有|不具备))"
+    r"(?:as an? (?:ai|artificial intelligence|(?:large )?language model)"
+    r"(?: (?:language )?(?:model|assistant|system|chatbot))?,? (?:i|my)\b"
+    r"|(?:i['’]?m|i am) (?:just |only )?an? (?:ai|(?:large )?language model)\b"
+    r"|作为(?:一个|一名)?(?:AI|人工智能|大?语言模型))"
+    r"|i(?: can ?not| can['’]?t| am (?:unable|not able) to|['’]m (?:unable|not able) to)"
+    r" (?:help|assist|fulfil|comply|provide|answer)"
+    r"|(?:非常|很|真的)?(?:抱歉|对不起|不好意思)[，,。！!]?\s*(?:但是?)?我(?:无法|不能|没有办法|没办法|不可以))",
+    re.IGNORECASE,
+).match
+_OPENS = re.compile(
+    r"\W*(?:(?:sure|certainly|of course|absolutely|no problem|好的|当然|没问题|当然可以)[!,.！，。\s]+"
+    r"(?:here(?:['’]s| is| are)\b[^.!?:\n]{0,60}[:.!]|(?:以下|下面|这)是[^：:，。！？\n]{0,30}[：:。])"
+    r"|here(?:['’]s| is| are)\b[^.!?:\n]{0,60}:|(?:以下|下面)是[^：:，。！？\n]{0,30}[：:]"
+    r"|(?:i['’]?d be |i['’]?m |i am )?(?:happy|glad) to help\b[^.!?\n]{0,40}[.!]?"
+    r"|(?:how (?:can|may) i (?:help|assist) you(?: today)?|is there anything else i can (?:help|do)[^?\n]{0,40})\?"
+    r"|(?:请问)?(?:有什么|还有什么)(?:我)?可以帮(?:助|到)?您?你?的?(?:吗)?[？?])",
+    re.IGNORECASE,
+).match
+_LONGEST_REFUSAL = 300
+_LEFT_OVER = 12
+
+
+def _is_boilerplate(text: str) -> bool:
+    if len(text) > _LONGEST_REFUSAL:
+        return False
+    if _REFUSES(text):
+        return True
+    opening = _OPENS(text)
+    return opening is not None and len(text) - opening.end() <= _LEFT_OVER
+
+
+# What reads like an order to a model. It is kept and flagged: whoever recalls it fences it as data.
+_ORDERS_TO_MODELS = (
+    *"ignor disregard forget overrid bypass system assistant instruction prompt jailbreak <| [inst] <<sys".split(),
+    *"不要理会 不要遵守 忽略 无视 忘记 忘掉 系统 提示词 指令".split(),
+    "you are now",
+)
+_INJECTION = re.compile(
+    r"(?:ignore|disregard|forget|override|bypass)\s{1,9}(?:all\s{1,9}|any\s{1,9}|everything\s{1,9})?(?:of\s{1,9})?"
+    r"(?:(?:the|your|my|these|those)\s{1,9})?"
+    r"(?:previous|prior|above|earlier|preceding|former|system|original|foregoing)\s{1,9}"
+    r"(?:\w{1,20}\s{1,9}){0,2}?(?:instructions?|prompts?|rules|messages?|directions|guidelines|context|conversation)"
+    r"|(?:ignore|disregard|forget|override)\s{1,9}(?:all\s{1,9})?(?:the|your)\s{1,9}"
+    r"(?:instructions|system prompt|rules|guidelines)"
+    r"|(?:ignore|disregard|forget)\s{1,9}(?:everything|all|anything)\s{1,9}"
+    r"(?:(?:that\s{1,9})?(?:was|you were)\s{1,9}(?:said|told)|above|before this)"
+    r"|you are now (?:in )?(?:developer mode|dan\b|jailbroken|unrestricted|an? unrestricted)"
+    r"|(?:reveal|print|repeat|output|show)\s{1,9}(?:me\s{1,9})?(?:your|the)\s{1,9}"
+    r"(?:system\s{1,9}prompt|(?:hidden|initial)\s{1,9}instructions)"
+    r"|new (?:system )?instructions?\s{0,3}:|system override"
+    r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\b"
+    r"|\[/?INST\]|<</?SYS>>|</?(?:system|assistant)(?:_prompt)?>"
+    r"|^[ \t]{0,3}#{1,6}[ \t]{0,3}(?:system|assistant|instructions?)(?: (?:prompt|message))?[ \t]{0,3}[:：]"
+    r"|^[ \t]{0,3}(?:system|assistant)[ \t]{0,3}[:：]"
+    r"|(?:忽略|无视|忘记|忘掉|不要理会|不要遵守)掉?你?(?:所有|一切|全部)?的?"
+    r"(?:之前|以上|上面|上述|先前|前面|此前|原有|系统)"
+    r"[^，。！？\n]{0,8}(?:指令|指示|提示词?|规则|要求|内容|设定|对话|命令)"
+    r"|(?:输出|泄露|告诉我|显示|打印|重复)[^，。！？\n]{0,6}(?:系统提示词?|初始指令|隐藏指令)"
+    r"|^[ \t]{0,3}#{0,6}[ \t]{0,3}系统(?:提示|消息|指令)?[ \t]{0,3}[:：]",
+    re.IGNORECASE | re.MULTILINE,
+).search
+# A model reads through what cannot be seen and through full-width letters, so the pattern must, too.
+_UNSEEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
+_INVISIBLE = re.compile(f"[{_UNSEEN}]")
+_MASKED = re.compile(f"[{_UNSEEN}Ａ-Ｚａ-ｚ＜＃［\U0001d400-\U0001d7ff]").search
+
+
+def _gives_orders(text: str) -> bool:
+    plain = text if text.isascii() or not _MASKED(text) else compatible(_INVISIBLE.sub("", text))
+    lower = plain.lower()
+    # One word is enough to look closer; without one the long pattern is not tried.
+    for word in _ORDERS_TO_MODELS:
+        if word in lower:
+            return bool(_INJECTION(plain))
+    return False
+
+
+__all__ = ["TRUSTS", "Gate", "Handling", "Policy", "Reason", "Rule", "Verdict"]

@@ -1,0 +1,317 @@
+"""From the journal into the index: words and facts first, vectors when the embedder gets to them.
+
+All of it may be done by the worker in the background, or by a recall that will not wait for the worker. Whoever does it, an
+entry has its effect once: the mark of the journal moves in the same transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell.errors import Conflict, ModelError
+from memwell.longterm.duplicates import fingerprint
+from memwell.longterm.extraction import Claim, claims
+from memwell.longterm.facts import Facts
+from memwell.longterm.importance import importance_of
+from memwell.longterm.journal import Journal, Marks, inner_space
+from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
+from memwell.messages import Message
+from memwell.models.ports import ChatModel, Embedder
+from memwell.records import Record, Space
+from memwell.storage.protocols import Backend
+
+if TYPE_CHECKING:
+    # numpy takes a tenth of a second to load; nothing here needs it before the first text is embedded.
+    import numpy as np
+    from numpy.typing import NDArray
+
+_log = logging.getLogger("memwell.longterm")
+
+BATCH = 64
+_ALIAS = "alias/"
+_PRINT = "print/"
+_EMBEDDER = "embedder"
+_DEAD = "dead/"
+_MOST_TRIES = 3
+
+
+class Indexer:
+    """Works the journal of one space off."""
+
+    def __init__(
+        self, backend: Backend, space: Space, *, embedder: Embedder | None = None, chat: ChatModel | None = None
+    ) -> None:
+        self._backend = backend
+        self._space = space
+        self._inner = inner_space(space)
+        self._embedder = embedder
+        self._chat = chat
+        self._tries = 0
+        self.journal = Journal(backend, space)
+        self.facts = Facts(backend.kv, self._inner)
+
+    def catch_up(self, *, embed_at_most: int = 16) -> None:
+        """Give every entry its words now, and vectors too when only a few are owed: a caller reads its own writes."""
+        while True:
+            marks = self.journal.marks()
+            pending = self.journal.after(marks.indexed, BATCH)
+            if not pending:
+                if 0 < marks.indexed - marks.embedded <= embed_at_most:
+                    self._embed_indexed(marks)
+                return
+            few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
+            self._index(marks, pending, embed=few)
+
+    def work(self) -> int:
+        """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
+        marks = self.journal.marks()
+        if marks.embedded < marks.indexed:
+            return self._embed_indexed(marks)
+        pending = self.journal.after(marks.indexed, BATCH)
+        if pending:
+            self._index(marks, pending, embed=True)
+        return len(pending)
+
+    # Words
+
+    def _index(self, marks: Marks, pending: Sequence[Message], *, embed: bool) -> None:
+        memories = [entry for entry in pending if not _is_reminder(entry)]
+        records = [_record(self._space, entry) for entry in memories]
+        found = [self._claims(record) for record in records]
+        records = [_weighed(record, len(one)) for record, one in zip(records, found, strict=True)]
+        vectors = self._vectors(records) if embed else None
+        if vectors is not None:
+            records = [_with_vector(record, row) for record, row in zip(records, vectors, strict=True)]
+        whole = vectors is not None and len(memories) == len(pending)
+        end = _end(pending)
+        try:
+            with self._backend.transaction():
+                self.journal.advance(marks, indexed=end, embedded=end if whole else None)
+                stored = self._store(records)
+                for record, one in zip(records, found, strict=True):
+                    if one and record.id in stored:
+                        self.facts.learn(one, record=record.id, learned_at=_learned(record))
+        except Conflict:
+            # Somebody else was faster. What is left, the caller sees when it looks again.
+            _log.debug("another worker has moved the journal of %r on", self._space)
+
+    def _claims(self, record: Record) -> list[Claim]:
+        traits = traits_of(record)
+        if traits.trust not in ("user", "document"):
+            # What a model or a tool says is remembered, but is no evidence of what is true of a person.
+            return []
+        return claims(record.text, speaker=traits.speaker, time=record.time)
+
+    def _store(self, records: Sequence[Record]) -> set[str]:
+        """Store records, or note that the same was said again; the ids that were stored as their own."""
+        fresh: dict[str, Record] = {}
+        known = {record.id for record in self._backend.index.get(self._space, [record.id for record in records])}
+        for record in records:
+            if record.id in known:
+                # Remembered before, and since dropped from the journal. Changing it is for update alone.
+                continue
+            twin = self._twin(record, fresh)
+            if twin is None:
+                fresh[record.id] = record
+            else:
+                again = _said_again(twin, record)
+                self._backend.kv.put(self._inner, _ALIAS + record.id, twin.id)
+                if twin.id in fresh:
+                    fresh[twin.id] = again
+                else:
+                    self._backend.index.upsert([again])
+        self._backend.index.upsert(list(fresh.values()))
+        return set(fresh)
+
+    def _twin(self, record: Record, fresh: Mapping[str, Record]) -> Record | None:
+        """The memory that says the same, if there is one. Messages of a conversation are each their own."""
+        if traits_of(record).session:
+            return None
+        key = _PRINT + fingerprint(f"{record.kind}\n{record.text}")
+        entry = self._backend.kv.get(self._inner, key)
+        if entry is not None:
+            id_ = str(entry.value)
+            known = fresh.get(id_) or next(iter(self._backend.index.get(self._space, [id_])), None)
+            if known is not None and traits_of(known).active and known.id != record.id:
+                return known
+        self._backend.kv.put(self._inner, key, record.id)
+        return None
+
+    def resolved(self, id_: str) -> str:
+        """The id under which something remembered is found: its own, or that of the memory that said the same before."""
+        entry = self._backend.kv.get(self._inner, _ALIAS + id_)
+        return id_ if entry is None else str(entry.value)
+
+    def twins_of(self, record: Record) -> str:
+        """The key under which a text is known to have been said."""
+        return _PRINT + fingerprint(f"{record.kind}\n{record.text}")
+
+    # Vectors
+
+    @staticmethod
+    def embedded_text(record: Record) -> str:
+        """The text whose vector a memory carries: the speaker in front, so that *what did Ann say* is near it."""
+        speaker = traits_of(record).speaker
+        return f"{speaker}: {record.text}" if speaker else record.text
+
+    def give_up_vectors(self) -> None:
+        """Count all entries as embedded; the memories that lack their vectors are reminded of anew."""
+        marks = self.journal.marks()
+        if marks.embedded < marks.indexed:
+            pending = self.journal.after(marks.embedded, marks.indexed - marks.embedded)
+            ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
+            with self._backend.transaction():
+                self.journal.advance(marks, embedded=marks.indexed)
+                self.journal.write([self.remind(id_) for id_ in dict.fromkeys(ids)])
+
+    def _vectors(self, records: Sequence[Record]) -> NDArray[np.float32] | None:
+        """The vectors of records, or None when the embedder fails: words work without them, and they are tried again."""
+        if self._embedder is None or not records or not self._is_current():
+            return None
+        try:
+            return self._embedder.embed([self.embedded_text(record) for record in records])
+        except ModelError as error:
+            _log.warning(
+                "the embedder %s failed; memories are found by their words meanwhile: %s", self._embedder.name, error
+            )
+            return None
+
+    def _is_current(self) -> bool:
+        """Whether the vectors of the space are this embedder's; the first to store any says whose they are."""
+        assert self._embedder is not None
+        entry = self._backend.kv.get(self._inner, _EMBEDDER)
+        if entry is None:
+            self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
+            return True
+        return entry.value == self._embedder.name
+
+    def _embed_indexed(self, marks: Marks) -> int:
+        """Give the next memories that have words but no vector theirs."""
+        pending = [one for one in self.journal.after(marks.embedded, BATCH) if (one.index or 0) < marks.indexed]
+        if not pending:
+            return self._moved(marks, marks.indexed)
+        ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
+        records = [record for record in self._backend.index.get(self._space, ids) if record.vector is None]
+        vectors = self._vectors(records)
+        if vectors is None and records and self._embedder is not None and self._is_current():
+            return self._failed(marks, pending)
+        self._tries = 0
+        try:
+            with self._backend.transaction():
+                self.journal.advance(marks, embedded=_end(pending))
+                if vectors is not None:
+                    self._give(records, vectors)
+        except Conflict:
+            _log.debug("another worker has moved the journal of %r on", self._space)
+        return len(pending)
+
+    def _give(self, records: Sequence[Record], vectors: NDArray[np.float32]) -> None:
+        """Store vectors, unless a memory has changed since it was read."""
+        rows = {record.id: (record, row) for record, row in zip(records, vectors, strict=True)}
+        now = self._backend.index.get(self._space, list(rows))
+        same = [one for one in now if one.text == rows[one.id][0].text]
+        self._backend.index.upsert([_with_vector(one, rows[one.id][1]) for one in same])
+
+    def _moved(self, marks: Marks, to: int) -> int:
+        try:
+            self.journal.advance(marks, embedded=to)
+        except Conflict:
+            return 1
+        return to - marks.embedded
+
+    def _failed(self, marks: Marks, pending: Sequence[Message]) -> int:
+        """After some tries the entries are set aside, with a note, and the work goes on."""
+        self._tries += 1
+        if self._tries < _MOST_TRIES:
+            return 0
+        self._tries = 0
+        for entry in pending:
+            self._backend.kv.put(self._inner, _DEAD + entry.id, {"reason": "the embedder failed", "tries": _MOST_TRIES})
+        return self._moved(marks, _end(pending))
+
+    def remind(self, id_: str) -> Message:
+        """An entry for the journal: the vector of a memory is owed."""
+        return Message(role="human", parts=(), metadata={"embed": id_})  # pyright: ignore[reportArgumentType]
+
+    def reembed(self) -> None:
+        """Make every vector anew with this embedder. Meanwhile memories are found by their words."""
+        if self._embedder is None or self._is_current():
+            return
+        with self._backend.transaction():
+            for records in self._pages():
+                self._backend.index.upsert([replace(record, vector=None) for record in records])
+            self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
+        for records in self._pages():
+            vectors = self._vectors(records)
+            if vectors is not None:
+                self._give(records, vectors)
+
+    def _pages(self) -> list[list[Record]]:
+        pages: list[list[Record]] = []
+        cursor: str | None = None
+        while True:
+            page = self._backend.index.scan(self._space, limit=BATCH, cursor=cursor)
+            pages.append(page.items)
+            cursor = page.next
+            if cursor is None:
+                return pages
+
+
+def _is_reminder(entry: Message) -> bool:
+    return "embed" in entry.metadata
+
+
+def _end(pending: Sequence[Message]) -> int:
+    return (pending[-1].index or 0) + 1
+
+
+def _learned(record: Record) -> datetime:
+    return traits_of(record).learned or record.time
+
+
+def _record(space: Space, entry: Message) -> Record:
+    """The memory that an entry of the journal stands for."""
+    carried: dict[str, Any] = entry.metadata
+    traits = msgspec.convert(carried.get(KEY, {}), Traits)
+    if traits.session and not traits.position:
+        traits = replace(traits, position=entry.index or 0)
+    traits = replace(traits, learned=traits.learned or entry.time)
+    return Record(
+        text=entry.text,
+        space=space,
+        id=entry.id,
+        kind=carried.get("kind", "memory"),
+        time=entry.time,
+        metadata=with_traits(carried.get("own", {}), traits),
+    )
+
+
+def _weighed(record: Record, facts: int) -> Record:
+    """A memory with the importance of its content, unless it was given one."""
+    traits = traits_of(record)
+    if traits.importance is not None:
+        return record
+    weighed = replace(traits, importance=importance_of(record.text, claims=facts))
+    return replace(record, metadata=with_traits(own_metadata(record), weighed))
+
+
+def _with_vector(record: Record, row: NDArray[np.float32]) -> Record:
+    """A text with nothing to embed has a row of zeros, and stays without a vector."""
+    return replace(record, vector=row) if row.any() else record
+
+
+def _said_again(known: Record, again: Record) -> Record:
+    """A memory that was said once more: counted, with the new evidence."""
+    traits, other = traits_of(known), traits_of(again)
+    evidence = (*traits.evidence, *(other.evidence or (Evidence(record=again.id),)))
+    renewed = replace(traits, seen=traits.seen + 1, evidence=evidence[:64])
+    return replace(known, metadata=with_traits(own_metadata(known), renewed))
+
+
+__all__ = ["BATCH", "Indexer"]

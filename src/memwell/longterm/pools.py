@@ -1,0 +1,158 @@
+"""The pools of the spaces searched lately, kept true to the store by its changes."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
+from datetime import datetime
+
+import numpy as np
+from msgspec.structs import replace
+
+from memwell.filters import Filter, holds
+from memwell.longterm.importance import effective
+from memwell.longterm.pool import Entry, Flags, Pool
+from memwell.longterm.traits import Traits, traits_of
+from memwell.records import Record, Space
+from memwell.storage.protocols import Changes, RecordIndex
+
+_MEASURED_EVERY = 256
+
+
+def entry_of(record: Record, traits: Traits) -> Entry:
+    """What ranking needs of a memory."""
+    return Entry(
+        record.id,
+        record.text,
+        traits.speaker,
+        traits.session,
+        traits.position,
+        record.time.timestamp(),
+        record.kind,
+        effective(0.5 if traits.importance is None else traits.importance, traits.uses),
+        traits.uses,
+        None if record.vector is None else np.asarray(record.vector, np.float32),
+    )
+
+
+class HeldPool:
+    """A pool with the memories it was made of, less their vectors. Use it under its lock."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool = Pool()
+        self.records: dict[str, Record] = {}
+        self.traits: dict[str, Traits] = {}
+        self.expiring: dict[str, datetime] = {}
+        self.state: int | None = None
+        self._ids: dict[int, str] = {}
+        self.text_bytes = 0
+        self.nbytes = 0
+        """About how much memory it takes, as last measured."""
+        self._followed = 0
+
+    def follow(self, changes: Changes) -> None:
+        """Take the store's changes in."""
+        if changes.whole:
+            self._clear()
+        for number in changes.gone:
+            self._drop(number)
+        entries: list[Entry] = []
+        for number, record in changes.records:
+            traits = traits_of(record)
+            if traits.active:
+                self._keep(number, record, traits)
+                entries.append(entry_of(record, traits))
+            else:
+                self._drop(number)
+        self.pool.apply(entries, ())
+        self.state = changes.state
+        self._followed += len(changes.records)
+        if changes.whole or self._followed > _MEASURED_EVERY:
+            self.nbytes, self._followed = self.pool.nbytes + self.text_bytes, 0
+
+    def _clear(self) -> None:
+        self.pool = Pool()
+        for held in (self.records, self.traits, self.expiring, self._ids):
+            held.clear()
+        self.text_bytes = 0
+
+    def _keep(self, number: int, record: Record, traits: Traits) -> None:
+        self._ids[number] = record.id
+        self.records[record.id] = replace(record, vector=None)
+        self.traits[record.id] = traits
+        self.text_bytes += 2 * len(record.text) + 800
+        if traits.expires is not None:
+            self.expiring[record.id] = traits.expires
+        else:
+            self.expiring.pop(record.id, None)
+
+    def _drop(self, number: int) -> None:
+        id_ = self._ids.pop(number, None)
+        if id_ is not None:
+            self.pool.apply((), (id_,))
+            record = self.records.pop(id_, None)
+            self.text_bytes -= 0 if record is None else 2 * len(record.text) + 800
+            self.traits.pop(id_, None)
+            self.expiring.pop(id_, None)
+
+    def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
+        """The rows that may be recalled now and satisfy a filter; None when all may."""
+        expired = [id_ for id_, moment in self.expiring.items() if moment <= now]
+        if wanted is None and not expired:
+            return None
+        flags = np.zeros(self.pool.limit, np.bool_)
+        for id_, record in self.records.items():
+            if wanted is None or holds(wanted, record):
+                flags[self.pool.row_of(id_)] = True
+        for id_ in expired:
+            flags[self.pool.row_of(id_)] = False
+        return flags
+
+
+class Pools:
+    """The pools of a store, bounded in memory; the least recently used go first. Safe to use from any thread."""
+
+    def __init__(self, index: RecordIndex, *, most_bytes: int = 512 * 2**20) -> None:
+        self._index = index
+        self._most_bytes = most_bytes
+        self._lock = threading.Lock()
+        self._held: OrderedDict[Space, HeldPool] = OrderedDict()
+
+    @contextmanager
+    def of(self, space: Space) -> Generator[HeldPool]:
+        """The pool of a space as it is now, for the caller alone while the block lasts."""
+        with self._lock:
+            held = self._held.get(space)
+            if held is None:
+                held = self._held[space] = HeldPool()
+            self._held.move_to_end(space)
+        with held.lock:
+            changes = self._index.changes(space, held.state)
+            if changes.state is None:
+                # Inside a transaction: what is seen now may be undone, and must not stay in what others use.
+                held = HeldPool()
+                changes = self._index.changes(space)
+            if changes.whole or changes.records or changes.gone:
+                held.follow(changes)
+                self._shrink()
+            yield held
+
+    def forget(self, space: Space) -> None:
+        """Let go of what is held of a space."""
+        with self._lock:
+            self._held.pop(space, None)
+
+    def _shrink(self) -> None:
+        with self._lock:
+            sizes = {space: held.nbytes for space, held in self._held.items()}
+            total = sum(sizes.values())
+            # The one just used stays, however large: it is needed now.
+            while total > self._most_bytes and len(self._held) > 1:
+                space, _ = self._held.popitem(last=False)
+                total -= sizes[space]
+
+
+__all__ = ["HeldPool", "Pools", "entry_of"]

@@ -1,0 +1,278 @@
+"""Recalling: a question goes in, the memories that answer it come out, each with its reasons."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import asyncify
+from memwell.errors import ModelError, NotFound
+from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
+from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.pools import HeldPool, entry_of
+from memwell.longterm.traits import Evidence, own_metadata, traits_of
+from memwell.longterm.weights import Weights
+from memwell.records import Record
+from memwell.values import as_utc, check_count, check_text
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memwell.longterm.ranking import Ranked
+
+_RERANKED = 3
+"""A reranker sees this many times as many memories as are wanted."""
+
+
+_MOST_ASKED = 256
+_DECISIVE = 3.0
+"""The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
+
+
+class Signal(msgspec.Struct, frozen=True):
+    """One reason: what was observed, and what it added to the score."""
+
+    value: float
+    share: float
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """A memory that was recalled. The shares of its signals add up to its score."""
+
+    id: str
+    text: str
+    score: float
+    time: datetime
+    kind: str
+    speaker: str
+    session: str
+    importance: float
+    metadata: dict[str, Any]
+    signals: dict[str, Signal]
+    evidence: tuple[Evidence, ...] = ()
+    trust: str = "user"
+    flags: tuple[str, ...] = ()
+
+    def why(self, most: int = 4) -> str:
+        """The reasons in one line, the weightiest first, as in ``words 0.42, meaning 0.31``."""
+        ordered = sorted(self.signals.items(), key=lambda item: -abs(item[1].share))
+        return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered[:most])
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Recaller(MemoryBase):
+    """The way out."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._query_vectors: dict[str, NDArray[np.float32]] = {}
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: str | Iterable[str] | None = None,
+        speaker: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        where: FilterLike | None = None,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        weights: Weights | None = None,
+        diversity: float = 0.0,
+    ) -> list[Recalled]:
+        """The memories that answer ``query`` best, best first.
+
+        ``kinds``, ``speaker``, ``session``, ``since`` (at or after), ``until`` (before) and ``where`` (over the metadata)
+        narrow it; ``as_of`` asks what was known at that moment; ``now`` is what *yesterday* in the query is counted from.
+        Raises ``InvalidInput`` for a query or a filter that breaks a rule.
+        """
+        check_text(query, "a query")
+        check_count(limit, "limit")
+        moment = self.clock() if now is None else as_utc(now, "now")
+        wanted = _wanted(kinds, speaker, session, since, until, where)
+        self.indexer.catch_up()
+        # Loaded when first needed: the rest of a memory works without numpy, which takes a tenth of a second to import.
+        from memwell.longterm.question import Question  # noqa: PLC0415
+
+        question = Question.of(query, now=moment.timestamp(), vector=self._query_vector(query))
+        if as_of is not None:
+            held = self._held_at(as_utc(as_of, "as_of"))
+            return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+        with self._pools.of(self.space) as held:
+            return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+
+    def _ranked(
+        self,
+        held: HeldPool,
+        question: Any,
+        query: str,
+        wanted: Filter | None,
+        moment: datetime,
+        limit: int,
+        weights: Weights | None,
+        diversity: float,
+    ) -> list[Recalled]:
+        from memwell.longterm.ranking import rank  # noqa: PLC0415 - see recall
+
+        found = rank(
+            held.pool,
+            question,
+            allowed=held.allowed(wanted, moment),
+            limit=limit * _RERANKED if self.reranker else limit,
+            weights=weights or self.weights,
+            diversity=diversity,
+        )
+        hits = [_recalled(held, one) for one in found]
+        if self.reranker is not None and hits:
+            hits = self._reranked(query, hits)
+        for hit in hits[:limit]:
+            self._echoes.heard(hit.id, hit.text)
+        self._used(self.space, [hit.id for hit in hits[:limit]])
+        return hits[:limit]
+
+    def _reranked(self, query: str, hits: Sequence[Recalled]) -> list[Recalled]:
+        """In the order of the reranker's scores, scaled to the span of ours; when it fails, in the order they were."""
+        assert self.reranker is not None
+        try:
+            scores = self.reranker.scores(query, [hit.text for hit in hits])
+        except ModelError:
+            return list(hits)
+        low, high = min(scores), max(scores)
+        top = max(abs(hit.score) for hit in hits) or 1.0
+        span = (high - low) or 1.0
+        judged: list[Recalled] = []
+        for hit, score in zip(hits, scores, strict=True):
+            share = _DECISIVE * top * (score - low) / span
+            signals = {**hit.signals, "reranker": Signal(score, share)}
+            judged.append(replace(hit, score=hit.score + share, signals=signals))
+        return sorted(judged, key=lambda hit: -hit.score)
+
+    def _query_vector(self, query: str) -> NDArray[np.float32] | None:
+        """The query's direction; None when there is no embedder, or it fails: then words alone decide."""
+        if self.embedder is None or not query.strip():
+            return None
+        vector = self._query_vectors.get(query)
+        if vector is None:
+            try:
+                vector = self.embedder.embed([query])[0]
+            except ModelError:
+                return None
+            if len(self._query_vectors) >= _MOST_ASKED:
+                # Dropping all of it at once is rare and needs no lock and no order.
+                self._query_vectors.clear()
+            self._query_vectors[query] = vector
+        return vector if vector.any() else None
+
+    # Other ways of asking
+
+    def get(self, id_: str, /) -> Recalled:
+        """One memory. Raises ``NotFound`` when there is none, or it was forgotten."""
+        record = self._found(id_)
+        traits = traits_of(record)
+        if traits.expires is not None and traits.expires <= self.clock():
+            raise NotFound(f"the memory {id_!r} has expired")
+        if not traits.active:
+            raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
+        return as_recalled(record)
+
+    def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
+        """The memories of the space, oldest first."""
+        return [as_recalled(record) for record in islice(self._active(as_filter(where)), limit)]
+
+    def history(self, id_: str, /) -> list[Version]:
+        """What a memory was before, oldest first, and what changed it. Raises ``NotFound``."""
+        return self._versions(self._found(id_).id)
+
+    def count(self) -> int:
+        """How many memories may be recalled."""
+        return sum(1 for _ in self._active())
+
+    def _held_at(self, moment: datetime) -> HeldPool:
+        """The memories as they were known at a moment."""
+        versions: dict[str, Version] = {}
+        for version in self._versions():
+            if version.until > moment and version.record.id not in versions:
+                versions[version.record.id] = version
+        held = HeldPool()
+        for record in self._all():
+            past = versions.get(record.id)
+            then = record if past is None else replace(past.record, vector=record.vector)
+            traits = traits_of(then)
+            if traits.active and (traits.learned or then.time) <= moment:
+                held.records[then.id] = replace(then, vector=None)
+                held.traits[then.id] = traits
+                held.pool.apply((entry_of(then, traits),), ())
+                if traits.expires is not None:
+                    held.expiring[then.id] = traits.expires
+        return held
+
+    arecall = asyncify(recall)
+    aget = asyncify(get)
+    amemories = asyncify(memories)
+    ahistory = asyncify(history)
+    acount = asyncify(count)
+
+
+def _wanted(
+    kinds: str | Iterable[str] | None,
+    speaker: str | None,
+    session: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    where: FilterLike | None,
+) -> Filter | None:
+    parts: list[Filter] = []
+    if kinds is not None:
+        parts.append(Where("@kind", "in", [kinds] if isinstance(kinds, str) else list(kinds)))
+    if speaker is not None:
+        parts.append(Where(("memwell", "speaker"), "eq", speaker))
+    if session is not None:
+        parts.append(Where(("memwell", "session"), "eq", session))
+    if since is not None:
+        parts.append(Where("@time", "ge", as_utc(since, "since")))
+    if until is not None:
+        parts.append(Where("@time", "lt", as_utc(until, "until")))
+    own = as_filter(where)
+    if own is not None:
+        parts.append(own)
+    return AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+
+
+def _recalled(held: HeldPool, ranked: Ranked) -> Recalled:
+    signals = {name: Signal(signal.value, signal.share) for name, signal in ranked.signals.items()}
+    return as_recalled(held.records[ranked.id], ranked.score, signals)
+
+
+def as_recalled(record: Record, score: float = 0.0, signals: Mapping[str, Signal] | None = None) -> Recalled:
+    """A memory as callers see it: its traits as fields, the user's metadata apart."""
+    traits = traits_of(record)
+    return Recalled(
+        record.id,
+        record.text,
+        score,
+        record.time,
+        record.kind,
+        traits.speaker,
+        traits.session,
+        0.5 if traits.importance is None else traits.importance,
+        copy.deepcopy(own_metadata(record)),
+        dict(signals or {}),
+        traits.evidence,
+        traits.trust,
+        traits.flags,
+    )
+
+
+__all__ = ["Recalled", "Recaller", "Signal", "as_recalled"]

@@ -1,0 +1,117 @@
+"""What each signal counts: a curve for every signal, from its value to its share in the score.
+
+A curve is a row of points joined by straight lines and level outside them, so it can say that the first half of a signal
+matters and the rest does not. A record's score is the sum of the shares of its signals: nothing else enters it, and every
+hit can say where its score comes from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.values import shown
+
+if TYPE_CHECKING:
+    from memwell.longterm.pieces import Pieces
+
+SIGNALS = (
+    "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
+    "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "speaker", "role", "time", "when", "how_many", "asks", "follows_question",
+    "opens", "length", "importance", "recency", "uses",
+)  # fmt: skip
+"""The signals there are, in the order of the columns in which they are computed."""
+
+BROAD = ("importance", "recency", "uses")
+"""Signals that do not depend on what is asked; where they count much, they help to choose the candidates."""
+
+
+class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``shares[i]`` is the share at the value ``values[i]``; values rise."""
+
+    values: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def spread(self) -> float:
+        """The largest difference that the signal can make."""
+        return max(self.shares) - min(self.shares)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Curves by the name of their signal; a signal without one does not count.
+
+    ``decay`` is what the recency of a record loses every hour. ``note`` says where the weights come from.
+    Raises ``InvalidInput`` for an unknown signal, and for a curve that is not one.
+    """
+
+    curves: Mapping[str, Curve]
+    decay: float = 0.001
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.decay < 1.0:
+            raise InvalidInput(f"decay must be at least 0 and below 1, not {shown(self.decay)}")
+        for name, curve in self.curves.items():
+            _check(name, curve)
+
+    @classmethod
+    def linear(cls, weights: Mapping[str, float], *, decay: float = 0.001, note: str = "") -> Weights:
+        """Weights under which each signal counts in proportion to its value, which lies between -1 and 1."""
+        curves = {name: Curve((-1.0, 1.0), (-float(weight), float(weight))) for name, weight in weights.items()}
+        return cls(curves, decay, note)
+
+    @classmethod
+    def time_weighted(cls, *, similarity: float = 1.0, importance: float = 1.0, decay: float = 0.01) -> Weights:
+        """Similarity, plus ``(1 - decay) ** hours`` since the record's time, plus its importance."""
+        return cls.linear({"dense": similarity, "recency": 1.0, "importance": importance}, decay=decay)
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """The curves as arrays, for many records at once."""
+        # It brings numpy, which takes a tenth of a second to load; weights are named long before anything is ranked.
+        from memwell.longterm.pieces import pieces_of  # noqa: PLC0415
+
+        return pieces_of(self.curves)
+
+    @cached_property
+    def broad(self) -> tuple[tuple[str, Curve], ...]:
+        """The curves of ``BROAD`` that count enough to decide which records are looked at closely."""
+        largest = max((curve.spread for curve in self.curves.values()), default=0.0)
+        mine = [(name, self.curves[name]) for name in BROAD if name in self.curves]
+        return tuple((name, curve) for name, curve in mine if curve.spread >= largest / 2.0 > 0.0)
+
+
+def _check(name: str, curve: Curve) -> None:
+    if name not in SIGNALS:
+        raise InvalidInput(f"no signal is called {shown(name)}; there are {', '.join(SIGNALS)}")
+    numbers = (*curve.values, *curve.shares)
+    if not curve.values or len(curve.values) != len(curve.shares) or not all(map(math.isfinite, numbers)):
+        raise InvalidInput(f"the curve of {name} must have as many shares as values, at least one, all finite")
+    if any(one >= two for one, two in zip(curve.values, curve.values[1:], strict=False)):
+        raise InvalidInput(f"the values of the curve of {name} must rise: {shown(curve.values)}")
+
+
+def loaded(data: bytes) -> Weights:
+    """Weights from JSON. Raises ``InvalidInput`` when it holds something else."""
+    try:
+        return msgspec.json.decode(data, type=Weights)
+    except msgspec.DecodeError as error:
+        raise InvalidInput(f"these are no weights: {error}") from None
+
+
+@cache
+def default_weights() -> Weights:
+    """The weights that ship with the library; their note says what they were learnt from."""
+    return loaded(files("memwell.longterm").joinpath("weights.json").read_bytes())
+
+
+__all__ = ["BROAD", "SIGNALS", "Curve", "Weights", "default_weights", "loaded"]

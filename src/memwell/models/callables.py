@@ -1,0 +1,172 @@
+"""A user's own function as a model: blocking or async, checked on every call.
+
+embedder = as_embedder(lambda texts: my_model.encode(texts))
+chat = as_chat_model(lambda messages: ask(messages[-1].text))
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+
+from memwell._asyncify import block_on
+from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
+from memwell.messages import Message, Role, ai, check_message
+from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, Reranker
+from memwell.values import shown
+
+if TYPE_CHECKING:
+    from memwell.models.checking import Floats
+
+T = TypeVar("T")
+
+
+def as_embedder(thing: Any, *, name: str | None = None, dimensions: int | None = None) -> Embedder:
+    """An embedder of a function from a list of texts to as many vectors, or of an object with such a method ``embed``.
+
+    Give a ``name`` that changes with the model: stored vectors are known by it. Without ``dimensions`` the first call
+    tells them. Raises ``InvalidInput`` for anything else.
+    """
+    if isinstance(thing, Embedder):
+        return thing
+    return _CalledEmbedder(_callable(thing, "embed"), name or _name_of(thing), dimensions)
+
+
+def as_chat_model(thing: Any, *, name: str | None = None) -> ChatModel:
+    """A chat model of a function from messages to a text, ``Message`` or ``Completion``, or of an object's ``complete``.
+
+    The options of a call (``max_tokens``, ``tools`` and so on) are passed on as far as the function names them.
+    """
+    if isinstance(thing, ChatModel):
+        return thing
+    return _CalledChat(_callable(thing, "complete"), name or _name_of(thing))
+
+
+def as_reranker(thing: Any, *, name: str | None = None) -> Reranker:
+    """A reranker of a function from a query and texts to as many numbers, or of an object with such a method ``scores``."""
+    if isinstance(thing, Reranker):
+        return thing
+    return _CalledReranker(_callable(thing, "scores"), name or _name_of(thing))
+
+
+def _callable(thing: Any, method: str) -> Callable[..., Any]:
+    found = getattr(thing, method, thing)
+    if not callable(found):
+        raise InvalidInput(f"a model must be a function or have a method {method!r}, not {shown(thing)}")
+    return found
+
+
+def _name_of(thing: Any) -> str:
+    name = getattr(thing, "name", None) or getattr(thing, "__qualname__", None)
+    return name if isinstance(name, str) else type(thing).__qualname__
+
+
+def _answer(name: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """What the function answers, awaited if need be; whatever it raises is a ``ModelError``."""
+    try:
+        answer = call(*args, **options)
+        return block_on(_awaited(answer)) if inspect.isawaitable(answer) else answer
+    except MemwellError:
+        raise
+    except Exception as error:
+        # A stranger's code may raise anything, and one failing model must look like any other.
+        raise ModelError(f"{name} failed: {type(error).__name__}: {shown(str(error))}") from error
+
+
+async def _awaited(answer: Awaitable[T]) -> T:
+    return await answer
+
+
+class _CalledEmbedder(Embedder):
+    def __init__(self, call: Callable[..., Any], name: str, dimensions: int | None) -> None:
+        self._call = call
+        self._name = name
+        self._given = dimensions
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dimensions(self) -> int:
+        if self._given is None:
+            self._given = self._checked(["dimensions"]).shape[1]
+        return self._given
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        # Here and not above, because it loads numpy.
+        from memwell.models.checking import given_texts, zero_rows  # noqa: PLC0415
+
+        given = given_texts(texts)
+        return self._checked(given) if given else zero_rows(given, self.dimensions)
+
+    def _checked(self, texts: list[str]) -> Floats:
+        from memwell.models.checking import checked_vectors  # noqa: PLC0415
+
+        vectors = checked_vectors(_answer(self._name, self._call, texts), len(texts), self._name, self._given)
+        self._given = vectors.shape[1]
+        return vectors
+
+
+class _CalledChat(ChatModel):
+    def __init__(self, call: Callable[..., Any], name: str) -> None:
+        self._call = call
+        self._name = name
+        self._taken = _options_taken(call)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
+        passed = {key: value for key, value in options.items() if self._taken is None or key in self._taken}
+        given = [check_message(one) for one in messages]
+        return completion_of(_answer(self._name, self._call, given, **passed), self._name)
+
+
+def _options_taken(call: Callable[..., Any]) -> frozenset[str] | None:
+    """The names of the options a function takes; None when it takes any."""
+    try:
+        parameters = inspect.signature(call).parameters.values()
+    except (TypeError, ValueError):
+        # Some built-in callables have no signature to read.
+        return frozenset()
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return None
+    named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return frozenset(one.name for one in parameters if one.kind in named)
+
+
+def completion_of(answer: object, model: str) -> Completion:
+    """A completion of what a function answered. Raises ``BadModelOutput`` for what is no answer."""
+    if isinstance(answer, Completion):
+        return answer
+    if isinstance(answer, str):
+        answer = ai(answer)
+    if not isinstance(answer, Message) or answer.role is not Role.AI:
+        raise BadModelOutput(f"{model} answered neither a text, nor an AI message, nor a Completion: {shown(answer)}")
+    try:
+        return Completion(message=check_message(answer), model=model)
+    except InvalidInput as error:
+        raise BadModelOutput(f"{model} answered what cannot be kept: {error}") from error
+
+
+class _CalledReranker(Reranker):
+    def __init__(self, call: Callable[..., Any], name: str) -> None:
+        self._call = call
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def scores(self, query: str, texts: Sequence[str]) -> list[float]:
+        # Here and not above, because it loads numpy.
+        from memwell.models.checking import checked_scores, given_texts  # noqa: PLC0415
+
+        given = given_texts(texts)
+        return checked_scores(_answer(self._name, self._call, query, given), len(given), self._name) if given else []
+
+
+__all__ = ["as_chat_model", "as_embedder", "as_reranker", "completion_of"]

@@ -1,0 +1,142 @@
+"""One vector that carries two models: MiniLM for English, the multilingual encoder for every language.
+
+The vector of a text is both models' vectors side by side, each scaled by the language of the text, so that a dot product is
+the weighted sum of the two similarities. In English MiniLM says four fifths of it; in Chinese and other languages, which it
+does not know, nothing. Every text carries the multilingual part: that is how an English question finds a Chinese record.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
+
+import numpy as np
+
+from memwell.errors import ConfigurationError
+from memwell.language.detect import han_share, language_of
+from memwell.models.checking import Floats, given_texts, zero_rows
+from memwell.models.local import minilm, multilingual
+from memwell.models.local.minilm import MiniLM
+from memwell.models.local.multilingual import Multilingual
+from memwell.models.local.weights import MINILM, USE_PIECES, USE_WEIGHTS, WeightsFile, location
+from memwell.models.ports import Embedder
+from memwell.values import shown
+
+Mode: TypeAlias = Literal["local", "minilm", "use"]
+"""``local`` is both models, ``minilm`` English only, ``use`` the multilingual one only."""
+
+_ENGLISH_SHARE = 0.8
+_NAMES: dict[str, str] = {
+    "local": "memwell-local-1",
+    "minilm": "all-MiniLM-L6-v2-int8-1",
+    "use": "use-multilingual-v3-int8-1",
+}
+_SIZES: dict[str, int] = {
+    "local": minilm.DIMENSIONS + multilingual.DIMENSIONS,
+    "minilm": minilm.DIMENSIONS,
+    "use": multilingual.DIMENSIONS,
+}
+_FILES: dict[str, tuple[WeightsFile, ...]] = {
+    "local": (MINILM, USE_WEIGHTS, USE_PIECES),
+    "minilm": (MINILM,),
+    "use": (USE_WEIGHTS, USE_PIECES),
+}
+M = TypeVar("M", MiniLM, Multilingual)
+
+
+class LocalEmbedder(Embedder):
+    """The embedder that needs no key, no server and no download; models are loaded by the first call that needs them.
+
+    A text is read up to 256 pieces by each model, some 200 English words or 350 Chinese characters; what follows is not
+    seen. A text of spaces alone has a row of zeros. Calls from several threads run side by side. The first call raises
+    ``MissingDependency`` when a package is missing and ``ConfigurationError`` when its weights are not the expected ones.
+    """
+
+    def __init__(self, mode: Mode = "local") -> None:
+        if mode not in get_args(Mode):
+            raise ConfigurationError(f"no local embedder is called {shown(mode)}; known: {', '.join(get_args(Mode))}")
+        self._mode: Mode = mode
+        self._english = _Loaded(MiniLM)
+        self._every = _Loaded(Multilingual)
+
+    @property
+    def name(self) -> str:
+        return _NAMES[self._mode]
+
+    @property
+    def dimensions(self) -> int:
+        return _SIZES[self._mode]
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        given = [_well_formed(text) for text in given_texts(texts)]
+        rows = zero_rows(given, self.dimensions)
+        for row, text in zip(rows, given, strict=True):
+            if text and not text.isspace():
+                self._fill(row, text)
+        return rows
+
+    def _fill(self, row: Floats, text: str) -> None:
+        if self._mode == "minilm":
+            row[:] = self._english.get().embed(text)
+        elif self._mode == "use":
+            row[:] = self._every.get().embed(text)
+        else:
+            share = english_share(text)
+            if share > 0:
+                row[: minilm.DIMENSIONS] = self._english.get().embed(text) * np.float32(share**0.5)
+            row[minilm.DIMENSIONS :] = self._every.get().embed(text) * np.float32((1 - share) ** 0.5)
+
+    def facts(self) -> dict[str, Any]:
+        """What it is and what its first call costs, for whoever runs it; loads the models if they are not loaded yet."""
+        started = time.perf_counter()
+        self.embed(["Where did we leave off?"])
+        first = time.perf_counter() - started
+        loaded = [one.seconds for one in (self._english, self._every) if one.seconds is not None]
+        return {
+            "name": self.name,
+            "dimensions": self.dimensions,
+            "load_seconds": round(sum(loaded), 3),
+            "first_call_ms": round(first * 1000, 1),
+            "weights_bytes": {f"{file.package}/{file.path}": _size(location(file)) for file in _FILES[self._mode]},
+        }
+
+
+def english_share(text: str) -> float:
+    """How much of a text's vector MiniLM says, from 0.0 to 0.8."""
+    if language_of(text) not in ("en", ""):
+        return 0.0
+    return _ENGLISH_SHARE * (1.0 - han_share(text))
+
+
+class _Loaded(Generic[M]):
+    """A model that is loaded by whoever asks first; others wait for it."""
+
+    def __init__(self, load: Callable[[], M]) -> None:
+        self._load = load
+        self._lock = threading.Lock()
+        self._model: M | None = None
+        self.seconds: float | None = None
+
+    def get(self) -> M:
+        if self._model is None:
+            with self._lock:
+                if self._model is None:
+                    started = time.perf_counter()
+                    self._model = self._load()
+                    self.seconds = time.perf_counter() - started
+        return self._model
+
+
+def _well_formed(text: str) -> str:
+    """The text with a question mark for what no encoding can write."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size
+
+
+__all__ = ["LocalEmbedder", "Mode", "english_share"]

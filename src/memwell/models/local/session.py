@@ -1,0 +1,58 @@
+"""One graph, ready to be run by onnxruntime on the processor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, cast
+
+import numpy as np
+
+from memwell.errors import ModelError
+from memwell.models.local.graph import Floats, Graph, rounded
+from memwell.models.local.weights import imported
+from memwell.values import shown
+
+
+class Session:
+    """A loaded graph of one output. Raises ``MissingDependency`` when onnxruntime is not installed."""
+
+    def __init__(self, model: bytes) -> None:
+        # Any: the package has types for hardly any of this.
+        runtime: Any = imported("onnxruntime", "onnxruntime")
+        options = runtime.SessionOptions()
+        # More threads make one text little faster and take the cores from everybody else.
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        # It would print its errors, which are raised anyway.
+        options.log_severity_level = 4
+        self._session: Any = _translated(runtime.InferenceSession, model, options, providers=["CPUExecutionProvider"])
+
+    def run(self, inputs: Mapping[str, Floats]) -> Floats:
+        """The output for these inputs. It may be called from several threads. Raises ``ModelError``."""
+        return cast(Floats, _translated(self._session.run, None, dict(inputs))[0])
+
+
+def _translated(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    try:
+        return call(*args, **options)
+    except Exception as error:
+        # Its errors have no class in common but this one.
+        raise ModelError(f"onnxruntime failed: {shown(str(error))}") from error
+
+
+@cache
+def multiplies_integers() -> bool:
+    """Whether this onnxruntime has the products of integers for this processor, found out by making one."""
+    random = np.random.default_rng(0)
+    matrix, x = random.normal(size=(128, 16)).astype(np.float32), random.normal(size=(3, 128)).astype(np.float32)
+    graph = Graph()
+    out = graph.product("x", rounded(matrix))
+    try:
+        found = Session(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
+    except ModelError:
+        return False
+    return bool(np.abs(found - x @ matrix).max() < 1.0)
+
+
+__all__ = ["Session", "multiplies_integers"]

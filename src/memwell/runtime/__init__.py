@@ -1,0 +1,1 @@
+"""Where the rooms below are put together and kept running."""

@@ -1,0 +1,27 @@
+"""The context assembler: from a query to a prompt under a hard budget of tokens.
+
+    context = assemble("Where did I leave my passport?", budget=2000, history=chat, recaller=memory)
+    client.chat.completions.create(model=…, messages=context.openai())
+
+The prompt is laid out so that what stays the same comes first and a provider's prompt cache survives: the system text, the
+profile, the conversation's window, then what was recalled, fenced as data, then the query. The same inputs give the same
+bytes, the budget is never exceeded, and a receipt says what went in, what did not, and why.
+"""
+
+from memwell.runtime.context.assembly import Context, Shares, aassemble, assemble
+from memwell.runtime.context.choosing import Found, Passage, Recaller
+from memwell.runtime.context.receipts import Entered, LeftOut, Receipt, Receipts
+
+__all__ = [
+    "Context",
+    "Entered",
+    "Found",
+    "LeftOut",
+    "Passage",
+    "Receipt",
+    "Receipts",
+    "Recaller",
+    "Shares",
+    "aassemble",
+    "assemble",
+]

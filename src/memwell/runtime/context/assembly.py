@@ -1,0 +1,357 @@
+"""Putting a prompt together: each part gets its share of the budget, and what one leaves the next may use."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b, sha256
+from itertools import chain
+from math import ceil, inf
+from typing import Any, Final, ParamSpec, TypeVar
+
+import msgspec
+
+from memwell._asyncify import run_blocking
+from memwell.errors import InvalidInput
+from memwell.history import HistoryReader
+from memwell.messages import Message, Role, Text, check_message
+from memwell.runtime.context.choosing import (
+    Candidate,
+    Choice,
+    Passage,
+    Recaller,
+    distinct,
+    excerpt,
+    not_shown,
+    of_memory,
+    of_passage,
+)
+from memwell.runtime.context.conversation import goes_on, newest_rounds, preamble, under_way, window
+from memwell.runtime.context.frame import Phrases, clean, framed, phrases, quoted
+from memwell.runtime.context.receipts import Entered, LeftOut, Receipt
+from memwell.tokens import TokenCounter, default_counter
+from memwell.transcript import to_anthropic, to_openai, to_text
+from memwell.values import as_utc, check_count, check_text, shown
+from memwell.windows import Round
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_QUARTERS = 4
+_MOST_OF_ONE = 3
+DEFAULT_LIMIT = 20
+
+
+class Shares(msgspec.Struct, frozen=True, kw_only=True):
+    """How what the system text and the query leave of the budget is shared out, in proportion to these numbers.
+
+    What a part does not use goes to the others. ``steady`` lets the conversation's window begin at the same round for
+    several turns, which a prompt cache likes, at the price of up to a quarter of its rounds. Raises ``InvalidInput`` for
+    a share below 0, or when all are 0.
+    """
+
+    history: float = 5
+    memories: float = 3
+    documents: float = 1
+    profile: float = 1
+    steady: bool = True
+
+    def __post_init__(self) -> None:
+        parts = (self.history, self.memories, self.documents, self.profile)
+        if not all(0 <= part < inf for part in parts) or not 0 < sum(parts) < inf:
+            raise InvalidInput(f"shares are numbers of at least 0, and not all 0, not {shown(parts)}")
+
+    def of(self, part: float) -> float:
+        """A part as a share of all."""
+        return part / (self.history + self.memories + self.documents + self.profile)
+
+
+class Context(msgspec.Struct, frozen=True):
+    """A prompt: its messages, how many tokens they take by the counter, the budget, and the receipt."""
+
+    messages: list[Message]
+    tokens: int
+    budget: int
+    receipt: Receipt
+
+    def openai(self) -> list[dict[str, Any]]:
+        """As Chat Completions takes it."""
+        return to_openai(self.messages)
+
+    def anthropic(self) -> tuple[str | list[dict[str, Any]], list[dict[str, Any]]]:
+        """The system prompt and the messages as the Messages API takes them."""
+        return to_anthropic(self.messages)
+
+    def text(self) -> str:
+        """As the lines of a dialogue."""
+        return to_text(self.messages)
+
+
+def assemble(
+    query: str | Message,
+    *,
+    budget: int,
+    history: HistoryReader | None = None,
+    recaller: Recaller | None = None,
+    profile: str | None = None,
+    documents: Sequence[Passage] = (),
+    system: str | None = None,
+    counter: TokenCounter | None = None,
+    shares: Shares | None = None,
+    limit: int = DEFAULT_LIMIT,
+    language: str = "en",
+    now: datetime | None = None,
+) -> Context:
+    """A prompt that asks ``query``, of at most ``budget`` tokens, with as much as fits of all that may help to answer it.
+
+    The query may already be the latest message of the history, or have been followed by tool results: then it is not
+    repeated, and the prompt ends with that round. ``limit`` memories are recalled at most. With ``now`` the frame says
+    what day it is; no clock is read. Raises ``InvalidInput`` when the system text and the query alone are over the budget.
+    """
+    check_count(budget, "budget")
+    check_count(limit, "limit")
+    moment = None if now is None else as_utc(now, "now")
+    asked = _asked(query, moment)
+    count = counter or (default_counter() if history is None else history.counter)
+    plan = _Plan(asked, budget, count, shares or Shares(), phrases(language), moment)
+    plan.begin(system, history)
+    plan.add_profile(profile)
+    found = recaller.recall(asked.text, limit=limit) if recaller is not None and limit and asked.text.strip() else ()
+    plan.consider([of_memory(one, place, plan.words) for place, one in enumerate(found)])
+    plan.consider([of_passage(one, place, plan.words) for place, one in enumerate(documents)])
+    plan.add_conversation(history)
+    plan.add_notes()
+    return plan.context(history)
+
+
+def _asked(query: str | Message, moment: datetime | None) -> Message:
+    if not isinstance(query, Message):
+        return _made(Role.HUMAN, check_text(query, "a query"), moment)
+    if check_message(query).role is not Role.HUMAN or query.hidden:
+        raise InvalidInput(f"a query is what a person says to a model, not {shown(query)}")
+    return query
+
+
+def _made(role: Role, text: str, moment: datetime | None) -> Message:
+    """A message whose id and time follow from what it is, so that the same prompt is made of the same bytes."""
+    digest = blake2b(f"{role}:{text}".encode(), digest_size=16).hexdigest()
+    return Message(role, (Text(text),), id=digest, time=moment or _LONG_AGO)
+
+
+class _Plan:
+    """A prompt in the making. ``left`` is how many tokens may still be used."""
+
+    def __init__(
+        self,
+        query: Message,
+        budget: int,
+        counter: TokenCounter,
+        shares: Shares,
+        words: Phrases,
+        now: datetime | None,
+    ) -> None:
+        self.query = query
+        self.budget = budget
+        self.words = words
+        self.left = budget
+        self._counter = counter
+        self._size = counter.count_message
+        self._shares = shares
+        self._now = now
+        self._choice = Choice(query.text, counter.count)
+        self._free = 0
+        self._rounds: Iterator[Round] = iter(())
+        self._latest: Round | None = None
+        self._candidates: list[Candidate] = []
+        self._start: list[Message] = []
+        self._window: list[Message] = []
+        self._notes: list[Message] = []
+        self._end: list[Message] = [query]
+        self._entered: dict[str, list[Entered]] = {part: [] for part in ("start", "window", "notes", "end")}
+        self._left_out: list[LeftOut] = []
+
+    # What must be there
+
+    def begin(self, system: str | None, history: HistoryReader | None) -> None:
+        """The system text and the query. Raises ``InvalidInput`` when they do not fit."""
+        if history is not None:
+            self._rounds = newest_rounds(history, self._size, self.budget)
+            latest = next(self._rounds, None)
+            if latest is not None and goes_on(latest, self.query):
+                self._latest = latest
+                self.query = next(message for message in latest.messages if message.for_model)
+                self._end = [self.query]
+            elif latest is not None:
+                self._rounds = chain([latest], self._rounds)
+        needed = self._size(self.query)
+        if system:
+            instructions = _made(Role.SYSTEM, check_text(system, "system"), self._now)
+            needed += self._size(instructions)
+            self._put_first(instructions, "system", "system")
+        if needed > self.budget:
+            raise InvalidInput(
+                f"the system text and the query take {needed} tokens, more than the budget of {self.budget}"
+            )
+        self.left = self._free = self.budget - needed
+        self._add_preamble(history, system)
+
+    def _put_first(self, message: Message, kind: str, id_: str) -> None:
+        self._start.append(message)
+        self._entered["start"].append(Entered(kind, id_, self._size(message)))
+
+    def _add_preamble(self, history: HistoryReader | None, system: str | None) -> None:
+        """The conversation's own instructions, which count as a part of it."""
+        room = min(self.left, int(self._free * self._shares.of(self._shares.history)))
+        for message in [] if history is None else preamble(history):
+            size = self._size(message)
+            if message.text == system:
+                self._left_out.append(LeftOut("message", message.id, "duplicate", "system"))
+            elif size > room:
+                self._left_out.append(LeftOut("message", message.id, "budget"))
+            else:
+                self._put_first(message, "message", message.id)
+                room -= size
+                self.left -= size
+
+    # What may be there
+
+    def add_profile(self, profile: str | None) -> None:
+        """The profile, or as many of its first sentences as its share allows."""
+        text = clean(check_text(profile, "a profile")) if profile else ""
+        if not text:
+            return
+        room = min(self.left, int(self._free * self._shares.of(self._shares.profile)))
+        part = excerpt(text, lambda some: self._size(self._profile_of(some)) <= room)
+        if part is None:
+            self._left_out.append(LeftOut("profile", "profile", "budget"))
+            return
+        made = self._profile_of(part)
+        self._start.append(made)
+        self._entered["start"].append(Entered("profile", "profile", self._size(made), cut=part != text))
+        self.left -= self._size(made)
+
+    def _profile_of(self, text: str) -> Message:
+        # A person, not the system, is who says it: what is known of someone comes from what was said, by whomever.
+        return _made(Role.HUMAN, framed(self.words.profile, quoted(text)), None)
+
+    def consider(self, candidates: Iterable[Candidate]) -> None:
+        """Take note of what was found."""
+        self._candidates += candidates
+
+    def add_conversation(self, history: HistoryReader | None) -> None:
+        """The round under way and the window before it, as far as they fit beside what was found."""
+        room = self.left - self._reserve()
+        if history is None or room <= 0:
+            return
+        if self._latest is not None:
+            opening = self._size(self.query)
+            self._end = under_way(self._latest, opening + room, self._size)
+            used = sum(map(self._size, self._end)) - opening
+            room, self.left = room - used, self.left - used
+        self._window = window(self._rounds, room, self._size, self.query, steady=self._shares.steady)
+        self._entered["window"] = [Entered("message", one.id, self._size(one)) for one in self._window]
+        self.left -= sum(map(self._size, self._window))
+
+    def _reserve(self) -> int:
+        """How much the conversation leaves to what was found: what that needs, at most its share, in quarters of it.
+
+        Quarters, because each size of the window may begin it at another round, and then a prompt cache is of no use.
+        """
+        most = self._free * sum(self._share_of(kind) for kind in {one.kind for one in self._candidates})
+        if most < 1:
+            return 0
+        needed = self._frame_cost() + sum(map(self._choice.cost, self._candidates))
+        return int(most * min(1, ceil(_QUARTERS * needed / most) / _QUARTERS))
+
+    def _share_of(self, kind: str) -> float:
+        return self._shares.of(self._shares.memories if kind == "memory" else self._shares.documents)
+
+    def _frame_cost(self) -> int:
+        # Any seal will do: they differ by a token or two, and what is made in the end is counted.
+        return self._size(self._noted([])) + _QUARTERS
+
+    def add_notes(self) -> None:
+        """What was found, as far as it fits, without what the conversation says already."""
+        shown_already = [*self._start, *self._window, *self._end]
+        candidates = distinct(not_shown(self._candidates, shown_already, self._left_out), self._left_out)
+        chosen = self._chosen(candidates, self.left - self._frame_cost()) if candidates else []
+        while chosen and self._size(self._noted(chosen)) > self.left:
+            chosen = chosen[:-1]
+        kept = {(one.kind, one.id) for one, _ in chosen}
+        self._left_out += [LeftOut(one.kind, one.id, "budget") for one in candidates if (one.kind, one.id) not in kept]
+        if chosen:
+            self._put_notes(chosen)
+
+    def _chosen(self, candidates: Sequence[Candidate], room: int) -> list[tuple[Candidate, int]]:
+        """Each kind within its share first; then whatever still fits, cut if need be."""
+        longest = max(0, room // min(_MOST_OF_ONE, len(candidates)))
+        kinds = {one.kind for one in candidates}
+        total = sum(self._share_of(kind) for kind in kinds) or 1
+        waiting: list[Candidate] = []
+        for kind in sorted(kinds, reverse=True):
+            mine = [one for one in candidates if one.kind == kind]
+            waiting += self._choice.fill(mine, int(room * self._share_of(kind) / total), longest, cut=False)
+        room -= sum(cost for _, cost in self._choice.chosen)
+        self._choice.fill(waiting, room, room, cut=True)
+        return self._choice.chosen
+
+    def _put_notes(self, chosen: Sequence[tuple[Candidate, int]]) -> None:
+        made = self._noted(chosen)
+        ordered = sorted(chosen, key=lambda one: one[0].order)
+        entered = [Entered(one.kind, one.id, tokens, one.score, one.signals, one.is_cut) for one, tokens in ordered]
+        rest = self._size(made) - sum(tokens for _, tokens in ordered)
+        self._notes = [made]
+        self._entered["notes"] = [Entered("frame", "", rest), *entered]
+        self.left -= self._size(made)
+
+    def _noted(self, chosen: Sequence[tuple[Candidate, int]]) -> Message:
+        """The message of what was recalled: documents first, then memories as they happened."""
+        ordered = sorted((one for one, _ in chosen), key=lambda one: one.order)
+        body = "\n".join(one.written(number) for number, one in enumerate(ordered, 1))
+        head = self.words.notes
+        if self._now is not None:
+            head = self.words.today.format(day=self._now.date().isoformat()) + head
+        return _made(Role.HUMAN, framed(head, body, self.query.text), None)
+
+    # The end
+
+    def context(self, history: HistoryReader | None) -> Context:
+        """The prompt, and the receipt for it."""
+        messages = [*self._start, *self._window, *self._notes, *self._end]
+        first, *steps = self._end
+        self._entered["end"] = [
+            Entered("query", first.id, self._size(first)),
+            *(Entered("message", one.id, self._size(one)) for one in steps),
+        ]
+        receipt = Receipt(
+            budget=self.budget,
+            tokens=sum(map(self._size, messages)),
+            encoding=self._counter.encoding,
+            digest=sha256(msgspec.json.encode(to_openai(messages))).hexdigest(),
+            entered=tuple(chain.from_iterable(self._entered.values())),
+            left_out=tuple(self._left_out),
+            thread="" if history is None else history.thread.id,
+            earlier=0 if history is None else self._earlier(history, messages),
+            now=self._now,
+        )
+        return Context(messages, receipt.tokens, self.budget, receipt)
+
+    def _earlier(self, history: HistoryReader, messages: Sequence[Message]) -> int:
+        info = history.info()
+        return max(0, info.messages - sum(one.index is not None for one in messages)) if info else 0
+
+
+def _twin(call: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    @functools.wraps(call)
+    async def twin(*args: P.args, **options: P.kwargs) -> T:
+        return await run_blocking(functools.partial(call, *args, **options))
+
+    twin.__name__ = f"a{call.__name__}"
+    return twin
+
+
+aassemble = _twin(assemble)
+
+__all__ = ["Context", "Shares", "aassemble", "assemble"]

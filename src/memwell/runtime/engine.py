@@ -1,0 +1,197 @@
+"""The engine: the one place where store, models, memory, conversations and worker are put together.
+
+import memwell
+
+m = memwell.open("app.db")
+m.remember("Ann is allergic to nuts.")
+m.recall("what can Ann not eat?")
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from memwell._asyncify import asyncify
+from memwell.errors import InvalidInput
+from memwell.history import History
+from memwell.longterm.echoes import Echoes
+from memwell.longterm.gate import Gate
+from memwell.longterm.memory import Memory
+from memwell.longterm.pools import Pools
+from memwell.longterm.weights import Weights
+from memwell.messages import Message
+from memwell.models.callables import as_chat_model, as_embedder, as_reranker
+from memwell.models.ports import ChatModel, Embedder, Reranker
+from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
+from memwell.runtime.jobs import REGISTRY, Worker
+from memwell.settings import Settings, load_settings
+from memwell.storage import Backend, open_backend
+from memwell.values import shown
+
+
+class _Parts:
+    """What the engines of all spaces of a store share."""
+
+    def __init__(self, backend: Backend, settings: Settings, options: dict[str, Any], *, work: bool) -> None:
+        self.backend = backend
+        self.settings = settings
+        self.options = {**options, "pools": Pools(backend.index), "echoes": Echoes()}
+        self.engines: dict[Space, Engine] = {}
+        self.worker = Worker(backend, self.engine)
+        self.works = work
+        self.closed = False
+
+    def engine(self, space: Space) -> Engine:
+        engine = self.engines.get(space)
+        if engine is None:
+            engine = self.engines[space] = Engine(self, space)
+        return engine
+
+    def tell(self, space: Space) -> None:
+        if self.works and not self.closed:
+            self.worker.tell(space)
+
+    def used(self, space: Space, ids: Sequence[str]) -> None:
+        if self.works and ids:
+            self.worker.used(space, ids)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.worker.close()
+            self.backend.close()
+
+
+class Engine(Memory):
+    """A memory with all that goes with it: conversations, context for prompts, export, and the work in the background.
+
+    It is made by ``memwell.open``. Use it in a ``with`` or ``async with`` block, or call ``close``.
+    """
+
+    def __init__(self, parts: _Parts, space: Space) -> None:
+        super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **parts.options)
+        self._parts = parts
+
+    def at(self, space: SpaceLike) -> Engine:
+        """The memory of another space of the same store, such as another user's. Nothing is shared between spaces."""
+        wanted = as_space(space)
+        if wanted[: len(REGISTRY)] == REGISTRY:
+            raise InvalidInput(f"the space {shown(space)} is memwell's own; choose another")
+        return self._parts.engine(wanted)
+
+    def thread(self, id_: str, /) -> History:
+        """A conversation of this space, made when the first message is added."""
+        return History(self.backend, id_, space=self.space)
+
+    def remember_thread(self, id_: str, /) -> int:
+        """Remember every message of a conversation that is not remembered yet; how many were looked at."""
+        history = self.thread(id_)
+        looked_at = 0
+        for batch in _batches(history):
+            self.remember(batch, session=id_)
+            looked_at += len(batch)
+        return looked_at
+
+    def close(self) -> None:
+        """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
+        self._parts.close()
+
+    aremember_thread = asyncify(remember_thread)
+    aclose = asyncify(close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
+
+
+def _batches(history: History, size: int = 200) -> Any:
+    batch: list[Message] = []
+    for message in history:
+        if message.text.strip() and message.for_model:
+            batch.append(message)
+        if len(batch) >= size:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def open(  # noqa: A001 - the first word users type
+    url: str | Path | Backend | None = None,
+    *,
+    space: SpaceLike = DEFAULT_SPACE,
+    embedder: Embedder | Callable[..., Any] | str | None = "local",
+    chat: ChatModel | Callable[..., Any] | None = None,
+    reranker: Reranker | Callable[..., Any] | None = None,
+    gate: Gate | None = None,
+    weights: Weights | None = None,
+    settings: Settings | None = None,
+    work: bool = True,
+) -> Engine:
+    """Open a memory: a file by its path, ``memory:`` for one that is gone with the process, or any backend's URL.
+
+    ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function; ``chat``
+    and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``settle``. Raises
+    ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
+    """
+    chosen = settings or load_settings()
+    backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
+    options = {
+        "embedder": _embedder(embedder, chosen),
+        "chat": None if chat is None else _chat(chat),
+        "reranker": None if reranker is None else _reranker(reranker),
+        "gate": gate,
+        "weights": weights,
+    }
+    parts = _Parts(backend, chosen, options, work=work)
+    # A program that never closes still ends cleanly: the worker stops before the interpreter takes its modules apart.
+    atexit.register(_close_if_alive, weakref.ref(parts))
+    return parts.engine(as_space(space))
+
+
+def _close_if_alive(reference: weakref.ref[_Parts]) -> None:
+    parts = reference()
+    if parts is not None:
+        parts.close()
+
+
+def _embedder(given: Embedder | Callable[..., Any] | str | None, settings: Settings) -> Embedder | None:
+    if given is None or isinstance(given, Embedder):
+        return given
+    if isinstance(given, str):
+        # Loaded only when it is wanted: numpy takes a tenth of a second to import.
+        from memwell.models.local import LocalEmbedder  # noqa: PLC0415
+
+        return LocalEmbedder(settings.embedder if given == "local" else given)  # pyright: ignore[reportArgumentType]
+    return as_embedder(given)
+
+
+def _chat(given: ChatModel | Callable[..., Any]) -> ChatModel:
+    return given if isinstance(given, ChatModel) else as_chat_model(given)
+
+
+def _reranker(given: Reranker | Callable[..., Any]) -> Reranker:
+    return given if isinstance(given, Reranker) else as_reranker(given)
+
+
+__all__ = ["Engine", "open"]

@@ -1,0 +1,156 @@
+"""The worker: does in the background what remembering leaves owed.
+
+There is one thread for an engine. It owns nothing: what is owed stands in the journals of the store, so a worker may be
+killed at any moment, and the next one goes on where the last commit was. A lease keeps two processes from doing the same
+work at the same time; without it nothing would be done twice either, only some of it in vain.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from memwell.errors import Conflict, MemwellError
+from memwell.longterm.journal import inner_space
+from memwell.longterm.memory import Memory
+from memwell.records import Space
+from memwell.storage.protocols import Backend
+from memwell.values import new_id
+
+_log = logging.getLogger("memwell.jobs")
+
+REGISTRY = Space("memwell", "spaces")
+"""Which spaces have a memory, so that a worker finds what an earlier process left owed."""
+
+_LEASE_S = 30.0
+_PAUSE_S = 5.0
+_USES_EVERY_S = 30.0
+_CLOSING_S = 10.0
+
+
+class Worker:
+    """Works off what spaces are owed, in one thread that starts when there is something to do."""
+
+    def __init__(self, backend: Backend, memory_of: Callable[[Space], Memory]) -> None:
+        self._backend = backend
+        self._memory_of = memory_of
+        self._me = new_id()
+        self._owing: set[Space] = set()
+        self._known: set[Space] = set()
+        self._uses: dict[Space, Counter[str]] = {}
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+
+    def tell(self, space: Space) -> None:
+        """There is something to do in this space."""
+        if space not in self._known:
+            self._backend.kv.put(REGISTRY, space.encoded(), True)
+            self._known.add(space)
+        self._owing.add(space)
+        if not self._wake.is_set():
+            self._wake.set()
+        if self._thread is None:
+            self.start()
+
+    def start(self) -> None:
+        """Begin, with what an earlier process left owed."""
+        with self._lock:
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._run, name="memwell-worker", daemon=True)
+                self._thread.start()
+
+    def used(self, space: Space, ids: Sequence[str]) -> None:
+        """Memories were recalled. Their counts are stored now and then, not at once."""
+        with self._lock:
+            self._uses.setdefault(space, Counter()).update(ids)
+
+    def close(self) -> None:
+        """Stop after the piece of work under way. What is still owed is done by the next one."""
+        with self._lock:
+            self._stopped = True
+            thread = self._thread
+        self._wake.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_CLOSING_S)
+        self._store_uses()
+
+    def settle(self, spaces: Sequence[Space]) -> None:
+        """Do all that these spaces are owed, in the calling thread."""
+        for space in spaces:
+            self._memory_of(space).settle()
+
+    # The thread
+
+    def _run(self) -> None:
+        self._owing.update(self._left_over())
+        stored = time.monotonic()
+        while not self._stopped:
+            self._wake.clear()
+            for space in list(self._owing):
+                self._owing.discard(space)
+                if not self._stopped:
+                    self._work(space)
+            if time.monotonic() - stored > _USES_EVERY_S:
+                self._store_uses()
+                stored = time.monotonic()
+            if not self._owing:
+                self._wake.wait(_PAUSE_S)
+
+    def _left_over(self) -> Iterator[Space]:
+        """The spaces that an earlier process may have left owed."""
+        cursor: str | None = None
+        while True:
+            try:
+                page = self._backend.kv.scan(REGISTRY, limit=500, cursor=cursor)
+            except MemwellError as error:
+                _log.warning("the spaces that are owed work cannot be listed: %s", error)
+                return
+            for entry in page.items:
+                space = Space.decode(entry.key)
+                self._known.add(space)
+                yield space
+            cursor = page.next
+            if cursor is None:
+                return
+
+    def _work(self, space: Space) -> None:
+        """All that one space is owed, unless another process is at it. A failure is noted and tried again later."""
+        memory = self._memory_of(space)
+        try:
+            while not self._stopped and self._leased(space):
+                if not memory.indexer.work():
+                    return
+        except MemwellError as error:
+            if not self._stopped:
+                _log.warning("work for %r failed and is tried again: %s", space, error)
+                self._owing.add(space)
+                self._wake.wait(1.0)
+
+    def _leased(self, space: Space) -> bool:
+        """Whether the work of this space is ours for a while; another's lease runs out by itself."""
+        inner = inner_space(space)
+        held = self._backend.kv.get(inner, "lease")
+        if held is not None and held.value != self._me:
+            return False
+        try:
+            self._backend.kv.put(inner, "lease", self._me, ttl=_LEASE_S, expect=0 if held is None else held.version)
+        except Conflict:
+            return False
+        return True
+
+    def _store_uses(self) -> None:
+        with self._lock:
+            uses, self._uses = self._uses, {}
+        for space, counts in uses.items():
+            try:
+                self._memory_of(space).note_uses(counts)
+            except MemwellError as error:
+                _log.warning("the uses of memories in %r could not be counted: %s", space, error)
+
+
+__all__ = ["REGISTRY", "Worker"]

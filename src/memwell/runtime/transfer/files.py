@@ -1,0 +1,240 @@
+"""Files in and out: written whole or not at all, read piece by piece, never trusted.
+
+A file that is imported may come from anywhere. It is read in pieces of a bounded size, so that a line of a gigabyte or a
+nest of a million brackets costs no more than a line in the report.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.runtime.transfer.report import Progress
+
+FileLike: TypeAlias = str | os.PathLike[str] | BinaryIO
+"""The path of a file, or an open binary file."""
+
+LONGEST = 128 * 1024 * 1024
+"""A line or item of a file may be this many bytes long: more than the largest memory takes when it is written as JSON."""
+
+_CHUNK = 1 << 16
+_PROGRESS_EVERY = 1 << 18
+_BOM = b"\xef\xbb\xbf"
+_DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, ValueError, OverflowError)
+
+
+class Piece(NamedTuple):
+    """A line or an item of a file: its number, and its bytes or else why there are none."""
+
+    number: int
+    data: bytes
+    wrong: str = ""
+
+
+@contextlib.contextmanager
+def written(target: FileLike) -> Generator[BinaryIO]:
+    """A file to write to. A path has its new content when this ends well, on disk, and the old one otherwise.
+
+    Raises ``OSError`` when it cannot be written.
+    """
+    if not isinstance(target, str | os.PathLike):
+        yield target
+        return
+    path = Path(target)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name itself on disk."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Reading:
+    """A file being read, telling whoever wants to know how far it is."""
+
+    def __init__(self, file: BinaryIO, progress: Progress | None) -> None:
+        self._file = file
+        self._progress = progress
+        self._done = self._told = 0
+        self.total = _size(file)
+
+    def line(self, most: int) -> bytes:
+        """The next line, or so much of it."""
+        return self._count(self._file.readline(most))
+
+    def chunk(self) -> bytes:
+        """The next bytes; none at the end."""
+        return self._count(self._file.read(_CHUNK))
+
+    def _count(self, data: bytes) -> bytes:
+        self._done += len(data)
+        if self._progress is not None and (self._done - self._told >= _PROGRESS_EVERY or not data):
+            self._told = self._done
+            self._progress(self._done, self.total)
+        return data
+
+
+@contextlib.contextmanager
+def reading(source: FileLike, progress: Progress | None = None) -> Generator[Reading]:
+    """A file to read. Raises ``OSError`` when it cannot be opened."""
+    if not isinstance(source, str | os.PathLike):
+        yield Reading(source, progress)
+        return
+    with Path(source).open("rb") as file:
+        yield Reading(file, progress)
+
+
+def _size(file: BinaryIO) -> int | None:
+    try:
+        return os.fstat(file.fileno()).st_size
+    except (OSError, AttributeError, ValueError):
+        # A file in memory, or one that another library made up.
+        return None
+
+
+def lines(file: Reading, longest: int = LONGEST) -> Iterator[Piece]:
+    """The lines of a file without their ends; empty ones are passed over but counted."""
+    number = 0
+    while line := file.line(longest + 1):
+        number += 1
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if len(line) > longest and not line.endswith(b"\n"):
+            while line and not line.endswith(b"\n"):
+                line = file.line(_CHUNK)
+            yield Piece(number, b"", f"the line is longer than {longest:,} bytes")
+        elif line.strip():
+            yield Piece(number, line.rstrip(b"\r\n"))
+
+
+def decoded(data: bytes, kind: Any = Any) -> Any:
+    """JSON as a value of a type. Raises ``InvalidInput`` when it is malformed, nested too deep, or of another type."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except _DECODE_ERRORS as error:
+        raise InvalidInput(f"not what belongs here: {error}") from error
+
+
+_OUTSIDE = re.compile(rb'["\[\]{},]')
+_INSIDE = re.compile(rb'["\\]')
+
+
+class _Scanner:
+    """Cuts the items of a JSON array out of a stream, without understanding them.
+
+    The array is the file itself, or the first array of an object under one of ``keys``.
+    """
+
+    def __init__(self, keys: tuple[str, ...], longest: int) -> None:
+        self._keys = tuple(f'"{key}"'.encode() for key in keys)
+        self._longest = longest
+        self._depth = 0
+        self._base: int | None = None
+        self._in_string = self._escaped = self._too_long = False
+        self._kept = bytearray()
+        self._number = 0
+        self.ended = False
+
+    def feed(self, chunk: bytes) -> Iterator[Piece]:
+        """The items that end in a chunk."""
+        place = 0
+        if self._escaped and chunk:
+            self._keep(chunk[:1])
+            self._escaped, place = False, 1
+        while place < len(chunk) and not self.ended:
+            found = (_INSIDE if self._in_string else _OUTSIDE).search(chunk, place)
+            if found is None:
+                self._keep(chunk[place:])
+                return
+            self._keep(chunk[place : found.start()])
+            place = found.end()
+            if found[0] == b"\\":
+                self._keep(chunk[found.start() : place + 1])
+                self._escaped = place == len(chunk)
+                place += 1
+            else:
+                yield from self._mark(found[0])
+
+    def _mark(self, mark: bytes) -> Iterator[Piece]:
+        if mark == b'"':
+            self._in_string = not self._in_string
+        elif mark in b"[{":
+            self._depth += 1
+            if self._base is None and self._opens(mark):
+                self._base = self._depth
+                self._kept.clear()
+                return
+        elif mark in b"]}":
+            self._depth -= 1
+            if self._base is not None and self._depth < self._base:
+                self.ended = True
+                yield from self._item()
+                return
+        elif self._depth == self._base:
+            yield from self._item()
+            return
+        elif self._base is None:
+            self._kept.clear()
+        self._keep(mark)
+
+    def _opens(self, mark: bytes) -> bool:
+        """Whether the array of the items begins here."""
+        if mark != b"[":
+            return False
+        return self._depth == 1 or (self._depth == 2 and any(key in self._kept for key in self._keys))
+
+    def _keep(self, data: bytes) -> None:
+        if len(self._kept) + len(data) > self._longest:
+            self._too_long = True
+            self._kept.clear()
+        if not self._too_long:
+            self._kept += data
+
+    def _item(self) -> Iterator[Piece]:
+        data, too_long = bytes(self._kept).strip(), self._too_long
+        self._kept.clear()
+        self._too_long = False
+        if too_long or data:
+            self._number += 1
+            yield Piece(self._number, data, f"the item is longer than {self._longest:,} bytes" if too_long else "")
+
+    def rest(self) -> Iterator[Piece]:
+        """What is wrong when the file ends here."""
+        if self._base is None:
+            yield Piece(0, b"", "the file holds no JSON array")
+        elif not self.ended:
+            yield Piece(self._number + 1, b"", "the file ends in the middle")
+
+
+def items(file: Reading, keys: tuple[str, ...] = (), longest: int = LONGEST) -> Iterator[Piece]:
+    """The items of the JSON array in a file, each by itself: the file is never held whole."""
+    scanner = _Scanner(keys, longest)
+    while chunk := file.chunk():
+        yield from scanner.feed(chunk)
+    yield from scanner.rest()
+
+
+__all__ = ["FileLike", "LONGEST", "Piece", "Reading", "decoded", "items", "lines", "reading", "written"]

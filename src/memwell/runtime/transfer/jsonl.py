@@ -1,0 +1,285 @@
+"""memwell's own format: JSON, a line a thing, without loss. What went out comes in again exactly as it was.
+
+A file is read and written line by line. It is written whole or not at all; it may be read in part, and again: what is there
+already is left as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
+
+import msgspec
+
+from memwell.errors import InvalidInput, NotFound
+from memwell.longterm.base import MemoryBase
+from memwell.messages import Media, Message, ToolResult
+from memwell.runtime.transfer.files import LONGEST, FileLike, Piece, decoded, lines, reading, written
+from memwell.runtime.transfer.lines import (
+    FORMAT,
+    VERSION,
+    AliasLine,
+    BlobLine,
+    End,
+    Header,
+    Line,
+    MemoryLine,
+    MessageLine,
+    ThreadLine,
+    ValueLine,
+    from_base64,
+    in_base64,
+    memory_line,
+    memory_of,
+)
+from memwell.runtime.transfer.report import Imported, Progress, Tally
+from memwell.runtime.transfer.shelf import Shelf
+from memwell.runtime.transfer.threads import ThreadWriter, infos, thread_lines
+from memwell.storage.protocols import Entry
+
+_BATCH = 100
+_encode = msgspec.json.Encoder().encode
+
+
+def export_jsonl(
+    memory: MemoryBase,
+    file: FileLike,
+    *,
+    vectors: bool = False,
+    threads: bool = True,
+    values: bool = False,
+    blobs: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Write the memory of a space to a file, and return how many lines there are between the first and the last.
+
+    ``vectors`` writes them too, so that nothing need be embedded again; ``values`` what the space keeps by key; ``blobs``
+    the bytes that its messages refer to. Raises ``OSError`` when the file cannot be written; then it is as it was.
+    """
+    shelf = Shelf.of(memory)
+    embedder = shelf.embedder_name if vectors else None
+    header = Header(format=FORMAT, version=VERSION, time=memory.clock(), space=tuple(memory.space), embedder=embedder)
+    with written(file) as out:
+        _put(out, header)
+        total = shelf.backend.index.info(shelf.space).records
+        total += sum(info.messages + 1 for info in infos(shelf)) if threads else 0
+        done = 0
+        for line in _lines(shelf, vectors=vectors, threads=threads, values=values, blobs=blobs):
+            _put(out, line)
+            done += 1
+            if progress is not None and done % _BATCH == 0:
+                progress(done, max(done, total))
+        _put(out, End(lines=done))
+    if progress is not None:
+        progress(done, done)
+    return done
+
+
+def _put(out: BinaryIO, line: Line) -> None:
+    out.write(_encode(line) + b"\n")
+
+
+def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: bool) -> Iterator[Line]:
+    for record in shelf.records():
+        yield memory_line(record, shelf.versions(record), vector=vectors)
+    for id_, memory in shelf.aliases():
+        yield AliasLine(id=id_, memory=memory)
+    if blobs:
+        yield from _blob_lines(shelf)
+    if threads:
+        for info in infos(shelf):
+            yield from thread_lines(shelf, info)
+    if values:
+        yield from map(_value_line, _values(shelf))
+
+
+def _values(shelf: Shelf) -> Iterator[Entry]:
+    cursor: str | None = None
+    while True:
+        page = shelf.backend.kv.scan(shelf.space, limit=_BATCH, cursor=cursor)
+        yield from page.items
+        cursor = page.next
+        if cursor is None:
+            return
+
+
+def _value_line(entry: Entry) -> ValueLine:
+    if isinstance(entry.value, bytes):
+        return ValueLine(key=entry.key, data=in_base64(entry.value), expires=entry.expires)
+    return ValueLine(key=entry.key, value=entry.value, expires=entry.expires)
+
+
+def _blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
+    """The blobs that messages name, each once. A store does not list its blobs; one that nothing names stays behind."""
+    seen: set[str] = set()
+    for info in infos(shelf):
+        for line in thread_lines(shelf, info):
+            if isinstance(line, MessageLine):
+                for digest in _digests([line.message, *(held.message for held in line.versions)]):
+                    if digest not in seen:
+                        seen.add(digest)
+                        yield from _blob_line(shelf, digest)
+
+
+def _blob_line(shelf: Shelf, digest: str) -> Iterator[BlobLine]:
+    try:
+        yield BlobLine(digest=digest, data=in_base64(shelf.backend.blobs.get(shelf.space, digest)))
+    except (NotFound, InvalidInput):
+        # A message may name what was never stored, or is no digest at all. It goes out as it is.
+        return
+
+
+def _digests(messages: Iterable[Message | None]) -> Iterator[str]:
+    for message in messages:
+        for part in message.parts if message else ():
+            for one in (*part.content, part) if isinstance(part, ToolResult) else (part,):
+                if isinstance(one, Media) and one.blob is not None:
+                    yield one.blob
+
+
+def import_jsonl(
+    memory: MemoryBase,
+    file: FileLike,
+    *,
+    strict: bool = False,
+    longest_line: int = LONGEST,
+    progress: Progress | None = None,
+) -> Imported:
+    """Bring an export of memwell into the memory of a space, and say what came over.
+
+    A line that is wrong is reported and the rest goes on, unless ``strict``. Raises ``InvalidInput`` for a file that is no
+    export of memwell, or of a newer one, and ``OSError`` when it cannot be read.
+    """
+    shelf = Shelf.of(memory)
+    tally = Tally("jsonl", strict=strict)
+    with reading(file, progress) as source:
+        pieces = lines(source, longest_line)
+        header = _header(next(pieces, None))
+        unpacker = _Unpacker(shelf, tally, header)
+        unpacker.unpack(pieces)
+    shelf.done()
+    return tally.report()
+
+
+def _header(first: Piece | None) -> Header:
+    if first is None or first.wrong:
+        raise InvalidInput("the file is empty, or its first line is too long: it is no export of memwell")
+    try:
+        header = decoded(first.data, Header)
+    except InvalidInput as error:
+        raise InvalidInput(f"the file is no export of memwell; its first line is {error}") from error
+    if header.format != FORMAT or header.version != VERSION:
+        wanted = f"format {FORMAT!r}, version {VERSION}"
+        raise InvalidInput(f"the file is of format {header.format!r}, version {header.version}; known is {wanted}")
+    return header
+
+
+def _line(piece: Piece) -> Line:
+    if piece.wrong:
+        raise InvalidInput(piece.wrong)
+    return decoded(piece.data, Line)
+
+
+class _Unpacker:
+    """Puts the lines of a file where they belong, memories in batches."""
+
+    def __init__(self, shelf: Shelf, tally: Tally, header: Header) -> None:
+        self._shelf = shelf
+        self._tally = tally
+        self._vectors = shelf.adopt_embedder(header.embedder)
+        self._threads = ThreadWriter(shelf, tally)
+        self._waiting: list[tuple[int, Line]] = []
+
+    def unpack(self, pieces: Iterator[Piece]) -> None:
+        """Take all lines."""
+        ended, number = False, 1
+        for piece in pieces:
+            number = piece.number
+            try:
+                line = _line(piece)
+            except InvalidInput as error:
+                self._tally.problem(number, error)
+            else:
+                ended = isinstance(line, End)
+                self._take(number, line)
+        self._flush()
+        self._threads.flush()
+        if not ended:
+            self._tally.problem(number, "the file ends early; when it is whole, import it again for the rest")
+
+    def _take(self, number: int, line: Line) -> None:
+        match line:
+            case MessageLine():
+                self._threads.add(number, line)
+            case ThreadLine():
+                self._threads.end(number, line)
+            case End():
+                pass
+            case _:
+                self._waiting.append((number, line))
+                # A blob may be large, and many of them are not to be held at once.
+                if len(self._waiting) >= _BATCH or isinstance(line, BlobLine):
+                    self._flush()
+
+    def _flush(self) -> None:
+        """Store what waits in one transaction; each thing can fail alone."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        with self._shelf.backend.transaction():
+            for number, line in waiting:
+                try:
+                    self._store(number, line)
+                except InvalidInput as error:
+                    self._tally.problem(number, error)
+
+    def _store(self, number: int, line: Line) -> None:
+        match line:
+            case MemoryLine():
+                record, versions = memory_of(line, self._shelf.space, vector=self._vectors)
+                self._count("memories", new=self._shelf.restore(record, versions))
+            case AliasLine():
+                self._count("aliases", new=self._shelf.add_alias(line.id, line.memory))
+            case ValueLine():
+                self._take_value(number, line)
+            case BlobLine():
+                self._take_blob(line)
+            case _:
+                raise InvalidInput("a second header: these are two files in one")
+
+    def _count(self, what: str, *, new: bool) -> None:
+        if new:
+            self._tally.took(what)
+        else:
+            self._tally.knew()
+
+    def _take_value(self, number: int, line: ValueLine) -> None:
+        store, space = self._shelf.backend.kv, self._shelf.space
+        value = line.value if line.data is None else from_base64(line.data, "a value's bytes")
+        ttl = None if line.expires is None else (line.expires - self._shelf.clock()).total_seconds()
+        here = store.get(space, line.key)
+        if here is not None:
+            self._tally.knew()
+            if here.value != value:
+                self._tally.skip(number, f"the key {line.key!r} has another value here, which stays")
+        elif ttl is not None and ttl <= 0:
+            self._tally.skip(number, f"the value of {line.key!r} has expired")
+        else:
+            store.put(space, line.key, value, ttl=ttl)
+            self._tally.took("values")
+
+    def _take_blob(self, line: BlobLine) -> None:
+        blobs, space = self._shelf.backend.blobs, self._shelf.space
+        data = from_base64(line.data, "a blob")
+        try:
+            blobs.get(space, line.digest)
+        except NotFound:
+            with self._shelf.backend.transaction():
+                if blobs.put(space, data) != line.digest:
+                    raise InvalidInput(f"a blob's bytes do not have the digest {line.digest!r}") from None
+            self._tally.took("blobs")
+        else:
+            self._tally.knew()
+
+
+__all__ = ["export_jsonl", "import_jsonl"]

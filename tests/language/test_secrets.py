@@ -1,0 +1,216 @@
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.language.secrets import PERSONAL, SECRETS, Finding, findings, redacted, shifted
+
+LETTERS = string.ascii_letters + string.digits
+JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
+PEM = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7\nq9+/==\n-----END RSA PRIVATE KEY-----"
+
+# The finding stands between ‹ and ›.
+FOUND = {
+    "My key is ‹sk-proj-abc123DEF456ghi789JKL0›, keep it": "api_key",
+    "‹AKIAIOSFODNN7EXAMPLE›": "api_key",
+    "use ‹ghp_abcdefghijklmnopqrstuvwxyz0123456789›.": "api_key",
+    "‹github_pat_11ABCDEFG0abcdefghijkl_mnopqrstuv›": "api_key",
+    "‹glpat-abcdefghij1234567890›": "api_key",
+    "‹sk_live_abcdef1234567890abcd›": "api_key",
+    "我的密钥：‹LTAI5tAbCdEfGhIjKlMnOpQr›": "api_key",
+    "slack ‹xoxb-1234567890-abcdefghij›": "token",
+    "‹AIzaSyA1234567890abcdefghijklmnopqrstuv›": "api_key",
+    f"jwt ‹{JWT}›": "token",
+    f"here: ‹{PEM}› bye": "private_key",
+    "cut ‹-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7›": "private_key",
+    "password: ‹hunter2›": "password",
+    "my password is ‹hunter2›.": "password",
+    "The wifi password for the house is ‹tulip-9932›": "password",
+    "DB_PASSWORD=‹sunflower›": "password",
+    "passwd='‹correct horse 1›'": "password",
+    'password is "‹Sunflower›"': "password",
+    '{"password": "‹s3cr3t!›"}': "password",
+    "我的密码是‹abc123›，别忘了": "password",
+    "密码：‹８８８８８８›": "password",
+    "PWD = ‹Tr0ub4dor&3›": "password",
+    "Authorization: Bearer ‹abcdef0123456789abcdef›": "token",
+    "postgres://bob:‹s3cr3t›@db.example.com/x": "password",
+    "api_key = '‹a8f5f167f44f4964e6c998dee827110c›'": "api_key",
+    "client secret: ‹Zm9vYmFyMTIzNDU2Nzg5MA›": "api_key",
+    "access token is ‹Zm9vYmFyMTIzNDU2Nzg5MA›": "api_key",
+    "write to ‹ann.lee+x@example.co.uk›.": "email",
+    "邮箱是‹ann@qq.com›，谢谢": "email",
+    "call ‹13800138000› now": "phone",
+    "手机‹１３８００１３８０００›": "phone",
+    "‹+86 138-0013-8000›": "phone",
+    "电话 ‹010-62345678›": "phone",
+    "‹+1 (415) 555-2671›": "phone",
+    "‹+49 (0) 62 32 / 14 23 92›": "phone",
+    "‹415-555-2671› or later": "phone",
+    "to order call ‹415-555-2671› whenever": "phone",
+    "whenever: ‹415-555-2671›": "phone",
+    "(‹415-555-2671›)": "phone",
+    "my phone is ‹5551234567›": "phone",
+    "身份证‹11010519491231002X›": "id_number",
+    "SSN ‹123-45-6789›": "id_number",
+    "‹4111 1111 1111 1111›": "card",
+    "‹378282246310005›": "card",
+    "‹6011-1111-1111-1117› is the card": "card",
+    "‹DE89 3704 0044 0532 0130 00› is mine": "iban",
+    "‹GB82WEST12345698765432›": "iban",
+    "‹8.8.8.8› works": "ip",
+    "‹2001:db8::8a2e:370:7334›": "ip",
+    "passport number ‹E12345678›": "passport",
+    "护照号是‹G12345678›": "passport",
+}
+
+CLEAN = (
+    "550e8400-e29b-41d4-a716-446655440000",
+    "key: 550e8400-e29b-41d4-a716-446655440000",
+    "commit d670460b4b4aece5915caf5c68d12f560a9fe3e4",
+    "ISBN 978-3-16-148410-0 and 9783161484100",
+    "2023-05-08 at 10:30:45, 2023/05/08, 20230508123000",
+    "$1,234,567.89 or 1 234 567 €",
+    "order number 4111111111111111",
+    "订单号13812345678",
+    "v1.2.3.4 and version 1.2.3.4 and 120.0.6099.109",
+    "1700000000000 ms since 1970",
+    "4111 1111 1111 1112",
+    "DE89 3704 0044 0532 0130 01",
+    "110105194912310021",
+    "999.1.1.1 and 1.2.3",
+    "std::vector<int> a::b ::1 127.0.0.1",
+    "00:1B:44:11:3A:B7 at 12:30:45",
+    "the password is wrong",
+    "Password is required. password: string",
+    "password reset link, and the token: is nice",
+    "password: ******** password=<your password> password=${PASSWORD}",
+    "The key to success is consistency.",
+    "key points are: 1. first",
+    "secret=abc",
+    "token is a-very-long-hyphenated-word",
+    "sk-learn-is-a-very-good-library-of-python",
+    "sk-xxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+    "image@2x.png and git@github.com:a/b and @ann",
+    "doi 10.1145/3292500.3330701",
+    "between 2019 and 2023, from 8 to 10, in 1999",
+    "my passport is old",
+    "hotel 1234567 in room 12",
+    "tracking no. 4111 1111 1111 1111, invoice #4111111111111111",
+    "call 911, it is urgent",
+    "https://example.com/a:b@c",
+    "postgres://user:password@db.example.com/db",
+    "密码忘了怎么办？密码是什么？",
+    "",
+)
+
+WORST = (
+    *"a1=@:.- \n'\"(+A",
+    *("a@", "eyJ", "eyJaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "password=", "password for a b ", "://a:", "4111 "),
+    *(
+        "DE89",
+        "1.",
+        "1-",
+        "phone 1 ",
+        "passport A1",
+        "密码是",
+        "sk-1",
+        "gh",
+        "xox-1a",
+        "f::",
+        "SG.",
+        "bearer ",
+        "(1",
+        "İ",
+    ),
+)
+
+words = st.text(st.sampled_from(LETTERS + " .,:;=@/'\"-_[](){}+密码是电话，。１＠"), max_size=60)
+
+
+def marked(text: str) -> tuple[str, int, int]:
+    start, end = text.index("‹"), text.index("›") - 1
+    return text.replace("‹", "").replace("›", ""), start, end
+
+
+@pytest.mark.parametrize(("example", "kind"), FOUND.items())
+def test_what_is_one_is_found_where_it_stands(example: str, kind: str):
+    text, start, end = marked(example)
+    assert findings(text) == [Finding(kind, start, end)]
+    assert Finding(kind, 0, 1).secret == (kind in SECRETS)
+
+
+@pytest.mark.parametrize("text", CLEAN)
+def test_what_only_looks_like_one_is_left_alone(text: str):
+    assert findings(text) == []
+
+
+@pytest.mark.parametrize(("example", "kind"), FOUND.items())
+def test_nothing_of_it_is_left_when_it_is_taken_out(example: str, kind: str):
+    text, start, end = marked(example)
+    safe = redacted(text, findings(text))
+    assert text[start:end] not in safe
+    assert safe == f"{text[:start]}[{kind}]{text[end:]}"
+    assert findings(safe) == []
+
+
+def test_several_are_found_in_order_and_a_secret_wins_over_what_it_holds():
+    text = "mail a@example.com, password=b@example.com, call 13800138000"
+    assert [finding.kind for finding in findings(text)] == ["email", "password", "phone"]
+
+
+def test_of_two_that_overlap_no_part_is_left():
+    text = "postgres://bob:password=Tr0ub4dor@example.com/x"
+    assert redacted(text, findings(text)) == "postgres://bob:[password]"
+
+
+@given(st.text() | words)
+def test_findings_are_in_order_apart_and_inside(text: str):
+    found = findings(text)
+    ends = [0, *(finding.end for finding in found)]
+    assert all(end <= one.start < one.end <= len(text) for end, one in zip(ends, found, strict=False))
+    assert {one.kind for one in found} <= SECRETS | PERSONAL
+
+
+@given(words, st.text(LETTERS, min_size=24, max_size=40), words)
+def test_a_key_is_found_in_any_surroundings(before: str, body: str, after: str):
+    secret = f"ghp_{body}0123456789"
+    text = f"{before} {secret} {after}"
+    assert secret not in redacted(text, findings(text))
+
+
+@given(st.integers(0, 10**15 - 1))
+def test_the_check_digit_decides_what_is_a_card(number: int):
+    stem = f"4{number:015}"[:15]
+    cards = [card for digit in range(10) if findings(card := f"card {stem}{digit}")]
+    assert len(cards) <= 1
+    assert cards or len(set(stem)) == 1
+
+
+@given(st.lists(words | st.sampled_from([marked(example)[0] for example in FOUND]), max_size=4).map(" ".join))
+def test_places_can_be_followed_through_a_redaction(text: str):
+    found = findings(text)
+    safe = redacted(text, found)
+    covered = {place for one in found for place in range(one.start, one.end)}
+    assert all(safe[shifted(place, found)] == text[place] for place in range(len(text)) if place not in covered)
+    assert shifted(len(text), found) == len(safe)
+    assert all(safe.startswith(f"[{one.kind}]", shifted(one.start, found)) for one in found)
+    assert all(shifted(one.start + 1, found) == shifted(one.start, found) for one in found if one.end - one.start > 1)
+
+
+# Linear time is a fraction of a second here; the square of the length would be minutes.
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("pattern", WORST)
+def test_a_long_text_made_to_be_slow_is_read_in_linear_time(pattern: str):
+    text = (pattern * 250_000)[:250_000]
+    assert all(finding.end <= len(text) for finding in findings(text))
+
+
+@settings(max_examples=30)
+@given(st.sampled_from(WORST), st.sampled_from(WORST))
+def test_any_mixture_of_bad_patterns_is_read_to_its_end(one: str, other: str):
+    text = (one + other) * 500
+    assert all(finding.end <= len(text) for finding in findings(text))

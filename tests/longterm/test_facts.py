@@ -1,0 +1,463 @@
+"""Facts: what holds when, whatever the order in which it was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import BackendError, InvalidInput
+from memwell.filters import FilterLike
+from memwell.longterm.extraction import Claim
+from memwell.longterm.facts import Fact, Facts, name_key
+from memwell.records import Page, Space
+from memwell.storage import open_backend
+from memwell.storage.protocols import Backend, Entry, KeyValue
+
+BEGIN = datetime(2020, 1, 1, tzinfo=UTC)
+LATER = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def day(number: float) -> datetime:
+    return BEGIN + timedelta(days=number)
+
+
+def claim(value: str, said: float, **fields: Any) -> Claim:
+    given = {"subject": "user", "relation": "lives_in", **fields}
+    return Claim(object=value, time=day(said), **given)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def backend(request, tmp_path) -> Iterator[Backend]:
+    url = "memory:" if request.param == "memory" else f"sqlite:{tmp_path / 'facts.db'}"
+    with open_backend(url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def facts(backend: Backend) -> Facts:
+    return Facts(backend.kv, "ann")
+
+
+def fresh() -> Facts:
+    return Facts(open_backend("memory:").kv, "ann")
+
+
+def spans(found: list[Fact]) -> list[tuple[str, datetime | None, datetime | None]]:
+    return [(fact.object, fact.valid_from, fact.valid_to) for fact in found]
+
+
+def test_a_newer_value_ends_the_older_one_and_keeps_it(facts: Facts) -> None:
+    first = facts.learn([claim("Berlin", 0)], record="r1", learned_at=day(0))
+    second = facts.learn([claim("Paris", 10)], record="r2", learned_at=day(10))
+    assert [fact.object for fact in first.added] == ["Berlin"]
+    assert [fact.object for fact in second.added] == ["Paris"]
+    assert [fact.object for fact in second.superseded] == ["Berlin"]
+    assert spans(facts.history("user", "lives_in")) == [("Berlin", None, day(10)), ("Paris", day(10), None)]
+    berlin, paris = facts.history("I", "lives_in")
+    assert berlin.superseded_by == paris.id
+    assert [fact.object for fact in facts.about("me")] == ["Paris"]
+    assert [fact.object for fact in facts.about("user", as_of=day(5))] == ["Berlin"]
+
+
+def test_a_date_that_is_named_counts_for_more_than_when_it_was_said(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1")
+    facts.learn([claim("Paris", 10, valid_from=day(4))], record="r2")
+    assert spans(facts.history("user")) == [("Berlin", None, day(4)), ("Paris", day(4), None)]
+
+
+def test_a_value_that_is_covered_by_a_later_word_held_before_it(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 6)], record="r1")
+    facts.learn([claim("Paris", 10, valid_from=day(4))], record="r2")
+    assert spans(facts.history("user")) == [("Berlin", None, day(4)), ("Paris", day(4), None)]
+
+
+def test_of_two_former_values_the_one_named_last_has_the_time(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 1, valid_to=day(1)), claim("Rome", 2, valid_to=day(2))], record="r1")
+    assert spans(facts.history("user")) == [("Rome", None, day(2)), ("Berlin", day(1), day(1))]
+
+
+def test_what_is_older_in_the_world_does_not_take_the_place_of_what_holds_now(facts: Facts) -> None:
+    facts.learn([claim("Paris", 10)], record="r1")
+    facts.learn([claim("Berlin", 12, valid_to=day(12))], record="r2")
+    facts.learn([claim("Rome", 2)], record="r3")
+    assert [fact.object for fact in facts.about("user")] == ["Paris"]
+    assert [fact.object for fact in facts.about("user", as_of=day(5))] == ["Rome"]
+    assert [fact.object for fact in facts.about("user", as_of=day(1))] == ["Berlin"]
+
+
+def test_a_denial_closes_the_fact_it_denies_and_no_other(facts: Facts) -> None:
+    facts.learn([claim("tea", 0, relation="likes"), claim("jazz", 0, relation="likes")], record="r1")
+    learned = facts.learn([claim("Jazz", 5, relation="likes", negated=True)], record="r2")
+    assert [fact.object for fact in learned.superseded] == ["jazz"]
+    assert [fact.object for fact in facts.about("user")] == ["tea"]
+    assert {fact.object for fact in facts.about("user", as_of=day(3))} == {"tea", "jazz"}
+
+
+def test_an_opposite_takes_the_place_of_what_it_opposes(facts: Facts) -> None:
+    facts.learn([claim("coffee", 0, relation="likes")], record="r1")
+    facts.learn([claim("coffee", 5, relation="dislikes")], record="r2")
+    assert [(fact.relation, fact.object) for fact in facts.about("user")] == [("dislikes", "coffee")]
+    assert facts.about("user", relation="likes") == []
+    assert [fact.valid_to for fact in facts.history("user", "likes")] == [day(5)]
+
+
+def test_many_values_of_one_relation_hold_together(facts: Facts) -> None:
+    facts.learn([claim("French", 0, relation="speaks"), claim("German", 1, relation="speaks")], record="r1")
+    assert {fact.object for fact in facts.about("user")} == {"French", "German"}
+
+
+def test_saying_it_again_adds_evidence_and_certainty(facts: Facts) -> None:
+    once = facts.learn([claim("Paris", 0, start=3, end=9)], record="r1").added[0]
+    learned = facts.learn([claim(" PARIS. ", 5)], record="r2")
+    assert [fact.id for fact in learned.confirmed] == [once.id]
+    assert learned.confirmed[0].confidence > once.confidence
+    assert [(source.record, source.start, source.end) for source in learned.confirmed[0].evidence] == [
+        ("r1", 3, 9),
+        ("r2", 0, 0),
+    ]
+
+
+def test_what_was_known_at_a_time_is_what_had_been_learned_by_then(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1", learned_at=day(0))
+    facts.learn([claim("Paris", 1)], record="r2", learned_at=day(100))
+    facts.retract(["r2"], at=day(200))
+    assert [fact.object for fact in facts.about("user", known_at=day(50))] == ["Berlin"]
+    assert [fact.object for fact in facts.about("user", known_at=day(150))] == ["Paris"]
+    assert [fact.object for fact in facts.about("user", known_at=day(250))] == ["Berlin"]
+    assert [fact.retired_at for fact in facts.history("user") if fact.object == "Paris"] == [day(200)]
+
+
+def test_conflicts_are_contradictions_and_not_changes(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1")
+    facts.learn([claim("Paris", 10)], record="r2")
+    assert list(facts.conflicts()) == []
+    facts.learn([claim("5 May", 0, relation="birthday")], record="r3")
+    facts.learn([claim("6 June", 3, relation="birthday")], record="r4")
+    facts.learn([claim("Rome", 20, valid_from=day(15))], record="r5")
+    facts.learn([claim("Oslo", 21, valid_from=day(15))], record="r6")
+    found = {(clash.kept.object, clash.other.object) for clash in facts.conflicts("user")}
+    assert found == {("6 June", "5 May"), ("Oslo", "Rome")}
+
+
+def test_a_walk_goes_both_ways_and_as_far_as_asked(facts: Facts) -> None:
+    facts.learn([claim("Anna", 0, relation="sibling")], record="r1")
+    facts.learn([claim("Siemens", 0, subject="Anna", relation="works_at")], record="r2")
+    facts.learn([claim("Siemens", 0, subject="Tom", relation="works_at")], record="r3")
+    assert [(edge.source, edge.target) for edge in facts.walk("user", depth=1)] == [("user", "anna")]
+    reached = {name for edge in facts.walk("I", depth=3) for name in (edge.source, edge.target)}
+    assert reached == {"user", "anna", "siemens", "tom"}
+    assert [edge.depth for edge in facts.walk("Siemens", depth=2)] == [1, 1, 2]
+    assert len(facts.walk("user", depth=3, limit=2)) == 2
+    assert facts.walk("nobody") == []
+
+
+def test_a_walk_sees_only_what_held_then(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1")
+    facts.learn([claim("Paris", 10)], record="r2")
+    assert [edge.target for edge in facts.walk("user", as_of=day(5))] == ["berlin"]
+    assert facts.walk("Berlin") == []
+
+
+def test_all_facts_come_in_pages_without_loss(facts: Facts) -> None:
+    for number in range(7):
+        facts.learn([claim(f"city {number}", 0, subject=f"p{number}"), claim("tea", 0, relation="likes")], record=f"r{number}")
+    seen: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = facts.all(limit=2, cursor=cursor)
+        seen += [fact.id for fact in page.items]
+        cursor = page.next
+        if cursor is None:
+            break
+    assert len(seen) == len(set(seen)) == 8
+
+
+def test_learning_in_a_transaction_that_fails_leaves_nothing(backend: Backend) -> None:
+    facts = Facts(backend.kv, "ann")
+
+    def fail() -> None:
+        with backend.transaction():
+            facts.learn([claim("Paris", 0)], record="r1")
+            raise BackendError("no")
+
+    with pytest.raises(BackendError):
+        fail()
+    assert facts.history("user") == []
+    assert backend.kv.scan(Space("ann")).items == []
+
+
+def test_spaces_are_apart(backend: Backend) -> None:
+    Facts(backend.kv, "ann").learn([claim("Paris", 0)], record="r1")
+    assert Facts(backend.kv, "bob").about("user") == []
+
+
+def test_refusals_name_the_value(facts: Facts) -> None:
+    for bad in (claim("x", 0, relation="loves"), claim(" . ", 0), claim("x", 0, subject="“”")):
+        with pytest.raises(InvalidInput):
+            facts.learn([claim("Paris", 0), bad], record="r1")
+    with pytest.raises(InvalidInput, match="unknown relation 'loves'"):
+        facts.about("user", relation="loves")
+    with pytest.raises(InvalidInput, match="from 0 to 1"):
+        facts.learn([claim("Paris", 0, confidence=2.0)], record="r1")
+    assert facts.history("user") == []
+
+
+def test_restoring_undoes_the_last_retraction_alone(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1")
+    facts.retract(["r1"], at=day(1))
+    facts.learn([claim("Paris", 2)], record="r1")
+    facts.retract(["r1"], at=day(3))
+    assert facts.restore(["r1"]) == 1
+    assert [fact.object for fact in facts.about("user")] == ["Paris"]
+
+
+def test_learning_again_believes_again_what_was_retracted(facts: Facts) -> None:
+    facts.learn([claim("Berlin", 0)], record="r1")
+    facts.retract(["r1"])
+    assert [fact.object for fact in facts.learn([claim("Berlin", 0)], record="r1").added] == ["Berlin"]
+    assert [fact.object for fact in facts.about("user")] == ["Berlin"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("ANNA", "anna"), ("Anna's", "Anna"), ("the Beatles", "Beatles"), ("Ａｎｎａ", "Anna"), ("  New   York ", "new york")],
+)
+def test_names_that_mean_the_same_have_one_key(one: str, other: str) -> None:
+    assert name_key(one) == name_key(other)
+
+
+@pytest.mark.parametrize("name", ["I", "me", "我", "User", "myself", "本人"])
+def test_the_speaker_has_many_names(name: str) -> None:
+    assert name_key(name) == "user"
+
+
+# Properties
+
+CITIES = st.sampled_from(["Berlin", "Paris", "Rome", "Oslo"])
+DAYS = st.integers(0, 8)
+
+
+@st.composite
+def told(draw: st.DrawFn) -> Claim:
+    said = draw(DAYS)
+    since = draw(st.none() | st.integers(0, said))
+    until = draw(st.none() | st.integers((since or 0) + 1, said + 2))
+    return claim(
+        draw(CITIES),
+        said,
+        valid_from=None if since is None else day(since),
+        valid_to=None if until is None else day(until),
+        negated=draw(st.booleans()) if until is None else False,
+    )
+
+
+HISTORIES = st.lists(told(), max_size=7)
+
+
+def learned(claims: list[Claim]) -> Facts:
+    facts = fresh()
+    for number, one in enumerate(claims):
+        facts.learn([one], record=f"r{number}", learned_at=day(100 + number))
+    return facts
+
+
+def picture(facts: Facts) -> list[tuple[str, datetime | None, datetime | None]]:
+    return sorted(spans([fact for fact in facts.history("user") if fact.retired_at is None]), key=repr)
+
+
+@given(HISTORIES)
+@settings(max_examples=60)
+def test_at_any_time_at_most_one_value_holds(claims: list[Claim]) -> None:
+    facts = learned(claims)
+    for number in range(-1, 12):
+        assert len(facts.about("user", as_of=day(number + 0.5))) <= 1
+        assert len(facts.about("user", as_of=day(number))) <= 1
+
+
+@given(HISTORIES)
+@settings(max_examples=40)
+def test_every_value_that_was_claimed_stays_in_the_history(claims: list[Claim]) -> None:
+    assert {fact.object for fact in learned(claims).history("user")} == {one.object for one in claims if not one.negated}
+
+
+@given(st.lists(told(), max_size=6).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(range(len(claims))))))
+@settings(max_examples=60)
+def test_the_order_of_learning_does_not_matter(case: tuple[list[Claim], list[int]]) -> None:
+    claims, order = case
+    other = fresh()
+    for place, number in enumerate(order):
+        other.learn([claims[number]], record=f"r{number}", learned_at=day(100 + place))
+    assert picture(other) == picture(learned(claims))
+
+
+@given(HISTORIES, HISTORIES, st.booleans())
+@settings(max_examples=60)
+def test_retracting_is_the_inverse_of_learning(before: list[Claim], after: list[Claim], final: bool) -> None:
+    facts = learned(before)
+    expected = facts.history("user")
+    kept = picture(facts)
+    facts.learn(after, record="new", learned_at=LATER)
+    whole = facts.history("user")
+    facts.retract(["new"], final=final)
+    assert picture(facts) == kept
+    if final:
+        assert facts.history("user") == expected
+    else:
+        facts.restore(["new"])
+        assert facts.history("user") == whole
+
+
+@given(HISTORIES)
+@settings(max_examples=40)
+def test_learning_the_same_again_changes_nothing(claims: list[Claim]) -> None:
+    facts = fresh()
+    facts.learn(claims, record="r", learned_at=day(50))
+    before = facts.history("user")
+    again = facts.learn(claims, record="r", learned_at=day(60))
+    assert (again.added, again.confirmed, again.superseded) == ((), (), ())
+    assert facts.history("user") == before
+
+
+@given(HISTORIES, st.integers(99, 108))
+@settings(max_examples=40)
+def test_looking_back_shows_what_was_learned_by_then(claims: list[Claim], known: int) -> None:
+    facts = learned(claims)
+    earlier = learned([one for number, one in enumerate(claims) if 100 + number <= known])
+    for number in range(10):
+        then = facts.about("user", as_of=day(number), known_at=day(known))
+        assert spans(then) == spans(earlier.about("user", as_of=day(number)))
+
+
+ANY_NAME = st.text(st.sampled_from("a/%~0b é我\U0001f600."), min_size=1, max_size=6).filter(name_key) | st.just("x/" * 400)
+
+
+@given(ANY_NAME, ANY_NAME, ANY_NAME)
+@settings(max_examples=80)
+def test_no_name_reaches_into_another(one: str, other: str, record: str) -> None:
+    facts = fresh()
+    facts.learn([claim("Paris", 0, subject=one)], record=record)
+    same = name_key(one) == name_key(other)
+    assert len(facts.about(other)) == int(same)
+    assert facts.retract([record + "/", "/" + record], final=True).statements == 0
+    assert len(facts.about(one)) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), [("a/lives_in", "a"), ("a/lives_in/", "a"), ("a%2Fb", "a/b"), ("a%252Fb", "a%2Fb")])
+def test_a_name_with_a_slash_stays_in_its_own_part_of_the_store(one: str, other: str) -> None:
+    facts = fresh()
+    facts.learn([claim("Paris", 0, subject=one)], record=one)
+    assert facts.history(other) == []
+    assert facts.walk(other) == []
+    assert facts.retract([other], final=True).statements == 0
+    assert [fact.subject for fact in facts.about(one)] == [one]
+
+
+@given(HISTORIES, st.text("ab/%", min_size=1, max_size=5))
+@settings(max_examples=40)
+def test_what_is_erased_leaves_no_trace(claims: list[Claim], record: str) -> None:
+    backend = open_backend("memory:")
+    facts = Facts(backend.kv, "ann")
+    facts.learn([claim("Canary", 3), *claims], record=record)
+    facts.learn([claim("Paris", 4)], record=record + "x")
+    facts.retract([record], final=True)
+    left = backend.kv.scan(Space("ann")).items
+    assert not any("canary" in repr(entry).casefold() for entry in left)
+    facts.retract([record + "x"], final=True)
+    assert backend.kv.scan(Space("ann")).items == []
+
+
+class Failing(KeyValue):
+    """A store that fails at its n-th write."""
+
+    def __init__(self, inner: KeyValue, after: int) -> None:
+        self.inner = inner
+        self.left = after
+        self.read = 0
+
+    def _write(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise BackendError("cut short")
+
+    def get(self, space: Space, key: str) -> Entry | None:
+        return self.inner.get(space, key)
+
+    def put(self, space: Space, key: str, value: Any, *, ttl: float | None = None, expect: int | None = None) -> Entry:
+        self._write()
+        return self.inner.put(space, key, value, ttl=ttl, expect=expect)
+
+    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
+        self._write()
+        return self.inner.delete(space, key, expect=expect)
+
+    def scan(
+        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[Entry]:
+        page = self.inner.scan(space, where=where, limit=limit, cursor=cursor)
+        self.read += len(page.items)
+        return page
+
+
+@given(HISTORIES.filter(bool), st.integers(0, 12))
+@settings(max_examples=40)
+def test_learning_that_was_cut_short_is_mended_by_learning_again(claims: list[Claim], after: int) -> None:
+    backend, whole = open_backend("memory:"), fresh()
+    whole.learn(claims, record="r", learned_at=day(50))
+    try:
+        Facts(Failing(backend.kv, after), "ann").learn(claims, record="r", learned_at=day(50))
+    except BackendError:
+        pass
+    facts = Facts(backend.kv, "ann")
+    # Half of it is readable at any time, and all of it can be taken back.
+    assert len(facts.about("user", as_of=day(4))) <= 1
+    facts.learn(claims, record="r", learned_at=day(50))
+    assert facts.history("user") == whole.history("user")
+
+
+@given(HISTORIES.filter(bool), st.integers(0, 12))
+@settings(max_examples=40)
+def test_erasing_that_was_cut_short_is_mended_by_erasing_again(claims: list[Claim], after: int) -> None:
+    backend = open_backend("memory:")
+    Facts(backend.kv, "ann").learn(claims, record="r", learned_at=day(50))
+    try:
+        Facts(Failing(backend.kv, after), "ann").retract(["r"], final=True)
+    except BackendError:
+        pass
+    facts = Facts(backend.kv, "ann")
+    facts.walk("Paris")
+    facts.retract(["r"], final=True)
+    assert backend.kv.scan(Space("ann")).items == []
+
+
+def test_the_work_does_not_grow_with_what_is_known_of_others() -> None:
+    def entries_read(others: int) -> int:
+        backend = open_backend("memory:")
+        plain = Facts(backend.kv, "ann")
+        for number in range(others):
+            plain.learn([claim("Oslo", 0, subject=f"person {number}")], record=f"o{number}")
+        counted = Failing(backend.kv, 1_000)
+        facts = Facts(counted, "ann")
+        facts.learn([claim("Paris", 0)], record="r1")
+        facts.about("user")
+        facts.history("user")
+        facts.walk("user", depth=1)
+        facts.retract(["r1"], final=True)
+        return counted.read
+
+    assert entries_read(30) == entries_read(0)
+
+
+async def _aboard(facts: Facts) -> list[Fact]:
+    await facts.alearn([claim("Paris", 0)], record="r1")
+    return await facts.aabout("user")
+
+
+def test_the_async_twins_do_the_same(facts: Facts) -> None:
+    import asyncio
+
+    assert [fact.object for fact in asyncio.run(_aboard(facts))] == ["Paris"]

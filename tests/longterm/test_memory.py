@@ -1,0 +1,417 @@
+"""The memory as its users meet it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from memwell.errors import Conflict, InvalidInput, ModelError, NotFound
+from memwell.longterm.changing import Forgetting
+from memwell.longterm.memory import Memory
+from memwell.messages import ai, human
+from memwell.models.ports import Embedder
+from memwell.models.scripted import ScriptedChat, ScriptedReranker
+from memwell.records import Record
+
+if TYPE_CHECKING:
+    from tests.longterm.conftest import Bench
+
+NOON = datetime(2024, 5, 7, 12, tzinfo=UTC)
+
+
+def texts(memory: Memory, query: str, **options: Any) -> list[str]:
+    return [hit.text for hit in memory.recall(query, **options)]
+
+
+class TestRemembering:
+    def test_what_was_remembered_is_recalled_at_once(self, memory: Memory):
+        memory.remember("Ann is allergic to nuts.")
+        memory.remember("小明喜欢打篮球。")
+        assert texts(memory, "what is Ann allergic to?", limit=1) == ["Ann is allergic to nuts."]
+        assert texts(memory, "谁喜欢篮球？", limit=1) == ["小明喜欢打篮球。"]
+
+    def test_messages_bring_who_when_and_where(self, memory: Memory):
+        said = [human("Where is my red bicycle?", name="Ann", time=NOON), ai("In the cellar.", time=NOON)]
+        done = memory.remember(said, session="talk")
+        first = memory.get(done.ids[0])
+        assert (first.id, first.speaker, first.session, first.time) == (said[0].id, "Ann", "talk", NOON)
+        assert first.evidence[0].message == said[0].id
+        assert memory.get(done.ids[1]).trust == "model"
+
+    def test_a_message_remembered_twice_is_one_memory(self, memory: Memory):
+        said = human("The bicycle is red.")
+        assert memory.remember(said, session="talk").ids == memory.remember(said, session="talk").ids
+        memory.settle()
+        memory.remember([said, human("The car is blue.")], session="talk")
+        assert memory.count() == 2
+
+    def test_the_same_text_twice_is_one_memory_seen_twice(self, memory: Memory):
+        first, second = memory.remember("Ann likes tea.").id, memory.remember("Ann likes  tea").id
+        assert memory.count() == 1
+        assert memory.get(second).id == memory.get(first).id == first
+
+    def test_a_taken_id_is_a_conflict(self, memory: Memory):
+        memory.remember("one", id="x")
+        memory.settle()
+        with pytest.raises(Conflict, match="'x'"):
+            memory.remember("two", id="x")
+
+    def test_what_is_worth_nothing_is_refused_with_a_reason(self, memory: Memory):
+        done = memory.remember(["   ", "Ann likes tea."])
+        assert len(done.ids) == 1
+        assert len(done.rejected) == 1
+        assert done.rejected[0].reasons
+        with pytest.raises(InvalidInput, match="not one"):
+            _ = memory.remember("  ").id
+
+    def test_a_secret_is_not_kept_in_the_clear(self, memory: Memory):
+        memory.remember("my key is sk-abcdefghijklmnopqrstuvwxyz0123456789ABCD, keep it")
+        assert all("abcdefghijklmnop" not in hit.text for hit in memory.memories())
+
+    def test_nothing_recalled_is_learnt_as_new(self, memory: Memory):
+        memory.remember("Ann is allergic to nuts and to shellfish.")
+        memory.recall("what is Ann allergic to?")
+        done = memory.remember(ai("Ann is allergic to nuts and to shellfish."))
+        assert done.ids == []
+        assert "echo" in done.rejected[0].reasons[0]
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            {"importance": 2},
+            {"ttl": 0},
+            {"ttl": -5},
+            {"trust": "nobody"},
+            {"speaker": "a\0b"},
+            {"session": "x" * 2_000_000},
+            {"time": "yesterday"},
+            {"metadata": {"memwell": 1}},
+            {"metadata": {"x": float("nan")}},
+            {"kind": ""},
+        ],
+    )
+    def test_bad_input_is_refused_and_nothing_is_stored(self, memory: Memory, bad: dict[str, Any]):
+        with pytest.raises(InvalidInput):
+            memory.remember("Ann likes tea.", **bad)
+        assert memory.count() == 0
+
+    @pytest.mark.parametrize("bad", [7, None, b"text", [7], "\ud800", ["fine words here", "\0"]])
+    def test_only_texts_and_messages_are_remembered(self, memory: Memory, bad: Any):
+        with pytest.raises((InvalidInput, TypeError)):
+            memory.remember(bad)
+        assert memory.count() == 0
+
+
+class TestRecalling:
+    def test_filters_narrow_it(self, memory: Memory):
+        day = timedelta(days=1)
+        for number, (who, where) in enumerate([("Ann", "one"), ("Bob", "one"), ("Ann", "two")]):
+            memory.remember(
+                f"tea number {number}", speaker=who, session=where, time=NOON + number * day, metadata={"n": number}
+            )
+        assert len(texts(memory, "tea")) == 3
+        assert texts(memory, "tea", speaker="Bob") == ["tea number 1"]
+        assert texts(memory, "tea", session="two") == ["tea number 2"]
+        assert texts(memory, "tea", since=NOON + day, until=NOON + 2 * day) == ["tea number 1"]
+        assert texts(memory, "tea", where={"n": {"$gt": 1}}) == ["tea number 2"]
+        assert texts(memory, "tea", kinds="insight") == []
+        assert len(texts(memory, "tea", limit=2)) == 2
+        assert texts(memory, "tea", limit=0) == []
+
+    def test_every_hit_says_why_and_its_shares_add_up(self, memory: Memory):
+        memory.remember(["Ann drinks green tea every morning.", "Bob drinks coffee.", "The tea is in the cupboard."])
+        for hit in memory.recall("what tea does Ann drink?"):
+            assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score)
+            assert hit.why()
+
+    def test_a_reranker_has_the_last_word(self, bench: Bench):
+        judge = ScriptedReranker(lambda query, text: float("cellar" in text))
+        memory = bench.memory(reranker=judge)
+        memory.remember(["tea, tea and tea", "tea is kept in the cellar"])
+        best = memory.recall("tea", limit=1)[0]
+        assert best.text == "tea is kept in the cellar"
+        assert "reranker" in best.signals
+
+    def test_what_expires_is_gone_when_its_time_is_over(self, bench: Bench, memory: Memory):
+        id_ = memory.remember("the code of the door is on the table", ttl=60).id
+        assert texts(memory, "door")
+        bench.pass_time(seconds=61)
+        assert texts(memory, "door") == []
+        with pytest.raises(NotFound, match="expired"):
+            memory.get(id_)
+        assert memory.purge(0).memories == 1
+
+    def test_spaces_see_only_themselves(self, bench: Bench):
+        mine, theirs = bench.memory("acme"), bench.memory("acme-corp")
+        mine.remember("the plan is to buy tea")
+        theirs.remember("the plan is to buy coffee")
+        assert texts(mine, "plan") == ["the plan is to buy tea"]
+        assert texts(theirs, "plan") == ["the plan is to buy coffee"]
+        theirs.erase_all()
+        assert mine.count() == 1
+        assert theirs.count() == 0
+
+    def test_what_was_known_then(self, bench: Bench, memory: Memory):
+        id_ = memory.remember("Ann lives in Paris.").id
+        memory.settle()
+        before = bench.now
+        bench.pass_time(days=1)
+        memory.update(id_, "Ann lives in Rome.")
+        bench.pass_time(days=1)
+        memory.remember("Ann has a dog.")
+        assert texts(memory, "where does Ann live", as_of=before) == ["Ann lives in Paris."]
+        assert texts(memory, "where does Ann live", as_of=before - timedelta(days=9)) == []
+        assert texts(memory, "where does Ann live", limit=1) == ["Ann lives in Rome."]
+
+    def test_recall_inside_a_transaction_leaves_no_trace_of_it(self, bench: Bench, memory: Memory):
+        memory.remember("Ann likes tea.")
+        memory.settle()
+        with pytest.raises(ZeroDivisionError), bench.backend.transaction():
+            memory.remember("Ann likes coffee.")
+            assert set(texts(memory, "Ann likes")) == {"Ann likes tea.", "Ann likes coffee."}
+            raise ZeroDivisionError
+        assert texts(memory, "Ann likes") == ["Ann likes tea."]
+
+    @pytest.mark.parametrize("bad", [{"limit": -1}, {"where": {"a": {"$no": 1}}}, {"since": "now"}, {"as_of": 7}])
+    def test_bad_questions_are_refused(self, memory: Memory, bad: dict[str, Any]):
+        memory.remember("Ann likes tea.")
+        with pytest.raises(InvalidInput):
+            memory.recall("tea", **bad)
+
+    @pytest.mark.parametrize("query", ["", "   ", "?!", "的", "the of and", "x" * 100_000, "😀", 'NEAR("a" *) OR -'])
+    def test_any_text_may_be_asked(self, memory: Memory, query: str):
+        memory.remember(["Ann likes tea.", "小明喜欢茶。"])
+        assert len(memory.recall(query)) <= 2
+
+
+class TestChanging:
+    def test_every_change_can_be_undone(self, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.").id
+        memory.update(id_, "Dave drives a blue car.", metadata={"sure": True})
+        memory.pin(id_)
+        memory.feedback(id_, useful=False)
+        memory.forget(id_)
+        assert [version.reason for version in memory.history(id_)] == ["updated", "pinned", "called useless", "forgotten"]
+        for _ in range(3):
+            memory.undo(id_)
+        assert memory.get(id_).text == "Dave drives a blue car."
+        assert memory.undo(id_).text == "Dave drives a red car."
+        assert memory.get(id_).metadata == {}
+        with pytest.raises(NotFound, match="nothing to undo"):
+            memory.undo(id_)
+
+    def test_a_changed_text_is_found_by_its_new_words_and_meaning(self, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.").id
+        memory.settle()
+        memory.update(id_, "Dave rides a bicycle.")
+        assert memory.owed().vectors == 1
+        memory.settle()
+        record = memory.backend.index.get(memory.space, [id_])[0]
+        assert record.vector is not None
+        wanted = memory.embedder.embed(["Dave rides a bicycle."])[0] if memory.embedder else np.zeros(1)
+        assert np.dot(np.array(record.vector), wanted) == pytest.approx(1.0, abs=1e-2)
+
+    def test_what_is_forgotten_is_found_by_nothing(self, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.").id
+        assert memory.forget(id_) == [id_]
+        assert texts(memory, "Dave car") == []
+        assert memory.memories() == []
+        with pytest.raises(NotFound, match="undo"):
+            memory.get(id_)
+        assert memory.forget(id_) == []
+        with pytest.raises(NotFound):
+            memory.forget([id_, "never was"])
+
+    def test_feedback_moves_importance(self, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.", importance=0.5).id
+        up = memory.feedback(id_, useful=True).importance
+        assert up > 0.5
+        assert memory.feedback(id_, useful=False).importance < up
+
+    def test_use_counts_without_a_version(self, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.").id
+        memory.settle()
+        memory.note_uses({id_: 3, "never was": 1})
+        assert memory.history(id_) == []
+        assert memory.backend.index.get(memory.space, [id_])[0].metadata["memwell"]["uses"] == 3
+
+    def test_a_policy_forgets_what_it_names_and_says_why(self, bench: Bench, memory: Memory):
+        old = memory.remember("hello there you", importance=0.1).id
+        kept = memory.remember("Ann is allergic to nuts.", importance=0.9).id
+        pinned = memory.remember("hello again you", importance=0.1, pinned=True).id
+        bench.pass_time(days=40)
+        fresh = memory.remember("hi hello friend", importance=0.1).id
+        policy = Forgetting(importance_below=0.3, older_than=timedelta(days=30), unused=True)
+        dry = memory.forget_by(policy, dry_run=True)
+        assert dry.ids == [old]
+        assert memory.count() == 4
+        assert memory.forget_by(policy).ids == [old]
+        assert {hit.id for hit in memory.memories()} == {kept, pinned, fresh}
+        assert "days old" in dry.reasons[old]
+        assert memory.forget_by(Forgetting(importance_below=0.95, most=1)).ids == [fresh]
+
+
+class TestErasing:
+    def test_erasing_takes_all_that_was_made_of_it(self, memory: Memory):
+        ids = [memory.remember(f"Zanzibar trip number {n} was with Ann Miller.").id for n in range(3)]
+        insights = memory.reflect()
+        assert insights
+        done = memory.erase(ids[0])
+        assert done.memories == 1
+        assert done.derived >= 1
+        assert {hit.id for hit in memory.memories()} == {ids[1], ids[2]}
+        with pytest.raises(NotFound):
+            memory.erase(ids[0])
+
+    def test_versions_and_forgotten_ones_go_too(self, memory: Memory):
+        id_ = memory.remember("the first text of it").id
+        memory.update(id_, "the second text of it")
+        memory.forget(id_)
+        done = memory.erase(id_)
+        assert (done.memories, done.versions) == (1, 2)
+        assert memory.memories() == []
+
+    def test_what_was_forgotten_long_ago_is_purged(self, bench: Bench, memory: Memory):
+        id_ = memory.remember("the first text of it").id
+        memory.forget(id_)
+        assert memory.purge(retention_s=60).memories == 0
+        bench.pass_time(minutes=2)
+        assert memory.purge(retention_s=60).memories == 1
+        with pytest.raises(NotFound):
+            memory.undo(id_)
+
+    def test_erasing_by_filter(self, memory: Memory):
+        memory.remember("tea with milk and honey", metadata={"drink": True})
+        memory.remember("bread with butter and jam", metadata={"drink": False})
+        assert memory.erase_where({"drink": True}).memories == 1
+        assert [hit.text for hit in memory.memories()] == ["bread with butter and jam"]
+
+
+class TestConsolidation:
+    def test_near_duplicates_become_one_with_the_evidence_of_all(self, memory: Memory):
+        one = memory.remember("Ann really likes green tea with honey in the morning").id
+        two = memory.remember("Ann really likes green tea with honey in the morning now").id
+        other = memory.remember("Bob drives a truck").id
+        dry = memory.compress(threshold=0.7, dry_run=True)
+        assert (dry.before, dry.after) == (3, 2)
+        memory.compress(threshold=0.7)
+        assert {hit.id for hit in memory.memories()} == {two, other}
+        assert one in {evidence.record for evidence in memory.get(two).evidence}
+        memory.undo(one)
+        assert memory.count() == 3
+
+    def test_conversations_are_left_as_they_were(self, memory: Memory):
+        memory.remember([human("yes, that is fine with me"), human("yes, that is fine with me")], session="talk")
+        assert memory.compress(threshold=0.5).merges == []
+
+    def test_an_insight_names_what_it_rests_on(self, memory: Memory):
+        ids = {memory.remember(f"Trip {n} to Zanzibar was {word}.").id for n, word in enumerate(["hot", "wet", "dry"])}
+        [insight, *_] = memory.reflect(least=3)
+        assert {evidence.record for evidence in insight.evidence} == ids
+        assert "Zanzibar" in insight.text
+        again = memory.reflect(least=3)
+        assert again[0].id == insight.id
+        assert memory.history(insight.id) == []
+
+    @pytest.mark.parametrize(
+        "answer",
+        ["no json", '{"insight": "x"}', '{"insight": 7, "evidence": [1]}', '{"insight": "made up", "evidence": [99]}'],
+    )
+    def test_a_model_that_answers_nonsense_changes_nothing(self, bench: Bench, answer: str):
+        memory = bench.memory(chat=ScriptedChat([answer] * 9))
+        for number in range(3):
+            memory.remember(f"Trip {number} to Zanzibar was long.")
+        for insight in memory.reflect(least=3):
+            assert "made up" not in insight.text
+            assert insight.evidence
+
+    def test_a_model_that_names_its_evidence_is_believed(self, bench: Bench):
+        memory = bench.memory(chat=ScriptedChat(['{"insight": "Zanzibar is a habit.", "evidence": [1, 2]}'] * 9))
+        for number in range(3):
+            memory.remember(f"Trip {number} to Zanzibar was long.")
+        insight = memory.reflect(least=3)[0]
+        assert insight.text == "Zanzibar is a habit."
+        assert len(insight.evidence) == 2
+
+
+class TestPeople:
+    def test_facts_and_profile_come_from_what_was_said(self, memory: Memory):
+        id_ = memory.remember("I live in Berlin.", speaker="Ann").id
+        memory.remember("我喜欢打篮球。", speaker="小明")
+        [fact] = memory.facts_about("Ann", relation="lives_in")
+        assert fact.object == "Berlin"
+        assert fact.evidence[0].record == id_
+        assert "Berlin" in memory.profile("Ann").text("en")
+        memory.forget(id_)
+        assert memory.facts_about("Ann", relation="lives_in") == []
+        memory.undo(id_)
+        assert memory.facts_about("Ann", relation="lives_in")[0].object == "Berlin"
+        memory.update(id_, "I live in Rome.")
+        assert [one.object for one in memory.facts_about("Ann", relation="lives_in")] == ["Rome"]
+
+    def test_what_a_model_says_is_no_evidence(self, memory: Memory):
+        memory.remember(ai("I live in Berlin.", name="Ann"))
+        assert memory.facts_about("Ann") == []
+
+
+class TestAudit:
+    def test_an_audit_finds_and_mends(self, memory: Memory):
+        for text in ("The meeting about the budget of the new house is on Friday.",
+                     "The meeting about the budget of the new house is on Friday!!",
+                     "asdkjh qwlekj zxmcnb qpwoei"):
+            memory.backend.index.upsert([_raw(memory, text)])
+        report = memory.audit()
+        assert report.plan
+        assert memory.mend(report.plan) >= 1
+        assert len(memory.audit().plan) < len(report.plan)
+
+
+class _Broken(Embedder):
+    name = "broken"
+    dimensions = 4
+
+    def embed(self, texts: Any) -> Any:
+        raise ModelError("no power")
+
+
+class TestFailingModels:
+    def test_a_broken_embedder_costs_no_memory(self, bench: Bench):
+        memory = bench.memory(embedder=_Broken())
+        memory.remember("Ann is allergic to nuts.")
+        assert texts(memory, "allergic") == ["Ann is allergic to nuts."]
+        for _ in range(9):
+            memory.indexer.work()
+        assert memory.owed().vectors == 0
+        assert texts(memory, "allergic") == ["Ann is allergic to nuts."]
+
+    def test_vectors_of_another_embedder_are_made_anew(self, bench: Bench):
+        memory = bench.memory()
+        memory.remember(["Ann is allergic to nuts.", "Bob likes tea."])
+        memory.settle()
+        other = bench.memory(embedder=type(bench.embedder)(32))
+        other.remember("Carl likes rain.")
+        assert texts(other, "rain", limit=1) == ["Carl likes rain."]
+        other.indexer.reembed()
+        other.settle()
+        info = bench.backend.index.info(other.space)
+        assert (info.dimensions, info.vectors) == (32, 3)
+
+
+def test_the_async_twins_do_the_same(memory: Memory):
+    async def talk() -> list[str]:
+        id_ = (await memory.aremember("Ann is allergic to nuts.")).id
+        await memory.aupdate(id_, "Ann is allergic to milk.")
+        hits = await memory.arecall("allergic")
+        await memory.aforget(id_)
+        return [hit.text for hit in hits]
+
+    assert asyncio.run(talk()) == ["Ann is allergic to milk."]
+    assert memory.count() == 0
+
+
+def _raw(memory: Memory, text: str) -> Any:
+    return Record(text=text, space=memory.space, time=datetime(2020, 1, 1, tzinfo=NOON.tzinfo))

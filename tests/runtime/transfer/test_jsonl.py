@@ -1,0 +1,363 @@
+"""What goes out as JSONL comes in again exactly, once, from whole and from broken files."""
+
+from __future__ import annotations
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import BackendError, InvalidInput
+from memwell.history import History
+from memwell.longterm.changing import Changer
+from memwell.longterm.remembering import Rememberer
+from memwell.messages import Image, human
+from memwell.records import Record, Space
+from memwell.runtime.transfer import export_jsonl, import_jsonl
+from memwell.storage import Backend, open_backend
+from memwell.testing.strategies import ids, messages, metadata, texts, words
+
+SPACE = Space("acme", "ann")
+NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
+
+
+class Keeper(Rememberer, Changer):
+    """A memory without recall, which these tests do not need."""
+
+
+def opened(url: str) -> Keeper:
+    return Keeper(open_backend(url), SPACE)
+
+
+def exported(memory: Keeper) -> list[bytes]:
+    out = io.BytesIO()
+    export_jsonl(memory, out, vectors=True, values=True, blobs=True)
+    return out.getvalue().splitlines(keepends=True)
+
+
+def as_file(lines: list[bytes]) -> io.BytesIO:
+    return io.BytesIO(b"".join(lines))
+
+
+def filled(url: str = "memory:") -> Keeper:
+    """A memory with a bit of everything."""
+    memory = opened(url)
+    first = memory.remember("Ann lives in Bergen.", speaker="Ann", time=NOON, metadata={"n": 1.0}).id
+    memory.remember("她喜欢火车。", pinned=True, time=NOON)
+    memory.remember("Ann lives in Bergen.", time=NOON)
+    gone = memory.remember("A draft.", ttl=3600).id
+    memory.update(first, "Ann lives in Oslo.")
+    memory.forget(gone)
+    chat = History(memory.backend, "trip", space=SPACE)
+    picture = memory.backend.blobs.put(SPACE, b"a picture")
+    chat.add_system("Be brief.")
+    chat.add(human((Image(blob=picture),)))
+    chat.add_ai("Nice.")
+    chat.edit(2, "Very nice.")
+    chat.remove(1)
+    chat.set_metadata(title="Trip")
+    chat.end_round()
+    memory.backend.kv.put(SPACE, "settings", {"theme": "dark"})
+    memory.backend.kv.put(SPACE, "raw", b"\x00\xff")
+    return memory
+
+
+# Made once: a strategy made anew for every draw would cost more than the draw.
+RECORDS = st.lists(st.tuples(ids(), ids(), texts(), metadata(), st.booleans()), max_size=3)
+TEXTS = st.lists(words(), max_size=2)
+NAMES = st.lists(ids(), max_size=2, unique=True)
+VALUES = st.dictionaries(ids(), metadata() | st.binary(max_size=9), max_size=2)
+SAID = messages(max_parts=2)
+MANY = st.lists(SAID, max_size=4)
+METADATA = metadata()
+
+
+@st.composite
+def memories(draw: st.DrawFn) -> Keeper:
+    """A memory of hostile texts, some changed, and conversations with edits, removals and trims."""
+    memory = opened("memory:")
+    records = draw(RECORDS)
+    size = draw(st.integers(1, 4))
+    for id_, kind, text, own, with_vector in {one[0]: one for one in records}.values():
+        if "memwell" in own:
+            continue
+        vector = draw(st.lists(st.floats(0.1, 1.0), min_size=size, max_size=size)) if with_vector else None
+        time = draw(st.datetimes(timezones=st.just(UTC)))
+        memory.backend.index.upsert(
+            [Record(text=text, space=SPACE, id=id_, kind=kind, metadata=own, vector=vector, time=time)]
+        )
+    for text in draw(TEXTS):
+        for id_ in memory.remember(text).ids:
+            if draw(st.booleans()):
+                memory.pin(id_)
+            if draw(st.booleans()):
+                memory.forget(memory._found(id_).id)
+    for name in draw(NAMES):
+        thread(draw, History(memory.backend, name, space=SPACE))
+    for key, value in draw(VALUES).items():
+        memory.backend.kv.put(SPACE, key, value)
+    return memory
+
+
+def thread(draw: st.DrawFn, chat: History) -> None:
+    said = draw(MANY)
+    chat.log.append(chat.thread, said)
+    for index in range(len(said)):
+        match draw(st.sampled_from(["", "", "edit", "remove", "both", "restored"])):
+            case "edit":
+                chat.log.edit(chat.thread, {index: draw(SAID)})
+            case "remove":
+                chat.log.edit(chat.thread, {index: None})
+            case "both":
+                chat.log.edit(chat.thread, {index: draw(SAID)})
+                chat.log.edit(chat.thread, {index: None})
+            case "restored":
+                chat.log.edit(chat.thread, {index: None})
+                chat.log.edit(chat.thread, {index: draw(SAID)})
+            case _:
+                pass
+    keep = draw(st.lists(st.integers(0, 5), max_size=2))
+    chat.log.trim(chat.thread, draw(st.sampled_from([0, 0, 2, 5])), keep=keep)
+    chat.log.annotate(chat.thread, metadata=draw(METADATA), end_round=draw(st.booleans()))
+
+
+@given(memories())
+@settings(max_examples=25)
+def test_what_went_out_comes_in_again_exactly(memory: Keeper) -> None:
+    first = exported(memory)
+    other = opened("memory:")
+    report = import_jsonl(other, as_file(first))
+    assert report.problems == []
+    assert exported(other)[1:] == first[1:]
+    again = import_jsonl(other, as_file(first))
+    assert (again.new, again.problems) == (0, [])
+    assert exported(other)[1:] == first[1:]
+
+
+@given(memory=memories(), cut=st.floats(0, 1))
+@settings(max_examples=15)
+def test_a_file_that_was_cut_off_is_completed_by_the_whole_one(memory: Keeper, cut: float) -> None:
+    first = exported(memory)
+    whole = b"".join(first)
+    end = max(len(first[0]), int(cut * (len(whole) - 2)))
+    other = opened("memory:")
+    report = import_jsonl(other, io.BytesIO(whole[:end]))
+    assert "ends early" in report.problems[-1].reason
+    assert import_jsonl(other, as_file(first)).problems == []
+    assert sorted(exported(other)[1:]) == sorted(first[1:])
+
+
+def test_from_one_kind_of_store_to_another_and_back(tmp_path: Path) -> None:
+    memory = filled(f"sqlite:{tmp_path / 'a.db'}")
+    first = exported(memory)
+    there = filled_from(first, "memory:")
+    back = filled_from(exported(there), f"sqlite:{tmp_path / 'b.db'}")
+    assert exported(there)[1:] == exported(back)[1:] == first[1:]
+    for one in (memory, there, back):
+        one.backend.close()
+
+
+def filled_from(lines: list[bytes], url: str) -> Keeper:
+    memory = opened(url)
+    report = import_jsonl(memory, as_file(lines))
+    assert report.problems == []
+    return memory
+
+
+def test_counts_history_facts_and_repeats_come_over() -> None:
+    memory = filled()
+    other = opened("memory:")
+    report = import_jsonl(other, as_file(exported(memory)))
+    assert report.counts == {"memories": 3, "aliases": 1, "blobs": 1, "messages": 3, "threads": 1, "values": 2}
+    found = next(record for record in other._all() if record.text == "Ann lives in Oslo.")
+    assert other.facts.about("Ann")[0].object == memory.facts.about("Ann")[0].object
+    assert other.undo(found.id).text == "Ann lives in Bergen."
+    other.remember("她喜欢火车。")
+    assert sum(record.text == "她喜欢火车。" for record in other._all()) == 1
+    assert other.backend.blobs.get(SPACE, memory.backend.blobs.put(SPACE, b"a picture")) == b"a picture"
+
+
+def test_only_the_space_itself_goes_out() -> None:
+    memory = filled()
+    Keeper(memory.backend, "other").remember("A secret of someone else.")
+    Keeper(memory.backend, SPACE / "child").remember("A secret of a child.")
+    assert b"secret" not in b"".join(exported(memory))
+
+
+def test_a_memory_that_changed_here_is_not_set_back() -> None:
+    memory = filled()
+    lines = exported(memory)
+    id_ = next(record.id for record in memory._all() if record.text == "Ann lives in Oslo.")
+    memory.update(id_, "Ann lives in Rome.")
+    assert import_jsonl(memory, as_file(lines)).new == 0
+    assert memory._found(id_).text == "Ann lives in Rome."
+
+
+def test_a_later_version_takes_the_place_of_an_earlier() -> None:
+    memory = filled()
+    other = filled_from(exported(memory), "memory:")
+    id_ = next(record.id for record in memory._all() if record.text == "Ann lives in Oslo.")
+    memory.update(id_, "Ann lives in Rome.")
+    assert import_jsonl(other, as_file(exported(memory))).counts == {"memories": 1}
+    assert other._found(id_).text == "Ann lives in Rome."
+    assert [fact.object for fact in other.facts.about("Ann")] == [fact.object for fact in memory.facts.about("Ann")]
+
+
+def test_a_conversation_that_went_on_here_stays() -> None:
+    memory = filled()
+    lines = exported(memory)
+    other = filled_from(lines, "memory:")
+    chat = History(other.backend, "trip", space=SPACE)
+    chat.add_human("And tomorrow?")
+    chat.set_metadata(title="Mine")
+    report = import_jsonl(other, as_file(lines))
+    assert (report.new, report.problems, chat.metadata()) == (0, [], {"title": "Mine"})
+
+
+def test_another_conversation_of_the_same_name_is_not_mixed_in() -> None:
+    other = opened("memory:")
+    History(other.backend, "trip", space=SPACE).add_human("Something else.")
+    report = import_jsonl(other, as_file(exported(filled())))
+    assert len(report.problems) == 1
+    assert "gone on past index 0" in report.problems[0].reason
+
+
+BAD = [
+    (b"{", "truncated"),
+    (b'{"type":"value","key":"k","value":' + b"[" * 200_000, "recursion"),
+    (b'{"type":"nonsense"}', "nonsense"),
+    (b'{"type":"memory","id":7}', "Expected `str`"),
+    (b'{"type":"memory","id":"x","kind":"k","text":"\\ud800","time":"2026-01-01T00:00:00Z","metadata":{}}', "belongs"),
+    (b'{"type":"memory","id":"x","kind":"k","text":"a\\u0000","time":"2026-01-01T00:00:00Z","metadata":{}}', "NUL"),
+    (b'{"type":"memory","id":"","kind":"k","text":"a","time":"2026-01-01T00:00:00Z","metadata":{}}', "empty"),
+    (b'{"type":"memory","id":"x","kind":"k","text":"a","time":"2026-01-01T00:00:00Z","metadata":{"n":NaN}}', "invalid"),
+    (
+        b'{"type":"memory","id":"x","kind":"k","text":"a","time":"2026-01-01T00:00:00Z","metadata":{"memwell":{"uses":"x"}}}',
+        "traits",
+    ),
+    (b'{"type":"memory","id":"x","kind":"k","text":"a","time":"yesterday","metadata":{}}', "datetime"),
+    (b'{"type":"message","thread":"t","index":-1,"message":{"role":"human","parts":[]}}', "index"),
+    (b'{"type":"message","thread":"t","index":0,"message":null}', "never held"),
+    (b'{"type":"thread","id":"t","created":"2026-01-01T00:00:00Z","first":0,"next":-5,"rounds":0}', "next"),
+    (b'{"type":"blob","digest":"00","data":"AA=="}', ""),
+    (b'{"type":"blob","digest":"' + b"0" * 64 + b'","data":"AA=="}', "digest"),
+    (b'{"type":"value","key":"k","data":"!!"}', "base64"),
+    (b'{"type":"header","format":"memwell","version":1,"time":"2026-01-01T00:00:00Z"}', "second header"),
+    (b"\xff\xfe", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "reason"), BAD, ids=range(len(BAD)))
+def test_a_bad_line_is_reported_and_the_rest_comes_over(line: bytes, reason: str) -> None:
+    lines = exported(filled())
+    broken = [*lines[:2], line + b"\n", *lines[2:]]
+    other = opened("memory:")
+    report = import_jsonl(other, as_file(broken))
+    assert [note.number for note in report.problems] == [3]
+    assert reason in report.problems[0].reason
+    assert exported(other)[1:] == lines[1:]
+    with pytest.raises(InvalidInput, match="jsonl, 3"):
+        import_jsonl(opened("memory:"), as_file(broken), strict=True)
+
+
+def test_a_line_that_is_too_long_is_passed_over() -> None:
+    lines = exported(filled())
+    other = opened("memory:")
+    report = import_jsonl(other, as_file([*lines[:2], b"x" * 3_000_000 + b"\n", *lines[2:]]), longest_line=1_000_000)
+    assert [(note.number, note.reason) for note in report.problems] == [(3, "the line is longer than 1,000,000 bytes")]
+    assert exported(other)[1:] == lines[1:]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [b"", b"{}\n", b"hello\n", b'{"type":"header","format":"memwell","version":2,"time":"2026-01-01T00:00:00Z"}\n'],
+)
+def test_a_file_of_another_kind_is_refused(first: bytes) -> None:
+    with pytest.raises(InvalidInput, match=r"no export of memwell|version 2"):
+        import_jsonl(opened("memory:"), io.BytesIO(first))
+
+
+def test_vectors_of_another_embedder_are_left_behind_and_owed() -> None:
+    memory, other = opened("memory:"), opened("memory:")
+    memory.backend.index.upsert([Record(text="a", space=SPACE, id="a", vector=[1.0, 0.0])])
+    for one, name in ((memory, "small"), (other, "large")):
+        one.backend.kv.put(SPACE / "memwell", "embedder", name)
+    import_jsonl(other, as_file(exported(memory)))
+    assert other.owed().vectors == 1
+    assert other._found("a").vector is None
+
+
+def test_values_that_differ_stay_and_expired_ones_do_not_come() -> None:
+    memory, other = filled(), opened("memory:")
+    memory.backend.kv.put(SPACE, "soon", 1, ttl=100)
+    lines = [line for line in exported(memory) if b'"value"' in line or b'"header"' in line or b'"end"' in line]
+    other.backend.kv.put(SPACE, "settings", {"theme": "light"})
+    other.clock = lambda: datetime.now(UTC) + timedelta(days=1)
+    report = import_jsonl(other, as_file(lines))
+    assert [note.reason for note in report.skipped] == [
+        "the key 'settings' has another value here, which stays",
+        "the value of 'soon' has expired",
+    ]
+    raw = other.backend.kv.get(SPACE, "raw")
+    assert raw is not None
+    assert raw.value == b"\x00\xff"
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    memory = filled()
+    path = tmp_path / "out.jsonl"
+    path.write_text("what was there")
+
+    def stop(done: int, total: int | None) -> None:
+        raise KeyboardInterrupt
+
+    for n in range(100):
+        memory.backend.kv.put(SPACE, f"key {n}", n)
+    with pytest.raises(KeyboardInterrupt):
+        export_jsonl(memory, path, values=True, progress=stop)
+    assert [(one.name, one.read_text()) for one in tmp_path.iterdir()] == [("out.jsonl", "what was there")]
+    count = export_jsonl(memory, path)
+    lines = path.read_text("utf-8").splitlines()
+    assert json.loads(lines[-1]) == {"type": "end", "lines": count}
+    assert count == len(lines) - 2
+
+
+def test_progress_reaches_the_end(tmp_path: Path) -> None:
+    memory = filled()
+    told: list[tuple[int, int | None]] = []
+    export_jsonl(memory, tmp_path / "x", progress=lambda done, total: told.append((done, total)))
+    import_jsonl(opened("memory:"), tmp_path / "x", progress=lambda done, total: told.append((done, total)))
+    size = (tmp_path / "x").stat().st_size
+    assert told[-1] == (size, size)
+    assert told[0][0] == told[0][1]
+
+
+class Breaking:
+    """A store whose transactions fail from the n-th on, as if the process had been killed there."""
+
+    def __init__(self, backend: Backend, good: int) -> None:
+        self._backend, self._good = backend, good
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._backend, name)
+
+    def transaction(self) -> object:
+        self._good -= 1
+        if self._good < 0:
+            raise BackendError("killed")
+        return self._backend.transaction()
+
+
+@pytest.mark.parametrize("good", range(8))
+def test_an_import_that_died_is_finished_by_the_next(good: int) -> None:
+    lines = exported(filled())
+    backend = open_backend("memory:")
+    with pytest.raises(BackendError, match="killed"):
+        import_jsonl(Keeper(Breaking(backend, good), SPACE), as_file(lines))  # pyright: ignore[reportArgumentType]
+    other = Keeper(backend, SPACE)
+    assert import_jsonl(other, as_file(lines)).problems == []
+    assert exported(other)[1:] == lines[1:]

@@ -23,7 +23,10 @@ from memwell.records import Space
 from memwell.storage import open_backend
 from memwell.transcript import from_text
 
-COMMANDS = ("demo", "threads", "show", "doctor")
+COMMANDS = (
+    "demo", "threads", "show", "doctor", "remember", "recall", "context", "forget", "undo", "erase", "audit", "export",
+    "import", "profile", "facts", "bench",
+)  # fmt: skip
 
 
 class Outcome(NamedTuple):
@@ -305,3 +308,65 @@ def test_a_terminal_without_the_characters_gets_what_it_can_show(store: Path, ar
     assert found.stderr == b""
     refused = module(arguments[0], "x", "--store", "none.db", MEMWELL_LANGUAGE="zh", PYTHONIOENCODING="ascii")
     assert b"Traceback" not in refused.stderr
+
+
+# A memory.
+
+
+def test_a_memory_from_the_command_line(run: Run, tmp_path: Path):
+    told = run("remember", "Ann is allergic to nuts.", "我对花生过敏。", "--speaker", "Ann", "--session", "talk")
+    ids = told.out.split()
+    assert (told.code, len(ids)) == (0, 2)
+    assert "Ann is allergic to nuts." in run("recall", "what is Ann allergic to?", "-n", 1).out
+    assert "花生" in run("recall", "花生", "-n", 1, "--explain", language="zh").out
+    hits = json.loads(run("recall", "nuts", "--json", "-n", 1).out)
+    assert (hits[0]["id"], hits[0]["session"]) == (ids[0], "talk")
+    assert "nuts" in run("facts", "Ann").out
+    assert "nuts" in run("profile", "Ann").out
+    made = run("context", "what can Ann eat?", "--budget", 400)
+    assert "allergic to nuts" in made.out
+    assert "of 400 tokens" in made.out
+    assert run("audit").code == 0
+    assert "Forgotten: 1" in run("forget", ids[0]).out
+    assert "nuts" not in run("recall", "nuts").out
+    assert "nuts" in run("undo", ids[0]).out
+    for file in ("out.jsonl", "out.md"):
+        assert "Wrote" in run("export", file).out
+        assert run("import", file, "--store", f"{file}.db").code == 0
+        assert "allergic to nuts" in run("recall", "nuts", "--store", f"{file}.db").out
+    assert "删除" in run("erase", "--all", "--yes", language="zh").out
+    assert run("recall", "nuts").out == "Nothing found.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("recall", "x"), "no store"),
+        (("remember", "x", "--time", "soon"), "no time"),
+        (("import", "missing.json"), "missing.json"),
+        (("bench", "recall", "missing.json"), "missing.json"),
+        (("erase", "--yes", "--store", "memory:"), "--all"),
+        (("forget", "never", "--store", "memory:"), "never"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], word: str):
+    assert_refused(run(*arguments), word)
+
+
+def test_what_is_refused_is_said(run: Run):
+    outcome = run("remember", "    ")
+    assert outcome.code == 1
+    assert "Not remembered" in outcome.err
+
+
+def test_recall_is_measured_on_a_data_set(run: Run, tmp_path: Path):
+    units = [{"id": f"u{n}", "text": text, "speaker": "Ann", "time": "2024-05-07", "session": "s"}
+             for n, text in enumerate(["I like green tea.", "My bicycle is red.", "Rome was hot."])]  # fmt: skip
+    queries = [{"id": "q", "text": "what colour is the bicycle?", "gold": ["u1"], "cat": "plain", "time": "2024-05-08"}]
+    (tmp_path / "small.json").write_text(json.dumps([{"name": "one", "units": units, "queries": queries}]))
+    outcome = run("bench", "recall", "small.json", "--keep", "kept")
+    assert outcome.code == 0
+    assert re.search(r"memwell, shipped defaults +100.0 +100.0 +100.0", outcome.out)
+    [header, ranking] = [json.loads(line) for line in (tmp_path / "kept" / "small.jsonl").read_text().splitlines()]
+    assert header["data"] == "small"
+    assert ranking["ranking"][0] == "u1"

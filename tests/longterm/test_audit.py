@@ -250,7 +250,7 @@ def test_a_report_tells_every_kind_and_no_secret_in_either_language(values: list
 def test_the_report_for_people():
     report = look(memory("a", "..."), memory("b", f"key {SECRET}"))
     assert report.text() == (
-        "Audit of 2 memories: 2 problems\n\n"
+        "Memories looked at: 2. Problems: 2.\n\n"
         "  kind     number  proposed\n"
         "  secrets       1  redact 1\n"
         "  junk          1  forget 1\n\n"

@@ -12,6 +12,7 @@ import pytest
 from memwell.errors import Conflict, InvalidInput, ModelError, NotFound
 from memwell.longterm.changing import Forgetting
 from memwell.longterm.memory import Memory
+from memwell.longterm.pools import Pools
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
 from memwell.models.scripted import ScriptedChat, ScriptedReranker
@@ -175,6 +176,17 @@ class TestRecalling:
             assert set(texts(memory, "Ann likes")) == {"Ann likes tea.", "Ann likes coffee."}
             raise ZeroDivisionError
         assert texts(memory, "Ann likes") == ["Ann likes tea."]
+
+    def test_a_space_too_large_to_hold_is_asked_through_the_indexes(self, bench: Bench):
+        whole = bench.memory()
+        large = bench.memory(pools=Pools(bench.backend.index, most_records=10))
+        ids = whole.remember([f"{word} number {n} of the list" for n, word in enumerate(["tea", "rice"] * 20)]).ids
+        whole.settle()
+        whole.forget(ids[0])
+        for query in ("tea number 4", "rice of the list"):
+            assert texts(large, query, limit=1) == texts(whole, query, limit=1)
+        assert ids[0] not in {hit.id for hit in large.recall("tea number 0", limit=50)}
+        assert {hit.id for hit in large.recall("tea", where={"n": 1})} == set()
 
     @pytest.mark.parametrize("bad", [{"limit": -1}, {"where": {"a": {"$no": 1}}}, {"since": "now"}, {"as_of": 7}])
     def test_bad_questions_are_refused(self, memory: Memory, bad: dict[str, Any]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import sys
 import tempfile
@@ -13,17 +12,17 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
+from memwell.cli import bench, memories
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, report, versions
 from memwell.cli.phrases import say
+from memwell.cli.stores import SpaceOption, Store, existing, file_of, space_of
 from memwell.cli.tables import message_table, thread_table
 from memwell.cli.terminal import console, never_fail_to_encode, one_line, visible
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.history import HistoryReader
 from memwell.messages import Message
-from memwell.records import DEFAULT_SPACE, Space
 from memwell.settings import load_settings
-from memwell.storage import Backend, open_backend
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 
@@ -35,45 +34,7 @@ app = typer.Typer(
 )
 
 
-def _store_default() -> str:
-    return load_settings().url
-
-
 _FORMATS = ("table", "text", "json", "openai")
-
-Store = Annotated[
-    str,
-    typer.Option(
-        "--store",
-        "-s",
-        default_factory=_store_default,
-        show_default="MEMWELL_URL, or memwell.db",
-        help="The store: a file or a URL. 存储文件或 URL。",
-    ),
-]
-SpaceOption = Annotated[
-    list[str] | None, typer.Option("--space", help="The space, a segment each time it is given. 空间，逐段给出。")
-]
-
-
-def _file_of(url: str) -> Path | None:
-    """The file that ``open_backend`` would open or make for the URL, or None when it names no file."""
-    found = re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", url, re.DOTALL)
-    if found is None:
-        return Path(url).expanduser()
-    return Path(found[2]).expanduser() if found[1].lower() == "sqlite" else None
-
-
-def _existing(url: str) -> Backend:
-    """Open a store to look at it. Looking must never make one."""
-    file = _file_of(url)
-    if file is not None and not file.exists():
-        raise ConfigurationError(say("no_store", path=shlex.quote(str(file))))
-    return open_backend(url)
-
-
-def _space(segments: list[str] | None) -> Space:
-    return Space(*segments) if segments else DEFAULT_SPACE
 
 
 @app.callback(invoke_without_command=True)
@@ -95,7 +56,7 @@ def demo_command(
     if language is not None and language[:2] not in ("en", "zh"):
         raise ConfigurationError(say("demo_language", language=repr(language)))
     chosen = language or load_settings().language
-    file = _file_of(store) if store is not None else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
+    file = file_of(store) if store is not None else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
     if file is None:
         raise ConfigurationError(say("demo_needs_file", chosen, url=repr(store)))
     if file.exists():
@@ -113,10 +74,10 @@ def threads_command(
 ) -> None:
     """List the conversations of a space. 列出一个空间的会话。"""
     screen = console()
-    with _existing(store) as backend:
-        page = backend.log.threads(_space(space), limit=limit, cursor=cursor)
+    with existing(store) as backend:
+        page = backend.log.threads(space_of(space), limit=limit, cursor=cursor)
     if not page.items:
-        screen.print(say("none_here", space=one_line(" / ".join(_space(space)))))
+        screen.print(say("none_here", space=one_line(" / ".join(space_of(space)))))
         return
     screen.print(thread_table(page.items, load_settings().language))
     if page.next is not None:
@@ -141,10 +102,10 @@ def show_command(
     if window is not None and search is not None:
         raise ConfigurationError(say("one_or_other"))
     scores = None
-    with _existing(store) as backend:
-        history = HistoryReader(backend, thread, space=_space(space))
+    with existing(store) as backend:
+        history = HistoryReader(backend, thread, space=space_of(space))
         if history.info() is None:
-            raise NotFound(say("no_such_thread", thread=repr(thread), space=" / ".join(_space(space))))
+            raise NotFound(say("no_such_thread", thread=repr(thread), space=" / ".join(space_of(space))))
         if search is not None:
             hits = history.search(search, limit=last)
             messages, scores = [message for message, _ in hits], [score for _, score in hits]
@@ -183,7 +144,7 @@ def doctor_command(
 ) -> None:
     """Look a store over: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
     screen = console()
-    with _existing(store) as backend:
+    with existing(store) as backend:
         found = examine(backend, console(stderr=True) if as_json else screen)
     if as_json:
         typer.echo(msgspec.json.format(msgspec.json.encode(found), indent=2).decode())
@@ -193,12 +154,23 @@ def doctor_command(
         raise typer.Exit(1)
 
 
+app.add_typer(memories.app)
+app.add_typer(bench.app, name="bench")
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Run the command. What goes wrong on purpose is one line, not a traceback."""
     never_fail_to_encode()
     try:
         app(args=arguments)
     except MemwellError as error:
+        line = Styled.assemble((say("error", _language()), "red"), one_line(str(error)))
+        console(stderr=True).print(line, soft_wrap=True)
+        sys.exit(1)
+    except OSError as error:
+        # A file named on the command line cannot be read or written.
+        if isinstance(error, BrokenPipeError):
+            raise
         line = Styled.assemble((say("error", _language()), "red"), one_line(str(error)))
         console(stderr=True).print(line, soft_wrap=True)
         sys.exit(1)

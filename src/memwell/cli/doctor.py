@@ -12,6 +12,8 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.terminal import one_line, visible
+from memwell.errors import MemwellError
+from memwell.settings import load_settings
 from memwell.storage.protocols import Backend
 
 _PACKAGES = ("memwell", "apsw", "msgspec", "numpy", "usearch", "rs-bpe")
@@ -32,7 +34,19 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
     with console.status(say("checking")):
         problems = backend.check()
         facts = backend.facts()
-    return {"versions": versions(), "store": facts, "problems": problems}
+        model = _embedder_facts()
+    return {"versions": versions(), "store": facts, "embedder": model, "problems": problems}
+
+
+def _embedder_facts() -> dict[str, Any]:
+    """What the embedder of the settings is, and what its first call costs."""
+    # Loads numpy and the weights, which other commands do without.
+    from memwell.models.local import LocalEmbedder  # noqa: PLC0415
+
+    try:
+        return LocalEmbedder(load_settings().embedder).facts()  # pyright: ignore[reportArgumentType] - checked there
+    except MemwellError as error:
+        return {"error": str(error)}
 
 
 def versions() -> dict[str, str]:
@@ -49,6 +63,8 @@ def report(found: dict[str, Any], console: Console) -> None:
     if facts.get("spaces"):
         console.print()
         console.print(_spaces(facts["spaces"]))
+    console.print()
+    console.print(_rows(say("model"), _model_rows(found["embedder"])))
     problems = found["problems"]
     console.print()
     for problem in problems:
@@ -65,6 +81,18 @@ def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     rows |= {say(phrase): f"{facts[key]:,}" for key, phrase in _COUNTS if key in facts}
     rows[say("integrity")] = say("problems", count=len(problems)) if problems else say("ok")
     return rows
+
+
+def _model_rows(facts: dict[str, Any]) -> dict[str, str]:
+    if "error" in facts:
+        return {say("kind"): visible(facts["error"])}
+    sizes = sum(facts["weights_bytes"].values())
+    return {
+        say("kind"): one_line(facts["name"]),
+        say("dimensions"): f"{facts['dimensions']}",
+        say("weights"): _bytes(sizes),
+        say("first_call"): say("first_call_cost", load=facts["load_seconds"], ms=facts["first_call_ms"]),
+    }
 
 
 def _rows(title: str, rows: dict[str, str]) -> Table:

@@ -1,7 +1,8 @@
 """A whole memory looked over: what in it should not be there, and what to do about it.
 
-``audit`` reads records one after the other and keeps no texts but a few examples, freed of secrets. It changes nothing: its
-report carries a plan of plain values, which whoever owns the memory may carry out, in order.
+``audit`` reads records one after the other. Of each it keeps its words as numbers and its first line without secrets, not
+its text. It changes nothing: its report carries a plan of plain values, which whoever owns the memory may carry
+out, in order.
 
 - junk: what the gate would refuse today. Proposed: forget.
 - duplicate: the same but for its form, of one speaker; near_duplicate: nearly the same. Proposed: merge into the best of
@@ -427,7 +428,10 @@ _JUNK_IN_CHINESE = {
     "noise": "杂乱字符",
     "boilerplate": "模型的套话",
 }
-_TITLE = ("Audit of {records:,} memories: {problems:,} problems", "审查了 {records:,} 条记忆：{problems:,} 个问题")
+_TITLE = (
+    "Memories looked at: {records:,}. Problems: {problems:,}.",
+    "审查记忆：{records:,} 条。问题：{problems:,} 个。",
+)
 _HEADS = (("kind", "number", "proposed"), ("种类", "数量", "建议"))
 _EXAMPLES = ("Examples", "示例")
 _CLEAN = ("Nothing to mend.", "没有需要处理的问题。")

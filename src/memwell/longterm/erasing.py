@@ -23,20 +23,20 @@ class Erased(msgspec.Struct, frozen=True):
     """Insights and summaries that were made of them, and so went too."""
     versions: int = 0
     facts: int = 0
-    cached: int = 0
-    """Vectors and answers that were kept for reuse."""
+    receipts: int = 0
+    """Receipts of prompts that no longer name them."""
 
     @property
     def total(self) -> int:
         """Everything counted together."""
-        return self.memories + self.derived + self.versions + self.facts + self.cached
+        return self.memories + self.derived + self.versions + self.facts + self.receipts
 
 
 class Eraser(MemoryBase):
     """The end of memories."""
 
     uncache: Callable[[list[str]], int] | None = None
-    """Drops what is cached of texts; set by whoever owns the caches."""
+    """Takes memories out of what is kept of them elsewhere, such as receipts; set by whoever keeps it."""
 
     def erase(self, ids: str | Iterable[str]) -> Erased:
         """Remove memories for good, forgotten ones too, with all that was derived from them alone or in part.
@@ -70,7 +70,6 @@ class Eraser(MemoryBase):
         derived = self._derived(set(records))
         gone = {**records, **derived}
         ids = list(gone)
-        versions = self._texts_of_versions(ids)
         with self.backend.transaction():
             retracted = self.facts.retract(ids, final=True)
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
@@ -81,8 +80,7 @@ class Eraser(MemoryBase):
             self.backend.index.delete(self.space, ids)
         self._pools.forget(self.space)
         self._echoes.forget(ids)
-        texts = [*(self.indexer.embedded_text(record) for record in gone.values()), *versions]
-        cached = self.uncache(texts) if self.uncache is not None else 0
+        cached = self.uncache(ids) if self.uncache is not None else 0
         self.backend.scrub()
         return Erased(len(records), len(derived), kept, retracted.statements, cached)
 
@@ -94,9 +92,6 @@ class Eraser(MemoryBase):
             if record.id not in ids and any(evidence.record in ids for evidence in traits_of(record).evidence)
         }
         return {**made, **self._derived(ids | set(made))} if made else {}
-
-    def _texts_of_versions(self, ids: Iterable[str]) -> list[str]:
-        return [self.indexer.embedded_text(version.record) for id_ in ids for version in self._versions(id_)]
 
     def _drop_keys(self, prefix: str) -> int:
         """Drop all that memwell keeps under a prefix; how many entries there were."""

@@ -179,11 +179,11 @@ def _is_mash(word: str) -> bool:
 _REFUSES = re.compile(
     r"(?:\W*(?:i['’]?m|i am) (?:very |so |really )?sorry\b|\W*(?:i apologi[sz]e|sorry)\b|\W*unfortunately\b)?[\s,.!:;—-]*"
     r"(?:but |however,? )?"
-    r"(?:(?=[^\n]{0,200}(?:n['’]t\b|\bnot\b|cannot|unable|无法|不能|没有|不具备))"
-    r"(?:as an? (?:ai|artificial intelligence|(?:large )?language model)"
+    r"(?:(?:as an? (?:ai|artificial intelligence|(?:large )?language model)"
     r"(?: (?:language )?(?:model|assistant|system|chatbot))?,? (?:i|my)\b"
     r"|(?:i['’]?m|i am) (?:just |only )?an? (?:ai|(?:large )?language model)\b"
     r"|作为(?:一个|一名)?(?:AI|人工智能|大?语言模型))"
+    r"(?=[^\n]{0,200}(?:n['’]t\b|\bnot\b|cannot|unable|无法|不能|没有|不具备))"
     r"|i(?: can ?not| can['’]?t| am (?:unable|not able) to|['’]m (?:unable|not able) to)"
     r" (?:help|assist|fulfil|comply|provide|answer)"
     r"|(?:非常|很|真的)?(?:抱歉|对不起|不好意思)[，,。！!]?\s*(?:但是?)?我(?:无法|不能|没有办法|没办法|不可以))",

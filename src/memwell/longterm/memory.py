@@ -43,7 +43,7 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
         """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to mend it."""
         self.catch_up()
         conflicts = list(self.facts.conflicts())
-        return audit(self._active(), facts=conflicts, now=self.clock(), rules=rules or Rules(), progress=progress)
+        return audit(self._all(), facts=conflicts, now=self.clock(), rules=rules or Rules(), progress=progress)
 
     def mend(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from memwell.longterm.weights import SIGNALS, Curve
 
 Floats = NDArray[np.float32]
+Line: TypeAlias = tuple[int, float, float, float]
 
 
 class Pieces(NamedTuple):
@@ -21,20 +23,20 @@ class Pieces(NamedTuple):
     columns: NDArray[np.intp]
     lows: Floats
     scales: Floats
-    rises: Floats
+    rises: NDArray[np.float64]
     starts: NDArray[np.intp]
     """Where the lines of each curve begin."""
-    bases: Floats
+    bases: NDArray[np.float64]
     """The share of each curve before its first point."""
 
-    def scores(self, signals: Floats) -> Floats:
+    def scores(self, signals: Floats) -> NDArray[np.float64]:
         """The score of every record, for a matrix with a row for each and a column for each of ``SIGNALS``."""
         return self._climbed(signals) @ self.rises + self.bases.sum()
 
-    def shares(self, signals: Floats) -> Floats:
+    def shares(self, signals: Floats) -> NDArray[np.float64]:
         """The share of every signal in ``names`` in the score of every record."""
         if not self.names:
-            return np.zeros((len(signals), 0), np.float32)
+            return np.zeros((len(signals), 0))
         return np.add.reduceat(self._climbed(signals) * self.rises, self.starts, 1) + self.bases
 
     def _climbed(self, signals: Floats) -> Floats:
@@ -48,7 +50,7 @@ class Pieces(NamedTuple):
 def pieces_of(curves: Mapping[str, Curve]) -> Pieces:
     """The pieces of curves, given by the names of their signals."""
     names = tuple(name for name in SIGNALS if name in curves)
-    lines: list[tuple[float, float, float, float]] = []
+    lines: list[Line] = []
     starts: list[int] = []
     for name in names:
         starts.append(len(lines))
@@ -59,17 +61,18 @@ def pieces_of(curves: Mapping[str, Curve]) -> Pieces:
         columns.astype(np.intp),
         lows.astype(np.float32),
         scales.astype(np.float32),
-        rises.astype(np.float32),
+        rises,
         np.array(starts, np.intp),
-        np.array([curves[name].shares[0] for name in names], np.float32),
+        np.array([curves[name].shares[0] for name in names], np.float64),
     )
 
 
-def _lines(column: int, curve: Curve) -> list[tuple[float, float, float, float]]:
+def _lines(column: int, curve: Curve) -> list[Line]:
     """The column, the low end, one over the width and the rise of each line; at least one, because a curve has a base."""
-    points = list(zip(curve.values, curve.shares, strict=True))
-    pairs = zip(points, points[1:], strict=False)
-    lines = [(column, low, 1.0 / (high - low), after - before) for (low, before), (high, after) in pairs if after != before]
+    pairs = pairwise(zip(curve.values, curve.shares, strict=True))
+    lines = [
+        (column, low, 1.0 / (high - low), after - before) for (low, before), (high, after) in pairs if after != before
+    ]
     return lines or [(column, 0.0, 1.0, 0.0)]
 
 

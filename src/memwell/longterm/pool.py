@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import segment
+from memwell.longterm.speakers import Speakers, speaker_name
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int32]
@@ -57,10 +58,6 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 
-ASKERS = frozenset({"user", "human", "me", "用户", "我"})
-HELPERS = frozenset({"assistant", "ai", "bot", "助手"})
-ROLES = ASKERS | HELPERS | {"system", "tool"}
-
 
 class Entry(NamedTuple):
     """What ranking needs of one record. What is not known stays empty, and the signals that need it stay silent."""
@@ -82,11 +79,6 @@ class Entry(NamedTuple):
 def is_chinese(text: str) -> bool:
     """Whether a text is mostly Chinese: every third character, spaces aside, is enough."""
     return not text.isascii() and 3 * len(_HAN.findall(text)) >= len(text.replace(" ", ""))
-
-
-def speaker_name(speaker: str) -> str:
-    """The speaker's name; a role such as *user* is none."""
-    return "" if speaker.casefold() in ROLES else speaker
 
 
 def embedded_text(entry: Entry) -> str:
@@ -112,7 +104,7 @@ class Pool:
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.postings: dict[str, array[int]] = {}
-        self.speakers: dict[str, int] = {}
+        self.speakers = Speakers()
         self.dimensions = 0
         self.total_words = 0
         self._rows: dict[str, int] = {}
@@ -214,7 +206,9 @@ class Pool:
         if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
             raise InvalidInput(f"the vector of {entry.id!r} must be a row of finite numbers")
         if self.dimensions and len(vector) != self.dimensions:
-            raise InvalidInput(f"the vector of {entry.id!r} has {len(vector)} numbers; the others have {self.dimensions}")
+            raise InvalidInput(
+                f"the vector of {entry.id!r} has {len(vector)} numbers; the others have {self.dimensions}"
+            )
         return vector
 
     def _add(self, entry: Entry, vector: Floats | None) -> None:
@@ -266,7 +260,7 @@ class Pool:
         self.times[row] = entry.time
         self.importance[row] = entry.importance
         self.uses[row] = entry.uses
-        self.speaker[row] = self.speakers.setdefault(entry.speaker, len(self.speakers))
+        self.speaker[row] = self.speakers.add(entry.speaker)
         self.asks[row] = _QUESTION.search(entry.text) is not None
         self.tells_time[row] = _TIME.search(entry.text) is not None
         self.tells_number[row] = _NUMBER.search(entry.text) is not None
@@ -314,6 +308,7 @@ class Pool:
         for term in self._words[row]:
             self._unpost(term, row)
         self._unlink(row)
+        self.speakers.remove(int(self.speaker[row]))
         self.total_words -= int(self.lengths[row])
         self.alive[row] = self.has_vector[row] = False
         self.lengths[row] = 0
@@ -351,20 +346,16 @@ def unpacked(postings: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np
 
 
 __all__ = [
-    "ASKERS",
-    "HELPERS",
     "MAX_COUNT",
     "NOWHERE",
     "Entry",
     "Flags",
     "Floats",
     "Integers",
-    "ROLES",
     "Pool",
     "date_words",
     "embedded_text",
     "indexed_words",
     "is_chinese",
-    "speaker_name",
     "unpacked",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from datetime import datetime
 
@@ -73,6 +73,13 @@ class HeldPool:
         if changes.whole or self._followed > _MEASURED_EVERY:
             self.nbytes, self._followed = self.pool.nbytes + self.text_bytes, 0
 
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> HeldPool:
+        """A pool of these memories alone, for one question."""
+        held = cls()
+        held.follow(Changes(None, True, list(enumerate(records)), []))
+        return held
+
     def _clear(self) -> None:
         self.pool = Pool()
         for held in (self.records, self.traits, self.expiring, self._ids):
@@ -115,9 +122,10 @@ class HeldPool:
 class Pools:
     """The pools of a store, bounded in memory; the least recently used go first. Safe to use from any thread."""
 
-    def __init__(self, index: RecordIndex, *, most_bytes: int = 512 * 2**20) -> None:
+    def __init__(self, index: RecordIndex, *, most_bytes: int = 512 * 2**20, most_records: int = 100_000) -> None:
         self._index = index
         self._most_bytes = most_bytes
+        self._most_records = most_records
         self._lock = threading.Lock()
         self._held: OrderedDict[Space, HeldPool] = OrderedDict()
 
@@ -139,6 +147,10 @@ class Pools:
                 held.follow(changes)
                 self._shrink()
             yield held
+
+    def suits(self, space: Space) -> bool:
+        """Whether the whole of a space may be held; one that is too large is asked through the store's own indexes."""
+        return space in self._held or self._index.info(space).records <= self._most_records
 
     def forget(self, space: Space) -> None:
         """Let go of what is held of a space."""

@@ -127,7 +127,8 @@ def profile(
 
 _OPINIONS = ("likes", "dislikes")
 _ORDER = {
-    name: place for place, name in enumerate(("name", "age", "birthday", "lives_in", "from", "works_at", "occupation"))
+    name: place
+    for place, name in enumerate(("name", "age", "birthday", "lives_in", "from", "works_at", "occupation", *_OPINIONS))
 }
 
 

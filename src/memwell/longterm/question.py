@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from memwell.language.dates import time_expressions
 from memwell.language.segment import query_terms, segment
-from memwell.longterm.pool import ASKERS, HELPERS, is_chinese
+from memwell.longterm.pool import is_chinese
 from memwell.storage.bm25 import MAX_TERMS
 
 HAN_WEIGHT = 0.3
@@ -21,10 +20,13 @@ HAN_WEIGHT = 0.3
 _LONG, _LONG_CHINESE = 300, 60
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _WHEN = re.compile(
-    r"\bwhen\b|\bhow long ago\b|\b(?:what|which) (?:date|day|month|year|time|week|season)\b|什么时[候间]|何时|哪[天年月]|几[号月点]|多久",
+    r"\bwhen\b|\bhow long ago\b|\b(?:what|which) (?:date|day|month|year|time|week|season)\b"
+    r"|什么时[候间]|何时|哪[天年月]|几[号月点]|多久",
     re.IGNORECASE,
 )
-_HOW_MANY = re.compile(r"\bhow (?:many|much|often|old|long)\b|多少|几[个次天年本名位条张件岁]|多[久大长]", re.IGNORECASE)
+_HOW_MANY = re.compile(
+    r"\bhow (?:many|much|often|old|long)\b|多少|几[个次天年本名位条张件岁]|多[久大长]", re.IGNORECASE
+)
 _I = re.compile(r"\b(?:i|my|me|mine|myself|we|our|us)\b|我", re.IGNORECASE)
 _YOU = re.compile(r"\b(?:you|your|yours)\b|你|您", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
@@ -52,8 +54,9 @@ _FRAME_WORDS = frozenset(
 )
 """Words that mostly say what form the answer should have."""
 _FRAME_WEIGHT = 0.3
-_CHINESE_FUNCTION = frozenset("的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从")
-
+_CHINESE_FUNCTION = frozenset(
+    "的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从"
+)
 
 
 class Question(NamedTuple):
@@ -93,25 +96,9 @@ class Question(NamedTuple):
             _YOU.search(text) is not None,
         )
 
-    def names(self, speaker: str) -> bool:
-        """Whether the question names a speaker."""
-        words = _name_terms(speaker)
-        # People call each other by the first part of the name.
-        return bool(words) and words[0] in self.terms
-
-    def means_role(self, speaker: str) -> bool:
-        """Whether the question is about what one of this role said, by *I* and *you*."""
-        role = speaker.casefold()
-        return (role in ASKERS and self.of_me and not self.of_you) or (role in HELPERS and self.of_you)
-
-
-@lru_cache(4096)
-def _name_terms(name: str) -> tuple[str, ...]:
-    return tuple(query_terms(name))
-
 
 def _times(text: str, now: float) -> tuple[tuple[float, float], ...]:
-    """The stretches of the past that are named. One that holds the present (*today*, *this year*) says nothing of a record."""
+    """The stretches of the past that are named. One that holds the present, such as *today*, says nothing of a record."""
     moment = datetime.fromtimestamp(now, UTC)
     found = time_expressions(text, now=moment)
     return tuple(

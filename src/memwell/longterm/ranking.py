@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput
-from memwell.longterm.pool import Flags, Floats, Pool
+from memwell.longterm.pool import Flags, Pool
 from memwell.longterm.question import Question
 from memwell.longterm.signals import Observed, observe
 from memwell.longterm.weights import SIGNALS, Weights, default_weights
@@ -80,24 +80,24 @@ def rank(
     return _reasoned(pool, observed, weights, order)
 
 
-def _order(pool: Pool, rows: NDArray[np.intp], scores: Floats, count: int) -> list[int]:
+def _order(pool: Pool, rows: NDArray[np.intp], scores: NDArray[np.float64], count: int) -> list[int]:
     """The places of the best, best first. Scores that differ by rounding alone count as equal."""
     rounded = np.round(scores, _DIGITS)
     if len(rounded) > count:
         # All that tie with the last one are kept, so that the tie is decided by time and id and not by place.
         last = np.partition(rounded, len(rounded) - count)[len(rounded) - count]
-        places = np.flatnonzero(rounded >= last).tolist()
+        places: list[int] = np.flatnonzero(rounded >= last).tolist()
     else:
         places = list(range(len(rounded)))
-    keys = {at: (-float(rounded[at]), -float(pool.times[rows[at]]), pool.ids[rows[at]]) for at in places}
+    keys = {at: (-float(rounded[at]), -float(pool.times[rows[at]]), pool.ids[int(rows[at])]) for at in places}
     return sorted(places, key=keys.__getitem__)[:count]
 
 
 def _diverse(
-    pool: Pool, rows: NDArray[np.intp], scores: Floats, order: Sequence[int], diversity: float
+    pool: Pool, rows: NDArray[np.intp], scores: NDArray[np.float64], order: Sequence[int], diversity: float
 ) -> list[int]:
     """The order in which each next record is the best after what it repeats has been taken off."""
-    lowest = float(scores.min())
+    lowest = min(0.0, float(scores.min()))
     worth = {at: float(scores[at]) - lowest for at in order}
     chosen: list[int] = []
     repeated = dict.fromkeys(order, 0.0)
@@ -114,7 +114,8 @@ def _reasoned(pool: Pool, observed: Observed, weights: Weights, order: Sequence[
     chosen = observed.signals[order]
     pieces = weights.pieces
     shares, names = pieces.shares(chosen), pieces.names
-    found = zip(observed.rows[order].tolist(), chosen.tolist(), shares.tolist(), strict=True)
+    rows: list[int] = observed.rows[order].tolist()
+    found = zip(rows, chosen.tolist(), shares.tolist(), strict=True)
     return [Ranked(pool.ids[row], row, values, names, parts) for row, values, parts in found]
 
 

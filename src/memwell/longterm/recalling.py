@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import ModelError, NotFound
-from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
+from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.longterm.base import MemoryBase, Version
-from memwell.longterm.pools import HeldPool, entry_of
-from memwell.longterm.traits import Evidence, own_metadata, traits_of
+from memwell.longterm.pools import HeldPool
+from memwell.longterm.traits import FORGOTTEN, SUPERSEDED, Evidence, own_metadata, traits_of
 from memwell.longterm.weights import Weights
 from memwell.records import Record
 from memwell.values import as_utc, check_count, check_text
@@ -31,6 +31,8 @@ _RERANKED = 3
 """A reranker sees this many times as many memories as are wanted."""
 
 
+_CANDIDATES = 200
+_HIDDEN = [FORGOTTEN, SUPERSEDED]
 _MOST_ASKED = 256
 _DECISIVE = 3.0
 """The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
@@ -109,6 +111,9 @@ class Recaller(MemoryBase):
         question = Question.of(query, now=moment.timestamp(), vector=self._query_vector(query))
         if as_of is not None:
             held = self._held_at(as_utc(as_of, "as_of"))
+            return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+        if not self._pools.suits(self.space):
+            held = self._held_about(query, question.vector, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
         with self._pools.of(self.space) as held:
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
@@ -199,24 +204,28 @@ class Recaller(MemoryBase):
         """How many memories may be recalled."""
         return sum(1 for _ in self._active())
 
+    def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None) -> HeldPool:
+        """The likeliest memories of a space too large to hold, found by the store's indexes."""
+        live = AllOf((*(() if wanted is None else (wanted,)), Not(Where(("memwell", "status"), "in", _HIDDEN))))
+        hits = self.backend.index.match(self.space, query, limit=_CANDIDATES, where=live)
+        if vector is not None:
+            hits += self.backend.index.near(self.space, vector.tolist(), limit=_CANDIDATES, where=live)
+        ids = list(dict.fromkeys(hit.record.id for hit in hits))
+        return HeldPool.of(self.backend.index.get(self.space, ids))
+
     def _held_at(self, moment: datetime) -> HeldPool:
         """The memories as they were known at a moment."""
         versions: dict[str, Version] = {}
         for version in self._versions():
             if version.until > moment and version.record.id not in versions:
                 versions[version.record.id] = version
-        held = HeldPool()
+        known: list[Record] = []
         for record in self._all():
             past = versions.get(record.id)
             then = record if past is None else replace(past.record, vector=record.vector)
-            traits = traits_of(then)
-            if traits.active and (traits.learned or then.time) <= moment:
-                held.records[then.id] = replace(then, vector=None)
-                held.traits[then.id] = traits
-                held.pool.apply((entry_of(then, traits),), ())
-                if traits.expires is not None:
-                    held.expiring[then.id] = traits.expires
-        return held
+            if (traits_of(then).learned or then.time) <= moment:
+                known.append(then)
+        return HeldPool.of(known)
 
     arecall = asyncify(recall)
     aget = asyncify(get)

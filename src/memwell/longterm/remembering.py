@@ -11,7 +11,7 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput
 from memwell.longterm.base import MemoryBase
-from memwell.longterm.gate import Verdict
+from memwell.longterm.gate import TRUSTS, Verdict
 from memwell.longterm.traits import KEY, Evidence, Traits
 from memwell.messages import Message, Role, Text, human
 from memwell.values import as_utc, check_id, check_metadata, check_text, new_id, shown
@@ -21,7 +21,6 @@ Rememberable: TypeAlias = str | Message | Iterable[str | Message]
 
 _SPEAKERS = {Role.HUMAN: "user", Role.AI: "assistant"}
 _TRUST = {Role.AI: "model", Role.TOOL: "tool", Role.FUNCTION: "tool"}
-TRUSTS = ("user", "model", "document", "tool", "derived")
 
 
 class Rejection(msgspec.Struct, frozen=True):
@@ -91,7 +90,7 @@ class Rememberer(MemoryBase):
         if ttl is not None and not 0 < ttl < 3e9:
             raise InvalidInput(f"ttl must be a number of seconds above 0, not {shown(ttl)}")
         if trust is not None and trust not in TRUSTS:
-            raise InvalidInput(f"unknown trust {shown(trust)}; known: {', '.join(TRUSTS)}")
+            raise InvalidInput(f"unknown trust {shown(trust)}; known: {', '.join(sorted(TRUSTS))}")
         if importance is None and ttl is None and not pinned and trust is None:
             return _PLAIN
         expires = None if ttl is None else self.clock() + timedelta(seconds=ttl)
@@ -173,4 +172,4 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-__all__ = ["Rejection", "Rememberable", "Remembered", "Rememberer", "TRUSTS"]
+__all__ = ["Rejection", "Rememberable", "Remembered", "Rememberer"]

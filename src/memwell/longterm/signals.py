@@ -107,20 +107,31 @@ def _compare(pool: Pool, question: Question, weights: Weights) -> Compared:
     choice = np.zeros(limit, np.float32)
     if len(matches.rows):
         words[:limit] = np.bincount(matches.rows, matches.scores, limit)
-        choice += words[:limit]
-        choice += _NEIGHBOUR * (words[pool.previous[:limit]] + words[pool.following[:limit]])
-        choice *= 1.0 / max(float(choice.max()), _TINY)
-        together = np.bincount(pool.session[matches.rows], matches.scores, len(pool.session_lengths))
-        choice += (together * (_SESSION / max(float(together.max()), _TINY))).astype(np.float32)[pool.session[:limit]]
+        if weights.count_words:
+            choice += _choice_by_words(pool, matches, words[:limit])
     if question.vector is not None and len(question.vector) == pool.dimensions:
         np.dot(pool.vectors[:limit], question.vector, out=dense[:limit])
         lowest, highest = float(dense.min()), float(dense.max())
         choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, _TINY))
     for name, curve in weights.broad:
         values = broad_signal(name, pool, question.now, weights.decay, slice(limit))
-        rise = np.interp(values, curve.values, curve.shares) - min(curve.shares)
-        choice += (rise * (_BROAD / curve.spread)).astype(np.float32)
+        none, all_of_it = np.interp((0.0, 1.0), curve.values, curve.shares)
+        rise = np.interp(values, curve.values, curve.shares) - none
+        choice += (rise * (_BROAD / max(abs(all_of_it - none), _TINY))).astype(np.float32)
     return Compared(matches, words, dense, choice)
+
+
+def _choice_by_words(pool: Pool, matches: Matches, words: Floats) -> Floats:
+    """What the words of every record, of its neighbours and of its session say for looking at it closely."""
+    limit = pool.limit
+    # The place after the last row takes what goes to a neighbour that is not there.
+    around = np.concatenate((pool.previous[matches.rows], pool.following[matches.rows])) % (limit + 1)
+    beside = np.bincount(around, np.tile(_NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
+    choice = (words + beside).astype(np.float32)
+    choice *= 1.0 / max(float(choice.max()), _TINY)
+    together = np.bincount(pool.session[matches.rows], matches.scores, len(pool.session_lengths))
+    choice += (together * (_SESSION / max(float(together.max()), _TINY))).astype(np.float32)[pool.session[:limit]]
+    return choice
 
 
 def matches_of(pool: Pool, question: Question) -> Matches:
@@ -137,7 +148,7 @@ def matches_of(pool: Pool, question: Question) -> Matches:
     telling = (rarity * [weight for _, weight, _ in found]).astype(np.float32)
     terms = np.repeat(np.arange(len(found), dtype=np.int32), sizes)
     damping = K1 * (1.0 - B) + (K1 * B * len(pool) / pool.total_words) * pool.lengths[rows]
-    scores = telling[terms] * counts * (K1 + 1.0) / (counts + damping)
+    scores = (telling[terms] * counts * (K1 + 1.0) / (counts + damping)).astype(np.float32)
     names = np.array([term in question.name_terms for term, *_ in found])
     return Matches(rows, counts, terms, scores, telling, names)
 
@@ -245,7 +256,9 @@ class Candidates:
         if self._apart or not self._has_dense:
             return None
         dense = self._all_dense
-        return _floored((dense[self._rows] + 0.5 * (dense[self._before] + dense[self._after])) / (2.0 * self._best_dense))
+        return _floored(
+            (dense[self._rows] + 0.5 * (dense[self._before] + dense[self._after])) / (2.0 * self._best_dense)
+        )
 
     @property
     def dense_session(self) -> Numbers | None:
@@ -267,12 +280,14 @@ class Candidates:
     @property
     def speaker(self) -> Numbers | None:
         """1 when the question names its speaker, -1 when it names another."""
-        return self._told_apart([self._question.names(one) for one in self._pool.speakers])
+        return self._told_apart(self._pool.speakers.named(self._question.terms))
 
     @property
     def role(self) -> Numbers | None:
         """1 when the question means its speaker by *I* or *you*, -1 when it means another."""
-        return self._told_apart([self._question.means_role(one) for one in self._pool.speakers])
+        question = self._question
+        asker = question.of_me and not question.of_you
+        return self._told_apart(self._pool.speakers.meant(asker=asker, helper=question.of_you))
 
     @property
     def time(self) -> Numbers | None:
@@ -357,10 +372,12 @@ class Candidates:
         telling = self._matches.telling
         return (self._held if which == 0 else self._counts[which] > 0) @ telling / telling.sum()
 
-    def _told_apart(self, meant: list[bool]) -> Numbers | None:
-        if not any(meant):
+    def _told_apart(self, meant: list[int]) -> Numbers | None:
+        if not meant:
             return None
-        return np.array([1.0 if one else -1.0 for one in meant], np.float32)[self._pool.speaker[self._rows]]
+        speakers = self._pool.speaker[self._rows]
+        mine = speakers == meant[0] if len(meant) == 1 else np.isin(speakers, meant)
+        return np.where(mine, 1.0, -1.0)
 
     def _broad(self, name: str) -> Numbers:
         return broad_signal(name, self._pool, self._question.now, self._decay, self._rows)

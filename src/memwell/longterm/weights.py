@@ -24,13 +24,17 @@ if TYPE_CHECKING:
 
 SIGNALS = (
     "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
-    "dense", "dense_best", "dense_window", "dense_session", "answers_dense", "speaker", "role", "time", "when", "how_many", "asks", "follows_question",
-    "opens", "length", "importance", "recency", "uses",
+    "dense", "dense_best", "dense_window", "dense_session", "answers_dense",
+    "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
+    "importance", "recency", "uses",
 )  # fmt: skip
 """The signals there are, in the order of the columns in which they are computed."""
 
 BROAD = ("importance", "recency", "uses")
 """Signals that do not depend on what is asked; where they count much, they help to choose the candidates."""
+
+
+_OF_WORDS = frozenset(SIGNALS[: SIGNALS.index("dense")])
 
 
 class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,6 +85,11 @@ class Weights:
         from memwell.longterm.pieces import pieces_of  # noqa: PLC0415
 
         return pieces_of(self.curves)
+
+    @cached_property
+    def count_words(self) -> bool:
+        """Whether any signal of words counts."""
+        return not _OF_WORDS.isdisjoint(self.curves)
 
     @cached_property
     def broad(self) -> tuple[tuple[str, Curve], ...]:

@@ -21,6 +21,7 @@ from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.longterm.echoes import Echoes
 from memwell.longterm.gate import Gate
+from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
 from memwell.longterm.weights import Weights
@@ -28,7 +29,9 @@ from memwell.messages import Message
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
+from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.jobs import REGISTRY, Worker
+from memwell.runtime.transfer import Imported, Progress, export_jsonl, export_markdown, import_file
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
 from memwell.values import shown
@@ -76,6 +79,11 @@ class Engine(Memory):
     def __init__(self, parts: _Parts, space: Space) -> None:
         super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **parts.options)
         self._parts = parts
+        self.uncache = self._uncached
+
+    def _uncached(self, ids: list[str]) -> int:
+        self._query_vectors.clear()
+        return self.receipts.forget(ids)
 
     def at(self, space: SpaceLike) -> Engine:
         """The memory of another space of the same store, such as another user's. Nothing is shared between spaces."""
@@ -97,11 +105,73 @@ class Engine(Memory):
             looked_at += len(batch)
         return looked_at
 
+    def context(
+        self,
+        query: str,
+        *,
+        thread: str | None = None,
+        budget: int = 2000,
+        system: str | None = None,
+        profile: str | None = None,
+        documents: Sequence[Passage] = (),
+        limit: int = 20,
+        language: str | None = None,
+        shares: Shares | None = None,
+    ) -> Context:
+        """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
+
+        ``profile`` names whose profile goes in; None is nobody's. Its receipt says what went in, what did not and why, and
+        is kept: ``receipts`` has it. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
+        """
+        words = language or self._parts.settings.language
+        made = assemble(
+            query,
+            budget=budget,
+            history=None if thread is None else self.thread(thread),
+            recaller=self,
+            profile=None if profile is None else self.profile(profile, language=words).text(words),
+            documents=documents,
+            system=system,
+            limit=limit,
+            language=words,
+            shares=shares,
+            now=self.clock(),
+        )
+        self.receipts.put(made.receipt)
+        return made
+
+    @property
+    def receipts(self) -> Receipts:
+        """Which memories entered which prompt."""
+        return Receipts(self.backend.kv, inner_space(self.space), transaction=self.backend.transaction)
+
+    def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
+        """Write the memory and the conversations of this space to a file, ``.md`` as Markdown, otherwise as JSON lines.
+
+        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything. Returns how many things
+        were written. The file appears whole or not at all. Raises ``OSError`` when it cannot be written.
+        """
+        if Path(path).suffix.lower() in (".md", ".markdown"):
+            return export_markdown(self, path, progress=progress)
+        return export_jsonl(self, path, vectors=vectors, values=True, blobs=True, progress=progress)
+
+    def bring(self, path: str | Path, *, format: str | None = None, progress: Progress | None = None) -> Imported:  # noqa: A002
+        """Take in a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; known by its content unless named.
+
+        Doing it again changes nothing. Raises ``OSError`` when it cannot be read, ``InvalidInput`` for an unknown format.
+        """
+        done = import_file(self, path, format=format, progress=progress)
+        self._told(self.space)
+        return done
+
     def close(self) -> None:
         """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
         self._parts.close()
 
     aremember_thread = asyncify(remember_thread)
+    acontext = asyncify(context)
+    aexport = asyncify(export)
+    abring = asyncify(bring)
     aclose = asyncify(close)
 
     def __enter__(self) -> Self:

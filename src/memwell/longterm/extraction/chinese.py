@@ -16,14 +16,16 @@ _KIN = "|".join(sorted(KIN, key=len, reverse=True))
 _PET = "|".join(sorted(PETS, key=len, reverse=True))
 _SURNAME = f"(?:{'|'.join(names.DOUBLE_SURNAMES)}|[{''.join(sorted(names.SURNAMES))}])"
 _GIVEN = f"[{''.join(sorted(names.GIVEN))}]"
-_NAME = rf"(?:{_SURNAME}{_GIVEN}{{1,2}}|[小阿老][{_H}](?=叫|是|住|在|喜|不|很|最|也|养|搬|来)|[A-Z][A-Za-z]{{1,20}})"
+_NO_NICKNAME = "老师|老板|老人|老家|老是|老爱|小孩|小时|小心|小猫|小狗|小学|阿姨"
+_NICKNAME = rf"(?!{_NO_NICKNAME})[小阿老][{_H}](?=叫|是|住|在|喜|不|很|最|也|养|搬|来)"
+_NAME = rf"(?:{_SURNAME}{_GIVEN}{{1,2}}|{_NICKNAME}|[A-Z][A-Za-z]{{1,20}})"
 _CLAUSE = re.compile(r"[^，,。！？!?；;：:\n…～~—（）()]+")
 _FILLER = (
     "(?:嗯|哦|噢|啊|哎|对了|其实|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|对呀|对啊|当然|说实话|嘿|哈哈|顺便说一下|"
     "你知道|告诉你|现在|目前|最近|那|只是|就是|虽然|既然|由于)*"
 )
 _SUBJECT = re.compile(
-    rf"[\s\"“'「]*{_FILLER}(?:(?P<own>我们家|我家)?(?P<mine>我的?|俺的?|咱)?(?P<kin>(?:{_KIN}))(?P<name>{_NAME})?|(?P<we>我们家(?!住|在)|我家(?!住|在)|我们(?!家)|咱们)"
+    rf"[\s\"“'「]*{_FILLER}(?:(?P<own>我们家|我家)?(?P<mine>我的?|俺的?|咱)?(?P<kin>(?:{_KIN}))(?P<name>{_NAME}|(?P<twin>[{_H}])(?P=twin))?|(?P<we>我们家(?!住|在)|我家(?!住|在)|我们(?!家)|咱们)"
     rf"|(?P<me>本人|我自己|我|俺)|(?P<other>{_NAME}))"
 ).match
 _TIME = (
@@ -31,7 +33,7 @@ _TIME = (
     "(?:年|月|日|号|天|周|个月)(?:前|初|底|末)?|[年月][初底末]|[春夏秋冬][天季]|早上|晚上|周末|刚才){1,4})(?:开始|起|以来)?"
 )
 _ADVERBS = re.compile(
-    rf"(?:也|都|还|就|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|"
+    rf"(?:也|都|还|就|好|蛮|一直|现在|目前|特别|非常|很|真的|真|超级|超|挺|比较|更|其实|从小就|从小|平时|总是|经常|已经|刚刚|刚|最近|"
     rf"才|又|仍然|还是|本来|原本|一般|特|尤其|最(?!喜欢的|爱的|讨厌)|真是|确实|今年|{_TIME})*"
 ).match
 _FORMERLY = re.compile("(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前)").match
@@ -43,10 +45,10 @@ _QUESTION = re.compile(
 _DOUBT = re.compile(
     "如果|假如|要是|假设|万一|希望|但愿|想象|梦见|梦到|假装|幻想|听说|说我|他说|她说|以为|倘若|即使|就算|恨不得|开玩笑|多想|好想|想要"
 ).search
-_QUOTED = re.compile('[“「『"][^”」』"\n]*[我你][^”」』"\n]*[”」』"]')
+_QUOTED = re.compile('[“「『"][^“「『”」』"\n]{0,200}?[我你][^“「『”」』"\n]{0,200}[”」』"]')
 _KIN_NAMED = re.compile(
     rf"(?:的名字)?(?:叫做|叫|名叫|是)(?P<name>(?:{_SURNAME}{_GIVEN}{{1,2}}|[小阿][{_H}]|(?P<twice>[{_H}])(?P=twice)"
-    rf"|[A-Z][A-Za-z]{{1,20}}))(?=\s*$)|(?:的名字)?(?:叫做|叫|名叫)(?P<any>[{_H}]{{2,3}})(?=\s*$)"
+    rf"|[A-Z][A-Za-z]{{1,20}}))(?=\s*$)|(?:的名字)?(?:叫做|叫|名叫)(?P<any>(?:(?![我你他她它了过来去回的着得不])[{_H}]){{2,3}})(?=\s*$)"
 ).match
 _COMPANY = re.compile(
     rf"(?:[{_H}]{{2,5}}地|昨天|今天|周末|刚刚|刚|在[{_H}]{{1,6}}?)?[和与跟](?:我的|他的|她的|自己的)?(?:新)?(?P<kin>{_KIN})(?P<name>{_NAME}|[{_H}]{{2}}(?=一起))"
@@ -63,9 +65,10 @@ _SPEAKS_ON = re.compile(
     "\\s*(?:也|还|都|很|特别|最|现在|平时|不)*(?:在|住|喜欢|爱吃|爱喝|讨厌|养|对|是一|会说|今年)"
 ).match
 _LESS_SURE = 0.85
-_WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]*一起").match
-_ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在]").match
-_SOFTENED = re.compile(".*(?:挺|蛮|还是|是很|是非常)[^，。]{0,6}$", re.DOTALL).match
+_LONGEST_CLAUSE = 200
+_WITH_WHOM = re.compile("(?:小?朋友|家人|爸|妈|大家|同学|孩子|老公|老婆|同事|[他她它]|一群|别人)|[^、]{0,12}一起").match
+_ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在旅运爬游跑健钓骑滑]").match
+_SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
 _NO_OBJECT = tuple(NOT_OBJECTS)
 _LONGEST, _LONGEST_LATIN = 14, 80
 
@@ -86,6 +89,8 @@ def chinese(sentence: str) -> Iterator[Found]:
         start, end = clause.span()
         if doubt is not None and doubt.start() < end:
             return
+        if end - start > _LONGEST_CLAUSE:
+            continue
         if _QUESTION(sentence, start, end) or sentence[end : end + 1] in ("？", "?"):
             continue
         last = before
@@ -189,8 +194,7 @@ def _objects(
 ) -> Iterator[Found]:
     relation = f"favourite:{found['what']}" if rule.relation == "favourite:" else rule.relation
     fixed = "素食" if relation == "diet" else ""
-    group = "o" if found.span("o")[0] >= 0 else "p" if relation == "diet" and "p" in found.re.groupindex else "o"
-    first, last = found.span(group) if found.span(group)[0] >= 0 else found.span()
+    first, last = found.span("o")
     kind = PAST if formerly and rule.kind == STATE else rule.kind
     if relation == "works_at" and sentence[first:last] in names.PLACES_ZH:
         # "在深圳工作" says where, not for whom.
@@ -230,7 +234,7 @@ def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bo
 
 
 def _whole(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    if sentence[end - 1 : end] == "的" and not _SOFTENED(sentence, 0, start):
+    if sentence[end - 1 : end] == "的" and not _SOFTENED(sentence, max(0, start - 8), start):
         # "喜欢色彩多的": a thing that is described and not named.
         return
     while start < end and sentence[end - 1] in _TAIL:

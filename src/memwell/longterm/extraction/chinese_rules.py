@@ -30,7 +30,7 @@ _JOBS = (
     "理发师 裁缝 木匠 电工 售货员 收银员 服务员 主播 博主 顾问 产品经理 项目经理 运营 测试 校长 班主任 家庭主妇 全职妈妈"
 ).split()
 NOT_OBJECTS = (
-    "你 您 他 她 它 这 那 什么 哪 谁 怎 自己 的 上了的 咱 大家 我 了 过 着 得 是 看你 听你 和你 跟你 一个人待 到 多 死"
+    "你 您 他 她 它 这 那 什么 哪 谁 怎 自己 的 上了的 咱 大家 我 了 过的 过了 着 得 是 和你 跟你 到 多 死"
 ).split()
 _JOB = "|".join(sorted(_JOBS, key=len, reverse=True))
 _PET = "|".join(sorted(PETS, key=len, reverse=True))
@@ -67,8 +67,8 @@ def _add(
 
 _END = r"(?=了?[啊呀哦啦呢哈的]?\s*$)"
 _FREE = rf"(?P<o>[{_H}\w·《》“”\"、 +-]+)"
-_SOME = rf"(?P<o>[{_H}A-Za-z0-9·]{{2,12}}?)"
-_NAMED = rf"(?P<o>[{_H}]{{2,4}}|[A-Za-z][A-Za-z ]{{1,20}}){_END}"
+_SOME = rf"(?P<o>(?!一|新家|这|那|哪|别的|另)[{_H}A-Za-z0-9·]{{2,12}}?)"
+_NAMED = rf"(?P<o>(?:(?![我你他她它了过来去回的着得妈爸不])[{_H}]){{2,4}}|[A-Za-z][A-Za-z ]{{1,20}}){_END}"
 
 _add(rf"(?:的名字(?:是|叫)|名字是|名字叫|名叫|叫做|叫)(?!我|你|他|她|人|了|过|车|外卖){_NAMED}", "name", confidence=0.9)
 _add(
@@ -112,7 +112,8 @@ _add(
     confidence=0.85,
 )
 _add(rf"在[{_H}A-Za-z]{{2,12}}?(?:当|做)(?:一)?(?:名|个|位)?(?P<o>[{_H}]{{0,4}}(?:{_JOB})){_END}", "occupation")
-_add(rf"(?:是)?素食(?P<o>主义)?者{_END}|(?:只|一直)?吃(?P<p>素){_END}", "diet", confidence=0.9)
+_add(rf"(?:是)?(?P<o>素食)(?:主义)?者{_END}", "diet", confidence=0.9)
+_add(rf"(?:只|一直)?吃(?P<o>素){_END}", "diet", confidence=0.9)
 _add(rf"(?:来自|老家在|老家是|出生在|出生于|的家乡是|的家乡在|家乡在){_SOME}{_END}", "from", confidence=0.9)
 _add(
     rf"是(?P<o>(?!好|老|男|女|个|大|坏|一|本|当|主|负责|年轻|普通|中年|的|有|什|他|这|那|外地|本地)[{_H}]{{2,5}})人{_END}",
@@ -127,17 +128,21 @@ _add(
     rf"(?:领养|收养|养)(?:了|过|着|有)?{_COUNT}(?P<o>(?:[{_H}]{{0,4}}?)(?:{_PET}))(?![{_H}]*店)", "pet", confidence=0.9
 )
 _add(rf"(?:家)?有(?:[一两二三四五六几]|\d+)(?:只|条)(?P<o>[{_H}]{{0,4}}?(?:{_PET}))", "pet", confidence=0.85)
-_add(rf"有(?:一)?(?:辆|台|套|架)(?P<o>[{_H}A-Za-z0-9]{{1,8}}){_END}", "owns", confidence=0.75)
+_add(rf"有(?:一)?(?:辆|台|架)(?P<o>[{_H}A-Za-z0-9]{{1,8}}){_END}", "owns", confidence=0.75)
 _add(rf"(?:不再喜欢|已经不喜欢){_FREE}", "likes", many=True, negated=True)
-_add(rf"(?:不喜欢|不太喜欢|不怎么喜欢|不爱|不太爱|讨厌|最讨厌|受不了|不吃)(?:吃|喝)?{_FREE}", "dislikes", many=True)
 _add(
-    rf"(?:喜欢上了?|喜欢|热爱|爱上了?|酷爱|喜爱|迷上了?|爱(?=吃|喝|看|听|玩|唱|跳|打|旅|运|做|逛)|(?<=最)爱)(?:吃|喝)?{_FREE}",
+    rf"(?:不喜欢|不太喜欢|不怎么喜欢|不爱|不太爱|讨厌|最讨厌|受不了|不吃(?!.*[饭药了])|不喝(?!了))(?:吃|喝)?{_FREE}",
+    "dislikes",
+    many=True,
+)
+_add(
+    rf"(?:喜欢上了|喜欢|热爱|爱上了?|酷爱|喜爱|迷上了?|爱(?=吃|喝|看|听|玩|唱|跳|打|旅|运|做|逛)|(?<=最)爱)(?:吃|喝)?{_FREE}",
     "likes",
     many=True,
 )
-_add(rf"(?:打算|计划|准备)(?:要)?(?P<o>[{_H}A-Za-z0-9]{{2,16}}?){_END}", "plans", kind=PLAN, confidence=0.7)
+_add(rf"(?:打算|计划|准备)(?:要)?(?!好)(?P<o>[{_H}A-Za-z0-9]{{2,16}}?){_END}", "plans", kind=PLAN, confidence=0.7)
 _add(rf"(?:去过|去了趟|到过)(?P<o>[{_H}A-Za-z·]{{2,10}}?)(?:旅游|旅行|出差|玩)?{_END}", "visited", kind=EVENT)
-_add(rf"买了{_COUNT}(?P<o>(?!很多|好多|一些)[{_H}A-Za-z0-9]{{1,12}}?){_END}", "bought", kind=EVENT, confidence=0.8)
+_add(rf"买了{_COUNT}(?P<o>(?!很多|好多|一些)[{_H}A-Za-z0-9]{{2,12}}?){_END}", "bought", kind=EVENT, confidence=0.8)
 _add(rf"(?:相信|信)(?P<o>[{_H}]{{2,10}}){_END}", "believes", confidence=0.55)
 
 __all__ = ["KIN", "NOT_OBJECTS", "PETS", "RULES", "Rule"]

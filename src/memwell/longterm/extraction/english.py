@@ -21,13 +21,12 @@ _KIN = "|".join(sorted(words.KIN, key=len, reverse=True))
 _ANIMAL = "|".join(sorted(words.PETS, key=len, reverse=True))
 _FILLER = (
     r"(?:(?:and|but|so|well|yeah|yes|yep|oh|wow|actually|also|plus|btw|because|hi|hey|hello|sure|no|nope|ok|okay|thanks|"
-    r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?)*"
+    r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?){0,4}"
 )
-# Where a clause may begin: at the start, after a mark, or after a word that joins it to what came before.
-_HEAD = re.compile(
-    rf"(?:\A[\s\"“*-]*|(?<=[,;!—–]) ?|(?<=\band )|(?<=\bbut )|(?<=\bso )|(?<=\bbecause )|(?<=\bplus ))(?i:{_FILLER})"
-    rf"(?P<subject>[Ii]\b|(?i:my|our) |[Ww]e\b|{_NAME}(?= |['’]s ))"
-)
+# Where a clause may begin but for the sentence's start: after a mark, or after a word that joins it to what came before.
+_BOUND = re.compile(r"[,;!—–] ?| (?:and|but|so|because|plus) ")
+_OPENING = re.compile(r"[\s\"“*-]*").match
+_HEAD = re.compile(rf"(?i:{_FILLER})(?P<subject>[Ii]\b|(?i:my|our) |[Ww]e\b|{_NAME}(?= |['’]s ))").match
 _CLAUSE_END = re.compile(
     r"[,;!?—–(]|\s-\s|\.(?:\s|\Z)|\s(?:and|but|so|because|though)\s(?:I|I['’]\w+|my|we|he|she|it|they|you)\b"
 )
@@ -42,20 +41,25 @@ _DOUBT = re.compile(
     r"kidding|claims|claimed|thinks|thought|dreamed|dreamt|as though|in case|in another life|lied)\b",
     re.IGNORECASE,
 ).search
-_QUOTED = re.compile(r"[\"“][^\"“”\n]*\b(?:I|my|we|you|me)\b[^\"“”\n]*[\"”]", re.IGNORECASE)
+_DOUBTFUL = frozenset(
+    "if whether unless wish wishes imagine pretend pretending suppose said says say told tells asked joked joking kidding "
+    "claims claimed thinks thought dreamed dreamt though case another lied".split()
+)
+_LETTERS = re.compile("[a-z]+").findall
+_QUOTED = re.compile(r"[\"“][^\"“”\n]{0,400}\b(?:I|my|we|you|me)\b[^\"“”\n]{0,400}[\"”]", re.IGNORECASE)
 _WORD = re.compile(r"\s*(['’]?[A-Za-z][\w’'-]*)").match
 _APPOSED = re.compile(
-    rf"\b(?i:my) (?:[a-z]+ )??(?P<kin>{_KIN})(?: (?:named |called )?|['’]s name is )(?P<name>(?!I\b){_NAME})(?!['’]s name)"
+    rf"\b[Mm]y (?:[a-z]+ )??(?P<kin>{_KIN})(?: (?:named |called )?|['’]s name is )(?P<name>(?!I\b){_NAME})(?!['’]s name)"
 )
 _PET_NAMED = re.compile(
-    rf"\b(?i:my|our|a|an) (?:[\w-]+ )??(?P<kind>(?i:{_ANIMAL}))(?: (?:named |called )?|['’]s name is "
+    rf"\b(?:[Mm]y|[Oo]ur) (?:[\w-]+ )??(?P<kind>{_ANIMAL})(?: (?:named |called )?|['’]s name is "
     r"| is (?:named|called) )"
     rf"(?P<name>(?!I\b){_NAME})"
 )
 _NAMED = re.compile(rf",? (?:named|called) (?P<name>{_NAME})").match
 _OWN = re.compile(
     r"(?i:(?P<what>name|birthday|email address|email|e-mail|phone number|phone|number|job|profession|hometown|"
-    r"home town|hobby|hobbies|age|nationality|favou?rite [a-z]+(?: [a-z]+)?))"
+    r"home town|hobby|hobbies|age|nationality|favou?rite [a-z]+(?: [a-z]+)?))(?: of all time)?"
     r"(?:['’]s| is| are| include| includes| has always been) (?:on |in |currently |definitely |probably |actually |"
     r"called )*"
     r"(?P<o>\S.*)",
@@ -100,7 +104,8 @@ _FIRST_PERSON = frozenset(
     "collect go".split()
 )
 _MOST_WORDS_BEFORE_VERB = 7
-_PLURAL_SAYS = frozenset(("lives_in", "pet", "owns", "visited", "bought", "plans"))
+_LONGEST_CLAUSE = 400
+_PLURAL_SAYS = frozenset(("lives_in", "pet", "kind", "owns", "visited", "bought", "plans"))
 
 
 class _Predicate(NamedTuple):
@@ -119,29 +124,44 @@ def english(sentence: str) -> Iterator[Found]:
         return
     if '"' in sentence or "“" in sentence:
         sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
-    doubt = _DOUBT(sentence)
+    # Most sentences hold no doubt, and looking for their words is cheaper than looking for the pattern.
+    doubt = None if _DOUBTFUL.isdisjoint(_LETTERS(sentence.lower())) else _DOUBT(sentence)
     limit = len(sentence) if doubt is None else doubt.start()
     yield from _apposed(sentence, limit)
-    for head in _HEAD.finditer(sentence):
+    for head in _heads(sentence):
         if head.start("subject") > limit:
             return
-        stop = _CLAUSE_END.search(sentence, head.end())
-        end = len(sentence) if stop is None else stop.start()
+        # No clause is longer than this, and a text without marks must not be searched to its end for every head.
+        far = min(len(sentence), head.end() + _LONGEST_CLAUSE)
+        stop = _CLAUSE_END.search(sentence, head.end(), far)
+        end = far if stop is None else stop.start()
         # A doubt in the clause itself ("I think", "I wish") unsays it.
         if doubt is None or doubt.start() >= end:
             yield from _clause(sentence, head, end)
 
 
+def _heads(sentence: str) -> Iterator[re.Match[str]]:
+    """The clauses that begin with their subject, by how they begin."""
+    opening = _OPENING(sentence)
+    starts = [0 if opening is None else opening.end(), *(bound.end() for bound in _BOUND.finditer(sentence))]
+    at = 0
+    for start in starts:
+        head = _HEAD(sentence, start) if start >= at else None
+        if head is not None:
+            at = head.end()
+            yield head
+
+
 def _apposed(sentence: str, limit: int) -> Iterator[Found]:
     """People and pets that are named in passing: "with my sister Anna"."""
-    if "my " not in sentence and "My " not in sentence and " a" not in sentence:
+    if "y " not in sentence and "ur " not in sentence:
         return
     for found in _APPOSED.finditer(sentence, 0, limit):
-        if found["name"].lower() not in words.NOT_NAMES and found["kin"].lower() in words.KIN:
-            relation = words.KIN[found["kin"].lower()]
+        if found["name"].lower() not in words.NOT_NAMES:
+            relation = words.KIN[found["kin"]]
             yield Found(relation, *found.span("name"), *found.span(), confidence=0.85)
     for found in _PET_NAMED.finditer(sentence, 0, limit):
-        if found["name"].lower() not in words.NOT_NAMES and found[0][:2].lower() in ("my", "ou"):
+        if found["name"].lower() not in words.NOT_NAMES:
             yield Found("pet", *found.span("name"), *found.span(), confidence=0.85)
             yield Found("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
 
@@ -214,7 +234,8 @@ def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: st
     if (subject or kin) and said.verb in _FIRST_PERSON and not (said.negated or said.used_to):
         # "Unconditional love is…": without its s, the verb is no verb of a third person's.
         return
-    for rule in RULES.get(said.verb, ()):
+    rules = RULES.get(said.verb, [])
+    for rule in RULES["been"] + rules if said.perfect and said.verb == "be" else rules:
         found = rule.match(sentence, said.at, end)
         places = rule.take(sentence, *found.span("o")) if found else []
         if places and _fits(rule, said, bool(subject or kin)):

@@ -22,6 +22,7 @@ _PHRASE_END = re.compile(
     r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like|enjoy|need|make|"
     rf"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m)\b|[.!?…:;\"“”()*~\[\]\n]|\s[-–—]\s|—"
 ).search
+_NEXT_WORD = re.compile(r" ([a-z]+)").match
 _JOINED = re.compile(r"\s+(?:and|&)\s+").search
 _PURPOSE = re.compile(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
 _LONGEST_PHRASE = 8
@@ -43,8 +44,8 @@ def proper(sentence: str, start: int, end: int) -> list[Place]:
     found = _CAPITALS(sentence, start, end)
     if found is not None:
         last = found.end()
-        while sentence[last - 1] in ".'’-&" or sentence.endswith(("'s", "’s"), start, last):
-            last -= 1 if sentence[last - 1] in ".'’-&" else 2
+        while sentence[last - 1] in ".'’-&":
+            last -= 1
         return [(start, last)] if sentence[start:last].lower() not in words.NOT_NAMES else []
     if not sentence.islower():
         return []
@@ -86,6 +87,9 @@ def _phrase_end(sentence: str, start: int, end: int) -> int:
 
 
 def _named(sentence: str, start: int, end: int) -> list[Place]:
+    if sentence[end : end + 1] in ('"', "“"):
+        # A title follows: what stands before it is only half of what is meant.
+        return []
     while start < end and sentence[end - 1] in " \t,'’-":
         end -= 1
     found = sentence[start:end].lower().split()
@@ -124,6 +128,10 @@ def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
                 last = word.start() + len(plain)
             elif last > start or len(plain) != len(word[0]) or plain in ("few", "lot", "of"):
                 break
+        following = _NEXT_WORD(sentence, last, end) if last > start else None
+        # "a dog problem" is no dog.
+        if following is not None and following[1] not in words.AFTER_NOUN:
+            return []
         return [(start, last)] if last > start else []
 
     return take
@@ -190,15 +198,21 @@ _add("study studies studying", r"(?:\w+ )?at (?P<o>\S.*)", "studies_at", proper)
 _add("studied", r"(?:\w+ )?at (?P<o>\S.*)", "studies_at", proper, kind=PAST)
 _add("graduated", r"from (?P<o>\S.*)", "graduated_from", proper, kind=EVENT)
 _add("be", r"(?P<o>1?\d?\d)(?= years? old|\s*$|[.!])", "age", anything, confidence=0.8)
-_add("turned", r"(?P<o>1?\d?\d)(?=\s|$|[.!])", "age", anything, confidence=0.8)
+_add(
+    "turned",
+    r"(?P<o>1[01]\d|[1-9]?\d)(?=\s*$|[.!]| (?:on|in|last|this|years|today|yesterday|recently)\b)",
+    "age",
+    anything,
+    confidence=0.8,
+)
 _add("be", r"(?:\w+ )?allergic to (?P<o>\S.*)", "allergic_to", phrases, confidence=0.9)
 _add("have has", r"an? (?:severe |bad |mild )?(?P<o>\w+) allergy", "allergic_to", anything, confidence=0.9)
 _add("be", r"(?:an? )?(?P<o>\S.*)", "diet", listed(words.DIETS), confidence=0.9)
 _add("married", r"(?:to )?(?P<o>[A-Z]\S.*)", "married_to", proper, kind=STARTED, confidence=0.85)
 _add("dating", r"(?P<o>[A-Z]\S.*)", "partner", proper)
 _add("be", r"engaged to (?P<o>[A-Z]\S.*)", "partner", proper)
-_add("be", r"(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?=\s*(?:$|[.!]))", "name", proper, confidence=0.6)
 _add("be", r"(?:an? )?(?P<o>\S.*)", "nationality", listed(words.NATIONALITIES), confidence=0.75)
+_add("be", r"(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?=\s*(?:$|[.!]))", "name", proper, confidence=0.6)
 _add("go goes", r"by (?P<o>[A-Z]\S.*)", "name", proper, confidence=0.7)
 _add(
     "be",
@@ -206,7 +220,8 @@ _add(
     "likes",
     likings,
 )
-_add("be", r"interested in (?P<o>(?!\w+ing\b|the\b)\S.*)", "likes", likings, confidence=0.65)
+# "I am interested in" is said of an offer; "I have always been interested in" is said of oneself.
+_add("been", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7)
 _add("like likes love loves enjoy enjoys adore adores loved", r"(?:to |both |also )*(?P<o>\S.*)", "likes", likings)
 _add("prefer prefers", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
 _add("hate hates dislike dislikes detest detests loathe", r"(?:to )?(?P<o>\S.*)", "dislikes", likings)
@@ -220,7 +235,9 @@ _add(
 _PET = listed(words.PETS, most=4)
 _add("have has own owns got adopted", rf"{_AN}(?P<o>\S.*)", "pet", _PET, confidence=0.85)
 _add("own owns have has", r"an? (?P<o>\S.*)", "owns", listed(words.THINGS, most=3), confidence=0.75)
-_add("bought purchased", r"(?:myself |us )?(?P<o>(?:an?|the|some|two|three|my|new) \S.*)", "bought", phrase, kind=EVENT)
+_add(
+    "bought purchased", r"(?:myself |us )?(?P<o>(?:an?|the|some|two|three|my|new) \S.*)", "bought", phrases, kind=EVENT
+)
 _add("visited", r"(?P<o>\S.*)", "visited", proper, kind=EVENT)
 _add(
     "went traveled travelled flew drove",
@@ -240,7 +257,12 @@ _add(
     confidence=0.7,
 )
 _add(
-    "going", r"to (?P<o>(?!be\b|have to|need|say|keep|try|the\b|a\b)\S.*)", "plans", phrase, kind=PLAN, confidence=0.65
+    "going",
+    r"to (?P<o>(?!be\b|have to|need|say|keep|try|the\b|a\b|bed\b|sleep|work\b|school\b)\S.*)",
+    "plans",
+    phrase,
+    kind=PLAN,
+    confidence=0.65,
 )
 _add("play plays", r"(?:the |an? )?(?P<o>\S.*)", "hobby", several(listed(words.PLAYED, most=2)), confidence=0.75)
 _add("collect collects", r"(?P<o>\S.*)", "hobby", phrase, confidence=0.7)

@@ -49,20 +49,21 @@ THINGS = _set(
     "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele"
 )
 OCCUPATIONS = _set(
-    "accountant actor actress analyst animator anthropologist apprentice architect archivist artist astronaut astronomer "
-    "athlete attorney author baker banker barber barista bartender biologist blogger bookkeeper bricklayer broker builder "
-    "butcher carpenter cashier chef chemist clerk coach cleaner comedian composer consultant contractor cook counselor "
-    "counsellor courier curator dancer dentist designer detective developer dietitian diplomat director doctor driver "
-    "economist editor electrician engineer entrepreneur farmer filmmaker firefighter fisherman florist freelancer gardener "
-    "geologist guard guide hairdresser historian housekeeper illustrator instructor interpreter journalist judge lawyer "
-    "lecturer librarian lifeguard linguist magician manager mathematician mechanic midwife miner model musician "
-    "neurologist novelist nurse nutritionist officer optician painter paralegal paramedic pathologist pediatrician "
-    "performer pharmacist photographer physician physicist physiotherapist pianist pilot plumber poet policeman "
-    "policewoman politician postman producer professor programmer psychiatrist psychologist publisher radiologist "
-    "realtor receptionist recruiter referee reporter researcher sailor salesman salesperson saleswoman scientist "
-    "screenwriter sculptor secretary senator singer soldier songwriter sociologist statistician stylist superintendent surgeon "
-    "surveyor tailor teacher technician therapist translator trainer tutor vet veterinarian waiter waitress welder writer student "
-    "intern trainee retiree nanny paediatrician ceo cto cfo founder"
+    "accountant actor actress analyst animator anthropologist apprentice architect archivist artist astronaut "
+    "astronomer athlete attorney author baker banker barber barista bartender biologist blogger bookkeeper bricklayer "
+    "broker builder butcher carpenter cashier chef chemist clerk coach cleaner comedian composer consultant "
+    "contractor cook counselor counsellor courier curator dancer dentist designer detective developer dietitian "
+    "diplomat director doctor driver economist editor electrician engineer entrepreneur farmer filmmaker firefighter "
+    "fisherman florist freelancer gardener geologist guard guide hairdresser historian housekeeper illustrator "
+    "instructor interpreter journalist judge lawyer lecturer librarian lifeguard linguist magician manager "
+    "mathematician mechanic midwife miner model musician neurologist novelist nurse nutritionist officer optician "
+    "painter paralegal paramedic pathologist pediatrician performer pharmacist photographer physician physicist "
+    "physiotherapist pianist pilot plumber poet policeman policewoman politician postman producer professor "
+    "programmer psychiatrist psychologist publisher radiologist realtor receptionist recruiter referee reporter "
+    "researcher sailor salesman salesperson saleswoman scientist screenwriter sculptor secretary senator singer "
+    "soldier songwriter sociologist statistician stylist superintendent surgeon surveyor tailor teacher technician "
+    "therapist translator trainer tutor vet veterinarian waiter waitress welder writer student intern trainee retiree "
+    "nanny paediatrician ceo cto cfo founder"
 )
 NATIONALITIES = _set(
     "american british english scottish irish welsh french german italian spanish portuguese dutch belgian swiss austrian "
@@ -81,6 +82,7 @@ PLAYED = _set(
     "basketball baseball volleyball badminton golf hockey rugby cricket chess poker squash games"
 )
 NOT_NAMES = _set(
+    "christian catholic muslim jewish buddhist hindu "
     "i it he she they we you this that these those there here what who where when why how everyone everybody someone "
     "somebody nobody anyone nothing everything something today tomorrow yesterday yes no yeah well oh wow hey hi hello "
     "thanks thank okay ok sure great good nice maybe perhaps also and but so or if then now just my your his her our "
@@ -99,6 +101,11 @@ LIGHT_VERBS = _set(
     "coming come keep keeping try trying see giving give helping help using use putting put thinking think talking talk "
     "learning learn spend spending apply"
 )
+AFTER_NOUN = _set(
+    "and or but with who that which in at on from for since by too now here as because so when while named called to of "
+    "anymore again working living these right although though if also then myself back until before after named whose "
+    "during over about this last yesterday today already recently again just we i"
+)
 UNFINISHED = _set(
     "of to in on at a an the and or for with my our few safe some such is are was new very so more up out"
 )
@@ -115,6 +122,7 @@ ENDS_PHRASE = (
 
 __all__ = [
     "ADVERBS",
+    "AFTER_NOUN",
     "BE",
     "DIETS",
     "ENDS_PHRASE",

@@ -36,8 +36,14 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
     moment = as_utc(time, "time")
     said: dict[tuple[str, str, str], Claim] = {}
     for start, _, sentence in sentences(check_text(text, "a text")[:LOOKED_AT]):
+        # A clause may say several things; when it speaks of is read once.
+        timings: dict[tuple[int, int, str, bool], Timing] = {}
         for found in _read(sentence):
-            claim = _claim(found, sentence, start, speaker.strip() or USER, moment)
+            clause = (found.start, found.end, found.kind, found.lasting)
+            if clause not in timings:
+                words = sentence[found.start : found.end]
+                timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
+            claim = _claim(found, sentence, start, speaker.strip() or USER, moment, timings[clause])
             if claim is not None:
                 said.setdefault((claim.subject, claim.relation, claim.object.casefold()), claim)
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
@@ -65,8 +71,7 @@ def _chinese() -> Reader:
     return chinese
 
 
-def _claim(found: Found, sentence: str, offset: int, speaker: str, time: datetime) -> Claim | None:
-    timing = timing_of(sentence[found.start : found.end], found.kind, time, lasting=found.lasting)
+def _claim(found: Found, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
     words = found.object or _words(sentence, found, timing)
     if not words or len(words) > _LONGEST_OBJECT:
         return None

@@ -57,7 +57,8 @@ def _interval(
 
 def _before(time: datetime, seconds: float) -> datetime | None:
     try:
-        return time - timedelta(seconds=seconds)
+        # A length of time is never meant to the hour.
+        return (time - timedelta(seconds=seconds)).replace(hour=0, minute=0, second=0, microsecond=0)
     except OverflowError:
         return None
 

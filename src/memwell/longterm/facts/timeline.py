@@ -89,12 +89,25 @@ class _Stretch(NamedTuple):
 
 def timeline(statements: Iterable[Statement]) -> list[Fact]:
     """The facts that the statements of one question add up to, the earliest first; what was retracted comes last."""
-    given = sorted(statements, key=_order)
+    given = list(statements)
+    if len(given) == 1 and _stands_alone(given[0]):
+        # Most questions have one answer, given once: nothing is to be weighed.
+        return [_fact(_Span(0, "", *_bounds(given[0]), None), {0: digest(given[0].key)}, given[0], given)]
+    given.sort(key=_order)
     held = [one for one in given if one.retired_at is None]
     facts = _facts(held)
     believed = {one.value for one in held if not one.negated}
     gone = [one for one in given if one.retired_at is not None and one.value not in believed]
     return facts + [_retired(fact, gone) for fact in _facts(gone)]
+
+
+def _stands_alone(one: Statement) -> bool:
+    since, until = _bounds(one)
+    return not one.negated and one.retired_at is None and since < until
+
+
+def _bounds(one: Statement) -> tuple[datetime, datetime]:
+    return one.valid_from or EARLIEST, one.valid_to or LATEST
 
 
 def _order(one: Statement) -> tuple[datetime, datetime, int, str, str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
@@ -59,8 +60,7 @@ class LocalEmbedder(Embedder):
         if mode not in get_args(Mode):
             raise ConfigurationError(f"no local embedder is called {shown(mode)}; known: {', '.join(get_args(Mode))}")
         self._mode: Mode = mode
-        self._english = _Loaded(MiniLM)
-        self._every = _Loaded(Multilingual)
+        self._english, self._every = _shared()
 
     @property
     def name(self) -> str:
@@ -128,6 +128,12 @@ class _Loaded(Generic[M]):
                     self._model = self._load()
                     self.seconds = time.perf_counter() - started
         return self._model
+
+
+@cache
+def _shared() -> tuple[_Loaded[MiniLM], _Loaded[Multilingual]]:
+    """The models of this process: they never change, so every embedder uses the same."""
+    return _Loaded(MiniLM), _Loaded(Multilingual)
 
 
 def _well_formed(text: str) -> str:

@@ -41,6 +41,7 @@ T = TypeVar("T")
 _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _QUARTERS = 4
 _MOST_OF_ONE = 3
+_TRIES = 4
 DEFAULT_LIMIT = 20
 
 
@@ -260,32 +261,47 @@ class _Plan:
         Quarters, because each size of the window may begin it at another round, and then a prompt cache is of no use.
         """
         most = self._free * sum(self._share_of(kind) for kind in {one.kind for one in self._candidates})
-        if most < 1:
+        costs = [self._choice.cost(one) for one in self._candidates]
+        needed = self._frame_cost() + sum(costs)
+        # A share that is too small for the least of them would be left empty.
+        if not costs or most < self._frame_cost() + min(costs):
             return 0
-        needed = self._frame_cost() + sum(map(self._choice.cost, self._candidates))
         return int(most * min(1, ceil(_QUARTERS * needed / most) / _QUARTERS))
 
     def _share_of(self, kind: str) -> float:
         return self._shares.of(self._shares.memories if kind == "memory" else self._shares.documents)
 
     def _frame_cost(self) -> int:
-        # Any seal will do: they differ by a token or two, and what is made in the end is counted.
-        return self._size(self._noted([])) + _QUARTERS
+        # Any seal will do: they differ by a few tokens, and what is made in the end is counted.
+        return self._size(self._noted([]))
 
     def add_notes(self) -> None:
         """What was found, as far as it fits, without what the conversation says already."""
         shown_already = [*self._start, *self._window, *self._end]
         candidates = distinct(not_shown(self._candidates, shown_already, self._left_out), self._left_out)
-        chosen = self._chosen(candidates, self.left - self._frame_cost()) if candidates else []
-        while chosen and self._size(self._noted(chosen)) > self.left:
-            chosen = chosen[:-1]
+        chosen = self._fitting(candidates) if candidates else []
         kept = {(one.kind, one.id) for one, _ in chosen}
         self._left_out += [LeftOut(one.kind, one.id, "budget") for one in candidates if (one.kind, one.id) not in kept]
         if chosen:
             self._put_notes(chosen)
 
+    def _fitting(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, int]]:
+        """As many as fit, of which the frame around them is a part that is only known when it is made."""
+        room = self.left - self._frame_cost()
+        chosen: list[tuple[Candidate, int]] = []
+        for _ in range(_TRIES):
+            chosen = self._chosen(candidates, room)
+            over = self._size(self._noted(chosen)) - self.left if chosen else 0
+            if over <= 0:
+                return chosen
+            room -= over
+        while chosen and self._size(self._noted(chosen)) > self.left:
+            chosen = chosen[:-1]
+        return chosen
+
     def _chosen(self, candidates: Sequence[Candidate], room: int) -> list[tuple[Candidate, int]]:
         """Each kind within its share first; then whatever still fits, cut if need be."""
+        self._choice.chosen = []
         longest = max(0, room // min(_MOST_OF_ONE, len(candidates)))
         kinds = {one.kind for one in candidates}
         total = sum(self._share_of(kind) for kind in kinds) or 1

@@ -99,7 +99,7 @@ def of_memory(found: Found, place: int, words: Phrases) -> Candidate:
         kind="memory",
         id=found.id,
         note=note,
-        order=(1, time.timestamp(), -place),
+        order=(1, time.timestamp(), place),
         score=float(getattr(found, "score", 0.0)),
         signals=_signals(found),
         said_in=_messages_of(found),

@@ -107,7 +107,7 @@ class Receipts:
         transaction: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self._kv = kv
-        self._space = as_space(space)
+        self.space = as_space(space)
         self._most = check_count(most, "most", least=1)
         self._transaction = transaction
 
@@ -116,7 +116,7 @@ class Receipts:
         with self._transaction():
             number = self._taken()
             id_ = f"{number:0{_DIGITS}d}"
-            self._kv.put(self._space, _key(number), _plain(replace(receipt, id=id_)))
+            self._kv.put(self.space, _key(number), _plain(replace(receipt, id=id_)))
         return id_
 
     def _taken(self) -> int:
@@ -126,15 +126,15 @@ class Receipts:
             # What is too old goes before that is written down: whoever dies in between leaves work to do, not leftovers.
             least = max(oldest, number + 1 - self._most)
             for old in range(oldest, least):
-                self._kv.delete(self._space, _key(old))
+                self._kv.delete(self.space, _key(old))
             try:
-                self._kv.put(self._space, _STATE, {"oldest": least, "next": number + 1}, expect=version)
+                self._kv.put(self.space, _STATE, {"oldest": least, "next": number + 1}, expect=version)
             except Conflict:
                 continue
             return number
 
     def _state(self) -> tuple[int, int, int]:
-        entry = self._kv.get(self._space, _STATE)
+        entry = self._kv.get(self.space, _STATE)
         if entry is None:
             return 0, 0, 0
         state = msgspec.convert(entry.value, dict[str, int])
@@ -149,7 +149,7 @@ class Receipts:
         return found
 
     def _read(self, number: int) -> tuple[Receipt | None, int]:
-        entry = self._kv.get(self._space, _key(number))
+        entry = self._kv.get(self.space, _key(number))
         return (None, 0) if entry is None else (msgspec.convert(entry.value, Receipt), entry.version)
 
     def all(self) -> Iterator[Receipt]:
@@ -178,7 +178,7 @@ class Receipts:
             if receipt is None or (changed := receipt.without(gone)) is receipt:
                 return False
             try:
-                self._kv.put(self._space, _key(number), _plain(changed), expect=version)
+                self._kv.put(self.space, _key(number), _plain(changed), expect=version)
             except Conflict:
                 continue
             return True

@@ -115,8 +115,8 @@ def _size(file: BinaryIO) -> int | None:
         return None
 
 
-def lines(file: Reading, longest: int = LONGEST) -> Iterator[Piece]:
-    """The lines of a file without their ends; empty ones are passed over but counted."""
+def lines(file: Reading, longest: int = LONGEST, *, empty: bool = False) -> Iterator[Piece]:
+    """The lines of a file without their ends; unless ``empty`` is set, empty ones are passed over but counted."""
     number = 0
     while line := file.line(longest + 1):
         number += 1
@@ -126,7 +126,7 @@ def lines(file: Reading, longest: int = LONGEST) -> Iterator[Piece]:
             while line and not line.endswith(b"\n"):
                 line = file.line(_CHUNK)
             yield Piece(number, b"", f"the line is longer than {longest:,} bytes")
-        elif line.strip():
+        elif empty or line.strip():
             yield Piece(number, line.rstrip(b"\r\n"))
 
 

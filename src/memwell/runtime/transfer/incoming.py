@@ -50,10 +50,13 @@ class Intake:
     def __init__(self, memory: Rememberer, format_: str, *, strict: bool = False) -> None:
         self._memory = memory
         self._shelf = Shelf.of(memory)
+        self._taken: set[str] = set()
         self.tally = Tally(format_, strict=strict)
 
     def take_all(self, pieces: Iterator[Piece], read: Callable[[Piece], Sequence[Arrival | Talk]]) -> Imported:
         """Take what ``read`` makes of each piece of a file; what it or the memory refuses is reported."""
+        # What was remembered a moment ago is known by its id only once it is in the index.
+        self._memory.catch_up()
         batch: list[Piece] = []
         for piece in pieces:
             batch.append(piece)
@@ -78,6 +81,8 @@ class Intake:
                             self._take(piece.number, one)
                 except (InvalidInput, Conflict) as error:
                     self.tally.problem(piece.number, error)
+                except RecursionError:
+                    self.tally.problem(piece.number, "it is nested too deep")
 
     @contextmanager
     def _counted(self) -> Generator[None]:
@@ -85,7 +90,7 @@ class Intake:
         mark = self.tally.mark()
         try:
             yield
-        except (InvalidInput, Conflict):
+        except (InvalidInput, Conflict, RecursionError):
             self.tally.back_to(mark)
             raise
 
@@ -96,6 +101,10 @@ class Intake:
             self._take_arrival(number, one)
 
     def _take_arrival(self, number: int, one: Arrival) -> None:
+        if one.id in self._taken:
+            self.tally.skip(number, f"the file has another item with the id {shown(one.id)}, or with the same words")
+            return
+        self._taken.add(one.id)
         if self._shelf.knows(one.id):
             self.tally.knew()
             return
@@ -176,6 +185,13 @@ def as_object(value: Any, what: str) -> dict[str, Any]:
     return value  # pyright: ignore[reportUnknownVariableType] - JSON's keys are text
 
 
+def as_list(value: Any, what: str) -> list[Any]:
+    """A JSON list. Raises ``InvalidInput`` for anything else."""
+    if not isinstance(value, list):
+        raise InvalidInput(f"{what} must be a list, not {shown(value)}")
+    return value  # pyright: ignore[reportUnknownVariableType] - anything may be in it
+
+
 def as_text(value: Any, what: str) -> str:
     """A text that says something. Raises ``InvalidInput`` for anything else."""
     text = check_text(value, what)
@@ -198,4 +214,4 @@ def as_moment(value: Any, what: str) -> datetime | None:
     raise InvalidInput(f"{what} must be a time, not {shown(value)}")
 
 
-__all__ = ["Arrival", "Intake", "Talk", "as_moment", "as_object", "as_text", "derived_id"]
+__all__ = ["Arrival", "Intake", "Talk", "as_list", "as_moment", "as_object", "as_text", "derived_id"]

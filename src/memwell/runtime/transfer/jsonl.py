@@ -210,6 +210,7 @@ class _Unpacker:
     def _take(self, number: int, line: Line) -> None:
         match line:
             case MessageLine():
+                self._flush()
                 self._threads.add(number, line)
             case ThreadLine():
                 self._threads.end(number, line)

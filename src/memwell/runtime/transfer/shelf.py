@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from memwell.errors import InvalidInput
 from memwell.filters import AllOf, Where
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.extraction import claims
-from memwell.longterm.traits import FORGOTTEN, traits_of
+from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record
 from memwell.storage.protocols import Entry
 
@@ -98,6 +101,15 @@ class Shelf(MemoryBase):
             if record.vector is None:
                 self.indexer.journal.write([self.indexer.remind(record.id)])
         return True
+
+    def judged(self, record: Record) -> Record:
+        """A memory with words that were changed, as the gate lets them in. Raises ``InvalidInput`` when it does not."""
+        traits = traits_of(record)
+        verdict = self._gate.judge(record.text, speaker=traits.speaker, trust=traits.trust)
+        if not verdict.accepted:
+            raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
+        judged = replace(traits, flags=verdict.flags)
+        return replace(record, text=verdict.text, metadata=with_traits(own_metadata(record), judged))
 
     def _relearn(self, record: Record, *, fresh: bool) -> None:
         """Know the text again when it is said again, and learn the facts in it."""

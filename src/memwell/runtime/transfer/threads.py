@@ -132,23 +132,29 @@ class ThreadWriter:
         with self._shelf.backend.transaction():
             info = self._info(thread)
             fresh: dict[int, list[Message | None]] = {}
+            live = self._live(thread, info, [line.index for line in lines])
             for line in lines:
                 held = _lives(line)
                 if info is None or line.index >= info.next:
                     fresh[line.index] = held
-                else:
-                    self._check_known(thread, info, line.index, held)
+                elif line.index >= info.first and live.get(line.index) != (held[0] and held[0].id):
+                    self._check_removed(thread, line.index, held)
             self._check_gaps(info, list(fresh))
             self._replay(thread, fresh)
         return len(fresh)
 
-    def _check_known(self, thread: Thread, info: ThreadInfo, index: int, held: list[Message | None]) -> None:
-        """Raises ``Conflict`` unless the place holds, or once held, this very message."""
-        if index < info.first:
-            return
-        here = self._log.read(thread, after=index - 1, before=index + 1)
-        here += [version.message for version in self._log.versions(thread, index) if version.message is not None]
-        if not any(one.id == (held[0] and held[0].id) for one in here):
+    def _live(self, thread: Thread, info: ThreadInfo | None, indexes: Sequence[int]) -> dict[int | None, str]:
+        """The ids of the messages at these places."""
+        known = [index for index in indexes if info is not None and index < info.next]
+        if not known or min(known) < 0:
+            return {}
+        found = self._log.read(thread, after=min(known) - 1, before=max(known) + 1)
+        return {one.index: one.id for one in found}
+
+    def _check_removed(self, thread: Thread, index: int, held: list[Message | None]) -> None:
+        """Raises ``Conflict`` unless the place once held this very message."""
+        before = [version.message for version in self._log.versions(thread, index)]
+        if not any(one is not None and held[0] is not None and one.id == held[0].id for one in before):
             raise Conflict(f"the conversation {thread.id!r} has gone on past index {index} without this message")
 
     def _check_gaps(self, info: ThreadInfo | None, indexes: list[int]) -> None:

@@ -1,0 +1,287 @@
+"""The commands for a memory: remember, recall, context, forget, undo, erase, audit, export, import, facts, profile."""
+
+from __future__ import annotations
+
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+import typer
+from rich.table import Table
+from rich.text import Text as Styled
+
+import memwell
+from memwell.cli.phrases import say
+from memwell.cli.progress import progress_bar
+from memwell.cli.stores import SpaceOption, Store, check_exists, space_of
+from memwell.cli.terminal import console, one_line, visible
+from memwell.errors import InvalidInput
+from memwell.settings import load_settings
+from memwell.values import shown
+
+if TYPE_CHECKING:
+    # Loads numpy, which most commands do without.
+    from memwell.longterm.recalling import Recalled
+
+app = typer.Typer()
+AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. 不再询问。")]
+
+
+def _opened(store: str, space: list[str] | None, *, make: bool = False) -> memwell.Engine:
+    """The memory of a store. Looking must never make one."""
+    if not make:
+        check_exists(store)
+    return memwell.open(store, space=space_of(space))
+
+
+def _print_json(value: Any) -> None:
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+@app.command("remember")
+def remember_command(
+    texts: Annotated[list[str], typer.Argument(help="What to remember; - reads lines from the input. 要记住的内容。")],
+    store: Store,
+    space: SpaceOption = None,
+    speaker: Annotated[str, typer.Option(help="Who said it. 谁说的。")] = "",
+    session: Annotated[str, typer.Option(help="In which conversation. 属于哪个会话。")] = "",
+    time: Annotated[str | None, typer.Option(help="When it was said, as ISO 8601. 什么时候说的。")] = None,
+    kind: Annotated[str | None, typer.Option(help="Its kind. 种类。")] = None,
+    ttl: Annotated[float | None, typer.Option(help="Gone after so many seconds. 多少秒后消失。")] = None,
+) -> None:
+    """Remember something: on disk when this returns. 记住：命令返回时已经落盘。"""
+    given = [line for text in texts for line in (sys.stdin.read().splitlines() if text == "-" else [text]) if line]
+    with _opened(store, space, make=True) as engine:
+        done = engine.remember(given, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
+        screen = console(stderr=True)
+        with screen.status(say("embedding")):
+            engine.settle()
+    for id_ in done.ids:
+        typer.echo(id_)
+    for one in done.rejected:
+        screen.print(Styled(say("refused", text=one_line(one.text), reasons="; ".join(one.reasons)), style="yellow"))
+    if not done.ids:
+        raise typer.Exit(1)
+
+
+def _moment(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(say("bad_time", text=shown(text))) from None
+    return moment if moment.tzinfo else moment.astimezone()
+
+
+@app.command("recall")
+def recall_command(
+    query: Annotated[str, typer.Argument(help="What to look for. 要找什么。")],
+    store: Store,
+    space: SpaceOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="How many at most. 最多几条。")] = 5,
+    explain: Annotated[bool, typer.Option(help="Every signal with its share. 每个信号及其份额。")] = False,
+    speaker: Annotated[str | None, typer.Option(help="Only what this one said. 只要某人说的。")] = None,
+    session: Annotated[str | None, typer.Option(help="Only of this conversation. 只要某个会话的。")] = None,
+    since: Annotated[str | None, typer.Option(help="Said at or after. 从何时起。")] = None,
+    until: Annotated[str | None, typer.Option(help="Said before. 到何时止。")] = None,
+    as_of: Annotated[str | None, typer.Option(help="As it was known then. 当时所知。")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find what was remembered, and say why it was found. 找回记忆，并说明理由。"""
+    with _opened(store, space) as engine:
+        hits = engine.recall(
+            query,
+            limit=limit,
+            speaker=speaker,
+            session=session,
+            since=_moment(since),
+            until=_moment(until),
+            as_of=_moment(as_of),
+        )
+    if as_json:
+        _print_json(hits)
+    elif not hits:
+        console().print(say("nothing_found"))
+    else:
+        console().print(_hit_table(hits, explain=explain))
+
+
+def _hit_table(hits: list[Recalled], *, explain: bool) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(say("score"), justify="right")
+    table.add_column(say("when"), no_wrap=True, style="dim")
+    table.add_column(say("text"), overflow="fold")
+    table.add_column(say("why"), overflow="fold", style="dim")
+    for hit in hits:
+        said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text
+        why = hit.why(most=99 if explain else 3)
+        table.add_row(
+            f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), f"{why}\n{hit.id}" if explain else why
+        )
+    return table
+
+
+@app.command("context")
+def context_command(
+    query: Annotated[str, typer.Argument(help="The question of the prompt. 提示词里的问题。")],
+    store: Store,
+    space: SpaceOption = None,
+    thread: Annotated[str | None, typer.Option(help="The conversation that goes in. 放入哪个会话。")] = None,
+    budget: Annotated[int, typer.Option(help="At most so many tokens. 最多多少词元。")] = 2000,
+    system: Annotated[str | None, typer.Option(help="The system text. 系统提示。")] = None,
+    profile: Annotated[str | None, typer.Option(help="Whose profile goes in. 放入谁的画像。")] = None,
+    receipt: Annotated[bool, typer.Option(help="What went in, what did not, and why. 放入与未放入的清单。")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Build the prompt for a question under a budget of tokens. 在词元预算内组装提示词。"""
+    with _opened(store, space) as engine:
+        made = engine.context(query, thread=thread, budget=budget, system=system, profile=profile)
+    if as_json:
+        _print_json({"messages": made.openai(), "tokens": made.tokens, "budget": made.budget, "receipt": made.receipt})
+        return
+    screen = console()
+    for message in made.messages:
+        screen.print(Styled.assemble((f"[{message.role}] ", "cyan"), visible(message.text)))
+    screen.print(say("window_used", count=len(made.messages), used=made.tokens, budget=made.budget), style="dim")
+    if receipt:
+        _print_json(made.receipt)
+
+
+@app.command("forget")
+def forget_command(
+    ids: Annotated[list[str], typer.Argument(help="Which memories. 哪些记忆。")],
+    store: Store,
+    space: SpaceOption = None,
+) -> None:
+    """Hide memories at once; undo brings them back. 立即隐藏记忆，可用 undo 恢复。"""
+    with _opened(store, space) as engine:
+        hidden = engine.forget(ids)
+    console().print(say("forgotten", count=len(hidden)))
+
+
+@app.command("undo")
+def undo_command(
+    id_: Annotated[str, typer.Argument(metavar="ID", help="Which memory. 哪条记忆。")],
+    store: Store,
+    space: SpaceOption = None,
+) -> None:
+    """Take the last change of a memory back. 撤销一条记忆的上一次改动。"""
+    with _opened(store, space) as engine:
+        restored = engine.undo(id_)
+    console().print(Styled(visible(restored.text)))
+
+
+@app.command("erase")
+def erase_command(
+    store: Store,
+    ids: Annotated[list[str] | None, typer.Argument(help="Which memories. 哪些记忆。")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="The whole memory of the space. 整个空间的记忆。")] = False,
+    space: SpaceOption = None,
+    yes: Yes = False,
+) -> None:
+    """Remove memories for good, from every index and file. 从所有索引与文件中彻底删除记忆。"""
+    if bool(ids) == everything:
+        raise InvalidInput(say("erase_what"))
+    if not yes:
+        typer.confirm(say("erase_sure"), abort=True)
+    with _opened(store, space) as engine:
+        done = engine.erase_all() if everything else engine.erase(ids or [])
+    console().print(
+        say("erased", memories=done.memories, derived=done.derived, versions=done.versions, facts=done.facts)
+    )
+
+
+@app.command("audit")
+def audit_command(
+    store: Store,
+    space: SpaceOption = None,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Carry the plan out; it can be undone. 执行计划，可撤销。")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Look a whole memory over: junk, duplicates, contradictions, secrets. 体检：垃圾、重复、矛盾、泄密。"""
+    with _opened(store, space) as engine:
+        with progress_bar(say("auditing")) as progress:
+            report = engine.audit(progress=lambda done: progress(done, None))
+        done = engine.mend(report.plan) if apply else 0
+    if as_json:
+        _print_json({"counts": report.counts, "plan": report.plan, "mended": done})
+        return
+    console().print(Styled(visible(report.text(load_settings().language))))
+    if apply:
+        console().print(say("mended", done=done, planned=len(report.plan)))
+
+
+@app.command("export")
+def export_command(
+    path: Annotated[Path, typer.Argument(help="The file: .jsonl or .md. 目标文件。")],
+    store: Store,
+    space: SpaceOption = None,
+) -> None:
+    """Write memory and conversations to a file, without loss. 把记忆与会话无损地写入文件。"""
+    with _opened(store, space) as engine, progress_bar(say("exporting")) as progress:
+        count = engine.export(path, progress=progress)
+    console().print(say("exported", count=count, path=one_line(str(path))))
+
+
+@app.command("import")
+def import_command(
+    path: Annotated[Path, typer.Argument(help="memwell, mem0, LangChain, MCP or ChatGPT file. 来源文件。")],
+    store: Store,
+    space: SpaceOption = None,
+    format_: Annotated[str | None, typer.Option("--format", help="Its format, if it is not seen. 文件格式。")] = None,
+) -> None:
+    """Take in a file; again changes nothing. 导入文件，重复导入不会改变任何内容。"""
+    with _opened(store, space, make=True) as engine:
+        with progress_bar(say("importing")) as progress:
+            done = engine.bring(path, format=format_, progress=progress)
+        with console(stderr=True).status(say("embedding")):
+            engine.settle()
+    counts = ", ".join(f"{number:,} {what}" for what, number in done.counts.items() if number) or "0"
+    console().print(say("imported", format=done.format, counts=counts, known=done.known))
+    for note in (*done.skipped[:5], *done.problems[:20]):
+        console(stderr=True).print(Styled(f"{note.number}: {visible(note.reason)}", style="yellow"))
+    if done.failed:
+        raise typer.Exit(1)
+
+
+@app.command("profile")
+def profile_command(
+    store: Store,
+    subject: Annotated[str, typer.Argument(help="Whose; the user's by default. 谁的画像。")] = "user",
+    space: SpaceOption = None,
+) -> None:
+    """What is known of someone, with evidence. 某人的画像。"""
+    language = load_settings().language
+    with _opened(store, space) as engine:
+        text = engine.profile(subject, language=language).text(language)
+    console().print(Styled(visible(text)))
+
+
+@app.command("facts")
+def facts_command(
+    subject: Annotated[str, typer.Argument(help="Of whom or what. 关于谁。")],
+    store: Store,
+    space: SpaceOption = None,
+    as_of: Annotated[str | None, typer.Option(help="As it held then. 当时成立的。")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """The facts that hold of someone, since when, and by whose word. 某人的事实、起始时间与依据。"""
+    with _opened(store, space) as engine:
+        found = engine.facts_about(subject, as_of=_moment(as_of))
+    if as_json:
+        _print_json(found)
+        return
+    for fact in found:
+        since = "" if fact.valid_from is None else f"  ({fact.valid_from:%Y-%m-%d} →)"
+        console().print(Styled(visible(f"{fact.subject}  {fact.relation}  {fact.object}{since}")))
+    if not found:
+        console().print(say("nothing_found"))
+
+
+__all__ = ["app"]

@@ -1,0 +1,111 @@
+"""Which format a file is in, told by what is in it."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from memwell.errors import InvalidInput
+from memwell.longterm.memory import Memory
+from memwell.runtime.transfer.chatgpt import import_chatgpt
+from memwell.runtime.transfer.jsonl import import_jsonl
+from memwell.runtime.transfer.langchain import import_langchain
+from memwell.runtime.transfer.markdown import import_markdown
+from memwell.runtime.transfer.mcp import import_mcp
+from memwell.runtime.transfer.mem0 import import_mem0
+from memwell.runtime.transfer.plain import TEXT_COLUMNS, import_csv, import_text
+from memwell.runtime.transfer.report import Imported, Progress
+from memwell.values import shown
+
+_HEAD = 1 << 16
+_Import: TypeAlias = Callable[..., Imported]
+
+FORMATS: dict[str, _Import] = {
+    "jsonl": import_jsonl,
+    "markdown": import_markdown,
+    "mem0": import_mem0,
+    "langchain": import_langchain,
+    "mcp": import_mcp,
+    "chatgpt": import_chatgpt,
+    "csv": import_csv,
+    "text": import_text,
+}
+
+
+def detect(path: str | os.PathLike[str]) -> str:
+    """The format of a file, one of ``FORMATS``. Only its beginning is looked at, and its name where that says nothing.
+
+    Raises ``InvalidInput`` for a file of no known format, and ``OSError`` when it cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    if b"\x00" in head:
+        raise InvalidInput(f"{os.fspath(path)!r} is not a text file")
+    found = _json(head) if head[:1] in (b"{", b"[") else _written(head, Path(path).suffix.lower())
+    if found is None:
+        raise InvalidInput(f"{os.fspath(path)!r} is of no known format; name it: {', '.join(FORMATS)}")
+    return found
+
+
+def _json(head: bytes) -> str | None:
+    line = head.split(b"\n", 1)[0]
+    if _key("type", "header").search(line) and _key("format", "memwell").search(line):
+        return "jsonl"
+    if _key("type", "entity").search(line) or _key("type", "relation").search(line):
+        return "mcp"
+    if _key("mapping").search(head):
+        return "chatgpt"
+    if _key("memory").search(head) or _key("results").match(head[1:].lstrip()):
+        return "mem0"
+    if (_key("type").search(head) and _key("data").search(head)) or head.replace(b" ", b"").rstrip() == b"[]":
+        return "langchain"
+    return None
+
+
+def _key(name: str, value: str | None = None) -> re.Pattern[bytes]:
+    """A key of an object; inside a text its quotes would be escaped."""
+    behind = "" if value is None else rf'\s*"{value}"'
+    return re.compile(rf'(?<!\\)"{name}"\s*:{behind}'.encode())
+
+
+def _written(head: bytes, suffix: str) -> str:
+    first = head.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    if re.match(rb"---\r?\nmemwell:", head) or suffix in (".md", ".markdown"):
+        return "markdown"
+    names = {name.strip().lower() for name in _split(first)}
+    if suffix == ".csv" or (len(names) > 1 and names & set(TEXT_COLUMNS)):
+        return "csv"
+    return "text"
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]))
+    except (csv.Error, StopIteration):
+        return []
+
+
+def import_file(
+    memory: Memory,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the word a caller would look for
+    strict: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Imported:
+    """Bring a file into a memory, in the format named or found out. ``options`` are those of the format's own function.
+
+    Raises ``InvalidInput`` for an unknown format, and what the format's own function raises.
+    """
+    name = detect(path) if format is None else format
+    if name not in FORMATS:
+        raise InvalidInput(f"unknown format {shown(name)}; known: {', '.join(FORMATS)}")
+    return FORMATS[name](memory, path, strict=strict, progress=progress, **options)
+
+
+__all__ = ["FORMATS", "detect", "import_file"]

@@ -1,0 +1,247 @@
+"""Memories as a Markdown document: to be read, changed by hand, and taken in again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.longterm.base import MemoryBase
+from memwell.longterm.memory import Memory
+from memwell.longterm.traits import traits_of
+from memwell.records import Record
+from memwell.runtime.transfer.bullets import Bullet, bullets, written_bullet
+from memwell.runtime.transfer.files import FileLike, Piece, lines, reading, written
+from memwell.runtime.transfer.incoming import as_moment, as_text, derived_id
+from memwell.runtime.transfer.lines import MemoryLine, memory_line, memory_of
+from memwell.runtime.transfer.report import Imported, Progress, Tally
+from memwell.runtime.transfer.shelf import Shelf
+
+_BATCH = 100
+_VERSION = 1
+_FRONT = re.compile(r"(\w+):\s*(.*?)\s*")
+_EDITED = "edited in a document"
+
+
+class _Key(NamedTuple):
+    """What sorts a memory into a document, without the memory itself."""
+
+    time: datetime
+    id: str
+
+
+def export_markdown(
+    memory: MemoryBase, file: FileLike, *, forgotten: bool = True, progress: Progress | None = None
+) -> int:
+    """Write the memories of a space as a document, a heading a session or a day, and return how many there are.
+
+    Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Raises ``OSError`` when the
+    file cannot be written; then it is as it was.
+    """
+    shelf = Shelf.of(memory)
+    sections = _sections(shelf.records(), forgotten=forgotten)
+    total = sum(map(len, sections.values()))
+    done = 0
+    with written(file) as out:
+        space = msgspec.json.encode(tuple(memory.space)).decode()
+        front = f"---\nmemwell: {_VERSION}\nspace: {space}\nexported: {memory.clock().isoformat()}\n---\n\n# Memories\n"
+        out.write(front.encode())
+        for heading, keys in sections.items():
+            out.write(f"\n{heading}\n\n".encode())
+            for start in range(0, len(keys), _BATCH):
+                for record in shelf.backend.index.get(shelf.space, [key.id for key in keys[start : start + _BATCH]]):
+                    line = memory_line(record, shelf.versions(record), vector=False)
+                    out.write(written_bullet(line).encode())
+                    done += 1
+                if progress is not None:
+                    progress(done, total)
+    return done
+
+
+def _sections(records: Iterator[Record], *, forgotten: bool) -> dict[str, list[_Key]]:
+    """The headings of a document in order, and what belongs under each."""
+    found: dict[str, list[_Key]] = {}
+    for record in records:
+        if forgotten or traits_of(record).active:
+            found.setdefault(_heading(record), []).append(_Key(record.time, record.id))
+    for keys in found.values():
+        keys.sort()
+    return dict(sorted(found.items(), key=lambda one: (one[0].startswith("# "), one[1][0], one[0])))
+
+
+def _heading(record: Record) -> str:
+    traits = traits_of(record)
+    if not traits.active:
+        return f"# {traits.status.capitalize()}" if traits.status.isidentifier() else "# Hidden"
+    if traits.session:
+        return f"## Session {msgspec.json.encode(traits.session).decode()}"
+    return f"## {record.time.date().isoformat()}"
+
+
+def import_markdown(
+    memory: Memory,
+    file: FileLike,
+    *,
+    prune: bool = False,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Take a document in: memories that are not here come over, changed ones are updated, new bullets are remembered.
+
+    With ``prune`` the memories that were exported and no longer stand in the document are forgotten, which can be undone;
+    not when anything is wrong with the document. Raises ``InvalidInput`` for pruning by a document that does not say when
+    it was exported, and ``OSError`` when it cannot be read.
+    """
+    reader = _Reader(memory, Tally("markdown", strict=strict))
+    memory.catch_up()
+    with reading(file, progress) as source:
+        numbered = reader.lines(lines(source, empty=True))
+        front, numbered = _front_matter(numbered)
+        exported = as_moment(front.get("exported"), "when the document was exported")
+        if prune and ("memwell" not in front or exported is None):
+            raise InvalidInput("a document that does not say when it was exported cannot say what was removed since")
+        reader.read(bullets(numbered))
+    if prune and exported is not None:
+        reader.prune(exported)
+    return reader.finished()
+
+
+def _front_matter(numbered: Iterator[tuple[int, str]]) -> tuple[dict[str, str], Iterator[tuple[int, str]]]:
+    """What lies between two rules before the document itself, if anything does, and the rest of the lines."""
+    first = next(numbered, None)
+    if first is None or first[1].rstrip() != "---":
+        return {}, numbered if first is None else chain([first], numbered)
+    found: dict[str, str] = {}
+    for _, line in numbered:
+        if line.rstrip() == "---":
+            break
+        matched = _FRONT.fullmatch(line)
+        if matched:
+            found[matched[1]] = matched[2]
+    return found, numbered
+
+
+class _Reader:
+    """Takes the bullets of a document in."""
+
+    def __init__(self, memory: Memory, tally: Tally) -> None:
+        self._memory = memory
+        self._shelf = Shelf.of(memory)
+        self._tally = tally
+        self._seen: set[str] = set()
+
+    def lines(self, pieces: Iterator[Piece]) -> Iterator[tuple[int, str]]:
+        """The lines of a file as text; those that are none are reported and left out."""
+        for piece in pieces:
+            try:
+                if piece.wrong:
+                    raise InvalidInput(piece.wrong)
+                yield piece.number, piece.data.decode()
+            except (InvalidInput, UnicodeDecodeError) as error:
+                self._tally.problem(piece.number, str(error))
+
+    def read(self, found: Iterator[Bullet]) -> None:
+        """Take bullets, a batch a transaction."""
+        batch: list[Bullet] = []
+        for bullet in found:
+            batch.append(bullet)
+            if len(batch) >= _BATCH:
+                self._take_batch(batch)
+                batch = []
+        self._take_batch(batch)
+
+    def _take_batch(self, batch: Sequence[Bullet]) -> None:
+        if not batch:
+            return
+        with self._memory.backend.transaction():
+            for bullet in batch:
+                try:
+                    with self._memory.backend.transaction():
+                        self._take(bullet)
+                except (InvalidInput, Conflict, NotFound) as error:
+                    self._tally.problem(bullet.number, error)
+
+    def _take(self, bullet: Bullet) -> None:
+        if bullet.wrong:
+            raise InvalidInput(bullet.wrong)
+        if bullet.memory is None:
+            self._add(bullet)
+            return
+        if bullet.memory.id in self._seen:
+            raise InvalidInput(
+                f"a second bullet stands for the memory {bullet.memory.id!r}: give it no comment to add it"
+            )
+        self._seen.add(bullet.memory.id)
+        self._take_known(bullet, bullet.memory)
+
+    def _take_known(self, bullet: Bullet, line: MemoryLine) -> None:
+        here = self._shelf.backend.index.get(self._shelf.space, [line.id])
+        record, versions = memory_of(line, self._shelf.space, vector=False)
+        if bullet.edited:
+            as_text(record.text, "a changed memory")
+            # What a person wrote is judged like all that comes in; what was exported was judged before.
+            record = self._shelf.judged(record)
+        if bullet.edited and here:
+            self._update(here[0], record)
+        elif self._shelf.restore(record, versions):
+            self._tally.took("memories")
+        else:
+            self._tally.knew()
+
+    def _update(self, here: Record, changed: Record) -> None:
+        if here.text == changed.text:
+            self._tally.knew()
+        elif traits_of(here).version > traits_of(changed).version:
+            raise Conflict(f"the memory {here.id!r} was changed here since the export; what is here stays")
+        else:
+            self._memory.update(here.id, changed.text, reason=_EDITED)
+            self._tally.took("updates")
+
+    def _add(self, bullet: Bullet) -> None:
+        text = as_text(bullet.text, "a new bullet")
+        id_ = derived_id("markdown", bullet.session, bullet.day, text)
+        if id_ in self._seen or self._shelf.knows(id_):
+            self._seen.add(id_)
+            self._tally.knew()
+            return
+        self._seen.add(id_)
+        time = datetime.fromisoformat(bullet.day).replace(tzinfo=UTC) if _is_day(bullet.day) else None
+        done = self._memory.remember(text, id=id_, session=bullet.session, time=time)
+        self._tally.took("memories", len(done.ids))
+        for refused in done.rejected:
+            self._tally.skip(bullet.number, "; ".join(refused.reasons))
+
+    def prune(self, exported: datetime) -> None:
+        """Forget what was there when the document was written and no longer stands in it."""
+        if self._tally.failed:
+            self._tally.problem(0, "nothing was pruned, because something is wrong with the document")
+            return
+        gone = [
+            record.id
+            for record in self._shelf.records()
+            if record.id not in self._seen
+            and traits_of(record).active
+            and (traits_of(record).learned or record.time) <= exported
+        ]
+        self._tally.took("forgotten", len(self._memory.forget(gone, reason="removed from a document")))
+
+    def finished(self) -> Imported:
+        """What came of it."""
+        self._shelf.done()
+        return self._tally.report()
+
+
+def _is_day(day: str) -> bool:
+    try:
+        datetime.fromisoformat(day)
+    except ValueError:
+        return False
+    return True
+
+
+__all__ = ["export_markdown", "import_markdown"]

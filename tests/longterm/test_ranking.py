@@ -1,0 +1,128 @@
+"""The ranking: scores explain themselves, ties have one order, and what is missing does not matter."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.longterm.pool import Entry, Pool
+from memwell.longterm.question import Question
+from memwell.longterm.ranking import rank
+from memwell.longterm.signals import CANDIDATES
+from memwell.longterm.weights import Weights
+
+NOW = 1.7e9
+TALK = [
+    ("Anna", "What did you do at the weekend?"),
+    ("Ben", "We climbed the Rigi on Saturday, it took three hours."),
+    ("Anna", "How lovely! I stayed at home."),
+    ("Ben", "You should come along next time."),
+]
+
+
+def talk() -> Pool:
+    return Pool.build(
+        Entry(f"t{place}", text, speaker, "s", place, NOW - 86_400.0) for place, (speaker, text) in enumerate(TALK)
+    )
+
+
+def ask(text: str, vector: np.ndarray | None = None) -> Question:
+    return Question.of(text, now=NOW, vector=vector)
+
+
+def test_the_turn_that_answers_comes_first() -> None:
+    assert rank(talk(), ask("When did Ben climb the Rigi?"))[0].id == "t1"
+
+
+def test_shares_add_up_to_the_score() -> None:
+    for hit in rank(talk(), ask("When did Ben climb the Rigi?")):
+        assert sum(signal.share for signal in hit.signals.values()) == pytest.approx(hit.score, abs=1e-6)
+        assert all(-1.0 <= signal.value <= 1.0 for signal in hit.signals.values())
+
+
+@pytest.mark.parametrize("text", ["", "   ", "what is it", "的了吗", "?!", "zebra", "In 2050?", "x" * 5000])
+def test_any_question_ranks_everything_there_is(text: str) -> None:
+    found = rank(talk(), ask(text))
+    assert len(found) == len(TALK)
+    assert all(math.isfinite(hit.score) for hit in found)
+
+
+@pytest.mark.parametrize("entry", [Entry("a", ""), Entry("a", "hello"), Entry("a", "火车", vector=np.ones(4))])
+def test_one_bare_record_is_found(entry: Entry) -> None:
+    assert [hit.id for hit in rank(Pool.build([entry]), ask("hello 火车", np.ones(4)))] == ["a"]
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    assert rank(Pool(), ask("hello")) == []
+    assert rank(talk(), ask("hello"), limit=0) == []
+
+
+def test_ties_go_to_the_later_and_then_to_the_smaller_id() -> None:
+    times = {"c": 5.0, "b": 5.0, "a": 4.0}
+    pool = Pool.build(Entry(name, "same", time=time) for name, time in times.items())
+    assert [hit.id for hit in rank(pool, ask("other"), weights=Weights.linear({"words": 1.0}))] == ["b", "c", "a"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.permutations(range(6)), st.integers(1, 7))
+def test_the_order_of_arrival_does_not_matter(order: list[int], limit: int) -> None:
+    made = [Entry(str(number), f"train {'ticket ' * (number % 3)}", time=float(number // 2)) for number in range(6)]
+    question = ask("a train ticket")
+    expected = [hit.id for hit in rank(Pool.build(made), question)]
+    assert [hit.id for hit in rank(Pool.build(made[at] for at in order), question, limit=limit)] == expected[:limit]
+
+
+def test_only_what_is_allowed_is_found() -> None:
+    pool = talk()
+    allowed = np.zeros(pool.limit, np.bool_)
+    allowed[pool.row_of("t2")] = True
+    assert [hit.id for hit in rank(pool, ask("Rigi"), allowed=allowed)] == ["t2"]
+    with pytest.raises(InvalidInput, match="a flag for each of 4 rows"):
+        rank(pool, ask("Rigi"), allowed=allowed[:2])
+    with pytest.raises(InvalidInput, match="limit must be at least 0"):
+        rank(pool, ask("Rigi"), limit=-1)
+
+
+def test_the_best_of_many_are_candidates_whatever_the_filter() -> None:
+    pool = Pool.build(Entry(f"{number:05}", f"word{number % 7} filler") for number in range(4000))
+    pool.apply([Entry("needle", "a needle in a haystack")], ())
+    assert rank(pool, ask("needle"))[0].id == "needle"
+    allowed = np.arange(pool.limit) % 2 == 1
+    found = rank(pool, ask("word3"), allowed=allowed, limit=4000)
+    assert len(found) == CANDIDATES
+    assert all(int(hit.id) % 2 == 1 and int(hit.id) % 7 == 3 for hit in found)
+
+
+def test_a_vector_finds_what_words_do_not() -> None:
+    pool = Pool.build(
+        [Entry("a", "alpha", vector=np.array([1.0, 0.0])), Entry("b", "beta", vector=np.array([0.0, 1.0]))]
+    )
+    assert rank(pool, ask("gamma", np.array([0.1, 0.9])))[0].id == "b"
+    assert rank(pool, ask("alpha", np.ones(5)))[0].id == "a"
+
+
+def test_near_duplicates_do_not_fill_a_diverse_list() -> None:
+    texts = ["the red train leaves at noon", "the red train leaves at noon", "a red flower"]
+    pool = Pool.build(Entry(str(number), text) for number, text in enumerate(texts))
+    plain = [hit.id for hit in rank(pool, ask("red train noon"))]
+    varied = [hit.id for hit in rank(pool, ask("red train noon"), limit=2, diversity=1.0)]
+    assert set(plain[:2]) == {"0", "1"}
+    assert varied[1] == "2"
+
+
+def test_time_weighted_scoring_is_a_choice_of_weights() -> None:
+    vector = np.array([0.6, 0.8], np.float32)
+    pool = Pool.build([Entry("a", "x", time=NOW - 10 * 3600, importance=0.5, vector=vector)])
+    (hit,) = rank(pool, ask("y", np.array([1.0, 0.0])), weights=Weights.time_weighted(decay=0.01))
+    assert hit.score == pytest.approx(0.6 + 0.99**10 + 0.5, abs=1e-5)
+
+
+def test_weights_that_count_the_time_alone_choose_candidates_by_it() -> None:
+    pool = Pool.build(Entry(f"{number:04}", "train ticket", time=1.0 + number * 3600) for number in range(1000))
+    pool.apply([Entry("last", "flower", time=NOW)], ())
+    assert rank(pool, ask("train"), weights=Weights.time_weighted(decay=0.001))[0].id == "last"

@@ -8,14 +8,16 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import conversations, searching, startup
+from benchmarks import conversations, memory, searching, startup
 from benchmarks.cache import cache
 from benchmarks.context import context
 from benchmarks.group import group
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
 from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
-NAMES = ("append", "group", "read", "open", "near", "match", "cache", "import", "context")
+NAMES = (
+    "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
+)  # fmt: skip
 
 
 def main() -> None:
@@ -73,6 +75,8 @@ def _runner(
         return lambda: group(folder, quick=quick)
     if name in ("append", "read"):
         return lambda: getattr(conversations, name)(folder, quick=quick)
+    if name in ("remember", "recall", "indexing"):
+        return lambda: getattr(memory, name)(folder, quick=quick)
     if name == "context":
         return lambda: context(folder, quick=quick)
     if name == "import":

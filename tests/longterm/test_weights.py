@@ -13,7 +13,7 @@ from memwell.longterm.weights import SIGNALS, Curve, Weights, default_weights, l
 
 def test_the_shipped_weights_say_what_they_saw() -> None:
     weights = default_weights()
-    assert "LoCoMo was never seen" in weights.note
+    assert "Nothing was fitted to LoCoMo" in weights.note
     assert {"words", "dense", "session", "speaker", "time", "importance", "recency", "uses"} <= set(weights.curves)
 
 

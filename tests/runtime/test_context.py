@@ -347,6 +347,22 @@ def test_a_long_conversation_is_not_read_whole(in_one_round: bool):
     assert context.receipt.earlier == len(history) - len(context.messages) + 1
 
 
+def test_the_last_step_of_a_long_round_is_shown_whatever_was_cut_off_before_it():
+    history = talk(human("Go."))
+    for number in range(50):
+        call = ToolCall(f"c{number}", "look", {})
+        history.add(ai((), tool_calls=(call,)), tool_result(call.id, f"{number} " + "word " * 300))
+    context = assemble("Go.", budget=500, history=history)
+    assert [m.text[:3] for m in context.messages] == ["Go.", "", "49 "]
+
+
+def test_a_count_that_a_caller_gave_bounds_what_is_left_of_the_message():
+    calling = ai("Let me see. " * 50, tool_calls=(ToolCall("c1", "look", {}),), tokens=20)
+    context = assemble("Never mind.", budget=60, history=talk(human("Weather?"), calling))
+    assert len(context.messages) == 3
+    assert context.tokens <= 60
+
+
 # Fenced as data.
 
 FORGERIES = (
@@ -478,6 +494,12 @@ def test_a_long_memory_is_cut_where_a_sentence_ends_around_what_was_asked():
     whole = assemble("Where is the passport?", budget=2_000, recaller=Notebook(Memo("m", story)))
     assert story.strip() in frames(whole)[0]
     assert not whole.receipt.entered[1].cut
+
+
+def test_a_long_memory_is_cut_to_any_budget():
+    story = "It rained all day. " * 60
+    for budget in range(180, 360, 7):
+        assert assemble("Weather?", budget=budget, recaller=Notebook(Memo("m", story))).receipt.memories == ["m"]
 
 
 def test_a_chinese_memory_is_cut_where_a_sentence_ends():

@@ -63,6 +63,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: P
 def test_two_workers_share_the_work(tmp_path: Path):
     engines = [memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) for _ in range(2)]
     try:
+
         def tell(which: int) -> None:
             for number in range(60):
                 engines[which].remember(f"writer {which} says number {number}", session="talk")

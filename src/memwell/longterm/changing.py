@@ -93,7 +93,8 @@ class Changer(MemoryBase):
 
     def _relearn(self, old: Record, new: Record) -> None:
         """The facts of the old text no longer hold by its word; those of the new do."""
-        self.facts.retract([old.id], final=False)
+        # For good: undoing the change learns the old text again, and nothing else may bring its facts back.
+        self.facts.retract([old.id], final=True)
         self.backend.kv.delete(self._inner, self.indexer.twins_of(old))
         traits = traits_of(new)
         if traits.trust in ("user", "document"):

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memwell.errors import Conflict, ModelError
 from memwell.longterm.duplicates import fingerprint
-from memwell.longterm.extraction import Claim, claims
+from memwell.longterm.extraction import Claim, claims, model_claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
 from memwell.longterm.journal import Journal, Marks, inner_space
@@ -75,15 +75,15 @@ class Indexer:
             return self._embed_indexed(marks)
         pending = self.journal.after(marks.indexed, BATCH)
         if pending:
-            self._index(marks, pending, embed=True)
+            self._index(marks, pending, embed=True, chat=self._chat)
         return len(pending)
 
     # Words
 
-    def _index(self, marks: Marks, pending: Sequence[Message], *, embed: bool) -> None:
+    def _index(self, marks: Marks, pending: Sequence[Message], *, embed: bool, chat: ChatModel | None = None) -> None:
         memories = [entry for entry in pending if not _is_reminder(entry)]
         records = [_record(self._space, entry) for entry in memories]
-        found = [self._claims(record) for record in records]
+        found = [_claims(record, chat) for record in records]
         records = [_weighed(record, len(one)) for record, one in zip(records, found, strict=True)]
         vectors = self._vectors(records) if embed else None
         if vectors is not None:
@@ -100,13 +100,6 @@ class Indexer:
         except Conflict:
             # Somebody else was faster. What is left, the caller sees when it looks again.
             _log.debug("another worker has moved the journal of %r on", self._space)
-
-    def _claims(self, record: Record) -> list[Claim]:
-        traits = traits_of(record)
-        if traits.trust not in ("user", "document"):
-            # What a model or a tool says is remembered, but is no evidence of what is true of a person.
-            return []
-        return claims(record.text, speaker=traits.speaker, time=record.time)
 
     def _store(self, records: Sequence[Record]) -> set[str]:
         """Store records, or note that the same was said again; the ids that were stored as their own."""
@@ -269,6 +262,17 @@ def _is_reminder(entry: Message) -> bool:
 
 def _end(pending: Sequence[Message]) -> int:
     return (pending[-1].index or 0) + 1
+
+
+def _claims(record: Record, chat: ChatModel | None) -> list[Claim]:
+    """What a memory says of whom. A chat model is only asked in the background: nobody waits for it."""
+    traits = traits_of(record)
+    if traits.trust not in ("user", "document"):
+        # What a model or a tool says is remembered, but is no evidence of what is true of a person.
+        return []
+    if chat is not None:
+        return list(model_claims(chat, record.text, speaker=traits.speaker, time=record.time).claims)
+    return claims(record.text, speaker=traits.speaker, time=record.time)
 
 
 def _learned(record: Record) -> datetime:

@@ -10,10 +10,7 @@ import pytest
 
 from memwell.errors import ConfigurationError, InvalidInput, MissingDependency
 from memwell.models.local import LocalEmbedder
-from memwell.models.local.embedder import (
-    _shared,  # pyright: ignore[reportPrivateUsage]
-    english_share,
-)
+from memwell.models.local.embedder import _shared, english_share
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,8 @@ AFTER_NOUN = _set(
     "during over about this last yesterday today already recently again just we i"
 )
 UNFINISHED = _set(
-    "of to in on at a an the and or for with my our few safe some such is are was new very so more up out"
+    "of to in on at a an the and or for with my our few safe some such is are was new very so more up out "
+    "maybe even then unique complex"
 )
 POINTING = _set(
     "it this that these those them you your they they're he she him his her their there here it's that's you're "

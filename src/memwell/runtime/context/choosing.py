@@ -145,10 +145,9 @@ def _signals(found: Found) -> dict[str, float]:
 
 
 def _messages_of(found: Found) -> frozenset[str]:
-    """The messages that are all of its evidence; none when it also rests on something else."""
+    """The messages that are its evidence; with an empty id, which no message has, when it also rests on something else."""
     evidence = cast("Sequence[Any]", getattr(found, "evidence", ()))
-    messages = [str(getattr(one, "message", "")) for one in evidence]
-    return frozenset(messages) if all(messages) else frozenset()
+    return frozenset(str(getattr(one, "message", "")) for one in evidence)
 
 
 def not_shown(candidates: Iterable[Candidate], shown: Sequence[Message], left: list[LeftOut]) -> list[Candidate]:

@@ -314,7 +314,7 @@ def _changes(session: Session, space: Space, known: SpaceRow | None, since: int 
 
 def _changed_keys(session: Session, row: SpaceRow, since: int) -> list[int]:
     sql = "SELECT DISTINCT record FROM record_change WHERE key > ? AND key <= ?"
-    return [key for (key,) in session.execute(sql, (row.low | since, row.low | row.change)).fetchall()]
+    return [int(key) for (key,) in session.rows(sql, (row.low | since, row.low | row.change))]
 
 
 def _whole_rows(session: Session, row: SpaceRow, keys: Sequence[int] | None) -> list[tuple[Any, ...]]:

@@ -1,0 +1,136 @@
+"""Every format is known by its content; whatever is in a file, it is reported and never a crash."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.longterm.memory import Memory
+from memwell.records import Space
+from memwell.runtime.transfer import (
+    FORMATS,
+    detect,
+    export_jsonl,
+    export_markdown,
+    import_chatgpt,
+    import_file,
+    import_langchain,
+    import_mcp,
+    import_mem0,
+)
+from memwell.storage import open_backend
+from memwell.testing.strategies import json_values
+
+SPACE = Space("ann")
+
+
+def opened() -> Memory:
+    return Memory(open_backend("memory:"), SPACE)
+
+
+def as_json(value: object) -> io.BytesIO:
+    return io.BytesIO(json.dumps(value).encode())
+
+
+def as_lines(*values: object) -> io.BytesIO:
+    return io.BytesIO(b"".join(json.dumps(value).encode() + b"\n" for value in values))
+
+
+MEM0 = [{"id": "4f1c", "memory": "Is allergic to nuts", "created_at": "2024-07-20T01:30:36Z", "user_id": "ann"}]
+HISTORY = [{"type": "human", "data": {"content": "你好"}}]
+GRAPH = [{"type": "relation", "from": "John_Smith", "to": "Acme", "relationType": "works_at"}]
+MESSAGE = {
+    "id": "a",
+    "author": {"role": "user"},
+    "content": {"content_type": "text", "parts": ["When do trains leave?"]},
+}
+TREE = {"title": "Trains", "mapping": {"a": {"id": "a", "parent": None, "message": MESSAGE}}, "current_node": "a"}
+
+
+def exported(kind: str, path: Path) -> None:
+    memory = opened()
+    memory.remember("Ann likes trains.")
+    match kind:
+        case "jsonl":
+            export_jsonl(memory, path)
+        case "markdown":
+            export_markdown(memory, path)
+        case "mem0":
+            path.write_bytes(as_json(MEM0).getvalue())
+        case "langchain":
+            path.write_bytes(as_json(HISTORY).getvalue())
+        case "mcp":
+            path.write_bytes(as_lines(*GRAPH).getvalue())
+        case "chatgpt":
+            path.write_bytes(as_json([TREE]).getvalue())
+        case "csv":
+            path.write_text("time,text\n2024-05-01,Ann likes trains.\n")
+        case _:
+            path.write_text("Ann likes trains.\nAnd boats.\n")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_is_found_out_and_imported_once(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    exported(kind, path)
+    assert detect(path) == kind
+    memory = opened()
+    told: list[tuple[int, int | None]] = []
+    report = import_file(memory, path, progress=lambda done, total: told.append((done, total)))
+    assert (report.format, report.problems) == (kind, [])
+    assert report.new > 0
+    assert told[-1] == (path.stat().st_size, path.stat().st_size)
+    assert import_file(memory, path, format=kind).new == 0
+
+
+def test_other_files_are_not_guessed_at(tmp_path: Path) -> None:
+    (tmp_path / "a.db").write_bytes(b"SQLite format 3\x00")
+    (tmp_path / "b.json").write_text('{"some": "thing"}')
+    for name in ("a.db", "b.json"):
+        with pytest.raises(InvalidInput, match=name):
+            detect(tmp_path / name)
+    with pytest.raises(FileNotFoundError):
+        detect(tmp_path / "missing")
+    with pytest.raises(InvalidInput, match="unknown format 'xml'"):
+        import_file(opened(), tmp_path / "b.json", format="xml")
+
+
+KEYS = st.sampled_from(
+    "id type name data content memory metadata created_at run_id mapping current_node parent message author role "
+    "observations entityType from to relationType parts content_type tool_calls children title create_time".split()
+)
+NESTED = st.recursive(
+    json_values(max_leaves=2) | st.sampled_from(["human", "ai", "tool", "entity", "relation", "user", "text", "a"]),
+    lambda inner: st.dictionaries(KEYS, inner, max_size=5) | st.lists(inner, max_size=2),
+    max_leaves=12,
+)
+
+
+@given(st.lists(NESTED, max_size=3))
+@settings(max_examples=60)
+def test_any_json_is_reported_and_never_a_crash(values: list[Any]) -> None:
+    data = as_json(values).getvalue()
+    memory = opened()
+    for take in (import_mem0, import_langchain, import_chatgpt):
+        report = take(memory, io.BytesIO(data))
+        assert all(note.number >= 0 for note in report.problems)
+        again = take(memory, io.BytesIO(data))
+        assert again.new == 0
+    assert import_mcp(memory, as_lines(*values)).format == "mcp"
+
+
+@pytest.mark.parametrize("take", [import_mem0, import_langchain, import_chatgpt])
+@pytest.mark.parametrize(
+    "bad", [b"[" * 100_000, b'{"memory":NaN}', b'{"memory":"\\ud800"}', b'{"a":' * 2000 + b"1" + b"}" * 2000]
+)
+def test_bombs_and_broken_json_are_reported(take: Any, bad: bytes) -> None:
+    report = take(opened(), io.BytesIO(b"[" + bad + b"]"))
+    assert report.new == 0
+    assert report.failed == 1

@@ -8,6 +8,9 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+# Before anything loads usearch: on some machines onnxruntime crashes when it is loaded after it.
+import onnxruntime  # noqa: F401
+
 from benchmarks import conversations, memory, searching, startup
 from benchmarks.cache import cache
 from benchmarks.context import context

@@ -19,7 +19,7 @@ import memwell
 from benchmarks.corpus import Directions, Writer
 from benchmarks.measuring import Contender, Timing, cycle_through, each, take_turns
 from benchmarks.report import Figure, Grid, Section, step
-from benchmarks.rivals import Item, Rival, installed_rivals
+from benchmarks.rivals import Item, installed_rivals
 from memwell.messages import Message, human
 from memwell.models.local import LocalEmbedder
 from memwell.models.ports import Embedder
@@ -214,9 +214,7 @@ class Reading:
             step(f"recall: {rival.label} is filled")
             rival.fill([Item(user, text) for user, theirs in owned.items() for text in theirs])
 
-    def _engines(
-        self, path: Path, prepared: Prepared, owned: dict[str, list[str]], *, said: bool
-    ) -> dict[str, Engine]:
+    def _engines(self, path: Path, prepared: Prepared, owned: dict[str, list[str]], *, said: bool) -> dict[str, Engine]:
         step(f"recall: memwell is filled{' with conversations' if said else ''}")
         engine = memwell.open(path, embedder=prepared, work=False)
         engines = {user: engine.at(Space("bench", user)) for user in self.users}

@@ -7,6 +7,7 @@ is the store and never a model. None reaches for the network: what would report 
 from __future__ import annotations
 
 import os
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -71,9 +72,11 @@ class LanggraphMemories(Rival):
     def __init__(self, folder: Path, dimensions: int, embed: Embed) -> None:
         from langgraph.store.sqlite import SqliteStore
 
-        index: Any = {"dims": dimensions, "embed": lambda texts: [embed(text) for text in texts], "fields": ["text"]}
-        self._opened = SqliteStore.from_conn_string(str(folder / "langgraph-memories.db"), index=index)
-        self._store = self._opened.__enter__()
+        # Its documentation calls them "fields", which it does not read: then it would embed the JSON around the text.
+        embedding = {"embed": lambda texts: [embed(text) for text in texts], "text_fields": ["text"]}
+        index: Any = {"dims": dimensions, **embedding}
+        self._connection = _extensible(folder / "langgraph-memories.db")
+        self._store = SqliteStore(self._connection, index=index)
         self._store.setup()
         self._numbers = count()
 
@@ -93,7 +96,18 @@ class LanggraphMemories(Rival):
         return [hit.value["text"] for hit in self._store.search(("bench", user), query=query, limit=limit)]
 
     def close(self) -> None:
-        self._opened.__exit__(None, None, None)
+        self._connection.close()
+
+
+def _extensible(path: Path) -> Any:
+    """A connection as the store itself would make it. Many builds of Python leave out the loading of extensions, which
+    its index needs; there the same module comes from a package.
+    """
+    if hasattr(sqlite3.Connection, "enable_load_extension"):
+        connect: Any = sqlite3.connect
+    else:
+        from sqlean import connect
+    return connect(str(path), check_same_thread=False, isolation_level=None)
 
 
 class Chroma(Rival):
@@ -179,7 +193,9 @@ class Mem0(Rival):
         self._memory.add(item.text, user_id=item.user, infer=False)
 
     def find(self, user: str, query: str, limit: int) -> list[str]:
-        return [hit["memory"] for hit in self._memory.search(query, user_id=user, limit=limit)["results"]]
+        # By default it drops what is little like the query; here all of them are to give ten.
+        found = self._memory.search(query, filters={"user_id": user}, top_k=limit, threshold=0.0)
+        return [hit["memory"] for hit in found["results"]]
 
     def close(self) -> None:
         self._memory.vector_store.client.close()

@@ -43,6 +43,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     embedding_cache_entries: int = 100_000
     """How many vectors of texts already seen a space keeps, so that they need not be made again."""
 
+    retention_days: float = 30.0
+    """How long what was forgotten can still be brought back; then it is erased."""
+
     kept_changes: int = 65_536
     """How many changes of a space are remembered so that caches and sidecars catch up instead of starting over."""
 

@@ -244,6 +244,17 @@ class TestChanging:
         with pytest.raises(NotFound):
             memory.forget([id_, "never was"])
 
+    @pytest.mark.parametrize("id_", ["x" * 1024, "a/b", "a", "../up", "%", "字" * 300, "1/a/"])
+    def test_any_id_has_its_own_versions(self, memory: Memory, id_: str):
+        other = memory.remember("Somebody else drives a green car.", id="a/").id
+        memory.remember("Dave drives a red car.", id=id_, session="talk")
+        memory.update(id_, "Dave drives a blue car.")
+        memory.update(other, "Somebody else rides a bicycle.")
+        assert [version.record.id for version in memory.history(id_)] == [id_]
+        assert memory.undo(id_).text == "Dave drives a red car."
+        assert memory.erase(id_).memories == 1
+        assert len(memory.history(other)) == 1
+
     def test_feedback_moves_importance(self, memory: Memory):
         id_ = memory.remember("Dave drives a red car.", importance=0.5).id
         up = memory.feedback(id_, useful=True).importance

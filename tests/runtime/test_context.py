@@ -185,7 +185,9 @@ def test_what_must_be_there_names_its_size_when_it_does_not_fit():
 def test_a_budget_that_is_just_enough_is_used_to_its_end():
     history, notes = small_talk(40), Notebook(*(Memo(f"m{n}", f"Fact number {n} is this. " * 3) for n in range(20)))
     for budget in range(200, 1_200, 37):
-        context = assemble("And now?", budget=budget, history=history, recaller=notes)
+        context = assemble(
+            "And now?", budget=budget, history=history, recaller=notes, profile="Anna lives in Oslo. " * 3
+        )
         assert context.tokens <= budget
         assert context.tokens > 0.7 * budget
 

@@ -89,6 +89,18 @@ def test_a_lease_keeps_another_worker_away(tmp_path: Path):
         assert one._leased(m.space)
 
 
+def test_what_was_forgotten_long_ago_is_erased_in_the_background(tmp_path: Path):
+    settings = memwell.Settings(retention_days=0.0)
+    with memwell.open(tmp_path / "app.db", embedder=None, settings=settings, work=False) as m:
+        id_ = m.remember("the secret recipe of the bees").id
+        kept = m.remember("the neighbour keeps bees").id
+        m.forget(id_)
+        worker = Worker(m.backend, m.at, retention_s=0.0)
+        worker._work(m.space)
+        assert m.backend.index.get(m.space, [id_, kept])[0].id == kept
+        assert len(m.backend.index.get(m.space, [id_, kept])) == 1
+
+
 CANARY = "Xylophon-Quagga-77"
 
 

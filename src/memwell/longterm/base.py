@@ -15,7 +15,7 @@ from memwell.longterm.echoes import Echoes
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
-from memwell.longterm.journal import Owed, inner_space
+from memwell.longterm.journal import Owed, inner_key, inner_space
 from memwell.longterm.pools import Pools
 from memwell.longterm.traits import ACTIVE, KEY, Traits, own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Weights
@@ -152,6 +152,7 @@ class MemoryBase:
 
     def _keep_version(self, old: Record, now: datetime, reason: str) -> None:
         kept = {
+            "id": old.id,
             "text": old.text,
             "kind": old.kind,
             "time": old.time.isoformat(),
@@ -169,16 +170,16 @@ class MemoryBase:
         where = AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + "\U0010ffff")))
         while True:
             page = self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor)
-            found += [self._version(entry.key, cast("dict[str, Any]", entry.value)) for entry in page.items]
+            found += [self._version(cast("dict[str, Any]", entry.value)) for entry in page.items]
             cursor = page.next
             if cursor is None:
                 return found
 
-    def _version(self, key: str, kept: dict[str, Any]) -> Version:
+    def _version(self, kept: dict[str, Any]) -> Version:
         record = Record(
             text=kept["text"],
             space=self.space,
-            id=_id_in(key),
+            id=kept["id"],
             kind=kept["kind"],
             time=datetime.fromisoformat(kept["time"]),
             metadata=kept["metadata"],
@@ -193,13 +194,8 @@ class MemoryBase:
 
 
 def version_key(id_: str, number: int | None) -> str:
-    """Where a version is kept. The length in front keeps an id from reaching into another's versions."""
-    return f"{_VERSION}{len(id_)}/{id_}/" + ("" if number is None else f"{number:08d}")
-
-
-def _id_in(key: str) -> str:
-    length, rest = key.removeprefix(_VERSION).split("/", 1)
-    return rest[: int(length)]
+    """Where a version is kept; without a number, where those of a memory begin."""
+    return inner_key(_VERSION, id_) + ("" if number is None else f"{number:08d}")
 
 
 def as_ids(ids: str | Iterable[str]) -> list[str]:

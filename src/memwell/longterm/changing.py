@@ -1,4 +1,4 @@
-"""Changing what is remembered: update, pin, feedback, forget and undo. Nothing here is final; every change can be undone."""
+"""Changing what is remembered: update, pin, feedback, forget and undo. Nothing here is final: each change can be undone."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Changer(MemoryBase):
         importance: float | None = None,
         reason: str = "updated",
     ) -> Recalled:
-        """Change a memory and return it; what is not given stays. Raises ``NotFound``, or ``InvalidInput`` for a bad value."""
+        """Change a memory and return it; what is not given stays. Raises ``NotFound``, ``InvalidInput`` for a bad value."""
         old = self._live(id_)
         fields: dict[str, Any] = {}
         if metadata is not None:

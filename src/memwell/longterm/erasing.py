@@ -9,10 +9,10 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.filters import AllOf, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, as_ids, version_key
+from memwell.longterm.indexing import ALIAS
+from memwell.longterm.journal import inner_key
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
-
-_ALIAS = "alias/"
 
 
 class Erased(msgspec.Struct, frozen=True):
@@ -76,7 +76,7 @@ class Eraser(MemoryBase):
             for record in gone.values():
                 self.backend.kv.delete(self._inner, self.indexer.twins_of(record))
                 for evidence in traits_of(record).evidence:
-                    self.backend.kv.delete(self._inner, _ALIAS + (evidence.record or record.id))
+                    self.backend.kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
             self.backend.index.delete(self.space, ids)
         self._pools.forget(self.space)
         self._echoes.forget(ids)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from memwell.longterm.duplicates import fingerprint
 from memwell.longterm.extraction import Claim, claims, model_claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
-from memwell.longterm.journal import Journal, Marks, inner_space
+from memwell.longterm.journal import Journal, Marks, inner_key, inner_space
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("memwell.longterm")
 
 BATCH = 64
-_ALIAS = "alias/"
+ALIAS = "alias/"
 _PRINT = "print/"
 _EMBEDDER = "embedder"
 _DEAD = "dead/"
@@ -114,7 +114,7 @@ class Indexer:
                 fresh[record.id] = record
             else:
                 again = _said_again(twin, record)
-                self._backend.kv.put(self._inner, _ALIAS + record.id, twin.id)
+                self._backend.kv.put(self._inner, inner_key(ALIAS, record.id), [record.id, twin.id])
                 if twin.id in fresh:
                     fresh[twin.id] = again
                 else:
@@ -138,8 +138,8 @@ class Indexer:
 
     def resolved(self, id_: str) -> str:
         """The id under which something remembered is found: its own, or that of the memory that said the same before."""
-        entry = self._backend.kv.get(self._inner, _ALIAS + id_)
-        return id_ if entry is None else str(entry.value)
+        entry = self._backend.kv.get(self._inner, inner_key(ALIAS, id_))
+        return id_ if entry is None else str(cast("list[str]", entry.value)[1])
 
     def twins_of(self, record: Record) -> str:
         """The key under which a text is known to have been said."""
@@ -225,7 +225,9 @@ class Indexer:
             return 0
         self._tries = 0
         for entry in pending:
-            self._backend.kv.put(self._inner, _DEAD + entry.id, {"reason": "the embedder failed", "tries": _MOST_TRIES})
+            self._backend.kv.put(
+                self._inner, inner_key(_DEAD, entry.id), {"reason": "the embedder failed", "tries": _MOST_TRIES}
+            )
         return self._moved(marks, _end(pending))
 
     def remind(self, id_: str) -> Message:
@@ -318,4 +320,4 @@ def _said_again(known: Record, again: Record) -> Record:
     return replace(known, metadata=with_traits(own_metadata(known), renewed))
 
 
-__all__ = ["BATCH", "Indexer"]
+__all__ = ["ALIAS", "BATCH", "Indexer"]

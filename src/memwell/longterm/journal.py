@@ -8,6 +8,7 @@ work is done once, whoever does it and whenever it is killed. What both marks ha
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 
 import msgspec
 
@@ -17,6 +18,7 @@ from memwell.records import Space, Thread
 from memwell.storage.protocols import Backend
 
 _MARKS = "journal"
+_LONGEST = 900
 _KEPT = 512
 """Entries worked off stay until there are this many, so that dropping them is rare."""
 
@@ -26,8 +28,15 @@ def inner_space(space: Space) -> Space:
     return space / "memwell"
 
 
+def inner_key(prefix: str, id_: str) -> str:
+    """The key of what is kept about a memory. A long id is digested: a key may be no longer than an id."""
+    short = id_ if len(id_) <= _LONGEST else blake2b(id_.encode(errors="surrogatepass"), digest_size=32).hexdigest()
+    # The length in front keeps an id from reaching into another's keys.
+    return f"{prefix}{len(id_)}/{short}/"
+
+
 class Marks(msgspec.Struct, frozen=True):
-    """How far it has been worked off: entries below ``indexed`` have their words, those below ``embedded`` their vectors."""
+    """How far it has been worked off: entries below ``indexed`` have their words, below ``embedded`` their vectors."""
 
     indexed: int = 0
     embedded: int = 0
@@ -103,4 +112,4 @@ class Journal:
         self._log.trim(self._thread, min(marks.indexed, marks.embedded))
 
 
-__all__ = ["Journal", "Marks", "Owed", "inner_space"]
+__all__ = ["Journal", "Marks", "Owed", "inner_key", "inner_space"]

@@ -16,7 +16,7 @@ from memwell.errors import ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.pools import HeldPool
-from memwell.longterm.traits import FORGOTTEN, SUPERSEDED, Evidence, own_metadata, traits_of
+from memwell.longterm.traits import FORGOTTEN, SUPERSEDED, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Weights
 from memwell.records import Record
 from memwell.values import as_utc, check_count, check_text
@@ -261,12 +261,18 @@ def _wanted(
 
 def _recalled(held: HeldPool, ranked: Ranked) -> Recalled:
     signals = {name: Signal(signal.value, signal.share) for name, signal in ranked.signals.items()}
-    return as_recalled(held.records[ranked.id], ranked.score, signals)
+    return as_recalled(held.records[ranked.id], ranked.score, signals, held.traits[ranked.id])
 
 
-def as_recalled(record: Record, score: float = 0.0, signals: Mapping[str, Signal] | None = None) -> Recalled:
-    """A memory as callers see it: its traits as fields, the user's metadata apart."""
-    traits = traits_of(record)
+def as_recalled(
+    record: Record,
+    score: float = 0.0,
+    signals: Mapping[str, Signal] | None = None,
+    traits: Traits | None = None,
+) -> Recalled:
+    """A memory as callers see it: its traits as fields, the user's metadata apart. Traits read before need not be again."""
+    traits = traits_of(record) if traits is None else traits
+    own = own_metadata(record)
     return Recalled(
         record.id,
         record.text,
@@ -276,7 +282,7 @@ def as_recalled(record: Record, score: float = 0.0, signals: Mapping[str, Signal
         traits.speaker,
         traits.session,
         0.5 if traits.importance is None else traits.importance,
-        copy.deepcopy(own_metadata(record)),
+        copy.deepcopy(own) if own else own,
         dict(signals or {}),
         traits.evidence,
         traits.trust,

@@ -267,7 +267,9 @@ class Candidates:
             return None
         pool = self._pool
         highest = np.full(len(pool.session_lengths), -1.0, np.float32)
-        np.maximum.at(highest, pool.session[: pool.limit], self._all_dense[:-1])
+        # A freed row still names the session it was in, and must not speak for it.
+        dense = np.where(pool.alive[: pool.limit], self._all_dense[:-1], -1.0)
+        np.maximum.at(highest, pool.session[: pool.limit], dense)
         return _floored(highest[pool.session[self._rows]] / self._best_dense)
 
     @property

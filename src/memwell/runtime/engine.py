@@ -44,15 +44,17 @@ class _Parts:
         self.backend = backend
         self.settings = settings
         self.options = {**options, "pools": Pools(backend.index), "echoes": Echoes()}
-        self.engines: dict[Space, Engine] = {}
-        self.worker = Worker(backend, self.engine)
+        # One that nobody holds is made again when it is needed; a store may have a space for every user.
+        self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
+        self.worker = Worker(backend, self.engine, retention_s=settings.retention_days * 86_400)
         self.works = work
         self.closed = False
 
     def engine(self, space: Space) -> Engine:
         engine = self.engines.get(space)
         if engine is None:
-            engine = self.engines[space] = Engine(self, space)
+            engine = Engine(self, space)
+            self.engines[space] = engine
         return engine
 
     def tell(self, space: Space) -> None:

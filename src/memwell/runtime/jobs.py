@@ -29,14 +29,18 @@ _LEASE_S = 30.0
 _PAUSE_S = 5.0
 _USES_EVERY_S = 30.0
 _CLOSING_S = 10.0
+_PURGE_EVERY_S = 86_400.0
 
 
 class Worker:
     """Works off what spaces are owed, in one thread that starts when there is something to do."""
 
-    def __init__(self, backend: Backend, memory_of: Callable[[Space], Memory]) -> None:
+    def __init__(
+        self, backend: Backend, memory_of: Callable[[Space], Memory], *, retention_s: float = 30 * 86_400.0
+    ) -> None:
         self._backend = backend
         self._memory_of = memory_of
+        self._retention_s = retention_s
         self._me = new_id()
         self._owing: set[Space] = set()
         self._known: set[Space] = set()
@@ -124,12 +128,20 @@ class Worker:
         try:
             while not self._stopped and self._leased(space):
                 if not memory.indexer.work():
+                    self._purge(space, memory)
                     return
         except MemwellError as error:
             if not self._stopped:
                 _log.warning("work for %r failed and is tried again: %s", space, error)
                 self._owing.add(space)
                 self._wake.wait(1.0)
+
+    def _purge(self, space: Space, memory: Memory) -> None:
+        """Once a day, erase what expired and what was forgotten longer ago than its retention."""
+        inner = inner_space(space)
+        if self._backend.kv.get(inner, "purged") is None:
+            memory.purge(self._retention_s)
+            self._backend.kv.put(inner, "purged", True, ttl=_PURGE_EVERY_S)
 
     def _leased(self, space: Space) -> bool:
         """Whether the work of this space is ours for a while; another's lease runs out by itself."""

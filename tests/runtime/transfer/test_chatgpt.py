@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.longterm.memory import Memory
 from memwell.messages import Role
@@ -117,3 +118,17 @@ def test_a_deep_chatgpt_tree_is_followed() -> None:
     nodes = [node("0", None, "user", "x 0"), *(node(str(n), str(n - 1), "user", f"x {n}") for n in range(1, 3000))]
     report = import_chatgpt(opened(), as_json([conversation(*nodes)]), remember=False)
     assert report.counts == {"threads": 1, "messages": 3000}
+
+
+class Refusing(Memory):
+    """A memory that takes no memories."""
+
+    def remember(self, *args: Any, **options: Any) -> Any:
+        raise InvalidInput("no")
+
+
+def test_a_conversation_comes_over_whole_or_not_at_all() -> None:
+    memory = Refusing(open_backend("memory:"), SPACE)
+    report = import_chatgpt(memory, as_json([TREE]))
+    assert (report.counts, reasons(report)) == ({}, ["1: no"])
+    assert memory.backend.log.threads(SPACE).items == []

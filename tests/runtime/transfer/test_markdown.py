@@ -210,3 +210,14 @@ def test_two_bullets_of_one_memory_are_reported() -> None:
 def test_any_file_is_read_without_a_crash(data: bytes) -> None:
     report = import_markdown(opened(), io.BytesIO(b"- " + data))
     assert report.format == "markdown"
+
+
+def test_what_a_memory_carries_cannot_end_its_comment() -> None:
+    memory = opened()
+    memory.remember("Ann likes trains.", metadata={"a": "--> <b>-- -->", "b--": "<!--"})
+    comment = next(line for line in document(memory).split("\n") if line.startswith("  <!-- "))
+    inside = comment.removeprefix("  <!-- ").removesuffix(" -->")
+    assert not re.search("--|<|>", inside)
+    other = opened()
+    taken(other, document(memory))
+    assert memories(other) == memories(memory)

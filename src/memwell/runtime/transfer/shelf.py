@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 from msgspec.structs import replace
 
@@ -11,12 +11,13 @@ from memwell.errors import InvalidInput
 from memwell.filters import AllOf, Where
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.extraction import claims
+from memwell.longterm.indexing import ALIAS
+from memwell.longterm.journal import inner_key
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record
 from memwell.storage.protocols import Entry
 
 _PAGE = 500
-_ALIAS = "alias/"
 _EMBEDDER = "embedder"
 _TRUSTED = ("user", "document")
 
@@ -49,8 +50,9 @@ class Shelf(MemoryBase):
 
     def aliases(self) -> Iterator[tuple[str, str]]:
         """The ids of what was said again, each with the memory it was counted to."""
-        for entry in self.entries(_ALIAS):
-            yield entry.key.removeprefix(_ALIAS), str(entry.value)
+        for entry in self.entries(ALIAS):
+            id_, memory = cast("list[str]", entry.value)
+            yield id_, memory
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         """What memwell keeps about the space under a prefix."""
@@ -126,14 +128,15 @@ class Shelf(MemoryBase):
 
     def add_alias(self, id_: str, memory: str) -> bool:
         """Let something that was said again be found under its own id; whether that is new."""
-        if self.value(_ALIAS + id_) is not None:
+        key = inner_key(ALIAS, id_)
+        if self.value(key) is not None:
             return False
-        self.keep(_ALIAS + id_, memory)
+        self.keep(key, [id_, memory])
         return True
 
     def knows(self, id_: str) -> bool:
         """Whether a memory of this id was ever stored here, be it forgotten or counted to another that says the same."""
-        return bool(self.backend.index.get(self.space, [id_])) or self.value(_ALIAS + id_) is not None
+        return bool(self.backend.index.get(self.space, [id_])) or self.value(inner_key(ALIAS, id_)) is not None
 
     def done(self) -> None:
         """Tell whoever makes vectors that some are owed."""

@@ -177,9 +177,10 @@ class SqliteIndex(RecordIndex):
         wanted = given.check_ids(ids)
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
+            # The plus takes the column's affinity away, without which SQLite would not use the index of ids.
             sql = (
                 f"SELECT {_FIELDS}, record_vector.data FROM space CROSS JOIN json_each(?) AS wanted "
-                "CROSS JOIN record ON record.key >> 36 = space.key AND record.id = wanted.value "
+                "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value "
                 "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
             )
             return session.execute(sql, (msgspec.json.encode(wanted).decode(), path)).fetchall()

@@ -1,0 +1,1 @@
+"""Recall, measured: data sets, generated dialogues, the learning of the weights, and what each signal brings."""

@@ -25,7 +25,7 @@ from memwell.windows import Round
 
 if TYPE_CHECKING:
     from memwell.longterm.memory import Memory
-    from memwell.runtime.engine import Engine, open
+    from memwell.runtime.engine import Engine, open  # noqa: A004 - the first word users type
 
 __version__ = "0.1.0"
 

@@ -15,8 +15,9 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
+import memwell
 from memwell.cli.phrases import say
-from memwell.cli.tables import message_table
+from memwell.cli.tables import hit_table, message_table
 from memwell.cli.terminal import console, visible
 from memwell.history import History
 from memwell.messages import Message, ai, human, system, tool_result
@@ -111,6 +112,11 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
         queries = ("火车", "京都 天气") if language.startswith("zh") else ("train", "Kyoto weather")
         for number, query in enumerate(queries, start=4):
             _step(screen, f"{number}.", say("demo_search", language, query=query), _found(history, query, language))
+    question = "小孩喜欢什么？" if language.startswith("zh") else "what is the boy fond of?"
+    with memwell.open(path) as memory:
+        memory.remember_thread(THREAD)
+        hits = memory.recall(question, limit=2)
+    _step(screen, "6.", say("demo_recall", language, query=question), hit_table(hits, language))
 
 
 def _step(screen: Console, number: str, text: str, below: RenderableType | None = None) -> None:

@@ -5,25 +5,21 @@ from __future__ import annotations
 import sys
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import msgspec
 import typer
-from rich.table import Table
 from rich.text import Text as Styled
 
 import memwell
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, check_exists, space_of
+from memwell.cli.tables import hit_table
 from memwell.cli.terminal import console, one_line, visible
 from memwell.errors import InvalidInput
 from memwell.settings import load_settings
 from memwell.values import shown
-
-if TYPE_CHECKING:
-    # Loads numpy, which most commands do without.
-    from memwell.longterm.recalling import Recalled
 
 app = typer.Typer()
 AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")]
@@ -107,22 +103,7 @@ def recall_command(
     elif not hits:
         console().print(say("nothing_found"))
     else:
-        console().print(_hit_table(hits, explain=explain))
-
-
-def _hit_table(hits: list[Recalled], *, explain: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(say("score"), justify="right")
-    table.add_column(say("when"), no_wrap=True, style="dim")
-    table.add_column(say("text"), overflow="fold")
-    table.add_column(say("why"), overflow="fold", style="dim")
-    for hit in hits:
-        said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text
-        why = hit.why(most=99 if explain else 3)
-        table.add_row(
-            f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), f"{why}\n{hit.id}" if explain else why
-        )
-    return table
+        console().print(hit_table(hits, load_settings().language, explain=explain))
 
 
 @app.command("context")

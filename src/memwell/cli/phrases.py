@@ -118,6 +118,10 @@ _PHRASES = {
         "history.window(tokens={budget})",
     ),
     "demo_search": ("Searching it for “{query}” finds:", "在其中搜索“{query}”，找到："),
+    "demo_recall": (
+        "The conversation is remembered, and asked by meaning: “{query}” recalls, with its reasons:",
+        "把会话记入长期记忆，再按语义提问：“{query}”，找回并说明理由：",
+    ),
     "demo_kept": ("Nothing was lost. Look at it yourself:", "什么也没有丢。自己看一看："),
     "demo_failed": (
         "The demonstration failed: {count} acknowledged messages are missing, the writer ended with {writer}, the reader "

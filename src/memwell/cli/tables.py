@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text as Styled
@@ -12,6 +13,10 @@ from memwell.cli.terminal import one_line, visible
 from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
 from memwell.transcript.shapes import in_words
+
+if TYPE_CHECKING:
+    # Loads numpy, which most commands do without.
+    from memwell.longterm.recalling import Recalled
 
 _COLOURS = {Role.HUMAN: "cyan", Role.AI: "green", Role.SYSTEM: "magenta", Role.TOOL: "yellow", Role.FUNCTION: "yellow"}
 _WIDEST_NAME = 16
@@ -58,8 +63,22 @@ def thread_table(threads: Sequence[ThreadInfo], language: str) -> Table:
     return table
 
 
+def hit_table(hits: Sequence[Recalled], language: str, *, explain: bool = False) -> Table:
+    """Memories as rows, with the reasons for which they were recalled; with ``explain`` all of them, and the ids."""
+    table = _table()
+    table.add_column(say("score", language), justify="right")
+    table.add_column(say("when", language), no_wrap=True, style="dim")
+    table.add_column(say("text", language), overflow="fold")
+    table.add_column(say("why", language), overflow="fold", style="dim")
+    for hit in hits:
+        said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text
+        why = f"{hit.why(most=99)}\n{hit.id}" if explain else hit.why(most=3)
+        table.add_row(f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), why)
+    return table
+
+
 def _table() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
 
 
-__all__ = ["message_table", "thread_table"]
+__all__ = ["hit_table", "message_table", "thread_table"]

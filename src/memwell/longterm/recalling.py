@@ -38,7 +38,7 @@ _DECISIVE = 3.0
 """The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
 
 
-class Signal(msgspec.Struct, frozen=True):
+class Signal(msgspec.Struct, frozen=True, gc=False):
     """One reason: what was observed, and what it added to the score."""
 
     value: float

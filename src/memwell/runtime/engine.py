@@ -25,7 +25,7 @@ from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
 from memwell.longterm.weights import Weights
-from memwell.messages import Message
+from memwell.messages import Message, Role
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
@@ -199,7 +199,8 @@ class Engine(Memory):
 def _batches(history: History, size: int = 200) -> Any:
     batch: list[Message] = []
     for message in history:
-        if message.text.strip() and message.for_model:
+        # Instructions are nothing that anybody said, and what is hidden from models is nothing to recall for them.
+        if message.text.strip() and message.for_model and message.role is not Role.SYSTEM:
             batch.append(message)
         if len(batch) >= size:
             yield batch

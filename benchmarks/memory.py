@@ -1,7 +1,7 @@
 """Long-term memory: to remember, to recall, and how fast what was remembered becomes searchable.
 
-Texts have 20 words, half of them English, two fifths Chinese. For storing and for recalling, vectors of 896 numbers are made
-beforehand and the same for everybody, so that no model is in the clock; what a model costs is measured apart.
+Texts have 20 words, half of them English, two fifths Chinese. For storing and for recalling, vectors of 896 numbers are
+made beforehand and the same for everybody, so that no model is in the clock; what a model costs is measured apart.
 """
 
 from __future__ import annotations
@@ -50,6 +50,29 @@ def _short(text: str, words: int = _WORDS, characters: int = _CHARACTERS) -> str
 def _texts(count: int, *, seed: int = 7) -> list[str]:
     writer = Writer(seed)
     return [_short(writer.text()) for _ in range(count)]
+
+
+_TOLD = (
+    "My sister lives in Lisbon and works for the city library, and",
+    "I am allergic to peanuts and I prefer tea in the morning, but",
+    "I moved to Berlin in May 2023 and bought a red bicycle, because",
+    "We meet Tom every Friday at the pool, and last week",
+)
+_TOLD_CHINESE = (
+    "我住在杭州，在一家银行工作，",
+    "我对花生过敏，早上喜欢喝茶，",
+    "我妹妹去年搬到了成都，",
+    "上周五我和小王去爬山，",
+)
+
+
+def _telling(texts: Sequence[str]) -> list[str]:
+    """Every second text begins with something that facts can be read from, as half of what people say does at most."""
+    told = [(_TOLD if text.isascii() else _TOLD_CHINESE)[place // 2 % 4] for place, text in enumerate(texts)]
+    return [
+        _short(f"{start} {text.lower()}" if text.isascii() else start + text) if place % 2 == 0 else text
+        for place, (start, text) in enumerate(zip(told, texts, strict=True))
+    ]
 
 
 def _queries(count: int) -> list[str]:
@@ -276,7 +299,8 @@ def _found(bench: Reading, *, quick: bool) -> tuple[Grid, dict[str, Timing]]:
         ["", "CPU ms", "wall ms", "CPU to recall", "found", "first recall, CPU ms"],
         note=(
             "memwell weighs words, meaning, time, speaker and neighbours and says why; rivals compare vectors. The first "
-            "recall reads a user's memories into memory. The vector of the query was made before, for everybody."
+            "recall reads a user's memories into memory. The vector of the query was made before, for everybody. mem0 is "
+            "installed as its page says, without its extras, so it compares no words."
         ),
     )
     for name, timing in timings.items():
@@ -353,9 +377,9 @@ def _cpu(call: Callable[[], object]) -> float:
 def indexing(folder: Path, *, quick: bool) -> Section:
     """From remember to searchable, with the embedder that ships."""
     section = Section("indexing")
-    texts = _texts(200 if quick else 1_000)
+    texts = _telling(_texts(200 if quick else 1_000))
     embedder = LocalEmbedder()
-    embedder.embed([text for text in texts[:20]])
+    embedder.embed(texts[:20])
     runs: list[Spent] = []
     for number in range(1 if quick else 3):
         step(f"indexing: {len(texts):,} texts, round {number + 1}")
@@ -373,7 +397,10 @@ def _indexing_grid(spent: Spent, model: float, count: int) -> Grid:
     grid = Grid(
         f"From remember to searchable, {count:,} texts of {_WORDS} words, local embedder",
         ["", "CPU ms a text", "texts per CPU-second"],
-        note="The models are loaded. What the worker does: words, facts and vectors of 64 texts in one transaction.",
+        note=(
+            "The models are loaded. Facts can be read from every second text. What the worker does: words, facts and "
+            "vectors of 64 texts in one transaction."
+        ),
     )
     rows = {
         "remember, one by one": spent.stored,

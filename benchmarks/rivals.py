@@ -1,7 +1,7 @@
 """The stores of memories that users would pick instead, behind one face. One that is not installed is said to be so.
 
-Each is used as its own documentation shows, with its own defaults, and is given ready-made vectors, so that what is measured
-is the store and never a model. None reaches for the network: what would report home is turned off the documented way.
+Each is used as its own documentation shows, with its own defaults, and is given ready-made vectors, so that what is
+measured is the store and never a model. None reaches for the network: what reports home is turned off the documented way.
 """
 
 from __future__ import annotations

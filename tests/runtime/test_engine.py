@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,38 @@ def test_a_program_that_never_closes_ends_by_itself(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
         m.settle()
         assert m.count() == 300
+
+
+def test_threads_that_do_everything_at_once_lose_nothing(engine: memwell.Engine):
+    failures: list[BaseException] = []
+    kept = [0] * 6
+
+    def work(which: int) -> None:
+        lot = random.Random(which)
+        memory, ids = engine.at(f"user {which % 2}"), list[str]()
+        try:
+            for number in range(40):
+                matter = lot.choice(["tea", "rice", "bees"])
+                step = lot.random() if ids else 0.0
+                if step < 0.5:
+                    ids.append(memory.remember(f"{which} says {number} about {matter}", session=f"{which}").id)
+                elif step < 0.65:
+                    memory.recall(f"{matter} {which}")
+                elif step < 0.8:
+                    memory.update(lot.choice(ids), f"{which} changed {number}")
+                elif step < 0.9:
+                    memory.forget(ids.pop())
+                else:
+                    memory.erase(ids.pop(0))
+        except BaseException as error:  # noqa: BLE001 - a thread that fails fails the test
+            failures.append(error)
+        kept[which] = len(ids)
+
+    threads = [threading.Thread(target=work, args=(which,)) for which in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert sum(engine.at(f"user {user}").count() for user in range(2)) == sum(kept)
+    assert engine.backend.check() == []

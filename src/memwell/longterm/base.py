@@ -97,9 +97,13 @@ class MemoryBase:
 
     def _found(self, id_: str) -> Record:
         """A memory whatever its status. Raises ``NotFound``."""
+        self.indexer.catch_up()
+        return self._stored(id_)
+
+    def _stored(self, id_: str) -> Record:
+        """The same for who has caught up already, and is inside a transaction now so that nobody else changes it."""
         if not isinstance(id_, str) or not id_:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a memory's id must be text, not {shown(id_)}")
-        self.indexer.catch_up()
         found = self.backend.index.get(self.space, [id_])
         if not found:
             found = self.backend.index.get(self.space, [self.indexer.resolved(id_)])

@@ -64,7 +64,6 @@ class Changer(MemoryBase):
         reason: str = "updated",
     ) -> Recalled:
         """Change a memory and return it; what is not given stays. Raises ``NotFound``, ``InvalidInput`` for a bad value."""
-        old = self._live(id_)
         fields: dict[str, Any] = {}
         if metadata is not None:
             fields["own"] = check_metadata(metadata)
@@ -77,19 +76,25 @@ class Changer(MemoryBase):
                 raise InvalidInput(f"importance must be from 0 to 1, not {shown(importance)}")
             fields["importance"] = importance
         if text is not None:
-            verdict = self._gate.judge(
-                check_text(text, "a memory's text"), speaker=traits_of(old).speaker, trust=traits_of(old).trust
-            )
-            if not verdict.accepted:
-                raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
-            text, fields["flags"] = verdict.text, verdict.flags
+            check_text(text, "a memory's text")
+        self.catch_up()
         with self.backend.transaction():
+            old = self._live(id_)
+            if text is not None:
+                text, fields["flags"] = self._judged(text, old)
             new = self._change(old, reason, text=text, **fields)
             if text is not None and text != old.text:
                 self._relearn(old, new)
         if new.vector is None and old.vector is not None:
             self._owe_vectors([new])
         return as_recalled(new)
+
+    def _judged(self, text: str, old: Record) -> tuple[str, tuple[str, ...]]:
+        """A new text as the gate lets it through, and what it noticed. Raises ``InvalidInput`` when it does not."""
+        verdict = self._gate.judge(text, speaker=traits_of(old).speaker, trust=traits_of(old).trust)
+        if not verdict.accepted:
+            raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
+        return verdict.text, verdict.flags
 
     def _relearn(self, old: Record, new: Record) -> None:
         """The facts of the old text no longer hold by its word; those of the new do."""
@@ -102,28 +107,32 @@ class Changer(MemoryBase):
             self.facts.learn(found, record=new.id, learned_at=self.clock())
 
     def _live(self, id_: str) -> Record:
-        record = self._found(id_)
+        """A memory that was not forgotten. For who has caught up, and is inside a transaction. Raises ``NotFound``."""
+        record = self._stored(id_)
         if not traits_of(record).active:
             raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
         return record
 
     def pin(self, id_: str, /, *, pinned: bool = True) -> Recalled:
         """Keep a memory from fading and from every policy, or stop keeping it. Raises ``NotFound``."""
-        return as_recalled(self._change(self._live(id_), "pinned" if pinned else "unpinned", pinned=pinned))
+        self.catch_up()
+        with self.backend.transaction():
+            changed = self._change(self._live(id_), "pinned" if pinned else "unpinned", pinned=pinned)
+        return as_recalled(changed)
 
     def feedback(self, id_: str, /, *, useful: bool) -> Recalled:
         """Say whether a recalled memory helped: its importance moves. Raises ``NotFound``."""
-        old = self._live(id_)
-        traits = traits_of(old)
-        weight = 0.5 if traits.importance is None else traits.importance
-        return as_recalled(
-            self._change(
+        self.catch_up()
+        with self.backend.transaction():
+            old = self._live(id_)
+            traits = traits_of(old)
+            changed = self._change(
                 old,
                 "called useful" if useful else "called useless",
-                importance=moved(weight, useful=useful),
+                importance=moved(0.5 if traits.importance is None else traits.importance, useful=useful),
                 useful=traits.useful + (1 if useful else -1),
             )
-        )
+        return as_recalled(changed)
 
     def note_uses(self, uses: Mapping[str, int]) -> None:
         """Count recalls of memories. No version is kept: being used changes nothing that was said."""
@@ -149,9 +158,11 @@ class Changer(MemoryBase):
 
         Returns the ids of those that were hidden. Raises ``NotFound`` for an id that never was, and hides nothing then.
         """
-        records = [self._found(id_) for id_ in as_ids(ids)]
-        hidden = [record for record in records if traits_of(record).active]
+        wanted = as_ids(ids)
+        self.catch_up()
         with self.backend.transaction():
+            records = {record.id: record for record in map(self._stored, wanted)}
+            hidden = [record for record in records.values() if traits_of(record).active]
             for record in hidden:
                 self._change(record, reason, status=FORGOTTEN)
             self.facts.retract([record.id for record in hidden], final=False)
@@ -176,14 +187,15 @@ class Changer(MemoryBase):
 
     def undo(self, id_: str, /) -> Recalled:
         """Take the last change of a memory back. Raises ``NotFound`` when there is none to take back."""
-        current = self._found(id_)
-        versions = self._versions(current.id)
-        if not versions:
-            raise NotFound(f"the memory {id_!r} was never changed: there is nothing to undo")
-        last = versions[-1].record
-        same = last.text == current.text
-        restored = replace(last, vector=current.vector if same else None)
+        self.catch_up()
         with self.backend.transaction():
+            current = self._stored(id_)
+            versions = self._versions(current.id)
+            if not versions:
+                raise NotFound(f"the memory {id_!r} was never changed: there is nothing to undo")
+            last = versions[-1].record
+            same = last.text == current.text
+            restored = replace(last, vector=current.vector if same else None)
             self.backend.index.upsert([restored])
             self.backend.kv.delete(self._inner, version_key(current.id, traits_of(last).version))
             if not same:

@@ -76,19 +76,21 @@ class Consolidator(Rememberer):
         merges = [_merge([records[id_] for id_ in group]) for group in groups if len(group) > 1]
         if not dry_run:
             for merge in merges:
-                self._merge(records[merge.kept], [records[id_] for id_ in merge.merged])
+                self._merge(merge.kept, merge.merged)
         return Compression(merges, len(records), dry_run)
 
     def merge(self, kept: str, others: Iterable[str]) -> Recalled:
         """Let one memory stand for others: it takes their evidence, and they are marked as replaced by it."""
-        return as_recalled(self._merge(self._found(kept), [self._found(id_) for id_ in others if id_ != kept]))
+        self.catch_up()
+        return as_recalled(self._merge(kept, [id_ for id_ in others if id_ != kept]))
 
-    def _merge(self, kept: Record, others: Sequence[Record]) -> Record:
-        traits = traits_of(kept)
-        evidence = list(traits.evidence)
-        for other in others:
-            evidence += [*traits_of(other).evidence, Evidence(record=other.id)]
+    def _merge(self, into: str, ids: Sequence[str]) -> Record:
         with self.backend.transaction():
+            kept, others = self._stored(into), [self._stored(id_) for id_ in ids]
+            traits = traits_of(kept)
+            evidence = list(traits.evidence)
+            for other in others:
+                evidence += [*traits_of(other).evidence, Evidence(record=other.id)]
             merged = self._change(
                 kept,
                 "merged",
@@ -96,7 +98,7 @@ class Consolidator(Rememberer):
                 seen=traits.seen + sum(traits_of(other).seen for other in others),
             )
             for other in others:
-                self._change(other, f"merged into {kept.id}", status=SUPERSEDED, replaced_by=kept.id)
+                self._change(other, f"merged into {into}", status=SUPERSEDED, replaced_by=into)
         return merged
 
     def reflect(self, *, least: int = 3, most: int = 10) -> list[Recalled]:

@@ -155,11 +155,12 @@ class Indexer:
 
     def give_up_vectors(self) -> None:
         """Count all entries as embedded; the memories that lack their vectors are reminded of anew."""
-        marks = self.journal.marks()
-        if marks.embedded < marks.indexed:
-            pending = self.journal.after(marks.embedded, marks.indexed - marks.embedded)
-            ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
-            with self._backend.transaction():
+        # Read inside the transaction, where nobody else can move the marks on.
+        with self._backend.transaction():
+            marks = self.journal.marks()
+            if marks.embedded < marks.indexed:
+                pending = self.journal.after(marks.embedded, marks.indexed - marks.embedded)
+                ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
                 self.journal.advance(marks, embedded=marks.indexed)
                 self.journal.write([self.remind(id_) for id_ in dict.fromkeys(ids)])
 

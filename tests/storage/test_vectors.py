@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
 import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -302,3 +304,9 @@ def test_searches_in_threads_see_one_state_each(tmp_path: Path):
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_an_embedder_can_be_loaded_after_a_graph_was_used():
+    run = "import usearch.index, onnxruntime; print('both')"
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=False, timeout=60)
+    assert done.stdout == "both\n", f"ended with {done.returncode}: {done.stderr}"

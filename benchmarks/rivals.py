@@ -104,10 +104,10 @@ def _extensible(path: Path) -> Any:
     its index needs; there the same module comes from a package.
     """
     if hasattr(sqlite3.Connection, "enable_load_extension"):
-        connect: Any = sqlite3.connect
+        module: Any = sqlite3
     else:
-        from sqlean import connect
-    return connect(str(path), check_same_thread=False, isolation_level=None)
+        import sqlean as module
+    return module.connect(str(path), check_same_thread=False, isolation_level=None)
 
 
 class Chroma(Rival):

@@ -293,7 +293,8 @@ def recall(folder: Path, *, quick: bool) -> Section:
 def _found(bench: Reading, *, quick: bool) -> tuple[Grid, dict[str, Timing]]:
     finders = bench.finders()
     contenders = [Contender(name, each(find), cycle_through(bench.questions())) for name, find in finders.items()]
-    timings = take_turns(contenders, rounds=5 if quick else 30, batch=5)
+    # Some rivals take seconds for one search, so rounds are few.
+    timings = take_turns(contenders, rounds=5 if quick else 12, batch=5)
     grid = Grid(
         f"The {_LIMIT} best of one user, {len(bench.users):,} × {bench.each_has:,} memories of {DIMENSIONS} dimensions",
         ["", "CPU ms", "wall ms", "CPU to recall", "found", "first recall, CPU ms"],

@@ -16,7 +16,7 @@ from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
-from memwell.models.scripted import ScriptedChat, ScriptedReranker
+from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
 from memwell.records import Record
 
 if TYPE_CHECKING:
@@ -58,9 +58,26 @@ class TestRemembering:
 
     def test_a_taken_id_is_a_conflict(self, memory: Memory):
         memory.remember("one", id="x")
+        with pytest.raises(Conflict, match="'x'"):
+            memory.remember("two", id="x")
         memory.settle()
         with pytest.raises(Conflict, match="'x'"):
             memory.remember("two", id="x")
+        assert [hit.text for hit in memory.memories()] == ["one"]
+
+    def test_the_same_words_of_two_people_are_two_memories(self, memory: Memory):
+        memory.remember("I am allergic to nuts.", speaker="Ann")
+        memory.remember("I am allergic to nuts.", speaker="Bob")
+        memory.remember("I am allergic to nuts.", speaker="Bob", metadata={"sure": True})
+        assert memory.count() == 3
+        assert memory.facts_about("Bob")[0].object == memory.facts_about("Ann")[0].object == "nuts"
+
+    def test_a_message_in_openais_shape_is_a_message(self, memory: Memory):
+        memory.remember([{"role": "user", "content": "My bicycle is red."}, {"role": "assistant", "content": "Noted."}])
+        assert [(hit.text, hit.speaker) for hit in memory.memories()] == [
+            ("My bicycle is red.", "user"),
+            ("Noted.", "assistant"),
+        ]
 
     def test_what_is_worth_nothing_is_refused_with_a_reason(self, memory: Memory):
         done = memory.remember(["   ", "Ann likes tea."])
@@ -85,6 +102,9 @@ class TestRemembering:
         "bad",
         [
             {"importance": 2},
+            {"importance": "high"},
+            {"importance": True},
+            {"ttl": "1h"},
             {"ttl": 0},
             {"ttl": -5},
             {"trust": "nobody"},
@@ -101,9 +121,9 @@ class TestRemembering:
             memory.remember("Ann likes tea.", **bad)
         assert memory.count() == 0
 
-    @pytest.mark.parametrize("bad", [7, None, b"text", [7], "\ud800", ["fine words here", "\0"]])
+    @pytest.mark.parametrize("bad", [7, None, b"text", [7], "\ud800", ["fine words here", "\0"], {"a": 1}, {}])
     def test_only_texts_and_messages_are_remembered(self, memory: Memory, bad: Any):
-        with pytest.raises((InvalidInput, TypeError)):
+        with pytest.raises(InvalidInput):
             memory.remember(bad)
         assert memory.count() == 0
 
@@ -189,7 +209,19 @@ class TestRecalling:
         assert ids[0] not in {hit.id for hit in large.recall("tea number 0", limit=50)}
         assert {hit.id for hit in large.recall("tea", where={"n": 1})} == set()
 
-    @pytest.mark.parametrize("bad", [{"limit": -1}, {"where": {"a": {"$no": 1}}}, {"since": "now"}, {"as_of": 7}])
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            {"limit": -1},
+            {"where": {"a": {"$no": 1}}},
+            {"since": "now"},
+            {"as_of": 7},
+            {"kinds": 7},
+            {"session": 3},
+            {"speaker": ""},
+            {"diversity": 7},
+        ],
+    )
     def test_bad_questions_are_refused(self, memory: Memory, bad: dict[str, Any]):
         memory.remember("Ann likes tea.")
         with pytest.raises(InvalidInput):
@@ -296,6 +328,27 @@ class TestErasing:
         with pytest.raises(NotFound):
             memory.erase(ids[0])
 
+    def test_what_others_were_merged_into_outlives_them(self, bench: Bench, memory: Memory):
+        texts_ = [f"Ann really likes green tea with honey in the morning {word}" for word in ("", "now", "too now")]
+        memory.remember(texts_)
+        memory.compress(threshold=0.6)
+        [kept] = memory.memories()
+        bench.pass_time(days=99)
+        assert memory.purge(0).memories == 0
+        merged = next(evidence.record for evidence in kept.evidence)
+        assert memory.erase(merged).memories == 1
+        assert [hit.id for hit in memory.memories()] == [kept.id]
+        assert merged not in {evidence.record for evidence in memory.get(kept.id).evidence}
+
+    @pytest.mark.parametrize("nothing", [{}, None])
+    def test_a_filter_that_says_nothing_erases_nothing(self, memory: Memory, nothing: Any):
+        memory.remember("Ann likes tea.")
+        with pytest.raises(InvalidInput, match="erase_all"):
+            memory.erase_where(nothing)
+        with pytest.raises(InvalidInput):
+            memory.purge(-1)
+        assert memory.count() == 1
+
     def test_versions_and_forgotten_ones_go_too(self, memory: Memory):
         id_ = memory.remember("the first text of it").id
         memory.update(id_, "the second text of it")
@@ -318,6 +371,12 @@ class TestErasing:
         memory.remember("bread with butter and jam", metadata={"drink": False})
         assert memory.erase_where({"drink": True}).memories == 1
         assert [hit.text for hit in memory.memories()] == ["bread with butter and jam"]
+
+
+@pytest.mark.parametrize("bad", [{"importance_below": 7}, {"importance_below": "low"}, {"older_than": 7}, {"most": -1}])
+def test_a_policy_that_makes_no_sense_is_refused(bad: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        Forgetting(**bad)
 
 
 class TestConsolidation:
@@ -431,24 +490,50 @@ class _Broken(Embedder):
         raise ModelError("no power")
 
 
+class _Renamed(HashEmbedder):
+    """Works, under the name of the one that did not."""
+
+    @property
+    def name(self) -> str:
+        return "broken"
+
+
+class _Picky(HashEmbedder):
+    def embed(self, texts: Any) -> Any:
+        if any("poison" in text for text in texts):
+            raise ModelError("cannot take that")
+        return super().embed(texts)
+
+
 class TestFailingModels:
     def test_a_broken_embedder_costs_no_memory(self, bench: Bench):
         memory = bench.memory(embedder=_Broken())
         memory.remember("Ann is allergic to nuts.")
-        assert texts(memory, "allergic") == ["Ann is allergic to nuts."]
         for _ in range(9):
+            assert texts(memory, "allergic") == ["Ann is allergic to nuts."]
+            assert memory.indexer.work() == 0 or memory.owed().vectors == 1
+        assert memory.owed().vectors == 1
+        mended = bench.memory(embedder=_Renamed(16))
+        mended.settle()
+        assert mended.owed().vectors == 0
+        assert bench.backend.index.info(mended.space).vectors == 1
+
+    def test_a_text_that_cannot_be_embedded_does_not_hold_up_the_others(self, bench: Bench):
+        memory = bench.memory(embedder=_Picky(16))
+        memory.remember(["Ann likes tea.", "this one is poison", "Bob likes rice."])
+        for _ in range(5):
             memory.indexer.work()
         assert memory.owed().vectors == 0
-        assert texts(memory, "allergic") == ["Ann is allergic to nuts."]
+        assert bench.backend.index.info(memory.space).vectors == 2
+        assert [memory.get(id_).text for id_ in memory.failures()] == ["this one is poison"]
 
     def test_vectors_of_another_embedder_are_made_anew(self, bench: Bench):
         memory = bench.memory()
         memory.remember(["Ann is allergic to nuts.", "Bob likes tea."])
         memory.settle()
-        other = bench.memory(embedder=type(bench.embedder)(32))
+        other = bench.memory(embedder=HashEmbedder(32))
         other.remember("Carl likes rain.")
         assert texts(other, "rain", limit=1) == ["Carl likes rain."]
-        other.indexer.reembed()
         other.settle()
         info = bench.backend.index.info(other.space)
         assert (info.dimensions, info.vectors) == (32, 3)

@@ -48,6 +48,35 @@ def test_spaces_share_the_store_and_nothing_else(engine: memwell.Engine):
         engine.at(memwell.Space("memwell", "spaces"))
 
 
+def test_what_one_space_recalled_is_no_echo_in_another(engine: memwell.Engine):
+    ann, bob = engine.at("ann"), engine.at("bob")
+    ann.remember("The secret garden opens on the first Sunday of May.")
+    ann.recall("when does the garden open?")
+    assert bob.remember(ai("The secret garden opens on the first Sunday of May.")).rejected == []
+
+
+def test_an_embedder_of_yours_is_asked_once_for_a_text(tmp_path: Path):
+    asked: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return [[1.0, float(len(text))] for text in texts]
+
+    with memwell.open(tmp_path / "app.db", embedder=embed, work=False) as m:
+        id_ = m.remember("Ann is allergic to nuts.").id
+        m.settle()
+        m.at("other").remember("Ann is allergic to nuts.")
+        m.at("other").settle()
+        m.update(id_, "Ann likes tea.")
+        m.undo(id_)
+        m.settle()
+        assert asked.count("Ann is allergic to nuts.") == 2
+        m.erase(id_)
+        m.remember("Ann is allergic to nuts.")
+        m.settle()
+        assert asked.count("Ann is allergic to nuts.") == 3
+
+
 def test_a_conversation_is_remembered_once(engine: memwell.Engine):
     talk = engine.thread("trip")
     talk.add(human("My red bicycle was stolen in Rome."), ai("I am sorry to hear that."))

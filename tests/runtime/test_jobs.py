@@ -10,11 +10,12 @@ import sys
 import textwrap
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import memwell
 from memwell.models.scripted import HashEmbedder
-from memwell.runtime.jobs import Worker
+from memwell.runtime.jobs import REGISTRY, Worker
 
 _WRITER = """
     import memwell, sys, itertools
@@ -79,6 +80,32 @@ def test_two_workers_share_the_work(tmp_path: Path):
     finally:
         for engine in engines:
             engine.close()
+
+
+def _wait_until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
+    deadline = time.monotonic() + seconds
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return true()
+
+
+def test_work_goes_on_after_another_worker_was_at_it(tmp_path: Path):
+    one, two = (memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) for _ in range(2))
+    with one, two:
+        one.remember([f"the first says {n}" for n in range(40)])
+        two.remember([f"the second says {n}" for n in range(40)])
+        assert _wait_until(lambda: one.owed().vectors == 0)
+        two.remember([f"the second goes on {n}" for n in range(40)])
+        assert _wait_until(lambda: two.owed().vectors == 0)
+        assert two.backend.index.info(two.space).vectors == 120
+        assert _wait_until(lambda: two.backend.kv.scan(REGISTRY).items == [])
+
+
+def test_what_an_earlier_process_left_is_done_by_the_next_without_a_word(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.remember([f"number {n} of many" for n in range(5)])
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+        assert _wait_until(lambda: m.backend.index.info(m.space).vectors == 5)
 
 
 def test_a_lease_keeps_another_worker_away(tmp_path: Path):

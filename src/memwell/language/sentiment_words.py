@@ -11,7 +11,7 @@ ENGLISH: dict[float, str] = {
         energized engaging enjoy enjoyable enthusiastic excited exciting fascinating favorite favourite fond friendly
         fulfilling fun funny generous genius glad good graceful grateful great happy harmony healing heartwarming
         heartfelt
-        hilarious honored impressed impressive inspire inspiring joy joyful kindness laugh lively lovely loyal lucky
+        hilarious honored impressed impressive inspire inspiring joy joyful kindness laugh lovely loyal lucky
         magical memorable motivated neat nice optimistic passionate peaceful pleasant pleased pleasure prefer proud
         refreshing rejoice relieved remarkable rewarding romantic satisfied satisfying serene smile soothing special
         strong success successful sweet talented tasty thankful thrilling treasure triumph vibrant victory warm welcome

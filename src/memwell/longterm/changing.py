@@ -16,9 +16,10 @@ from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.extraction import claims
 from memwell.longterm.importance import effective, moved
 from memwell.longterm.recalling import Recalled, as_recalled
+from memwell.longterm.remembering import check_importance
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record
-from memwell.values import as_utc, check_id, check_metadata, check_text, shown
+from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,15 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     where: FilterLike | None = None
     most: int | None = None
-    """At most so many, the least important first."""
+    """At most so many, the least important first. Raises ``InvalidInput`` for values that make no policy."""
+
+    def __post_init__(self) -> None:
+        if self.importance_below is not None:
+            check_importance(self.importance_below)
+        if self.older_than is not None and not isinstance(self.older_than, timedelta):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"older_than must be a timedelta, not {shown(self.older_than)}")
+        if self.most is not None:
+            check_count(self.most, "most")
 
 
 class Forgotten(msgspec.Struct, frozen=True):
@@ -72,9 +81,7 @@ class Changer(MemoryBase):
         if kind is not None:
             fields["kind"] = check_id(kind, "a memory's kind")
         if importance is not None:
-            if not 0 <= importance <= 1:
-                raise InvalidInput(f"importance must be from 0 to 1, not {shown(importance)}")
-            fields["importance"] = importance
+            fields["importance"] = check_importance(importance)
         if text is not None:
             check_text(text, "a memory's text")
         self.catch_up()

@@ -107,6 +107,7 @@ class Consolidator(Rememberer):
         An insight names the memories it rests on. One that was drawn before is renewed when there is more to it.
         """
         check_count(least, "least")
+        check_count(most, "most")
         records = [record for record in self._active() if record.kind != INSIGHT]
         made: list[Recalled] = []
         for matter, about in _matters(records, least)[:most]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
+from memwell.errors import InvalidInput
 from memwell.filters import AllOf, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
-from memwell.longterm.traits import traits_of
+from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record
 
 
@@ -35,8 +37,8 @@ class Erased(msgspec.Struct, frozen=True):
 class Eraser(MemoryBase):
     """The end of memories."""
 
-    uncache: Callable[[list[str]], int] | None = None
-    """Takes memories out of what is kept of them elsewhere, such as receipts; set by whoever keeps it."""
+    uncache: Callable[[list[str], list[str]], int] | None = None
+    """Takes memories, by their ids and embedded texts, out of receipts and caches; set by whoever keeps them."""
 
     def erase(self, ids: str | Iterable[str]) -> Erased:
         """Remove memories for good, forgotten ones too, with all that was derived from them alone or in part.
@@ -48,7 +50,9 @@ class Eraser(MemoryBase):
         return self._erase(records)
 
     def erase_where(self, where: FilterLike) -> Erased:
-        """Remove every memory that satisfies a filter, for good."""
+        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for a filter that says nothing."""
+        if not where:
+            raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
         self.settle_journal()
         return self._erase({record.id: record for record in self._all(as_filter(where))})
 
@@ -70,7 +74,10 @@ class Eraser(MemoryBase):
         derived = self._derived(set(records))
         gone = {**records, **derived}
         ids = list(gone)
+        texts = [self.indexer.embedded_text(record) for record in gone.values()]
+        texts += [self.indexer.embedded_text(version.record) for id_ in ids for version in self._versions(id_)]
         with self.backend.transaction():
+            self._unlink(set(ids))
             retracted = self.facts.retract(ids, final=True)
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
@@ -80,7 +87,7 @@ class Eraser(MemoryBase):
             self.backend.index.delete(self.space, ids)
         self._pools.forget(self.space)
         self._echoes.forget(ids)
-        cached = self.uncache(ids) if self.uncache is not None else 0
+        cached = self.uncache(ids, texts) if self.uncache is not None else 0
         self.backend.scrub()
         return Erased(len(records), len(derived), kept, retracted.statements, cached)
 
@@ -89,9 +96,18 @@ class Eraser(MemoryBase):
         made = {
             record.id: record
             for record in self._all()
-            if record.id not in ids and any(evidence.record in ids for evidence in traits_of(record).evidence)
+            if record.id not in ids and traits_of(record).trust == "derived" and _rests_on(record, ids)
         }
         return {**made, **self._derived(ids | set(made))} if made else {}
+
+    def _unlink(self, ids: set[str]) -> None:
+        """Memories that others were merged into stay, but no longer name those that are gone."""
+        named = [record for record in self._all() if record.id not in ids and _rests_on(record, ids)]
+        for record in named:
+            traits = traits_of(record)
+            evidence = tuple(one for one in traits.evidence if one.record not in ids)
+            kept = replace(traits, evidence=evidence)
+            self.backend.index.upsert([replace(record, metadata=with_traits(own_metadata(record), kept))])
 
     def _drop_keys(self, prefix: str) -> int:
         """Drop all that memwell keeps under a prefix; how many entries there were."""
@@ -109,15 +125,18 @@ class Eraser(MemoryBase):
                 return
 
     def purge(self, retention_s: float) -> Erased:
-        """Erase what was forgotten longer ago than its retention, and what has expired."""
+        """Erase what was forgotten longer ago than its retention, and what has expired. Raises ``InvalidInput`` for a
+        retention below 0.
+        """
+        if not retention_s >= 0:
+            raise InvalidInput(f"a retention must be at least 0 seconds, not {retention_s!r}")
         now = self.clock()
         over: list[str] = []
         for record in self._all():
             traits = traits_of(record)
             hidden_for = (now - (traits.changed or now)).total_seconds()
-            if (not traits.active and hidden_for > retention_s) or (
-                traits.expires is not None and traits.expires <= now
-            ):
+            forgotten = traits.status == FORGOTTEN and hidden_for > retention_s
+            if forgotten or (traits.expires is not None and traits.expires <= now):
                 over.append(record.id)
         return self.erase(over) if over else Erased()
 
@@ -125,6 +144,10 @@ class Eraser(MemoryBase):
     aerase_where = asyncify(erase_where)
     aerase_all = asyncify(erase_all)
     apurge = asyncify(purge)
+
+
+def _rests_on(record: Record, ids: set[str]) -> bool:
+    return any(evidence.record in ids for evidence in traits_of(record).evidence)
 
 
 __all__ = ["Erased", "Eraser"]

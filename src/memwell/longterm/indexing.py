@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
@@ -37,7 +38,7 @@ BATCH = 64
 ALIAS = "alias/"
 _PRINT = "print/"
 _EMBEDDER = "embedder"
-_DEAD = "dead/"
+DEAD = "dead/"
 _MOST_TRIES = 3
 
 
@@ -53,6 +54,7 @@ class Indexer:
         self._embedder = embedder
         self._chat = chat
         self._tries = 0
+        self._known_current = False
         self.journal = Journal(backend, space)
         self.facts = Facts(backend.kv, self._inner)
 
@@ -62,7 +64,7 @@ class Indexer:
             marks = self.journal.marks()
             pending = self.journal.after(marks.indexed, BATCH)
             if not pending:
-                if 0 < marks.indexed - marks.embedded <= embed_at_most:
+                if 0 < marks.indexed - marks.embedded <= embed_at_most and self.is_current():
                     self._embed_indexed(marks)
                 return
             few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
@@ -70,9 +72,12 @@ class Indexer:
 
     def work(self) -> int:
         """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
+        if not self.is_current():
+            self.reembed()
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
-            return self._embed_indexed(marks)
+            done = self._embed_indexed(marks)
+            return done or self._embed_apart(self.journal.marks())
         pending = self.journal.after(marks.indexed, BATCH)
         if pending:
             self._index(marks, pending, embed=True, chat=self._chat)
@@ -126,7 +131,7 @@ class Indexer:
         """The memory that says the same, if there is one. Messages of a conversation are each their own."""
         if traits_of(record).session:
             return None
-        key = _PRINT + fingerprint(f"{record.kind}\n{record.text}")
+        key = self.twins_of(record)
         entry = self._backend.kv.get(self._inner, key)
         if entry is not None:
             id_ = str(entry.value)
@@ -141,9 +146,12 @@ class Indexer:
         entry = self._backend.kv.get(self._inner, inner_key(ALIAS, id_))
         return id_ if entry is None else str(cast("list[str]", entry.value)[1])
 
-    def twins_of(self, record: Record) -> str:
-        """The key under which a text is known to have been said."""
-        return _PRINT + fingerprint(f"{record.kind}\n{record.text}")
+    @staticmethod
+    def twins_of(record: Record) -> str:
+        """The key under which a text is known to have been said. What another said, or with other metadata, is another."""
+        own = msgspec.json.encode(own_metadata(record), order="sorted").decode()
+        whose = f"{len(record.kind)} {record.kind} {traits_of(record).speaker} {own}"
+        return f"{_PRINT}{fingerprint(record.text)}/{blake2b(whose.encode(), digest_size=12).hexdigest()}"
 
     # Vectors
 
@@ -166,7 +174,7 @@ class Indexer:
 
     def _vectors(self, records: Sequence[Record]) -> NDArray[np.float32] | None:
         """The vectors of records, or None when the embedder fails: words work without them, and they are tried again."""
-        if self._embedder is None or not records or not self._is_current():
+        if self._embedder is None or not records or not self.is_current():
             return None
         try:
             return self._embedder.embed([self.embedded_text(record) for record in records])
@@ -176,14 +184,15 @@ class Indexer:
             )
             return None
 
-    def _is_current(self) -> bool:
+    def is_current(self) -> bool:
         """Whether the vectors of the space are this embedder's; the first to store any says whose they are."""
-        assert self._embedder is not None
+        if self._embedder is None or self._known_current:
+            return True
         entry = self._backend.kv.get(self._inner, _EMBEDDER)
         if entry is None:
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
-            return True
-        return entry.value == self._embedder.name
+        self._known_current = entry is None or entry.value == self._embedder.name
+        return self._known_current
 
     def _embed_indexed(self, marks: Marks) -> int:
         """Give the next memories that have words but no vector theirs."""
@@ -193,8 +202,8 @@ class Indexer:
         ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
         records = [record for record in self._backend.index.get(self._space, ids) if record.vector is None]
         vectors = self._vectors(records)
-        if vectors is None and records and self._embedder is not None and self._is_current():
-            return self._failed(marks, pending)
+        if vectors is None and records and self._embedder is not None:
+            return 0
         self._tries = 0
         try:
             with self._backend.transaction():
@@ -219,34 +228,46 @@ class Indexer:
             return 1
         return to - marks.embedded
 
-    def _failed(self, marks: Marks, pending: Sequence[Message]) -> int:
-        """After some tries the entries are set aside, with a note, and the work goes on."""
+    def _embed_apart(self, marks: Marks) -> int:
+        """After some tries in vain, embed one by one: a text that the embedder cannot take must not hold up the others.
+
+        It is set aside, with a note. When it can take none, it is out of order, and all is tried again later.
+        """
         self._tries += 1
         if self._tries < _MOST_TRIES:
             return 0
+        pending = [one for one in self.journal.after(marks.embedded, BATCH) if (one.index or 0) < marks.indexed]
+        ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
+        records = [record for record in self._backend.index.get(self._space, ids) if record.vector is None]
+        rows = {record.id: self._vectors([record]) for record in records}
+        if not pending or all(row is None for row in rows.values()):
+            return 0
         self._tries = 0
-        for entry in pending:
-            self._backend.kv.put(
-                self._inner, inner_key(_DEAD, entry.id), {"reason": "the embedder failed", "tries": _MOST_TRIES}
-            )
-        return self._moved(marks, _end(pending))
+        with self._backend.transaction():
+            self.journal.advance(self.journal.marks(), embedded=_end(pending))
+            for record in records:
+                row = rows[record.id]
+                if row is None:
+                    note = {"id": record.id, "reason": "the embedder cannot take its text"}
+                    self._backend.kv.put(self._inner, inner_key(DEAD, record.id), note)
+                else:
+                    self._give([record], row)
+        return len(pending)
 
     def remind(self, id_: str) -> Message:
         """An entry for the journal: the vector of a memory is owed."""
         return Message(role="human", parts=(), metadata={"embed": id_})  # pyright: ignore[reportArgumentType]
 
     def reembed(self) -> None:
-        """Make every vector anew with this embedder. Meanwhile memories are found by their words."""
-        if self._embedder is None or self._is_current():
+        """Have every vector made anew by this embedder. Meanwhile memories are found by their words."""
+        if self._embedder is None or self.is_current():
             return
         with self._backend.transaction():
             for records in self._pages():
                 self._backend.index.upsert([replace(record, vector=None) for record in records])
+                self.journal.write([self.remind(record.id) for record in records])
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
-        for records in self._pages():
-            vectors = self._vectors(records)
-            if vectors is not None:
-                self._give(records, vectors)
+        self._known_current = True
 
     def _pages(self) -> list[list[Record]]:
         pages: list[list[Record]] = []
@@ -321,4 +342,4 @@ def _said_again(known: Record, again: Record) -> Record:
     return replace(known, metadata=with_traits(own_metadata(known), renewed))
 
 
-__all__ = ["ALIAS", "BATCH", "Indexer"]
+__all__ = ["ALIAS", "BATCH", "DEAD", "Indexer"]

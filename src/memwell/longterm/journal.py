@@ -76,6 +76,10 @@ class Journal:
             if fresh:
                 self.write(list(fresh.values()))
 
+    def holds(self, id_: str) -> bool:
+        """Whether an entry of this id is still here."""
+        return bool(self._log.read(self._thread, ids=[id_]))
+
     def marks(self) -> Marks:
         """How far it has been worked off."""
         entry = self._kv.get(self._space, _MARKS)

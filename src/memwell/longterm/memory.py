@@ -7,14 +7,19 @@ finds what was written a moment ago; nothing that is changed or forgotten is los
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
+from typing import Any, cast
 
 from memwell._asyncify import asyncify
+from memwell.errors import NotFound
+from memwell.filters import AllOf, Where
 from memwell.longterm.audit import Action, Report, Rules, audit
 from memwell.longterm.changing import Changer
 from memwell.longterm.consolidation import Consolidator
 from memwell.longterm.erasing import Eraser
 from memwell.longterm.facts import Fact
+from memwell.longterm.indexing import DEAD
 from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recalling import Recaller
 from memwell.values import as_utc
@@ -47,7 +52,18 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
 
     def mend(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
-        return sum(self._mended(action) for action in actions)
+        done = 0
+        for action in actions:
+            # What was forgotten or erased since the audit needs no mending.
+            with suppress(NotFound):
+                done += self._mended(action)
+        return done
+
+    def failures(self) -> list[str]:
+        """The ids of memories that the embedder cannot take; they are found by their words alone."""
+        where = AllOf((Where("@id", "ge", DEAD), Where("@id", "lt", DEAD + "\U0010ffff")))
+        page = self.backend.kv.scan(self._inner, where=where, limit=1000)
+        return [str(cast("dict[str, Any]", entry.value)["id"]) for entry in page.items]
 
     def _mended(self, action: Action) -> bool:
         match action.verb:

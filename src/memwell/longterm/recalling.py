@@ -12,14 +12,14 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.errors import ModelError, NotFound
-from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
+from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.pools import HeldPool
-from memwell.longterm.traits import FORGOTTEN, SUPERSEDED, Evidence, Traits, own_metadata, traits_of
+from memwell.longterm.traits import Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Weights
 from memwell.records import Record
-from memwell.values import as_utc, check_count, check_text
+from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,7 +32,6 @@ _RERANKED = 3
 
 
 _CANDIDATES = 200
-_HIDDEN = [FORGOTTEN, SUPERSEDED]
 _MOST_ASKED = 256
 _DECISIVE = 3.0
 """The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
@@ -63,7 +62,7 @@ class Recalled(msgspec.Struct, frozen=True):
     flags: tuple[str, ...] = ()
 
     def why(self, most: int = 4) -> str:
-        """The reasons in one line, the weightiest first, as in ``words 0.42, meaning 0.31``."""
+        """The reasons in one line, the weightiest first, as in ``dense_best +0.12, words +0.06``."""
         ordered = sorted(self.signals.items(), key=lambda item: -abs(item[1].share))
         return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered[:most])
 
@@ -102,6 +101,8 @@ class Recaller(MemoryBase):
         """
         check_text(query, "a query")
         check_count(limit, "limit")
+        if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, speaker, session, since, until, where)
         self.indexer.catch_up()
@@ -168,6 +169,10 @@ class Recaller(MemoryBase):
         """The query's direction; None when there is no embedder, or it fails: then words alone decide."""
         if self.embedder is None or not query.strip():
             return None
+        if not self.indexer.is_current():
+            # The vectors are another embedder's until somebody has made them anew.
+            self._told(self.space)
+            return None
         vector = self._query_vectors.get(query)
         if vector is None:
             try:
@@ -194,6 +199,8 @@ class Recaller(MemoryBase):
 
     def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
         """The memories of the space, oldest first."""
+        if limit is not None:
+            check_count(limit, "limit")
         return [as_recalled(record) for record in islice(self._active(as_filter(where)), limit)]
 
     def history(self, id_: str, /) -> list[Version]:
@@ -206,10 +213,10 @@ class Recaller(MemoryBase):
 
     def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None) -> HeldPool:
         """The likeliest memories of a space too large to hold, found by the store's indexes."""
-        live = AllOf((*(() if wanted is None else (wanted,)), Not(Where(("memwell", "status"), "in", _HIDDEN))))
-        hits = self.backend.index.match(self.space, query, limit=_CANDIDATES, where=live)
+        # What was forgotten is left out afterwards: a filter on every row would cost more than some hits in vain.
+        hits = self.backend.index.match(self.space, query, limit=_CANDIDATES, where=wanted)
         if vector is not None:
-            hits += self.backend.index.near(self.space, vector.tolist(), limit=_CANDIDATES, where=live)
+            hits += self.backend.index.near(self.space, vector.tolist(), limit=_CANDIDATES, where=wanted)
         ids = list(dict.fromkeys(hit.record.id for hit in hits))
         return HeldPool.of(self.backend.index.get(self.space, ids))
 
@@ -244,11 +251,13 @@ def _wanted(
 ) -> Filter | None:
     parts: list[Filter] = []
     if kinds is not None:
+        if not isinstance(kinds, str | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"kinds must be a kind or several, not {shown(kinds)}")
         parts.append(Where("@kind", "in", [kinds] if isinstance(kinds, str) else list(kinds)))
     if speaker is not None:
-        parts.append(Where(("memwell", "speaker"), "eq", speaker))
+        parts.append(Where(("memwell", "speaker"), "eq", check_id(speaker, "a speaker")))
     if session is not None:
-        parts.append(Where(("memwell", "session"), "eq", session))
+        parts.append(Where(("memwell", "session"), "eq", check_id(session, "a session")))
     if since is not None:
         parts.append(Where("@time", "ge", as_utc(since, "since")))
     if until is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import msgspec
 
@@ -14,10 +14,11 @@ from memwell.longterm.base import MemoryBase
 from memwell.longterm.gate import TRUSTS, Verdict
 from memwell.longterm.traits import KEY, Evidence, Traits
 from memwell.messages import Message, Role, Text, human
+from memwell.transcript import from_openai
 from memwell.values import as_utc, check_id, check_metadata, check_text, new_id, shown
 
-Rememberable: TypeAlias = str | Message | Iterable[str | Message]
-"""A text, a message, or several of them."""
+Rememberable: TypeAlias = str | Message | Mapping[str, Any] | Iterable[str | Message | Mapping[str, Any]]
+"""A text, a message (memwell's own or in OpenAI's shape), or several of them."""
 
 _SPEAKERS = {Role.HUMAN: "user", Role.AI: "assistant"}
 _TRUST = {Role.AI: "model", Role.TOOL: "tool", Role.FUNCTION: "tool"}
@@ -77,17 +78,23 @@ class Rememberer(MemoryBase):
             check_metadata(metadata or {}),
             self._checked_traits(importance, ttl, pinned, trust),
         )
-        items = [content] if isinstance(content, str | Message) else list(content)
+        items = _items(content)
         if id is not None and len(items) != 1:
             raise InvalidInput(f"an id is for one memory, not for {len(items)}")
-        if id is not None and self.backend.index.get(self.space, [id]):
-            raise Conflict(f"there is a memory {id!r} already; update() changes it")
-        return self._write([self._entry(item, given, id) for item in items])
+        entries = [self._entry(item, given, id) for item in items]
+        if id is not None:
+            self._check_free(id)
+        return self._write(entries)
+
+    def _check_free(self, id_: str) -> None:
+        """Raises ``Conflict`` for an id that is taken, be it by something still in the journal."""
+        if self.indexer.journal.holds(id_) or self.backend.index.get(self.space, [id_]):
+            raise Conflict(f"there is a memory {id_!r} already; update() changes it")
 
     def _checked_traits(self, importance: float | None, ttl: float | None, pinned: bool, trust: str | None) -> Traits:
-        if importance is not None and not 0 <= importance <= 1:
-            raise InvalidInput(f"importance must be from 0 to 1, not {shown(importance)}")
-        if ttl is not None and not 0 < ttl < 3e9:
+        if importance is not None:
+            check_importance(importance)
+        if ttl is not None and not (is_number(ttl) and 0 < ttl < 3e9):
             raise InvalidInput(f"ttl must be a number of seconds above 0, not {shown(ttl)}")
         if trust is not None and trust not in TRUSTS:
             raise InvalidInput(f"unknown trust {shown(trust)}; known: {', '.join(sorted(TRUSTS))}")
@@ -98,6 +105,8 @@ class Rememberer(MemoryBase):
 
     def _entry(self, item: object, given: _Given, id_: str | None) -> Message | Rejection:
         """The entry for the journal, or why there is none."""
+        if isinstance(item, Mapping):
+            [item] = from_openai([cast("dict[str, Any]", item)])
         if isinstance(item, str):
             text, traits, evidence = check_text(item, "a memory's text"), given.traits, ()
             speaker, time, name = given.speaker, given.time, new_id() if id_ is None else check_id(id_, "a memory's id")
@@ -142,6 +151,27 @@ class Rememberer(MemoryBase):
     aremember = asyncify(remember)
 
 
+def _items(content: Rememberable) -> list[object]:
+    """One thing or several. Raises ``InvalidInput`` for what cannot be remembered."""
+    if isinstance(content, str | Message | Mapping):
+        return [content]
+    if isinstance(content, bytes) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"remember takes texts and messages, not {shown(content)}")
+    return list(content)
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a number, and not a boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def check_importance(value: float) -> float:
+    """Return it when it is one. Raises ``InvalidInput``."""
+    if not is_number(value) or not 0 <= value <= 1:
+        raise InvalidInput(f"importance must be a number from 0 to 1, not {shown(value)}")
+    return value
+
+
 class _Given(msgspec.Struct, frozen=True):
     speaker: str
     session: str
@@ -172,4 +202,4 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-__all__ = ["Rejection", "Rememberable", "Remembered", "Rememberer"]
+__all__ = ["Rejection", "Rememberable", "Remembered", "Rememberer", "check_importance", "is_number"]

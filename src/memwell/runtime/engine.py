@@ -19,7 +19,6 @@ from typing import Any, Self
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.history import History
-from memwell.longterm.echoes import Echoes
 from memwell.longterm.gate import Gate
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
@@ -40,14 +39,17 @@ from memwell.values import shown
 class _Parts:
     """What the engines of all spaces of a store share."""
 
-    def __init__(self, backend: Backend, settings: Settings, options: dict[str, Any], *, work: bool) -> None:
+    def __init__(
+        self, backend: Backend, settings: Settings, options: dict[str, Any], *, work: bool, cache: bool
+    ) -> None:
         self.backend = backend
         self.settings = settings
-        self.options = {**options, "pools": Pools(backend.index), "echoes": Echoes()}
+        self.options = {**options, "pools": Pools(backend.index)}
         # One that nobody holds is made again when it is needed; a store may have a space for every user.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
         self.worker = Worker(backend, self.engine, retention_s=settings.retention_days * 86_400)
         self.works = work
+        self.caches = cache
         self.closed = False
 
     def engine(self, space: Space) -> Engine:
@@ -57,9 +59,23 @@ class _Parts:
             self.engines[space] = engine
         return engine
 
+    def embedder_for(self, space: Space) -> Embedder | None:
+        """The embedder, with a cache in front when it is not one of ours: it may cost money, or time on a wire."""
+        embedder: Embedder | None = self.options["embedder"]
+        most = self.settings.embedding_cache_entries
+        if embedder is None or not self.caches or not most:
+            return embedder
+        # Loads numpy, which the local embedders load only when they are used.
+        from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415
+
+        inner = inner_space(space)
+        return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.transaction)
+
     def tell(self, space: Space) -> None:
         if self.works and not self.closed:
             self.worker.tell(space)
+        else:
+            self.worker.note(space)
 
     def used(self, space: Space, ids: Sequence[str]) -> None:
         if self.works and ids:
@@ -79,12 +95,16 @@ class Engine(Memory):
     """
 
     def __init__(self, parts: _Parts, space: Space) -> None:
-        super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **parts.options)
+        options = {**parts.options, "embedder": parts.embedder_for(space)}
+        super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **options)
         self._parts = parts
         self.uncache = self._uncached
 
-    def _uncached(self, ids: list[str]) -> int:
+    def _uncached(self, ids: list[str], texts: list[str]) -> int:
         self._query_vectors.clear()
+        forget = getattr(self.embedder, "forget", None)
+        if forget is not None:
+            forget(texts)
         return self.receipts.forget(ids)
 
     def at(self, space: SpaceLike) -> Engine:
@@ -236,7 +256,9 @@ def open(  # noqa: A001 - the first word users type
         "gate": gate,
         "weights": weights,
     }
-    parts = _Parts(backend, chosen, options, work=work)
+    parts = _Parts(backend, chosen, options, work=work, cache=not isinstance(embedder, str))
+    if work:
+        parts.worker.start_if_owed()
     # A program that never closes still ends cleanly: the worker stops before the interpreter takes its modules apart.
     atexit.register(_close_if_alive, weakref.ref(parts))
     return parts.engine(as_space(space))

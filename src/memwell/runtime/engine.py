@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
@@ -61,7 +61,7 @@ class _Parts:
 
     def embedder_for(self, space: Space) -> Embedder | None:
         """The embedder, with a cache in front when it is not one of ours: it may cost money, or time on a wire."""
-        embedder: Embedder | None = self.options["embedder"]
+        embedder = cast("Embedder | None", self.options["embedder"])
         most = self.settings.embedding_cache_entries
         if embedder is None or not self.caches or not most:
             return embedder

@@ -63,8 +63,9 @@ def report(found: dict[str, Any], console: Console) -> None:
     if facts.get("spaces"):
         console.print()
         console.print(_spaces(facts["spaces"]))
-    console.print()
-    console.print(_rows(say("model"), _model_rows(found["embedder"])))
+    if "embedder" in found:
+        console.print()
+        console.print(_rows(say("model"), _model_rows(found["embedder"])))
     problems = found["problems"]
     console.print()
     for problem in problems:

@@ -28,6 +28,12 @@ _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
 
 
+# The plus takes the column's affinity away, without which SQLite would not use the index of ids.
+_BY_IDS = (
+    f"SELECT {_FIELDS}, record_vector.data FROM space CROSS JOIN json_each(?) AS wanted "
+    "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value "
+    "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
+)
 _OUTDATED_GRAPHS = (
     "SELECT sidecar.space FROM sidecar JOIN space ON space.key = sidecar.space WHERE space.change > sidecar.change"
 )
@@ -177,13 +183,7 @@ class SqliteIndex(RecordIndex):
         wanted = given.check_ids(ids)
 
         def operation(session: Session) -> list[tuple[Any, ...]]:
-            # The plus takes the column's affinity away, without which SQLite would not use the index of ids.
-            sql = (
-                f"SELECT {_FIELDS}, record_vector.data FROM space CROSS JOIN json_each(?) AS wanted "
-                "CROSS JOIN record ON record.key >> 36 = +space.key AND record.id = wanted.value "
-                "LEFT JOIN record_vector ON record_vector.key = record.key WHERE space.path = ?"
-            )
-            return session.execute(sql, (msgspec.json.encode(wanted).decode(), path)).fetchall()
+            return session.execute(_BY_IDS, (msgspec.json.encode(wanted).decode(), path)).fetchall()
 
         found = {row[1]: row for row in self._connections.read(operation)}
         return [_record(space, found[id_][:6], found[id_][6]) for id_ in wanted if id_ in found]

@@ -293,6 +293,14 @@ class TestChanging:
         assert up > 0.5
         assert memory.feedback(id_, useful=False).importance < up
 
+    def test_what_was_called_useful_comes_before_what_was_not(self, memory: Memory):
+        same = "The tea is on the upper shelf."
+        ids = [memory.remember(same, metadata={"copy": n}, time=NOON).id for n in range(4)]
+        memory.feedback(ids[0], useful=False)
+        memory.feedback(ids[2], useful=True)
+        found = [hit.id for hit in memory.recall("where is the tea?")]
+        assert (found[0], found[-1]) == (ids[2], ids[0])
+
     def test_use_counts_without_a_version(self, memory: Memory):
         id_ = memory.remember("Dave drives a red car.").id
         memory.settle()

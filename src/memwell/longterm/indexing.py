@@ -323,9 +323,9 @@ def _record(space: Space, entry: Message) -> Record:
 def _weighed(record: Record, facts: int) -> Record:
     """A memory with the importance of its content, unless it was given one."""
     traits = traits_of(record)
-    if traits.importance is not None:
-        return record
-    weighed = replace(traits, importance=importance_of(record.text, claims=facts))
+    content = importance_of(record.text, claims=facts)
+    importance = content if traits.importance is None else traits.importance
+    weighed = replace(traits, importance=importance, content=content)
     return replace(record, metadata=with_traits(own_metadata(record), weighed))
 
 

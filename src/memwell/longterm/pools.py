@@ -20,6 +20,18 @@ from memwell.storage.protocols import Changes, RecordIndex
 _MEASURED_EVERY = 256
 
 
+def _standing(traits: Traits) -> float:
+    """How far somebody's word has moved a memory from what its content alone is worth; 0.5 is not at all.
+
+    What a text is worth keeping says little of what it answers: ranked by it, questions were answered worse. What people
+    said of it, by feedback or by giving it an importance, counts.
+    """
+    if traits.importance is None:
+        return 0.5
+    content = 0.5 if traits.content is None else traits.content
+    return min(max(0.5 + traits.importance - content, 0.0), 1.0)
+
+
 def entry_of(record: Record, traits: Traits) -> Entry:
     """What ranking needs of a memory."""
     return Entry(
@@ -30,7 +42,7 @@ def entry_of(record: Record, traits: Traits) -> Entry:
         traits.position,
         record.time.timestamp(),
         record.kind,
-        effective(0.5 if traits.importance is None else traits.importance, traits.uses),
+        effective(_standing(traits), traits.uses),
         traits.uses,
         None if record.vector is None else np.asarray(record.vector, np.float32),
     )

@@ -42,6 +42,8 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     position: int = 0
     importance: float | None = None
     """From 0 to 1: what its content is worth, moved by feedback; None until it has been weighed."""
+    content: float | None = None
+    """What its content alone was found to be worth; ``importance`` begins there unless it was given."""
     uses: int = 0
     """How often it was recalled."""
     useful: int = 0

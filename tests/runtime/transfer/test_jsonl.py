@@ -48,7 +48,7 @@ def filled(url: str = "memory:") -> Keeper:
     memory = opened(url)
     first = memory.remember("Ann lives in Bergen.", speaker="Ann", time=NOON, metadata={"n": 1.0}).id
     memory.remember("她喜欢火车。", pinned=True, time=NOON)
-    memory.remember("Ann lives in Bergen.", time=NOON)
+    memory.remember("Ann lives in Bergen.", speaker="Ann", time=NOON, metadata={"n": 1.0})
     gone = memory.remember("A draft.", ttl=3600).id
     memory.update(first, "Ann lives in Oslo.")
     memory.forget(gone)

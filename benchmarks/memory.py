@@ -232,7 +232,14 @@ class Reading:
         self.plain = self._engines(folder / "plain.db", prepared, owned, said=False)
         self.said = self._engines(folder / "said.db", prepared, owned, said=True)
         self.first = {RECALL: self._first(self.plain), RECALL_SAID: self._first(self.said)}
-        self.rivals, self.missing = installed_rivals(folder, DIMENSIONS, prepared.listed)
+        rivals, self.missing = installed_rivals(folder, DIMENSIONS, prepared.listed)
+        self.rivals = [rival for rival in rivals if rival.most_memories >= len(texts)]
+        slow = [rival for rival in rivals if rival.most_memories < len(texts)]
+        self.missing += [
+            f"{rival.label}: seconds a search above {rival.most_memories:,}, not measured" for rival in slow
+        ]
+        for rival in slow:
+            rival.close()
         for rival in self.rivals:
             step(f"recall: {rival.label} is filled")
             rival.fill([Item(user, text) for user, theirs in owned.items() for text in theirs])

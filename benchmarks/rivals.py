@@ -37,6 +37,8 @@ class Rival(ABC):
 
     name: str
     package: str
+    most_memories: int = 10**9
+    """With more than this in all, one search takes longer than is worth waiting for."""
 
     @abstractmethod
     def __init__(self, folder: Path, dimensions: int, embed: Embed) -> None: ...
@@ -168,6 +170,7 @@ class Mem0(Rival):
 
     name = "mem0 + qdrant"
     package = "mem0ai"
+    most_memories = 1_000
 
     def __init__(self, folder: Path, dimensions: int, embed: Embed) -> None:
         os.environ["MEM0_DIR"] = str(folder / "mem0-home")

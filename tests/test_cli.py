@@ -219,7 +219,7 @@ def test_looking_at_a_missing_store_makes_none(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], url: str
 ):
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert_refused(run(*command, "--store", url), "There is no store at", "memwell demo --store")
+    assert_refused(run(*command, "--store", url), "There is no store at", "memwell remember TEXT --store")
     assert list(tmp_path.iterdir()) == []
 
 

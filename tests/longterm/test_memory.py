@@ -127,6 +127,37 @@ class TestRemembering:
             memory.remember(bad)
         assert memory.count() == 0
 
+    @pytest.mark.parametrize("field", ["speaker", "session"])
+    def test_none_is_nobody(self, memory: Memory, field: str):
+        id_ = memory.remember("Zoe reads a book.", **{field: None}).id
+        assert getattr(memory.get(id_), field) == ""
+        with pytest.raises(InvalidInput):
+            memory.remember("Zoe reads a book.", **{field: []})
+
+    def test_an_entry_that_makes_no_sense_holds_nobody_up(self, memory: Memory):
+        bad = human("Zoe reads a book.", metadata={"memwell": {"speaker": None}})
+        memory.indexer.journal.write([bad])
+        memory.remember("Ann likes tea.")
+        assert texts(memory, "tea") == ["Ann likes tea."]
+        assert memory.failures() == [bad.id]
+
+    def test_what_is_said_again_lives_as_long_and_counts_as_much_as_either(self, bench: Bench, memory: Memory):
+        first = memory.remember("The pool opens at 8.", ttl=1).id
+        again = memory.remember("The pool opens at 8.", pinned=True, importance=0.99, time=NOON + timedelta(days=1)).id
+        bench.pass_time(days=2)
+        hit = memory.get(again)
+        assert (hit.id, hit.importance, hit.time) == (first, 0.99, NOON + timedelta(days=1))
+        assert memory.forget_by(Forgetting()).ids == []
+
+    def test_who_names_a_memory_means_that_one(self, memory: Memory):
+        memory.remember("Ann likes tea.", id="one")
+        memory.remember("Ann likes tea.", id="two")
+        assert memory.get("two").id == "two"
+
+    def test_a_model_that_goes_on_after_a_refusal_is_heard(self, memory: Memory):
+        said = "I'm sorry, but I can't help with that on Friday because the shop is closed. Try Saturday."
+        assert memory.remember(ai(said)).rejected == []
+
 
 class TestRecalling:
     def test_filters_narrow_it(self, memory: Memory):
@@ -227,6 +258,13 @@ class TestRecalling:
         with pytest.raises(InvalidInput):
             memory.recall("tea", **bad)
 
+    def test_a_few_vectors_do_not_beat_the_words_of_those_that_have_none_yet(self, memory: Memory):
+        memory.remember(["The red box holds pears.", "The blue box holds plums."])
+        memory.settle()
+        memory.remember([f"Drawer {n} contains screws." for n in range(40)] + ["The crate holds walnuts."])
+        assert texts(memory, "Where are walnuts?", limit=1) == ["The crate holds walnuts."]
+        assert memory.owed().vectors > 16
+
     @pytest.mark.parametrize("query", ["", "   ", "?!", "的", "the of and", "x" * 100_000, "😀", 'NEAR("a" *) OR -'])
     def test_any_text_may_be_asked(self, memory: Memory, query: str):
         memory.remember(["Ann likes tea.", "小明喜欢茶。"])
@@ -322,6 +360,15 @@ class TestChanging:
         assert {hit.id for hit in memory.memories()} == {kept, pinned, fresh}
         assert "days old" in dry.reasons[old]
         assert memory.forget_by(Forgetting(importance_below=0.95, most=1)).ids == [fresh]
+
+
+@pytest.mark.parametrize("bad", [None, 7, b"x", {"a": 1}, [None], [""], [7]])
+def test_what_is_no_id_is_refused(memory: Memory, bad: Any):
+    memory.remember("Ann likes tea.", id="a")
+    for call in (memory.forget, memory.erase, lambda ids: memory.merge("a", ids)):
+        with pytest.raises(InvalidInput):
+            call(bad)
+    assert memory.count() == 1
 
 
 class TestErasing:
@@ -448,6 +495,14 @@ class TestPeople:
         assert memory.facts_about("Ann", relation="lives_in")[0].object == "Berlin"
         memory.update(id_, "I live in Rome.")
         assert [one.object for one in memory.facts_about("Ann", relation="lives_in")] == ["Rome"]
+
+    def test_what_is_true_again_is_true(self, memory: Memory):
+        for year, town in ((2022, "Porto"), (2023, "Lyon"), (2024, "Porto")):
+            moment = datetime(year, 1, 1, tzinfo=UTC)
+            memory.remember(f"I live in {town}.", speaker="Ann", time=moment)
+        assert [fact.object for fact in memory.facts_about("Ann", relation="lives_in")] == ["Porto"]
+        memory.forget([hit.id for hit in memory.recall("Porto", limit=1)])
+        assert [fact.object for fact in memory.facts_about("Ann", relation="lives_in")] == ["Lyon"]
 
     def test_an_undone_change_brings_back_only_its_own_facts(self, memory: Memory):
         id_ = memory.remember("I live in Berlin.", speaker="Ann").id

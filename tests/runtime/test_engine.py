@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,3 +193,19 @@ def test_threads_that_do_everything_at_once_lose_nothing(engine: memwell.Engine)
     assert failures == []
     assert sum(engine.at(f"user {user}").count() for user in range(2)) == sum(kept)
     assert engine.backend.check() == []
+
+
+def test_the_store_is_never_exported_over_itself(engine: memwell.Engine, tmp_path: Path):
+    engine.remember("Ann likes tea.")
+    for name in ("app.db", "app.db-wal"):
+        with pytest.raises(InvalidInput, match="the store itself"):
+            engine.export(tmp_path / name)
+    assert engine.export(tmp_path / "app.jsonl") == 1
+    assert engine.recall("tea")[0].text == "Ann likes tea."
+
+
+@pytest.mark.parametrize("bad", [7, b"abc", {"a": 1}, "", "  ", "a\0b", float("nan"), []])
+def test_what_is_no_place_is_refused(engine: memwell.Engine, bad: Any):
+    for call in (memwell.open, engine.export, engine.bring):
+        with pytest.raises(InvalidInput):
+            call(bad)

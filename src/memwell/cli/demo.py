@@ -112,7 +112,7 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
         queries = ("火车", "京都 天气") if language.startswith("zh") else ("train", "Kyoto weather")
         for number, query in enumerate(queries, start=4):
             _step(screen, f"{number}.", say("demo_search", language, query=query), _found(history, query, language))
-    question = "小孩喜欢什么？" if language.startswith("zh") else "what is the boy fond of?"
+    question = "要带什么衣服？" if language.startswith("zh") else "how warm will it be?"
     with memwell.open(path) as memory:
         memory.remember_thread(THREAD)
         hits = memory.recall(question, limit=2)

@@ -49,7 +49,7 @@ def remember_command(
     ttl: Annotated[float | None, typer.Option(help="Gone after so many seconds. 多少秒后消失。")] = None,
 ) -> None:
     """Remember something: on disk when this returns. 记住：命令返回时已经落盘。"""
-    given = [line for text in texts for line in (sys.stdin.read().splitlines() if text == "-" else [text]) if line]
+    given = [line for text in texts for line in (_lines() if text == "-" else [text])]
     with _opened(store, space, make=True) as engine:
         done = engine.remember(given, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
         screen = console(stderr=True)
@@ -61,6 +61,10 @@ def remember_command(
         screen.print(Styled(say("refused", text=one_line(one.text), reasons="; ".join(one.reasons)), style="yellow"))
     if not done.ids:
         raise typer.Exit(1)
+
+
+def _lines() -> list[str]:
+    return [line for line in sys.stdin.read().splitlines() if line.strip()]
 
 
 def _moment(text: str | None) -> datetime | None:

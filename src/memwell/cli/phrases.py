@@ -55,8 +55,8 @@ _PHRASES = {
     "graph_fresh": ("graph, up to date", "图索引，已是最新"),
     "graph_behind": ("graph, {changes} changes behind", "图索引，落后 {changes} 次改动"),
     "no_store": (
-        "There is no store at {path}. Name one, or make one: memwell demo --store {path}",
-        "{path} 处没有存储。请指定一个，或新建：memwell demo --store {path}",
+        "There is no store at {path}. Name one, or make one: memwell remember TEXT --store {path}",
+        "{path} 处没有存储。请指定一个，或新建：memwell remember TEXT --store {path}",
     ),
     "problems": ("Problems found: {count}", "发现的问题：{count} 个"),
     "healthy": ("Everything agrees.", "一切正常。"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, cast
 
@@ -190,6 +190,12 @@ class MemoryBase:
         )
         return Version(record, datetime.fromisoformat(kept["until"]), kept["reason"])
 
+    @staticmethod
+    def _sources(records: Iterable[Record]) -> list[str]:
+        """The ids under which facts were learnt from memories: their own, and those of what said the same."""
+        ids = [(record.id, *(evidence.record for evidence in traits_of(record).evidence)) for record in records]
+        return list(dict.fromkeys(id_ for group in ids for id_ in group if id_))
+
     def _owe_vectors(self, records: Sequence[Record]) -> None:
         """Have the vectors of changed memories made by whoever works the journal off."""
         if self.embedder is not None and records:
@@ -206,6 +212,8 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
     """One id or several, each once. Raises ``InvalidInput`` for anything else."""
     if isinstance(ids, str):
         return [ids]
+    if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"expected the id of a memory, or several, not {shown(ids)}")
     listed = list(ids)
     for one in listed:
         if not isinstance(one, str) or not one:  # pyright: ignore[reportUnnecessaryIsInstance]

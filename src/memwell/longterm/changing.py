@@ -172,11 +172,13 @@ class Changer(MemoryBase):
             hidden = [record for record in records.values() if traits_of(record).active]
             for record in hidden:
                 self._change(record, reason, status=FORGOTTEN)
-            self.facts.retract([record.id for record in hidden], final=False)
+            self.facts.retract(self._sources(hidden), final=False)
         return [record.id for record in hidden]
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
         """Forget what a policy names, or only say what it would forget."""
+        if not isinstance(policy, Forgetting):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"forget_by takes a Forgetting, not {shown(policy)}")
         now = self.clock()
         wanted = as_filter(policy.where)
         worth: dict[str, tuple[float, str]] = {}
@@ -208,7 +210,7 @@ class Changer(MemoryBase):
             if not same:
                 self._relearn(current, restored)
             elif traits_of(restored).active and not traits_of(current).active:
-                self.facts.restore([restored.id])
+                self.facts.restore(self._sources([restored]))
         if not same:
             self._owe_vectors([restored])
         return as_recalled(restored)

@@ -17,10 +17,10 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.language.detect import language_of
 from memwell.language.entities import entities
 from memwell.language.keywords import keywords
-from memwell.longterm.base import MemoryBase
+from memwell.longterm.base import MemoryBase, as_ids
 from memwell.longterm.duplicates import clusters
 from memwell.longterm.recalling import Recalled, as_recalled
-from memwell.longterm.remembering import Rememberer
+from memwell.longterm.remembering import Rememberer, is_number
 from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
 from memwell.messages import human, system
 from memwell.records import Record
@@ -69,7 +69,7 @@ class Consolidator(Rememberer):
 
         ``threshold`` is how alike two must be, from 0 to 1. Raises ``InvalidInput`` for another one.
         """
-        if not 0 < threshold <= 1:
+        if not is_number(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
         records = {record.id: record for record in self._active() if not traits_of(record).session}
         groups = clusters([(record.id, record.text) for record in records.values()], threshold=threshold)
@@ -81,8 +81,9 @@ class Consolidator(Rememberer):
 
     def merge(self, kept: str, others: Iterable[str]) -> Recalled:
         """Let one memory stand for others: it takes their evidence, and they are marked as replaced by it."""
+        wanted = as_ids(others)
         self.catch_up()
-        return as_recalled(self._merge(kept, [id_ for id_ in others if id_ != kept]))
+        return as_recalled(self._merge(kept, [id_ for id_ in wanted if id_ != kept]))
 
     def _merge(self, into: str, ids: Sequence[str]) -> Record:
         with self.backend.transaction():

@@ -13,6 +13,7 @@ from memwell.filters import AllOf, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
+from memwell.longterm.remembering import is_number
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record
 
@@ -78,7 +79,7 @@ class Eraser(MemoryBase):
         texts += [self.indexer.embedded_text(version.record) for id_ in ids for version in self._versions(id_)]
         with self.backend.transaction():
             self._unlink(set(ids))
-            retracted = self.facts.retract(ids, final=True)
+            retracted = self.facts.retract(self._sources(gone.values()), final=True)
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
                 self.backend.kv.delete(self._inner, self.indexer.twins_of(record))
@@ -128,7 +129,7 @@ class Eraser(MemoryBase):
         """Erase what was forgotten longer ago than its retention, and what has expired. Raises ``InvalidInput`` for a
         retention below 0.
         """
-        if not retention_s >= 0:
+        if not is_number(retention_s) or not retention_s >= 0:
             raise InvalidInput(f"a retention must be at least 0 seconds, not {retention_s!r}")
         now = self.clock()
         over: list[str] = []

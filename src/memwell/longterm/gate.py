@@ -21,6 +21,7 @@ import msgspec
 from memwell.errors import InvalidInput
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import segment
+from memwell.language.sentences import sentences
 from memwell.longterm.duplicates import compatible
 from memwell.values import check_count, shown
 
@@ -206,7 +207,8 @@ def _is_boilerplate(text: str) -> bool:
     if len(text) > _LONGEST_REFUSAL:
         return False
     if _REFUSES(text):
-        return True
+        # A refusal that goes on to say something is no phrase.
+        return all(_REFUSES(one.text) or _OPENS(one.text) for one in sentences(text))
     opening = _OPENS(text)
     return opening is not None and len(text) - opening.end() <= _LEFT_OVER
 

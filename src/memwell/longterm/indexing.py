@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import Conflict, ModelError
+from memwell.errors import Conflict, InvalidInput, ModelError
 from memwell.longterm.duplicates import fingerprint
 from memwell.longterm.extraction import Claim, claims, model_claims
 from memwell.longterm.facts import Facts
@@ -26,6 +26,7 @@ from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder
 from memwell.records import Record, Space
 from memwell.storage.protocols import Backend
+from memwell.values import now
 
 if TYPE_CHECKING:
     # numpy takes a tenth of a second to load; nothing here needs it before the first text is embedded.
@@ -87,7 +88,8 @@ class Indexer:
 
     def _index(self, marks: Marks, pending: Sequence[Message], *, embed: bool, chat: ChatModel | None = None) -> None:
         memories = [entry for entry in pending if not _is_reminder(entry)]
-        records = [_record(self._space, entry) for entry in memories]
+        records = [record for entry in memories if (record := self._read(entry)) is not None]
+        named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
         found = [_claims(record, chat) for record in records]
         records = [_weighed(record, len(one)) for record, one in zip(records, found, strict=True)]
         vectors = self._vectors(records) if embed else None
@@ -98,23 +100,34 @@ class Indexer:
         try:
             with self._backend.transaction():
                 self.journal.advance(marks, indexed=end, embedded=end if whole else None)
-                stored = self._store(records)
+                self._store(records, named)
                 for record, one in zip(records, found, strict=True):
-                    if one and record.id in stored:
+                    # What is said again is said at another time, and may be true again.
+                    if one:
                         self.facts.learn(one, record=record.id, learned_at=_learned(record))
         except Conflict:
             # Somebody else was faster. What is left, the caller sees when it looks again.
             _log.debug("another worker has moved the journal of %r on", self._space)
 
-    def _store(self, records: Sequence[Record]) -> set[str]:
-        """Store records, or note that the same was said again; the ids that were stored as their own."""
+    def _read(self, entry: Message) -> Record | None:
+        """The memory that an entry stands for. One that makes no sense is set aside: it must not hold up the others."""
+        try:
+            return _record(self._space, entry)
+        except (msgspec.ValidationError, InvalidInput) as error:
+            _log.warning("an entry of the journal of %r cannot be read: %s", self._space, error)
+            note = {"id": entry.id, "reason": str(error)}
+            self._backend.kv.put(self._inner, inner_key(DEAD, entry.id), note)
+            return None
+
+    def _store(self, records: Sequence[Record], named: frozenset[str]) -> None:
+        """Store records, or note that the same was said again."""
         fresh: dict[str, Record] = {}
         known = {record.id for record in self._backend.index.get(self._space, [record.id for record in records])}
         for record in records:
             if record.id in known:
                 # Remembered before, and since dropped from the journal. Changing it is for update alone.
                 continue
-            twin = self._twin(record, fresh)
+            twin = None if record.id in named else self._twin(record, fresh)
             if twin is None:
                 fresh[record.id] = record
             else:
@@ -125,7 +138,6 @@ class Indexer:
                 else:
                     self._backend.index.upsert([again])
         self._backend.index.upsert(list(fresh.values()))
-        return set(fresh)
 
     def _twin(self, record: Record, fresh: Mapping[str, Record]) -> Record | None:
         """The memory that says the same, if there is one. Messages of a conversation are each their own."""
@@ -337,9 +349,18 @@ def _with_vector(record: Record, row: NDArray[np.float32]) -> Record:
 def _said_again(known: Record, again: Record) -> Record:
     """A memory that was said once more: counted, with the new evidence."""
     traits, other = traits_of(known), traits_of(again)
-    evidence = (*traits.evidence, *(other.evidence or (Evidence(record=again.id),)))
-    renewed = replace(traits, seen=traits.seen + 1, evidence=evidence[:64])
-    return replace(known, metadata=with_traits(own_metadata(known), renewed))
+    evidence = (*traits.evidence, Evidence(record=again.id), *other.evidence)
+    lasting = traits.expires is None or other.expires is None
+    renewed = replace(
+        traits,
+        seen=traits.seen + 1,
+        evidence=evidence[:64],
+        pinned=traits.pinned or other.pinned,
+        expires=None if lasting else max(traits.expires or now(), other.expires or now()),
+        importance=max(traits.importance or 0.0, other.importance or 0.0),
+    )
+    metadata = with_traits(own_metadata(known), renewed)
+    return replace(known, time=max(known.time, again.time), metadata=metadata)
 
 
 __all__ = ["ALIAS", "BATCH", "DEAD", "Indexer"]

@@ -96,6 +96,8 @@ class Recaller(MemoryBase):
         check_count(limit, "limit")
         if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
+        if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"weights must be Weights, not {shown(weights)}")
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, speaker, session, since, until, where)
         self.indexer.catch_up()

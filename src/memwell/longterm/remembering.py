@@ -53,8 +53,8 @@ class Rememberer(MemoryBase):
         self,
         content: Rememberable,
         *,
-        speaker: str = "",
-        session: str = "",
+        speaker: str | None = None,
+        session: str | None = None,
         time: datetime | None = None,
         kind: str | None = None,
         metadata: Mapping[str, Any] | None = None,
@@ -71,8 +71,8 @@ class Rememberer(MemoryBase):
         Raises ``InvalidInput`` for a value that breaks a rule, ``Conflict`` for an ``id`` that is taken.
         """
         given = _Given(
-            speaker and check_id(speaker, "a speaker"),
-            session and check_id(session, "a session"),
+            check_id(speaker, "a speaker") if speaker not in (None, "") else "",
+            check_id(session, "a session") if session not in (None, "") else "",
             None if time is None else as_utc(time, "a memory's time"),
             kind if kind is None else check_id(kind, "a memory's kind"),
             check_metadata(metadata or {}),
@@ -94,14 +94,16 @@ class Rememberer(MemoryBase):
     def _checked_traits(self, importance: float | None, ttl: float | None, pinned: bool, trust: str | None) -> Traits:
         if importance is not None:
             check_importance(importance)
-        if ttl is not None and not (is_number(ttl) and 0 < ttl < 3e9):
-            raise InvalidInput(f"ttl must be a number of seconds above 0, not {shown(ttl)}")
-        if trust is not None and trust not in TRUSTS:
+        if ttl is not None and not (is_number(ttl) and 0 < ttl < _LONGEST_S):
+            raise InvalidInput(f"ttl must be a number of seconds above 0 and below {_LONGEST_S:,}, not {shown(ttl)}")
+        if not isinstance(pinned, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"pinned must be True or False, not {shown(pinned)}")
+        if trust is not None and not (isinstance(trust, str) and trust in TRUSTS):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"unknown trust {shown(trust)}; known: {', '.join(sorted(TRUSTS))}")
         if importance is None and ttl is None and not pinned and trust is None:
             return _PLAIN
         expires = None if ttl is None else self.clock() + timedelta(seconds=ttl)
-        return Traits(importance=importance, expires=expires, pinned=bool(pinned), trust=trust or "user")
+        return Traits(importance=importance, expires=expires, pinned=pinned, trust=trust or "user")
 
     def _entry(self, item: object, given: _Given, id_: str | None) -> Message | Rejection:
         """The entry for the journal, or why there is none."""
@@ -128,7 +130,7 @@ class Rememberer(MemoryBase):
         traits = msgspec.structs.replace(
             traits, speaker=speaker, session=given.session, flags=verdict.flags, evidence=evidence, learned=learned
         )
-        return _journal_entry(name, verdict.text, time or self.clock(), kind, given.own, traits)
+        return _journal_entry(name, verdict.text, time or self.clock(), kind, given.own, traits, named=id_ is not None)
 
     def _refusal(self, verdict: Verdict, trust: str) -> tuple[str, ...]:
         if not verdict.accepted:
@@ -182,13 +184,19 @@ class _Given(msgspec.Struct, frozen=True):
 
 
 _PLAIN = Traits()
+_LONGEST_S = 3_000_000_000
 
 
-def _journal_entry(id_: str, text: str, time: datetime, kind: str, own: Mapping[str, Any], traits: Traits) -> Message:
+def _journal_entry(
+    id_: str, text: str, time: datetime, kind: str, own: Mapping[str, Any], traits: Traits, *, named: bool
+) -> Message:
     """An entry carries only what differs from the usual: one that carries nothing is stored the fastest way."""
     carried: dict[str, Any] = {}
     if kind != "memory":
         carried["kind"] = kind
+    if named:
+        # Who names a memory means that one, whatever else says the same.
+        carried["named"] = True
     if own:
         if KEY in own:
             raise InvalidInput(f"the metadata key {KEY!r} is memwell's own; choose another")

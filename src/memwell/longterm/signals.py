@@ -109,7 +109,7 @@ def _compare(pool: Pool, question: Question, weights: Weights) -> Compared:
         words[:limit] = np.bincount(matches.rows, matches.scores, limit)
         if weights.count_words:
             choice += _choice_by_words(pool, matches, words[:limit])
-    if question.vector is not None and len(question.vector) == pool.dimensions:
+    if question.vector is not None and len(question.vector) == pool.dimensions and _are_embedded(pool):
         np.dot(pool.vectors[:limit], question.vector, out=dense[:limit])
         lowest, highest = float(dense.min()), float(dense.max())
         choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, _TINY))
@@ -119,6 +119,11 @@ def _compare(pool: Pool, question: Question, weights: Weights) -> Compared:
         rise = np.interp(values, curve.values, curve.shares) - none
         choice += (rise * (_BROAD / max(abs(all_of_it - none), _TINY))).astype(np.float32)
     return Compared(matches, words, dense, choice)
+
+
+def _are_embedded(pool: Pool) -> bool:
+    """Whether nearly all records have a vector. While many still lack theirs, the few that have one must not win by it."""
+    return 10 * int(np.count_nonzero(pool.has_vector[: pool.limit])) >= 9 * len(pool)
 
 
 def _choice_by_words(pool: Pool, matches: Matches, words: Floats) -> Floats:

@@ -171,8 +171,12 @@ class Engine(Memory):
         """Write the memory and the conversations of this space to a file, ``.md`` as Markdown, otherwise as JSON lines.
 
         Markdown holds the memories alone, for people to read and edit; JSON lines hold everything. Returns how many things
-        were written. The file appears whole or not at all. Raises ``OSError`` when it cannot be written.
+        were written. The file appears whole or not at all. Raises ``OSError`` when it cannot be written, ``InvalidInput``
+        for the store's own file.
         """
+        _check_path(path)
+        if _is_store(self.backend, Path(path)):
+            raise InvalidInput(f"{str(path)!r} is the store itself; name another file to export to")
         if Path(path).suffix.lower() in (".md", ".markdown"):
             return export_markdown(self, path, progress=progress)
         return export_jsonl(self, path, vectors=vectors, values=True, blobs=True, progress=progress)
@@ -182,6 +186,9 @@ class Engine(Memory):
 
         Doing it again changes nothing. Raises ``OSError`` when it cannot be read, ``InvalidInput`` for an unknown format.
         """
+        _check_path(path)
+        if _is_store(self.backend, Path(path)):
+            raise InvalidInput(f"{str(path)!r} is the store itself; name the file to take in")
         done = import_file(self, path, format=format, progress=progress)
         self._told(self.space)
         return done
@@ -216,6 +223,21 @@ class Engine(Memory):
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
 
 
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
+        raise InvalidInput(f"expected the path of a file, not {shown(path)}")
+
+
+def _is_store(backend: Backend, path: Path) -> bool:
+    """Whether a path is the store's file, or one of those beside it."""
+    store = getattr(backend, "path", None)
+    return (
+        store is not None
+        and path.resolve().name.startswith(Path(store).name)
+        and (path.resolve().parent == Path(store).resolve().parent and path.exists())
+    )
+
+
 def _batches(history: History, size: int = 200) -> Any:
     batch: list[Message] = []
     for message in history:
@@ -247,6 +269,8 @@ def open(  # noqa: A001 - the first word users type
     and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``settle``. Raises
     ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
     """
+    if url is not None and not isinstance(url, Backend):
+        _check_path(url)
     chosen = settings or load_settings()
     backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
     options = {

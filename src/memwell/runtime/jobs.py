@@ -49,6 +49,7 @@ class Worker:
         self._known: set[Space] = set()
         self._uses: dict[Space, Counter[str]] = {}
         self._lock = threading.Lock()
+        self._leases: set[Space] = set()
         self._wake = threading.Event()
         self._stopped = False
         self._thread: threading.Thread | None = None
@@ -93,6 +94,9 @@ class Worker:
         self._wake.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSING_S)
+        for space in list(self._leases):
+            with suppress(MemwellError):
+                self._let_go(space)
         self._store_uses()
 
     def settle(self, spaces: Sequence[Space]) -> None:
@@ -146,9 +150,9 @@ class Worker:
                     self._purge(space, memory)
                     self._let_go(space)
                     return self._settled(space, memory)
-        except MemwellError as error:
+        except Exception as error:  # noqa: BLE001 - whatever is wrong in one space, the others' work must go on
             if not self._stopped:
-                _log.warning("work for %r failed and is tried again: %s", space, error)
+                _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
         return False
 
     def _settled(self, space: Space, memory: Memory) -> bool:
@@ -165,6 +169,7 @@ class Worker:
 
     def _let_go(self, space: Space) -> None:
         """Give the lease back, so that nobody waits for it to run out."""
+        self._leases.discard(space)
         held = self._backend.kv.get(inner_space(space), "lease")
         if held is not None and held.value == self._me:
             with suppress(Conflict):
@@ -187,6 +192,7 @@ class Worker:
             self._backend.kv.put(inner, "lease", self._me, ttl=_LEASE_S, expect=0 if held is None else held.version)
         except Conflict:
             return False
+        self._leases.add(space)
         return True
 
     def _store_uses(self) -> None:

@@ -200,6 +200,9 @@ def _same(one: Candidate, terms: frozenset[str], other: Candidate, others: froze
         return False
     if fingerprint(one.note.text) == fingerprint(other.note.text):
         return True
+    if terms - others and others - terms:
+        # Each has a word of its own, and that may be all that matters: a day, a drug, a colour.
+        return False
     same_numbers = decisive_terms(one.note.text, terms) == decisive_terms(other.note.text, others)
     return same_numbers and similar(one.note.text, other.note.text) >= _ALIKE
 

@@ -40,7 +40,7 @@ def test_the_demonstration_shows_what_survives(tmp_path: Path, language: str):
         window = history.window(tokens=demo.BUDGET)
         assert any(one.tool_calls for one in window)
         assert len(window) < len(history)
-        assert result.stdout.count(window[-1].text) == 2
+        assert result.stdout.count(window[-1].text) == 3
         assert history.backend is not None
         assert history.backend.check() == []
 

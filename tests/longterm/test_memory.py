@@ -129,10 +129,12 @@ class TestRemembering:
 
     @pytest.mark.parametrize("field", ["speaker", "session"])
     def test_none_is_nobody(self, memory: Memory, field: str):
-        id_ = memory.remember("Zoe reads a book.", **{field: None}).id
+        nobody: dict[str, Any] = {field: None}
+        wrong: dict[str, Any] = {field: []}
+        id_ = memory.remember("Zoe reads a book.", **nobody).id
         assert getattr(memory.get(id_), field) == ""
         with pytest.raises(InvalidInput):
-            memory.remember("Zoe reads a book.", **{field: []})
+            memory.remember("Zoe reads a book.", **wrong)
 
     def test_an_entry_that_makes_no_sense_holds_nobody_up(self, memory: Memory):
         bad = human("Zoe reads a book.", metadata={"memwell": {"speaker": None}})

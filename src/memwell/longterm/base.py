@@ -213,7 +213,7 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
     if isinstance(ids, str):
         return [ids]
     if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"expected the id of a memory, or several, not {shown(ids)}")
+        raise InvalidInput(f"expected the id of a memory, or several, not {shown(cast(object, ids))}")
     listed = list(ids)
     for one in listed:
         if not isinstance(one, str) or not one:  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -75,7 +75,7 @@ class Rememberer(MemoryBase):
             check_id(session, "a session") if session not in (None, "") else "",
             None if time is None else as_utc(time, "a memory's time"),
             kind if kind is None else check_id(kind, "a memory's kind"),
-            check_metadata(metadata or {}),
+            {} if metadata is None else check_metadata(metadata),
             self._checked_traits(importance, ttl, pinned, trust),
         )
         items = _items(content)
@@ -107,7 +107,8 @@ class Rememberer(MemoryBase):
 
     def _entry(self, item: object, given: _Given, id_: str | None) -> Message | Rejection:
         """The entry for the journal, or why there is none."""
-        if isinstance(item, Mapping):
+        # A text is by far the most common, and asking first whether it is a mapping would cost it.
+        if not isinstance(item, str) and isinstance(item, Mapping):
             [item] = from_openai([cast("dict[str, Any]", item)])
         if isinstance(item, str):
             text, traits, evidence = check_text(item, "a memory's text"), given.traits, ()

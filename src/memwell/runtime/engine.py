@@ -14,12 +14,13 @@ import weakref
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.longterm.gate import Gate
+from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
@@ -34,6 +35,9 @@ from memwell.runtime.transfer import Imported, Progress, export_jsonl, export_ma
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
 from memwell.values import shown
+
+if TYPE_CHECKING:
+    from memwell.runtime.cache import EmbeddingCache
 
 
 class _Parts:
@@ -59,12 +63,12 @@ class _Parts:
             self.engines[space] = engine
         return engine
 
-    def embedder_for(self, space: Space) -> Embedder | None:
-        """The embedder, with a cache in front when it is not one of ours: it may cost money, or time on a wire."""
+    def cached_embedder(self, space: Space) -> EmbeddingCache | None:
+        """The embedder with a cache in front, when it is not one of ours: it may cost money, or time on a wire."""
         embedder = cast("Embedder | None", self.options["embedder"])
         most = self.settings.embedding_cache_entries
         if embedder is None or not self.caches or not most:
-            return embedder
+            return None
         # Loads numpy, which the local embedders load only when they are used.
         from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415
 
@@ -95,16 +99,18 @@ class Engine(Memory):
     """
 
     def __init__(self, parts: _Parts, space: Space) -> None:
-        options = {**parts.options, "embedder": parts.embedder_for(space)}
-        super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **options)
+        super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **parts.options)
+        self._cached = parts.cached_embedder(space)
+        if self._cached is not None:
+            # For what is kept. A query is asked once, and not worth a write.
+            self.indexer = Indexer(self.backend, self.space, embedder=self._cached, chat=self.chat)
         self._parts = parts
         self.uncache = self._uncached
 
     def _uncached(self, ids: list[str], texts: list[str]) -> int:
         self._query_vectors.clear()
-        forget = getattr(self.embedder, "forget", None)
-        if forget is not None:
-            forget(texts)
+        if self._cached is not None:
+            self._cached.forget(texts)
         return self.receipts.forget(ids)
 
     def at(self, space: SpaceLike) -> Engine:

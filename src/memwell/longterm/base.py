@@ -190,11 +190,15 @@ class MemoryBase:
         )
         return Version(record, datetime.fromisoformat(kept["until"]), kept["reason"])
 
-    @staticmethod
-    def _sources(records: Iterable[Record]) -> list[str]:
-        """The ids under which facts were learnt from memories: their own, and those of what said the same."""
-        ids = [(record.id, *(evidence.record for evidence in traits_of(record).evidence)) for record in records]
-        return list(dict.fromkeys(id_ for group in ids for id_ in group if id_))
+    def _sources(self, records: Iterable[Record]) -> list[str]:
+        """The ids under which facts were learnt from memories: their own, and those of what said the same again.
+
+        What says the same again is no memory of its own. A memory that others were made of or merged from has its own facts.
+        """
+        listed = list(records)
+        named = {evidence.record for record in listed for evidence in traits_of(record).evidence if evidence.record}
+        memories = {record.id for record in self.backend.index.get(self.space, sorted(named))}
+        return list(dict.fromkeys([*(record.id for record in listed), *sorted(named - memories)]))
 
     def _owe_vectors(self, records: Sequence[Record]) -> None:
         """Have the vectors of changed memories made by whoever works the journal off."""

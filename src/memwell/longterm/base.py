@@ -193,7 +193,7 @@ class MemoryBase:
     def _sources(self, records: Iterable[Record]) -> list[str]:
         """The ids under which facts were learnt from memories: their own, and those of what said the same again.
 
-        What says the same again is no memory of its own. A memory that others were made of or merged from has its own facts.
+        What says the same again is no memory of its own. One that others were made of or merged from has its own facts.
         """
         listed = list(records)
         named = {evidence.record for record in listed for evidence in traits_of(record).evidence if evidence.record}

@@ -1,8 +1,10 @@
-"""How hypothesis runs: a little by default, much with ``HYPOTHESIS_PROFILE=thorough``."""
+"""How hypothesis runs: a little by default, much with ``HYPOTHESIS_PROFILE=thorough``. And what tests of files share."""
 
 from __future__ import annotations
 
+import ctypes
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,3 +17,21 @@ _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.f
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture
+def unprivileged() -> Iterator[None]:
+    """Files that are write-protected are so for root too, who may write everywhere as long as nobody takes that away."""
+    if os.name != "posix" or os.geteuid() != 0:
+        yield
+        return
+    libc = ctypes.CDLL(None)
+    if not hasattr(libc, "capset"):
+        pytest.skip("the rights of root cannot be taken away here")
+    header, kept = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
+    assert libc.capget(header, kept) == 0
+    # CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH, of those in effect.
+    fewer = (ctypes.c_uint32 * 6)(kept[0] & ~0b110, *kept[1:])
+    assert libc.capset(header, fewer) == 0
+    yield
+    assert libc.capset(header, kept) == 0

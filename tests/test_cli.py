@@ -353,6 +353,113 @@ def test_what_cannot_be_done_is_one_line(run: Run, arguments: tuple[str, ...], w
     assert_refused(run(*arguments), word)
 
 
+def test_facts_are_shown_with_time_and_evidence(run: Run):
+    run("remember", "I live in Berlin.", "--speaker", "Ann", "--time", "2023-05-07")
+    run("remember", "I moved to Paris.", "--speaker", "Ann", "--time", "2024-06-08")
+    now = run("facts", "Ann").out
+    assert "Paris" in now
+    assert "I moved to Paris." in now
+    assert "2024-06-08" in now
+    assert "Berlin" not in now
+    assert "Berlin" in run("facts", "Ann", "--as-of", "2023-06-01").out
+    both = run("facts", "Ann", "--all", language="zh").out
+    [ended] = [line for line in both.splitlines() if "I live in Berlin." in line]
+    assert "住在" in ended
+    assert "2024-06-08" in ended
+    assert "lives_in" not in both
+    assert_refused(run("facts", "Ann", "--all", "--as-of", "2023-06-01"), "--all")
+
+
+def test_recall_says_why_in_plain_words(run: Run):
+    run("remember", "Ann drinks milk with coffee.", "--speaker", "Alice")
+    out = " ".join(run("recall", "what milk does Alice drink?").out.split())
+    assert "same meaning" in out
+    assert "dense" not in out
+    assert "peak" not in out
+    assert "意思" in run("recall", "milk", language="zh").out
+    assert "dense_best" in run("recall", "milk", "--explain").out
+    assert "Ann drinks milk" in run("recall", "milk", "--speaker", "aLICE").out
+    assert run("recall", "milk", "--speaker", "Bob").out == "Nothing found.\n"
+
+
+def test_an_export_never_writes_over_a_file_unasked(run: Run, tmp_path: Path):
+    run("remember", "Ann likes tea.")
+    (tmp_path / "out.jsonl").write_text("mine")
+    assert_refused(run("export", "out.jsonl"), "out.jsonl", "--force")
+    assert_refused(run("export", "out.jsonl", language="zh"), "已存在", "--force")
+    assert (tmp_path / "out.jsonl").read_text() == "mine"
+    assert run("export", "out.jsonl", "--force").code == 0
+    assert "Ann likes tea." in (tmp_path / "out.jsonl").read_text()
+    for language, word in (("en", "No export"), ("zh", "格式")):
+        assert_refused(run("export", "out.pdf", language=language), word, ".pdf", ".jsonl", ".md")
+    assert not (tmp_path / "out.pdf").exists()
+
+
+def test_an_export_to_the_output_is_the_file(run: Run, tmp_path: Path):
+    run("remember", "我喜欢喝茶。")
+    outcome = run("export", "-")
+    assert outcome.code == 0
+    lines = [json.loads(line) for line in outcome.out.splitlines()]
+    assert lines[0]["format"] == "memwell"
+    assert any("喝茶" in json.dumps(line, ensure_ascii=False) for line in lines)
+    assert not (tmp_path / "-").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "path", "reason", "in_chinese"),
+    [
+        (("export", "no/out.jsonl"), "no/out.jsonl", "folder does not exist", "文件夹不存在"),
+        (("export", "folder"), "folder", "is a folder", "是一个文件夹"),
+        (("import", "folder"), "folder", "is a folder", "是一个文件夹"),
+        (("import", "missing.jsonl"), "missing.jsonl", "no such file", "没有这个文件"),
+        (("import", "secret.jsonl"), "secret.jsonl", "permission denied", "没有权限"),
+        (("export", "locked/out.jsonl"), "locked/out.jsonl", "permission denied", "没有权限"),
+    ],
+)
+@pytest.mark.usefixtures("unprivileged")
+def test_what_is_wrong_with_a_file_is_said_of_that_file(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], path: str, reason: str, in_chinese: str
+):
+    run("remember", "Ann likes tea.")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked").chmod(0o555)
+    (tmp_path / "secret.jsonl").touch(0o000)
+    for language, word in (("en", reason), ("zh", in_chinese)):
+        outcome = run(*arguments, language=language)
+        assert_refused(outcome, repr(path), word)
+        assert ".part" not in outcome.err
+        assert "Errno" not in outcome.err
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_store_that_can_only_be_read_is_recalled_from(run: Run, tmp_path: Path):
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    place = ("--store", folder / "app.db")
+    run("remember", "I live in Berlin.", "--speaker", "Ann", *place)
+    folder.chmod(0o555)
+    try:
+        for arguments in (
+            ("recall", "Berlin"),
+            ("facts", "Ann"),
+            ("profile", "Ann"),
+            ("context", "where do I live?"),
+            ("export", "-"),
+        ):
+            outcome = run(*arguments, *place)
+            assert (outcome.code, outcome.err) == (0, "")
+            assert "Berlin" in outcome.out
+        for language, word in (("en", "can only be read"), ("zh", "只能读取")):
+            assert_refused(run("remember", "x", *place, language=language), word, "app.db")
+    finally:
+        folder.chmod(0o755)
+
+
+def test_an_unknown_language_is_refused(run: Run, store: Path):
+    assert_refused(run("threads", "--store", store, language="fr"), "'fr'", "en, zh")
+
+
 def test_what_is_refused_is_said(run: Run):
     outcome = run("remember", "    ")
     assert outcome.code == 1

@@ -58,3 +58,17 @@ def test_a_missing_file_and_a_wrong_variable_are_named(tmp_path: Path):
 def test_settings_do_not_change():
     with pytest.raises(AttributeError):
         Settings().url = "other.db"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("given", ["zh", "zh-CN", "zh_TW.UTF-8", "ZH"])
+def test_a_language_may_name_its_country(given: str):
+    assert load_settings({"MEMWELL_LANGUAGE": given}).language == "zh"
+
+
+@pytest.mark.parametrize("given", ["fr", "english", "zhuyin", "-"])
+def test_an_unknown_language_is_refused_with_the_known_ones(given: str, tmp_path: Path):
+    (tmp_path / "memwell.toml").write_text(f'language = "{given}"\n')
+    for environment in ({"MEMWELL_LANGUAGE": given}, {"MEMWELL_SETTINGS": str(tmp_path / "memwell.toml")}):
+        with pytest.raises(ConfigurationError, match=r"MEMWELL_LANGUAGE.*known languages: en, zh") as raised:
+            load_settings(environment)
+        assert repr(given) in str(raised.value)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -121,6 +121,32 @@ class AsyncContext(Generic[T]):
         return await asyncio.shield(asyncio.wrap_future(leaving))
 
 
+class Closing:
+    """What is closed when a ``with`` or an ``async with`` over it ends."""
+
+    def close(self) -> None:
+        """Let go of what is held."""
+        raise NotImplementedError
+
+    aclose = asyncify(close)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
 def _leave_if_entered(entering: Future[Any], manager: AbstractContextManager[Any]) -> None:
     # Runs in the lane, so after __enter__ has ended there, one way or the other.
     if entering.exception() is None:
@@ -165,4 +191,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-__all__ = ["AsyncContext", "asyncify", "block_on", "run_blocking"]
+__all__ = ["AsyncContext", "Closing", "asyncify", "block_on", "run_blocking"]

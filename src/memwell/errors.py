@@ -6,9 +6,11 @@
     ├── InvalidInput              a value breaks a rule; nothing was stored
     ├── NotFound                  a thread, message, record or blob that must exist does not
     ├── Conflict                  somebody else got there first: an id, an index or a version is taken
+    ├── FileError                 a file that was named cannot be read or written
     ├── Unsupported               this backend or model cannot do what was asked
     ├── BackendError              the store failed; nothing of the failed call was stored
-    │   └── BackendUnavailable    the store cannot be reached or stayed busy; trying again may help
+    │   ├── BackendUnavailable    the store cannot be reached or stayed busy; trying again may help
+    │   └── ReadOnlyStore         the store can be read, but not written
     └── ModelError                a model failed
         └── BadModelOutput        a model answered, but not in the form it was asked for
 
@@ -43,6 +45,10 @@ class Conflict(MemwellError):
     """An id, an index or an expected version is already taken. Nothing was stored."""
 
 
+class FileError(MemwellError, OSError):
+    """A file that was named cannot be read or written; the message names it and the reason."""
+
+
 class Unsupported(MemwellError):
     """This backend or model cannot do what was asked; another one can."""
 
@@ -53,6 +59,10 @@ class BackendError(MemwellError):
 
 class BackendUnavailable(BackendError):
     """The store cannot be reached, or was busy for longer than the timeout. Trying again may help."""
+
+
+class ReadOnlyStore(BackendError):
+    """The store's file or folder is write-protected: reading works, writing does not."""
 
 
 class ModelError(MemwellError):
@@ -69,10 +79,12 @@ __all__ = [
     "BadModelOutput",
     "ConfigurationError",
     "Conflict",
+    "FileError",
     "InvalidInput",
     "MemwellError",
     "MissingDependency",
     "ModelError",
     "NotFound",
+    "ReadOnlyStore",
     "Unsupported",
 ]

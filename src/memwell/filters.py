@@ -286,6 +286,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+_LAST = "\U0010ffff"
+
+
+def id_begins_with(prefix: str) -> AllOf | None:
+    """Only what has an id, or a key, with this beginning; None, which is no condition, for none."""
+    return AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + _LAST))) if prefix else None
+
+
 __all__ = [
     "ATTRIBUTES",
     "AllOf",
@@ -298,4 +306,5 @@ __all__ = [
     "as_filter",
     "holds",
     "holds_for_value",
+    "id_begins_with",
 ]

@@ -11,7 +11,7 @@ import math
 import struct
 import sys
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -223,6 +223,15 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     next: str | None = None
 
 
+def paged(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
+    """What page after page holds, as it is asked for; ``read`` gives the page at a cursor, the first one at None."""
+    page = read(None)
+    yield from page.items
+    while page.next is not None:
+        page = read(page.next)
+        yield from page.items
+
+
 __all__ = [
     "DEFAULT_SPACE",
     "Hit",
@@ -236,6 +245,7 @@ __all__ = [
     "as_space",
     "as_vector",
     "pack_half",
+    "paged",
     "stored_record",
     "unpack_half",
 ]

@@ -7,6 +7,7 @@ This is the only file that reads the environment. ``MEMWELL_VECTOR_CACHE_MB=64``
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ import msgspec
 from memwell.errors import ConfigurationError
 
 _PREFIX = "MEMWELL_"
+_LANGUAGES = ("en", "zh")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -65,10 +67,19 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"a setting is wrong: {error}; known settings: {_known()}") from error
-    if not settings.language:
-        language = "zh" if _terminal_language(variables).startswith("zh") else "en"
-        settings = msgspec.structs.replace(settings, language=language)
-    return settings
+    return msgspec.structs.replace(settings, language=_language(settings.language, variables))
+
+
+def _language(chosen: str, variables: Mapping[str, str]) -> str:
+    """The language that was chosen, also as ``zh-CN`` or ``en_GB.UTF-8``, or else the terminal's where it is known."""
+    if not chosen:
+        return "zh" if _terminal_language(variables).startswith("zh") else "en"
+    language = re.split("[-_.]", chosen.strip().lower())[0]
+    if language not in _LANGUAGES:
+        raise ConfigurationError(
+            f"a setting is wrong: language (or {_PREFIX}LANGUAGE) is {chosen!r}; known languages: {', '.join(_LANGUAGES)}"
+        )
+    return language
 
 
 def _read_file(path: Path) -> dict[str, Any]:

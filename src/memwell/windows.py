@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.messages import Message, Role, ToolCall, ToolResult
+from memwell.messages import Message, Role, Text, ToolCall, ToolResult
 
 _ANSWERS = frozenset({Role.AI, Role.TOOL, Role.FUNCTION})
 _RESULTS = frozenset({Role.TOOL, Role.FUNCTION})
@@ -56,10 +56,21 @@ def paired(messages: Sequence[Message]) -> list[Message]:
     A result whose call does not come before it goes, and so does a call without a result, unless it is the last thing that
     happened and its result may still come. A message of which nothing is left goes whole.
     """
+    if not _uses_tools(messages):
+        return list(messages)
     results = set(_pairs(messages).values())
     answered = _only(messages, ToolResult, lambda spot: spot in results)
     calls, last_calls = _pairs(answered), _last_calls(answered)
     return _only(answered, ToolCall, lambda spot: spot in calls or spot[0] >= last_calls)
+
+
+def _uses_tools(messages: Iterable[Message]) -> bool:
+    for message in messages:
+        for part in message.parts:
+            # Most conversations never call a tool, and the type is asked faster than the class.
+            if type(part) is not Text and isinstance(part, ToolCall | ToolResult):
+                return True
+    return False
 
 
 def _only(messages: Sequence[Message], kind: type, keep: Callable[[_Spot], bool]) -> list[Message]:

@@ -7,6 +7,7 @@ import apsw
 import pytest
 from typer.testing import CliRunner
 
+import memwell
 from memwell.cli import app
 from memwell.cli.doctor import report, versions
 from memwell.cli.terminal import console
@@ -148,3 +149,23 @@ def test_the_state_of_a_graph_is_told(capsys: pytest.CaptureFixture[str], change
     assert shown in out
     assert "1,234" in out
     assert "1,000 × 3" in out
+
+
+def test_what_memwell_keeps_for_itself_is_not_counted(store: Path):
+    with memwell.open(store, embedder=None) as m:
+        for space, texts in ((Space("acme", "ann"), ["tea", "milk", "rice"]), ("bob", ["fish"])):
+            m.at(space).remember(texts)
+            m.at(space).settle()
+    code, out = run("--store", store, "--json")
+    found = json.loads(out)["store"]
+    assert code == 0
+    assert (found["threads"], found["messages"]) == (1, 2)
+    assert [one["space"] for one in found["spaces"]] == [["acme", "[red]"], ["acme", "ann"], ["bob"]]
+
+
+def test_nor_what_was_never_worked_off(store: Path):
+    with memwell.open(store, embedder=None, work=False) as m:
+        m.remember("tea")
+    code, out = run("--store", store, "--json")
+    found = json.loads(out)["store"]
+    assert (code, found["threads"], found["messages"]) == (0, 1, 2)

@@ -46,7 +46,7 @@ NEW = (
 def echoes() -> Echoes:
     echoes = Echoes()
     for id_, text in MEMORIES.items():
-        echoes.heard(id_, text)
+        echoes.heard({id_: text})
     return echoes
 
 
@@ -65,7 +65,7 @@ def test_only_what_was_heard_last_is_known_and_by_its_last_text(heard: list[tupl
     echoes = Echoes(most=3)
     kept: dict[str, str] = {}
     for id_, text in heard:
-        echoes.heard(id_, text)
+        echoes.heard({id_: text})
         kept.pop(id_, None)
         kept[id_] = text
         echoes.echo_of("catch up")
@@ -79,14 +79,14 @@ def test_only_what_was_heard_last_is_known_and_by_its_last_text(heard: list[tupl
 def test_a_memory_heard_again_stays_longest():
     echoes = Echoes(most=2)
     for id_ in ("a", "b", "a", "c"):
-        echoes.heard(id_, f"the story of number {id_}")
+        echoes.heard({id_: f"the story of number {id_}"})
     assert echoes.echo_of("the story of number b") is None
     assert echoes.echo_of("the story of number a") == "a"
 
 
 def test_a_memory_that_changed_no_longer_echoes_its_old_text(echoes: Echoes):
     assert echoes.echo_of(MEMORIES["paris"]) == "paris"
-    echoes.heard("paris", "I live in Rome with my brother Tom.")
+    echoes.heard({"paris": "I live in Rome with my brother Tom."})
     assert echoes.echo_of(MEMORIES["paris"]) is None
     assert echoes.echo_of("You live in Rome with your brother Tom.") == "paris"
 
@@ -96,7 +96,7 @@ def test_threads_may_share_one():
 
     def work(number: int) -> str | None:
         for turn in range(50):
-            echoes.heard(f"{number}-{turn}", f"Thing {number} and place {turn} are far apart")
+            echoes.heard({f"{number}-{turn}": f"Thing {number} and place {turn} are far apart"})
             echoes.echo_of(f"Thing {number} and place {turn} are far apart")
         return echoes.echo_of(f"Nothing of {number}")
 

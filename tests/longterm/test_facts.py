@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from memwell.errors import BackendError, InvalidInput
 from memwell.filters import FilterLike
-from memwell.longterm.extraction import Claim
+from memwell.language.claims import Claim
+from memwell.language.claims import claims as claims_of
 from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.records import Page, Space
 from memwell.storage import open_backend
@@ -105,6 +106,32 @@ def test_an_opposite_takes_the_place_of_what_it_opposes(facts: Facts) -> None:
     assert [(fact.relation, fact.object) for fact in facts.about("user")] == [("dislikes", "coffee")]
     assert facts.about("user", relation="likes") == []
     assert [fact.valid_to for fact in facts.history("user", "likes")] == [day(5)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "value"),
+    [
+        ("I like milk.", "I don't like milk anymore", "milk"),
+        ("I love drinking coffee.", "I don't drink coffee any longer", "coffee"),
+        ("I like milk.", "I no longer like milk", "milk"),
+        ("I'm a vegetarian.", "I'm not vegetarian any more", "vegetarian"),
+        ("I'm vegan.", "I am no longer vegan", "vegan"),
+        ("I like jazz.", "I used to like jazz", "jazz"),
+        ("I hate olives.", "I don't hate olives anymore", "olives"),
+        ("我喜欢牛奶。", "我不再喜欢牛奶了", "牛奶"),
+        ("我吃素。", "我已经不吃素了", "素食"),
+        ("我喜欢爵士乐。", "我以前喜欢爵士乐", "爵士乐"),
+        ("我爱喝咖啡。", "我不喝咖啡了", "咖啡"),
+    ],
+)
+def test_what_is_said_to_be_over_is_kept_with_its_end(before: str, after: str, value: str) -> None:
+    facts = fresh()
+    facts.learn(claims_of(before, time=day(0)), record="r1")
+    assert [fact.object for fact in facts.about("user")] == [value]
+    ended = facts.learn(claims_of(after, time=day(5)), record="r2").superseded
+    assert [(fact.object, fact.valid_to) for fact in ended] == [(value, day(5))]
+    assert facts.about("user") == []
+    assert [fact.object for fact in facts.about("user", as_of=day(3))] == [value]
 
 
 def test_many_values_of_one_relation_hold_together(facts: Facts) -> None:
@@ -208,6 +235,73 @@ def test_refusals_name_the_value(facts: Facts) -> None:
     with pytest.raises(InvalidInput, match="from 0 to 1"):
         facts.learn([claim("Paris", 0, confidence=2.0)], record="r1")
     assert facts.history("user") == []
+
+
+def unless(kinds: Any, bad: object, instead: object) -> Any:
+    """A bad value, or another one where the value is of a kind that would be good."""
+    return instead if isinstance(bad, kinds) else bad
+
+
+@pytest.mark.parametrize("bad", [7, 2.5, b"x", [], ["user"], object()])
+def test_what_is_no_name_is_refused_by_name(facts: Facts, bad: Any) -> None:
+    no_number = unless(int | float, bad, "many")
+    no_row = unless(list, bad, 7)
+    calls: list[Callable[[], object]] = [
+        lambda: facts.about(bad),
+        lambda: facts.about("user", relation=bad),
+        lambda: facts.about("user", as_of=bad),
+        lambda: facts.about("user", known_at=bad),
+        lambda: facts.history(bad),
+        lambda: facts.history("user", bad),
+        lambda: facts.all(limit=no_number),
+        lambda: facts.all(cursor=bad),
+        lambda: list(facts.conflicts(bad)),
+        lambda: facts.walk(bad),
+        lambda: facts.walk("user", depth=no_number),
+        lambda: facts.walk("user", as_of=bad),
+        lambda: facts.learn([bad], record="r"),
+        lambda: facts.learn(no_row, record="r"),
+        lambda: facts.learn([claim("x", 0, subject=bad)], record="r"),
+        lambda: facts.learn([claim("x", 0, relation=bad)], record="r"),
+        lambda: facts.learn([claim("x", 0, confidence=no_number)], record="r"),
+        lambda: facts.learn([claim(bad, 0)], record="r"),
+        lambda: facts.learn([claim("x", 0, start=no_number)], record="r"),
+        lambda: facts.learn([claim("x", 0)], record=bad),
+        lambda: facts.learn([claim("x", 0)], record="r", learned_at=bad),
+        lambda: facts.retract([bad]),
+        lambda: facts.retract(["r"], at=bad),
+        lambda: facts.restore([bad]),
+        lambda: name_key(bad),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput, match=r"must|unknown"):
+            call()
+    assert facts.history("user") == []
+
+
+@pytest.mark.parametrize("bad", [None, "", "  ", "“”"])
+def test_a_subject_must_be_a_name(facts: Facts, bad: Any) -> None:
+    for call in (lambda: facts.about(bad), lambda: facts.history(bad), lambda: facts.walk(bad)):
+        with pytest.raises(InvalidInput, match="a subject must be"):
+            call()
+
+
+@pytest.mark.parametrize("bad", ["r1", 7, None])
+def test_records_are_a_row_of_ids_and_not_one(facts: Facts, bad: Any) -> None:
+    facts.learn([claim("Paris", 0)], record="r")
+    for call in (lambda: facts.retract(bad), lambda: facts.restore(bad)):
+        with pytest.raises(InvalidInput, match="records must be"):
+            call()
+    assert [fact.object for fact in facts.about("user")] == ["Paris"]
+
+
+@pytest.mark.parametrize("name", ["alice", "ALICE", "Alice", " aLiCe ", "Ａｌｉｃｅ"])
+def test_the_case_of_a_name_does_not_matter(facts: Facts, name: str) -> None:
+    facts.learn([claim("Paris", 0, subject="Alice"), claim("tea", 0, subject="ALICE", relation="likes")], record="r1")
+    assert [fact.object for fact in facts.about(name)] == ["tea", "Paris"]
+    assert [fact.object for fact in facts.about(name, relation="lives_in")] == ["Paris"]
+    assert [fact.object for fact in facts.history(name, "likes")] == ["tea"]
+    assert {edge.target for edge in facts.walk(name)} == {"paris", "tea"}
 
 
 def test_restoring_undoes_the_last_retraction_alone(facts: Facts) -> None:

@@ -170,6 +170,10 @@ class TestRecalling:
             )
         assert len(texts(memory, "tea")) == 3
         assert texts(memory, "tea", speaker="Bob") == ["tea number 1"]
+        assert texts(memory, "tea", speaker="bob") == texts(memory, "tea", speaker="BOB") == ["tea number 1"]
+        assert texts(memory, "tea", speaker="bo") == []
+        large = Memory(memory.backend, memory.space, pools=Pools(memory.backend.index, most_records=0))
+        assert texts(large, "tea", speaker="bOB") == texts(large, "tea", speaker="Bob") == ["tea number 1"]
         assert texts(memory, "tea", session="two") == ["tea number 2"]
         assert texts(memory, "tea", since=NOON + day, until=NOON + 2 * day) == ["tea number 1"]
         assert texts(memory, "tea", where={"n": {"$gt": 1}}) == ["tea number 2"]
@@ -326,6 +330,20 @@ class TestChanging:
         assert memory.undo(id_).text == "Dave drives a red car."
         assert memory.erase(id_).memories == 1
         assert len(memory.history(other)) == 1
+
+    @pytest.mark.parametrize("useful", [object(), 1, "yes", None])
+    def test_feedback_is_yes_or_no(self, memory: Memory, useful: Any):
+        [id_] = memory.remember("Ann is allergic to nuts.").ids
+        with pytest.raises(InvalidInput, match="useful must be True or False"):
+            memory.feedback(id_, useful=useful)
+        assert memory.history(id_) == []
+
+    def test_a_recalled_memory_says_whether_it_is_pinned(self, memory: Memory):
+        [id_] = memory.remember("Ann is allergic to nuts.").ids
+        assert not memory.get(id_).pinned
+        memory.pin(id_)
+        assert memory.get(id_).pinned
+        assert memory.recall("nuts")[0].pinned
 
     def test_feedback_moves_importance(self, memory: Memory):
         id_ = memory.remember("Dave drives a red car.", importance=0.5).id

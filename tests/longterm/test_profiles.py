@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.longterm.extraction import claims
+from memwell.language.claims import claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.traits import Traits, with_traits
@@ -142,6 +143,49 @@ def test_a_limit_keeps_the_first() -> None:
     found = made([*TEXTS, "I speak French and German.", "I have a dog."], limit=2)
     assert [one.relation for one in found.attributes] == ["name", "lives_in"]
     assert max(len(found.preferences), len(found.topics), len(found.moods), len(found.people)) <= 2
+
+
+def unless(kinds: Any, bad: object, instead: object) -> Any:
+    """A bad value, or another one where the value is of a kind that would be good."""
+    return instead if isinstance(bad, kinds) else bad
+
+
+@pytest.mark.parametrize("bad", [7, None, b"x", ["user"], object()])
+def test_what_is_no_name_or_record_is_refused_by_name(bad: Any) -> None:
+    no_number = unless(int, bad, "2")
+    no_row = unless(list | bytes, bad, 7)
+    no_language = unless(type(None), bad, 7)
+    calls: list[Callable[[], object]] = [
+        lambda: profile(known([]), [], subject=bad),
+        lambda: profile(known([]), [], language=bad),
+        lambda: profile(known([]), [], limit=no_number),
+        lambda: profile(known([]), [bad]),
+        lambda: profile(known([]), no_row),
+        lambda: made([]).text(no_language),
+        lambda: made([]).text(limit=no_number),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidInput, match=r"must be|en or zh"):
+            call()
+
+
+@pytest.mark.parametrize("name", ["alice", "ALICE", "Alice"])
+def test_the_case_of_a_name_does_not_matter(name: str) -> None:
+    records = said(["I live in Paris. I love hiking.", "Hiking again!"], speaker="Alice")
+    found = profile(known(records, speaker="Alice"), records, subject=name)
+    assert [one.value for one in (*found.attributes, *found.preferences)] == ["Paris", "hiking"]
+    assert found.records == 2
+    assert [one.word.casefold() for one in found.topics] == ["hiking"]
+
+
+def test_a_pet_and_its_name_stand_in_a_profile() -> None:
+    assert "pet: Rex" in made(["I have a dog called Rex."]).text()
+    assert "宠物：旺财" in made(["我养了一只狗，叫旺财。"]).text("zh")
+
+
+def test_what_is_over_stands_in_no_profile() -> None:
+    assert made(["I like milk. I'm vegan.", "I don't like milk anymore, and I'm not vegan any more."]).facts == 0
+    assert made(["我喜欢喝咖啡，我吃素。", "我不喝咖啡了，我也不吃素了。"]).facts == 0
 
 
 def test_refusals() -> None:

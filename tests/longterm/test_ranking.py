@@ -119,7 +119,7 @@ def test_time_weighted_scoring_is_a_choice_of_weights() -> None:
     vector = np.array([0.6, 0.8], np.float32)
     pool = Pool.build([Entry("a", "x", time=NOW - 10 * 3600, importance=0.5, vector=vector)])
     (hit,) = rank(pool, ask("y", np.array([1.0, 0.0])), weights=Weights.time_weighted(decay=0.01))
-    assert hit.score == pytest.approx(0.6 + 0.99**10 + 0.5, abs=1e-5)
+    assert hit.score == pytest.approx(0.6 + 0.99**10 + 0.5, abs=0.005)
 
 
 def test_weights_that_count_the_time_alone_choose_candidates_by_it() -> None:

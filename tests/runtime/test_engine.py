@@ -8,13 +8,14 @@ import subprocess
 import sys
 import textwrap
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import memwell
-from memwell.errors import BackendError, InvalidInput
+from memwell.errors import BackendError, InvalidInput, ReadOnlyStore
 from memwell.messages import ai, human
 from memwell.models.scripted import HashEmbedder
 
@@ -209,3 +210,97 @@ def test_what_is_no_place_is_refused(engine: memwell.Engine, bad: Any):
     for call in (memwell.open, engine.export, engine.bring):
         with pytest.raises(InvalidInput):
             call(bad)
+
+
+@pytest.mark.parametrize("name", ["out.pdf", "out.json", "out.md.zip"])
+def test_an_export_of_an_unknown_format_is_refused(engine: memwell.Engine, tmp_path: Path, name: str):
+    with pytest.raises(InvalidInput, match=r"no export ends in .*\.jsonl .*\.md"):
+        engine.export(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+# What can only be read.
+
+
+@pytest.fixture(params=["folder", "file", "both"])
+def protected(request: pytest.FixtureRequest, tmp_path: Path, unprivileged: None) -> Iterator[Path]:
+    """A store that may not be written, for one of the reasons there are."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    with memwell.open(folder / "app #1.db", embedder=HashEmbedder(64)) as m:
+        m.remember("I live in Berlin.", speaker="Alice", id="home")
+        m.thread("talk").add(human("Where do I live?"))
+        m.settle()
+        if request.param == "both":
+            # Left to do by a worker that never came.
+            m._parts.worker.note(m.space)
+    if request.param != "folder":
+        (folder / "app #1.db").chmod(0o444)
+    if request.param != "file":
+        folder.chmod(0o555)
+    yield folder / "app #1.db"
+    folder.chmod(0o755)
+
+
+def test_a_store_that_cannot_be_written_is_read(protected: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    before = protected.read_bytes()
+    with memwell.open(protected, embedder=HashEmbedder(64)) as m:
+        assert m.recall("where does Alice live?")[0].text == "I live in Berlin."
+        assert [fact.object for fact in m.facts_about("Alice")] == ["Berlin"]
+        assert "Berlin" in m.profile("Alice").text()
+        made = m.context("where does Alice live?", thread="talk")
+        assert "Berlin" in made.text()
+        assert m.receipts.of_memory("home") == []
+        assert m.export(tmp_path / "out.jsonl") > 0
+        assert m.export(tmp_path / "out.md") > 0
+        assert m.audit().plan == []
+    assert protected.read_bytes() == before
+    assert caplog.records == []
+
+
+def test_writing_to_it_says_that_it_can_only_be_read(protected: Path):
+    with memwell.open(protected, embedder=HashEmbedder(64)) as m:
+        for write in (
+            lambda: m.remember("I moved to Paris."),
+            lambda: m.forget("home"),
+            lambda: m.pin("home"),
+            lambda: m.feedback("home", useful=True),
+            lambda: m.erase("home"),
+            lambda: m.thread("talk").add(human("In Paris.")),
+        ):
+            with pytest.raises(ReadOnlyStore, match="can only be read") as raised:
+                write()
+            assert repr(str(protected)) in str(raised.value)
+        assert m.recall("where does Alice live?")[0].text == "I live in Berlin."
+
+
+def test_what_was_not_worked_off_does_not_hide_the_rest(tmp_path: Path, unprivileged: None):
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    with memwell.open(folder / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.remember("I live in Berlin.")
+        m.settle()
+        m.remember("I like tea.")
+    folder.chmod(0o555)
+    try:
+        with memwell.open(folder / "app.db", embedder=HashEmbedder(32)) as m:
+            # Another embedder, too: its vectors cannot be made here.
+            assert [hit.text for hit in m.recall("Berlin")] == ["I live in Berlin."]
+    finally:
+        folder.chmod(0o755)
+
+
+def test_a_log_that_nobody_may_read_is_not_passed_over(tmp_path: Path, unprivileged: None):
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    with memwell.open(folder / "app.db", embedder=None) as m:
+        m.remember("I live in Berlin.")
+        written = (folder / "app.db").read_bytes(), (folder / "app.db-wal").read_bytes()
+    (folder / "app.db").write_bytes(written[0])
+    (folder / "app.db-wal").write_bytes(written[1])
+    folder.chmod(0o555)
+    try:
+        with pytest.raises(BackendError, match=r"app\.db"):
+            memwell.open(folder / "app.db", embedder=None)
+    finally:
+        folder.chmod(0o755)

@@ -6,7 +6,7 @@ import shlex
 import sys
 import tempfile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import msgspec
 import typer
@@ -164,16 +164,19 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         app(args=arguments)
     except MemwellError as error:
-        line = Styled.assemble((say("error", _language()), "red"), one_line(str(error)))
-        console(stderr=True).print(line, soft_wrap=True)
-        sys.exit(1)
+        _complain(str(error))
+    except BrokenPipeError:
+        raise
     except OSError as error:
         # A file named on the command line cannot be read or written.
-        if isinstance(error, BrokenPipeError):
-            raise
-        line = Styled.assemble((say("error", _language()), "red"), one_line(str(error)))
-        console(stderr=True).print(line, soft_wrap=True)
-        sys.exit(1)
+        reason = error.strerror or str(error)
+        _complain(f"{error.filename}: {reason}" if error.filename else reason)
+
+
+def _complain(what: str) -> NoReturn:
+    line = Styled.assemble((say("error", _language()), "red"), one_line(what))
+    console(stderr=True).print(line, soft_wrap=True)
+    sys.exit(1)
 
 
 def _language() -> str:

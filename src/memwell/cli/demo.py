@@ -116,7 +116,7 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
     with memwell.open(path) as memory:
         memory.remember_thread(THREAD)
         hits = memory.recall(question, limit=2)
-    _step(screen, "6.", say("demo_recall", language, query=question), hit_table(hits, language))
+    _step(screen, "6.", say("demo_recall", language, query=question), hit_table(hits, language, query=question))
 
 
 def _step(screen: Console, number: str, text: str, below: RenderableType | None = None) -> None:

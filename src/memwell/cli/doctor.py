@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -13,6 +14,9 @@ from rich.text import Text as Styled
 from memwell.cli.phrases import say
 from memwell.cli.terminal import one_line, visible
 from memwell.errors import MemwellError
+from memwell.longterm.journal import inner_space
+from memwell.records import MAX_SEGMENTS, Space, paged
+from memwell.runtime.jobs import REGISTRY
 from memwell.settings import load_settings
 from memwell.storage.protocols import Backend
 
@@ -33,9 +37,30 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
     """All that can be found out. The store is looked over as a whole, which takes a while for a large one."""
     with console.status(say("checking")):
         problems = backend.check()
-        facts = backend.facts()
+        facts = _of_users(backend)
         model = _embedder_facts()
     return {"versions": versions(), "store": facts, "embedder": model, "problems": problems}
+
+
+def _of_users(backend: Backend) -> dict[str, Any]:
+    """What the store says of itself, without the conversations and spaces in which memwell keeps its own notes."""
+    facts = backend.facts()
+    spaces: list[dict[str, Any]] = facts.get("spaces", [])
+    remembered = {Space(*one["space"]) for one in spaces} | set(_owed(backend))
+    for space in remembered:
+        if len(space) < MAX_SEGMENTS:
+            for own in backend.log.threads(inner_space(space)).items:
+                facts["threads"] -= 1
+                facts["messages"] -= own.messages
+    if spaces:
+        facts["spaces"] = [one for one in spaces if Space(*one["space"]) not in set(map(inner_space, remembered))]
+    return facts
+
+
+def _owed(backend: Backend) -> Iterator[Space]:
+    """The spaces whose first memories may still be on their way."""
+    entries = paged(lambda cursor: backend.kv.scan(REGISTRY, cursor=cursor))
+    return (Space.decode(entry.key) for entry in entries)
 
 
 def _embedder_facts() -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +14,14 @@ import typer
 from rich.text import Text as Styled
 
 import memwell
+from memwell.cli.files import check_export, naming_file
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
-from memwell.cli.stores import SpaceOption, Store, check_exists, space_of
-from memwell.cli.tables import hit_table
+from memwell.cli.stores import SpaceOption, Store, check_exists, file_of, space_of
+from memwell.cli.tables import fact_table, hit_table
 from memwell.cli.terminal import console, one_line, visible
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
+from memwell.runtime.transfer import export_jsonl
 from memwell.settings import load_settings
 from memwell.values import shown
 
@@ -26,11 +30,16 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. 不再询问。")]
 
 
-def _opened(store: str, space: list[str] | None, *, make: bool = False) -> memwell.Engine:
+@contextmanager
+def _opened(store: str, space: list[str] | None, *, make: bool = False) -> Generator[memwell.Engine]:
     """The memory of a store. Looking must never make one."""
     if not make:
         check_exists(store)
-    return memwell.open(store, space=space_of(space))
+    try:
+        with memwell.open(store, space=space_of(space)) as engine:
+            yield engine
+    except ReadOnlyStore as error:
+        raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
 
 
 def _print_json(value: Any) -> None:
@@ -107,7 +116,7 @@ def recall_command(
     elif not hits:
         console().print(say("nothing_found"))
     else:
-        console().print(hit_table(hits, load_settings().language, explain=explain))
+        console().print(hit_table(hits, load_settings().language, query=query, explain=explain))
 
 
 @app.command("context")
@@ -204,12 +213,24 @@ def audit_command(
 
 @app.command("export")
 def export_command(
-    path: Annotated[Path, typer.Argument(help="The file: .jsonl or .md. 目标文件。")],
+    path: Annotated[
+        Path, typer.Argument(help="The file: .jsonl or .md; - prints JSON lines. 目标文件，- 为标准输出。")
+    ],
     store: Store,
     space: SpaceOption = None,
+    force: Annotated[bool, typer.Option("--force", "-f", help="Write over a file. 覆盖已有文件。")] = False,
 ) -> None:
     """Write memory and conversations to a file, without loss. 把记忆与会话无损地写入文件。"""
-    with _opened(store, space) as engine, progress_bar(say("exporting")) as progress:
+    if str(path) == "-":
+        with _opened(store, space) as engine:
+            export_jsonl(engine, sys.stdout.buffer, values=True, blobs=True)
+        return
+    check_export(path, force=force)
+    with (
+        _opened(store, space) as engine,
+        naming_file(path, "file_unwritable"),
+        progress_bar(say("exporting")) as progress,
+    ):
         count = engine.export(path, progress=progress)
     console().print(say("exported", count=count, path=one_line(str(path))))
 
@@ -223,7 +244,7 @@ def import_command(
 ) -> None:
     """Take in a file; again changes nothing. 导入文件，重复导入不会改变任何内容。"""
     with _opened(store, space, make=True) as engine:
-        with progress_bar(say("importing")) as progress:
+        with naming_file(path, "file_unreadable"), progress_bar(say("importing")) as progress:
             done = engine.bring(path, format=format_, progress=progress)
         with console(stderr=True).status(say("embedding")):
             engine.settle()
@@ -254,19 +275,31 @@ def facts_command(
     store: Store,
     space: SpaceOption = None,
     as_of: Annotated[str | None, typer.Option(help="As it held then. 当时成立的。")] = None,
+    ended: Annotated[bool, typer.Option("--all", help="What no longer holds, too. 也包括已不成立的。")] = False,
     as_json: AsJson = False,
 ) -> None:
     """The facts that hold of someone, since when, and by whose word. 某人的事实、起始时间与依据。"""
+    if ended and as_of is not None:
+        raise InvalidInput(say("facts_when"))
     with _opened(store, space) as engine:
-        found = engine.facts_about(subject, as_of=_moment(as_of))
+        holding = engine.facts_about(subject, as_of=_moment(as_of))
+        found = [fact for fact in engine.facts.history(subject) if fact.retired_at is None] if ended else holding
+        evidence = _texts(engine, [source.record for fact in found for source in fact.evidence])
     if as_json:
         _print_json(found)
-        return
-    for fact in found:
-        since = "" if fact.valid_from is None else f"  ({fact.valid_from:%Y-%m-%d} →)"
-        console().print(Styled(visible(f"{fact.subject}  {fact.relation}  {fact.object}{since}")))
-    if not found:
+    elif found:
+        console().print(fact_table(found, evidence, load_settings().language))
+    else:
         console().print(say("nothing_found"))
+
+
+def _texts(engine: memwell.Engine, ids: list[str]) -> dict[str, str]:
+    """The texts of memories by their ids; those that were forgotten have none."""
+    texts: dict[str, str] = {}
+    for id_ in dict.fromkeys(ids):
+        with suppress(NotFound):
+            texts[id_] = engine.get(id_).text
+    return texts
 
 
 __all__ = ["app"]

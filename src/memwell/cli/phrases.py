@@ -62,6 +62,13 @@ _PHRASES = {
     "healthy": ("Everything agrees.", "一切正常。"),
     "when": ("said", "时间"),
     "why": ("why", "理由"),
+    "subject": ("of", "主体"),
+    "relation": ("relation", "关系"),
+    "object": ("what", "内容"),
+    "since": ("since", "起"),
+    "until": ("until", "止"),
+    "evidence": ("said as", "依据"),
+    "facts_when": ("Give either --as-of or --all.", "--as-of 与 --all 只能选一个。"),
     "embedding": ("Working out the meaning…", "正在计算语义……"),
     "refused": ("Not remembered: {text} ({reasons})", "没有记住：{text}（{reasons}）"),
     "bad_time": (
@@ -79,6 +86,27 @@ _PHRASES = {
     "mended": ("Done: {done} of {planned} steps. Each can be undone.", "已执行 {planned} 步中的 {done} 步，均可撤销。"),
     "exporting": ("Exporting", "正在导出"),
     "exported": ("Wrote {count} items to {path}", "已将 {count} 条内容写入 {path}"),
+    "export_exists": (
+        "{path} exists already; --force writes over it, or name another file.",
+        "{path} 已存在；用 --force 覆盖它，或换一个文件名。",
+    ),
+    "export_ending": (
+        "No export ends in {ending}; known: .jsonl (everything) and .md (the memories, to be read).",
+        "没有以 {ending} 结尾的导出格式；可用：.jsonl（全部内容）和 .md（供人阅读的记忆）。",
+    ),
+    "file_unreadable": ("{path} cannot be read: {reason}.", "无法读取 {path}：{reason}。"),
+    "file_unwritable": ("{path} cannot be written: {reason}.", "无法写入 {path}：{reason}。"),
+    "no_such_file": ("there is no such file", "没有这个文件"),
+    "no_such_folder": ("its folder does not exist", "所在的文件夹不存在"),
+    "not_permitted": ("permission denied", "没有权限"),
+    "is_folder": ("it is a folder", "它是一个文件夹"),
+    "disk_full": ("the disk is full", "磁盘已满"),
+    "disk_read_only": ("the disk can only be read", "磁盘是只读的"),
+    "store_read_only": (
+        "The store {path} can only be read: the file, its folder or the disk is write-protected. Allow writing, or copy "
+        "the store to where you may write.",
+        "存储 {path} 只能读取：文件、所在文件夹或磁盘有写保护。请允许写入，或把它复制到可写的位置。",
+    ),
     "importing": ("Importing", "正在导入"),
     "imported": (
         "Read as {format}. New: {counts}. Known before: {known}.",

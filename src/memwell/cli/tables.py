@@ -1,8 +1,9 @@
-"""Tables of conversations for the terminal."""
+"""Tables of conversations, memories and facts for the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.table import Table
@@ -10,16 +11,19 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.terminal import one_line, visible
+from memwell.longterm.profiles import relation_in_words
 from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
 from memwell.transcript.shapes import in_words
 
 if TYPE_CHECKING:
     # Loads numpy, which most commands do without.
+    from memwell.longterm.facts import Fact
     from memwell.longterm.recalling import Recalled
 
 _COLOURS = {Role.HUMAN: "cyan", Role.AI: "green", Role.SYSTEM: "magenta", Role.TOOL: "yellow", Role.FUNCTION: "yellow"}
 _WIDEST_NAME = 16
+_LONGEST_EVIDENCE = 80
 
 
 def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> Table:
@@ -63,8 +67,8 @@ def thread_table(threads: Sequence[ThreadInfo], language: str) -> Table:
     return table
 
 
-def hit_table(hits: Sequence[Recalled], language: str, *, explain: bool = False) -> Table:
-    """Memories as rows, with the reasons for which they were recalled; with ``explain`` all of them, and the ids."""
+def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> Table:
+    """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids."""
     table = _table()
     table.add_column(say("score", language), justify="right")
     table.add_column(say("when", language), no_wrap=True, style="dim")
@@ -72,13 +76,43 @@ def hit_table(hits: Sequence[Recalled], language: str, *, explain: bool = False)
     table.add_column(say("why", language), overflow="fold", style="dim")
     for hit in hits:
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text
-        why = f"{hit.why(most=99)}\n{hit.id}" if explain else hit.why(most=3)
-        table.add_row(f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), why)
+        why = f"{_signals(hit)}\n{hit.id}" if explain else hit.why(query=query, language=language)
+        table.add_row(f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), Styled(visible(why)))
     return table
+
+
+def _signals(hit: Recalled) -> str:
+    ordered = sorted(hit.signals.items(), key=lambda item: -abs(item[1].share))
+    return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered)
+
+
+def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> Table:
+    """Facts as rows; ``evidence`` is the text of the memories that they were read from, by id."""
+    table = _table()
+    for name in ("subject", "relation", "object"):
+        table.add_column(say(name, language), overflow="fold")
+    for name in ("since", "until"):
+        table.add_column(say(name, language), no_wrap=True, style="dim")
+    table.add_column(say("evidence", language), overflow="fold", style="dim")
+    for fact in facts:
+        names = (fact.subject, relation_in_words(fact.relation, language), fact.object)
+        days = (_day(fact.valid_from), _day(fact.valid_to))
+        said = [_shortened(evidence[source.record]) for source in fact.evidence if source.record in evidence]
+        table.add_row(*(Styled(one_line(name)) for name in names), *days, Styled("\n".join(said)))
+    return table
+
+
+def _day(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d}"
+
+
+def _shortened(text: str) -> str:
+    line = one_line(text)
+    return line if len(line) <= _LONGEST_EVIDENCE else f"{line[: _LONGEST_EVIDENCE - 1]}…"
 
 
 def _table() -> Table:
     return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
 
 
-__all__ = ["hit_table", "message_table", "thread_table"]
+__all__ = ["fact_table", "hit_table", "message_table", "thread_table"]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import TypeVar
 
-from memwell._asyncify import asyncify, run_blocking
+from memwell._asyncify import Closing, asyncify, run_blocking
 from memwell.errors import InvalidInput
 from memwell.records import DEFAULT_SPACE, SpaceLike, Thread, as_space
 from memwell.storage.protocols import Backend, MessageLog, ThreadInfo
@@ -16,7 +15,7 @@ from memwell.values import shown
 Self = TypeVar("Self", bound="ThreadHandle")
 
 
-class ThreadHandle:
+class ThreadHandle(Closing):
     """A thread of a store, which need not exist yet: it begins with its first message.
 
     ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead.
@@ -66,22 +65,6 @@ class ThreadHandle:
         if self._owned and self.backend is not None:
             self.backend.close()
 
-    def __enter__(self: Self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self: Self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.thread.id!r}, space={self.thread.space!r})"
 
@@ -90,7 +73,6 @@ class ThreadHandle:
         found = self.log.threads(self.thread.space, ids=[self.thread.id]).items
         return found[0] if found else None
 
-    aclose = asyncify(close)
     ainfo = asyncify(info)
 
 

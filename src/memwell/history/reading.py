@@ -91,11 +91,12 @@ class HistoryReader(ThreadHandle):
         return self._stream(newest_first=True)
 
     def _stream(self, *, newest_first: bool, block: int = CHUNK) -> Iterator[Message]:
+        """All messages, read in blocks of which each is twice as large as the one before: most readers stop early."""
         cursor = None
         while True:
             page = self.page(limit=block, cursor=cursor, newest_first=newest_first)
             yield from page.items
-            cursor = page.next
+            cursor, block = page.next, min(2 * block, CHUNK)
             if cursor is None:
                 return
 
@@ -115,8 +116,11 @@ class HistoryReader(ThreadHandle):
 
     # Rounds
 
-    def _rounds_backwards(self) -> Iterator[Round]:
-        newest_first = self._stream(newest_first=True, block=_BLOCK)
+    def _rounds_backwards(self, rounds: int | None = None) -> Iterator[Round]:
+        """The rounds, latest first; ``rounds`` is how many the caller will look at, as far as it knows."""
+        # A round has two messages more often than not, and one with a tool has four.
+        block = _BLOCK if rounds is None else min(2 * rounds + 2 * _FEW, _BLOCK)
+        newest_first = self._stream(newest_first=True, block=block)
         for round_ in rounds_of(newest_first):
             yield Round(round_.number, round_.messages[::-1])
 
@@ -125,7 +129,7 @@ class HistoryReader(ThreadHandle):
         if last is not None:
             check_count(last, "last")
         found: list[Round] = []
-        for round_ in self._rounds_backwards():
+        for round_ in self._rounds_backwards(last):
             if round_.number == 0 or len(found) == last:
                 break
             found.append(round_)
@@ -179,10 +183,14 @@ class HistoryReader(ThreadHandle):
         return fitted(self._latest(most), budget, self.counter.count_message, preamble)
 
     def _latest(self, most: int | None) -> Iterator[Round]:
-        for taken, round_ in enumerate(self._rounds_backwards()):
-            if taken == most or round_.number == 0:
+        if most == 0:
+            return
+        for taken, round_ in enumerate(self._rounds_backwards(most), 1):
+            if round_.number == 0:
                 return
             yield round_
+            if taken == most:
+                return
 
     def _preamble(self) -> list[Message]:
         before_rounds = takewhile(lambda message: not message.round, self._stream(newest_first=False, block=_FEW))

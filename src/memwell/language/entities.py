@@ -11,8 +11,11 @@ from collections.abc import Callable, Collection, Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from memwell.errors import InvalidInput
 from memwell.language import names
+from memwell.language.texts import check_string
 from memwell.language.words import STOP_WORDS
+from memwell.values import shown
 
 _CAPITAL = r"[A-Z\u00c0-\u00d6\u00d8-\u00de]"
 _INNER = r"[A-Za-z0-9\u00c0-\u024f]"  # Chinese may follow a name without a space, so \w would run on.
@@ -59,8 +62,12 @@ class _Capital(NamedTuple):
 
 
 def entities(text: str, *, known: Collection[str] = ()) -> list[Entity]:
-    """The names in a text, in order and without overlap; a ``known`` name is found wherever it stands as a word."""
-    found = _known_names(text, known) if known else []
+    """The names in a text, in order and without overlap; a ``known`` name is found wherever it stands as a word.
+
+    Raises ``InvalidInput`` for a text that is no string, and for known names that are no list of strings.
+    """
+    check_string(text)
+    found = [] if known == () else _known_names(text, known)
     if "@" in text:
         found += [_entity(text, *match.span(), "person") for match in _ADDRESS.finditer(text)]
     if '"' in text or "“" in text:
@@ -106,6 +113,11 @@ def _key(written: str) -> str:
 
 
 def _known_names(text: str, known: Collection[str]) -> list[Entity]:
+    # A string is a collection of characters, but nobody means one.
+    if isinstance(known, str | bytes) or not isinstance(known, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"known must be a list of names, not {shown(known)}")
+    for name in known:
+        check_string(name, "a known name")
     pattern = _pattern_of(tuple(sorted({name for name in known if name.strip()}, key=lambda name: (-len(name), name))))
     if pattern is None:
         return []

@@ -15,7 +15,9 @@ from typing import NamedTuple
 import msgspec
 
 from memwell.language.segment import query_terms
+from memwell.language.texts import check_string
 from memwell.language.words import STOP_WORDS
+from memwell.values import check_count
 
 LOOKED_AT = 100_000
 """How much of a text is read."""
@@ -65,13 +67,17 @@ class _Word(NamedTuple):
 
 
 def keywords(text: str, *, limit: int = 10) -> list[Keyword]:
-    """At most ``limit`` keywords, the weightiest first, equals in the order of the text."""
-    text = text[:LOOKED_AT]
+    """At most ``limit`` keywords, the weightiest first, equals in the order of the text.
+
+    Raises ``InvalidInput`` for a text that is no string, and a limit that is no whole number of at least 0.
+    """
+    check_count(limit, "limit")
+    text = check_string(text)[:LOOKED_AT]
     found = _english(text)
     if not text.isascii():
         found += _chinese(text)
     found.sort(key=lambda keyword: -keyword.score)
-    return found[: max(0, limit)]
+    return found[:limit]
 
 
 def _english(text: str) -> list[Keyword]:

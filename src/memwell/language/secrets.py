@@ -12,12 +12,16 @@ has taken. Full-width letters and digits count as plain ones.
 from __future__ import annotations
 
 import ipaddress
-import math
 import re
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
+
+from memwell.errors import InvalidInput
+from memwell.language.ibans import iban_spans
+from memwell.language.passwords import is_placeholder, looks_chosen, looks_random, unlike_a_word
+from memwell.language.texts import check_string
+from memwell.values import check_count, shown
 
 SECRETS = frozenset({"api_key", "token", "private_key", "password"})
 """The kinds that give whoever reads them power over something."""
@@ -47,15 +51,15 @@ _FEWEST_DIGITS = 4  # of an address such as 8.8.8.8; everything else that is tol
 
 
 def findings(text: str) -> list[Finding]:
-    """All that was found, in order; no two of them overlap."""
-    plain = text
+    """All that was found, in order; no two of them overlap. Raises ``InvalidInput`` for a text that is no string."""
+    plain = check_string(text)
     if not text.isascii() and _WIDE_DIGIT(text):
         plain = text.translate(_NARROW)  # one character for one, so that places stay true
     digits = len(plain.encode("utf-8", "surrogatepass").translate(None, _NOT_A_DIGIT))
     found: list[Finding] = []
     if "@" in plain:
         logins = list(_logins(plain)) if "://" in plain else []
-        found += [one for one in logins if not _is_placeholder(plain[one.start : one.end])]
+        found += [one for one in logins if not is_placeholder(plain[one.start : one.end])]
         found += _emails(plain, {one.end for one in logins})
     if "-----BEGIN" in plain:
         found += _private_keys(plain)
@@ -144,7 +148,7 @@ def _private_keys(text: str) -> Iterator[Finding]:
 # Passwords and tokens that are called so.
 
 # The words themselves are found as text: a pattern of so many choices would cost every sentence with a "key" in it 30 µs.
-_PASSWORDS = ("pass", "pwd", "密码", "密碼", "口令")
+_PASSWORDS = ("pass", "pwd", "pw", "密码", "密碼", "口令")
 _TOKENS = ("secret", "token", "key", "密钥", "密鑰", "令牌", "凭证")
 _BEARERS = ("bearer", "authorization: basic")
 _REST_OF_PASS = re.compile(r"[ _-]?(?:word|phrase|wd|code)", re.IGNORECASE).match
@@ -154,22 +158,18 @@ _STRONG = frozenset({"secret", "密钥", "密鑰"})
 # A name may go on ("DB_PASSWORD_PROD", "password for the wifi"), then comes what assigns.
 _ASSIGNS = re.compile(
     r"(?P<rest>[A-Za-z0-9_]{0,24})[\"'`’]?\]?(?:[ \t]{1,2}(?:for|of|to)(?:[ \t][\w'’-]{1,20}){1,4}?)?[ \t]{0,4}"
-    r"(?P<sign>:?=>?|:|：|->|→|是|为|為|(?:is|was)(?: now)?(?::|(?=[ \t])))[ \t]{0,4}"
+    r"(?P<sign>:?=>?|:|：|->|→|(?:已经?|被)?(?:就|改|设|設|设置|换|換)?(?:是|为|為|成)了?"
+    r"|(?:is|was)(?: now)?(?::|(?=[ \t])))[ \t]{0,4}"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
 ).match
+# Nothing assigns, but a value follows: "password hunter2", 密码Abc12345.
+_FOLLOWS = re.compile(
+    r"(?P<to>[ \t]{1,4}to)?(?P<gap>[ \t]{0,4}(?:[-–—][ \t]{1,4})?（?)"
+    r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
+).match
+_THOUGHT_ENDS = re.compile(r"\s*(?:\Z|[.,;!?)，。；！？）])").match
 _BEARER = re.compile(r"[ \t]{1,4}(?P<bare>[A-Za-z0-9._~+/=-]{16,4096})").match
 _TRAILING = ".,;:!?)]}>'\"`*"
-_is_placeholder = re.compile(
-    r"\A(?:[*•.xX#_?-]+|[<$%{\[(].*|.*\(|your.*|my_.*|(?:os|process|env|config|settings)\..*|getenv.*"
-    r"|(?:string|str|text|none|null|true|false|required|optional|example|password|passwd|pass|pwd|pw|secret|token|key"
-    r"|redacted|hidden|https?:.*)[,;]?)\Z",
-    re.IGNORECASE,
-).match
-_HASH_OR_UUID = re.compile(
-    r"\A(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.I
-)
-_TOKEN = re.compile(r"\A[A-Za-z0-9_~+/=.-]{16,}\Z")
-_FEWEST_BITS = 3.0  # a character; English words joined by hyphens can reach it, but hold no digits
 
 
 def _assigned(text: str) -> Iterator[Finding]:
@@ -198,11 +198,17 @@ def _ends(lower: str, word: str) -> Iterator[int]:
 def _passwords(text: str, lower: str, word: str) -> Iterator[Finding]:
     for end in _ends(lower, word):
         rest = _REST_OF_PASS(text, end) if word == "pass" else None
-        if word != "pass" or rest:
-            value = _ASSIGNS(text, rest.end() if rest else end)
-            finding = value and _password_after(value)
-            if finding:
-                yield finding
+        if (word == "pass" and not rest) or (word == "pw" and not _stands_alone(lower, end - 2, end)):
+            continue
+        at = rest.end() if rest else end
+        value = _ASSIGNS(text, at)
+        finding = _password_after(value) if value else _password_beside(text, at)
+        if finding:
+            yield finding
+
+
+def _stands_alone(lower: str, start: int, end: int) -> bool:
+    return not (lower[start - 1 : start].isalnum() or lower[end : end + 1].isalnum())
 
 
 def _tokens(text: str, lower: str, word: str) -> Iterator[Finding]:
@@ -224,28 +230,35 @@ def _bearers(text: str, lower: str, word: str) -> Iterator[Finding]:
 def _password_after(value: re.Match[str]) -> Finding | None:
     start, end = _value_span(value)
     word = value.string[start:end]
-    if len(word) < 4 or _is_placeholder(word):
+    if len(word) < 4 or is_placeholder(word):
         return None
     # "the password is wrong" says nothing; "password = wrong" does, and so does a word in quotes.
     told = value["sign"] in ("=", ":=") or (value["quoted"] is not None and " " not in word)
-    return Finding("password", start, end) if told or _unlike_a_word(word) else None
+    return _password(value.string, start, end) if told or unlike_a_word(word) else None
 
 
-_JOINING = str.maketrans("", "", "-'’/. ")
+def _password_beside(text: str, at: int) -> Finding | None:
+    value = _FOLLOWS(text, at)
+    # Between Chinese and a value no space is needed; in English there would be one word.
+    if value is None or (not value["gap"] and text[at - 1].isascii()):
+        return None
+    start, end = _value_span(value)
+    word = text[start:end]
+    if is_placeholder(word) or not looks_chosen(word, last=bool(_THOUGHT_ENDS(text, end)), named=not value["to"]):
+        return None
+    return _password(text, start, end)
 
 
-def _unlike_a_word(word: str) -> bool:
-    """Whether a value has a digit, or a sign other than those that words are joined by."""
-    return bool(_has_digit(word)) or not word.translate(_JOINING).isalpha()
+def _password(text: str, start: int, end: int) -> Finding:
+    """The finding, with the exclamation marks that may be the last signs of the password."""
+    while text[end : end + 1] == "!":
+        end += 1
+    return Finding("password", start, end)
 
 
 def _token_after(value: re.Match[str], kind: str, *, rows_have_it: bool) -> Iterator[Finding]:
     start, end = _value_span(value)
-    word = value.string[start:end]
-    if not _TOKEN.match(word) or not _has_digit(word) or word.isdigit() or _is_placeholder(word):
-        return
-    # After "key" alone a hash or a UUID is the key of a row, more often than not.
-    if _bits(word) >= _FEWEST_BITS and not (rows_have_it and _HASH_OR_UUID.match(word)):
+    if looks_random(value.string[start:end], rows_have_it=rows_have_it):
         yield Finding(kind, start, end)
 
 
@@ -255,11 +268,6 @@ def _value_span(value: re.Match[str]) -> tuple[int, int]:
         return value.span("quoted")
     start = value.start("bare")
     return start, start + len(value["bare"].rstrip(_TRAILING))
-
-
-def _bits(word: str) -> float:
-    """How many bits a character of the word carries, by how often each occurs in it."""
-    return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
 
 
 _USER_AND_PASSWORD = re.compile(r"[^\s/@:?#\"'<>]{0,64}:([^\s/@\"'<>]{1,256})@")
@@ -319,7 +327,6 @@ _CARD = re.compile(
     rf"{_ALONE}[3-6](?:[0-9]{{13,18}}|[0-9]{{3}}(?:([ -])[0-9]{{4}}(?:\1[0-9]{{4}}){{2}}(?:\1[0-9]{{3}})?"
     rf"|([ -])[0-9]{{6}}\2[0-9]{{4,5}})){_ENDED}"
 )
-_IBAN_HEAD = re.compile(r"(?<![0-9A-Za-z_])([A-Z]{2})[0-9]{2}(?=[ A-Z0-9])")
 _IPV4 = re.compile(r"(?<![0-9A-Za-z_.-])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_-]|\.[0-9])")
 _IPV6 = re.compile(r"(?<![0-9A-Za-z_:.])[0-9A-Fa-f:]{3,45}(?![0-9A-Za-z_:])")
 _PASSPORT = re.compile(
@@ -348,7 +355,7 @@ def _numbers(text: str, digits: int) -> Iterator[Finding]:
         yield from _checked(text, _SOCIAL, "id_number", bool)
         yield from _checked(text, _CHINESE_ID, "id_number", _is_chinese_id)
         yield from _checked(text, _CARD, "card", _is_card)
-        yield from _ibans(text)
+        yield from (Finding("iban", *span) for span in iban_spans(text))
     if text.count(".") >= 3:
         yield from _checked(text, _IPV4, "ip", _is_ip)
     if "::" in text or text.count(":") >= 7:
@@ -402,43 +409,6 @@ def _is_card(number: str) -> bool:
     return sum(digits[-1::-2]) % 10 == -sum(_DOUBLED[digit] for digit in digits[-2::-2]) % 10
 
 
-_IBAN_LENGTHS = {
-    code: length
-    for length, codes in {
-        15: "NO", 16: "BE", 18: "DK FI FO GL NL", 19: "MK SI", 20: "AT BA EE KZ LT LU XK", 21: "CH HR LI LV",
-        22: "BG BH DE GB GE IE ME RS", 23: "AE GI IL TL", 24: "AD CZ ES MD PK RO SA SE SK TN VG", 25: "PT",
-        26: "IS TR", 27: "FR GR IT MC MR SM", 28: "AL AZ CY DO GT HU LB PL", 29: "BR EG PS QA UA", 30: "JO KW MU",
-        31: "MT SC",
-    }.items()
-    for code in codes.split()
-}  # fmt: skip
-
-
-def _ibans(text: str) -> Iterator[Finding]:
-    for head in _IBAN_HEAD.finditer(text):
-        length = _IBAN_LENGTHS.get(head[1])
-        end = _iban_end(text, head.start(), length) if length else 0
-        if end:
-            yield Finding("iban", head.start(), end)
-
-
-def _iban_end(text: str, start: int, length: int) -> int:
-    """Where the IBAN ends that begins at ``start``, or 0 when there is none: a space may stand after any four."""
-    window = text[start : start + length + length // 4]
-    number, at = "", start
-    for char in window:
-        if char != " " and not ("0" <= char <= "9" or "A" <= char <= "Z"):
-            break
-        number += char.strip()
-        at += 1
-        if len(number) == length:
-            break
-    if len(number) != length or text[at : at + 1].isalnum():
-        return 0
-    moved = "".join(str(int(char, 36)) for char in number[4:] + number[:4])
-    return at if int(moved) % 97 == 1 else 0
-
-
 def _is_ip(address: str) -> bool:
     """Whether it is an address that leads somewhere: not the machine itself, nor all of them."""
     try:
@@ -459,20 +429,35 @@ def _ipv6(text: str) -> Iterator[Finding]:
 # Taking them out.
 
 
+def _in_order(found: Iterable[Finding]) -> list[Finding]:
+    rows: list[object] = list(found) if isinstance(found, Iterable) else [found]  # pyright: ignore[reportUnnecessaryIsInstance]
+    kept = [one for one in rows if isinstance(one, Finding)]
+    if len(kept) < len(rows):
+        raise InvalidInput(f"what was found must be a list of findings, not {shown(found)}")
+    return sorted(kept, key=lambda each: each.start)
+
+
 def redacted(text: str, found: Iterable[Finding]) -> str:
-    """The text with each finding replaced by its kind in brackets, such as ``[email]``."""
+    """The text with each finding replaced by its kind in brackets, such as ``[email]``.
+
+    Raises ``InvalidInput`` for a text that is no string, and for what is no finding.
+    """
+    check_string(text)
     parts: list[str] = []
     at = 0
-    for finding in sorted(found, key=lambda each: each.start):
+    for finding in _in_order(found):
         parts += text[at : finding.start], f"[{finding.kind}]"
         at = finding.end
     return "".join((*parts, text[at:]))
 
 
 def shifted(position: int, found: Sequence[Finding]) -> int:
-    """Where a place of the text stands after ``redacted(text, found)``; one inside a finding goes to where that begins."""
-    moved = position
-    for finding in found:
+    """Where a place of the text stands after ``redacted(text, found)``; one inside a finding goes to where that begins.
+
+    Raises ``InvalidInput`` for a place that is no whole number, and for what is no finding.
+    """
+    moved = position = check_count(position, "a position")
+    for finding in _in_order(found):
         if finding.end <= position:
             moved += len(finding.kind) + 2 - (finding.end - finding.start)
         elif finding.start < position:

@@ -29,6 +29,7 @@ from functools import cache
 from typing import NamedTuple
 
 from memwell.language.stem import stem
+from memwell.language.texts import check_string
 
 SEGMENTATION = 1
 """Raised whenever the tokens of any text change, because a stored index must be rebuilt then."""
@@ -76,7 +77,11 @@ _ASCII = bytes(ord(chr(c).lower()) if (c < 128 and chr(c).isalnum()) or c == ord
 
 
 def segment(text: str) -> list[str]:
-    """The tokens to store, repeated as they occur: words, emoji, pairs, characters alone; each kind in its order."""
+    """The tokens to store, repeated as they occur: words, emoji, pairs, characters alone; each kind in its order.
+
+    Raises ``InvalidInput`` for a text that is no string.
+    """
+    check_string(text)
     if text.isascii():
         return _ascii_tokens(text)
     tokens, runs = _cut(text)
@@ -87,6 +92,7 @@ def segment(text: str) -> list[str]:
 
 def query_terms(text: str) -> list[str]:
     """The terms to ask for, repeated and ordered as in ``segment(text)``, which has them all."""
+    check_string(text)
     if text.isascii():
         return _ascii_tokens(text)
     tokens, runs = _cut(text)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from memwell.language.texts import check_string
+
 _CLOSING = "\"'”’」』】）)\\]》〉*_`"
 # Every choice begins with its own characters and gives back nothing that it took, so a text of marks alone stays cheap;
 # what follows a Western mark is looked at afterwards.
@@ -46,7 +48,11 @@ class Span(NamedTuple):
 
 
 def sentences(text: str) -> list[Span]:
-    """The sentences of a text, in order; between two of them stands nothing but white space."""
+    """The sentences of a text, in order; between two of them stands nothing but white space.
+
+    Raises ``InvalidInput`` for a text that is no string.
+    """
+    check_string(text)
     spans: list[Span] = []
     if "```" in text or "~~~" in text:
         _cut_around_code(text, spans)

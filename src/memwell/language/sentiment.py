@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from memwell.language import sentiment_words
 from memwell.language.segment import query_terms
+from memwell.language.texts import check_string
 
 _HAN = re.compile("[\u4e00-\u9fff]").search
 _LATIN = re.compile("[A-Za-z]{2}").search
@@ -38,8 +39,11 @@ class _Lexicon(NamedTuple):
 
 
 def sentiment(text: str) -> float:
-    """From -1.0 (ill) to 1.0 (well); 0.0 where nothing speaks either way."""
-    plain = text.isascii()
+    """From -1.0 (ill) to 1.0 (well); 0.0 where nothing speaks either way.
+
+    Raises ``InvalidInput`` for a text that is no string.
+    """
+    plain = check_string(text).isascii()
     total = 0.0
     if plain:
         total = _of_english(query_terms(text))

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from memwell.language.texts import check_string
+
 
 def stem(word: str) -> str:
     """The stem of a lower-case ASCII word; words of one or two letters are their own stems."""
-    if len(word) <= 2:
+    if len(check_string(word, "a word")) <= 2:
         return word
     word = _without_past_or_gerund(_without_plural(word))
     if word.endswith("y") and "v" in _shape(word[:-1]):

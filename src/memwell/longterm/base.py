@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.filters import AllOf, Filter, Where
+from memwell.filters import Filter, id_begins_with
 from memwell.longterm.echoes import Echoes
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import Gate
@@ -20,7 +20,7 @@ from memwell.longterm.pools import Pools
 from memwell.longterm.traits import ACTIVE, KEY, Traits, own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
-from memwell.records import Record, Space, SpaceLike, as_space
+from memwell.records import Record, Space, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend
 from memwell.values import shown
 
@@ -114,13 +114,7 @@ class MemoryBase:
     def _all(self, where: Filter | None = None) -> Iterator[Record]:
         """Every memory of the space, whatever its status, oldest first."""
         self.indexer.catch_up()
-        cursor: str | None = None
-        while True:
-            page = self.backend.index.scan(self.space, where=where, limit=_PAGE, cursor=cursor)
-            yield from page.items
-            cursor = page.next
-            if cursor is None:
-                return
+        return paged(lambda cursor: self.backend.index.scan(self.space, where=where, limit=_PAGE, cursor=cursor))
 
     def _active(self, where: Filter | None = None) -> Iterator[Record]:
         """Every memory that may be recalled now."""
@@ -169,15 +163,9 @@ class MemoryBase:
     def _versions(self, id_: str | None = None) -> list[Version]:
         """The earlier versions of a memory, or of all, oldest first."""
         prefix = _VERSION if id_ is None else version_key(id_, None)
-        found: list[Version] = []
-        cursor: str | None = None
-        where = AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + "\U0010ffff")))
-        while True:
-            page = self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor)
-            found += [self._version(cast("dict[str, Any]", entry.value)) for entry in page.items]
-            cursor = page.next
-            if cursor is None:
-                return found
+        where = id_begins_with(prefix)
+        entries = paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
+        return [self._version(cast("dict[str, Any]", entry.value)) for entry in entries]
 
     def _version(self, kept: dict[str, Any]) -> Version:
         record = Record(

@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike, as_filter, holds
+from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
-from memwell.longterm.extraction import claims
 from memwell.longterm.importance import effective, moved
 from memwell.longterm.recalling import Recalled, as_recalled
 from memwell.longterm.remembering import check_importance
@@ -128,7 +128,9 @@ class Changer(MemoryBase):
         return as_recalled(changed)
 
     def feedback(self, id_: str, /, *, useful: bool) -> Recalled:
-        """Say whether a recalled memory helped: its importance moves. Raises ``NotFound``."""
+        """Say whether a recalled memory helped: its importance moves. Raises ``NotFound``, and ``InvalidInput``."""
+        if not isinstance(useful, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"useful must be True or False, not {shown(useful)}")
         self.catch_up()
         with self.backend.transaction():
             old = self._live(id_)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, OrderedDict
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
@@ -50,19 +50,20 @@ class Echoes:
         self._most = check_count(most, "most", least=1)
         self._lock = Lock()
         # Recall must not wait for this, so what is heard is cut into words when it is first asked about.
-        self._heard: OrderedDict[str, str] = OrderedDict()
+        self._heard: dict[str, str] = {}
         self._unread: dict[str, None] = {}
         self._known: dict[str, _Memory] = {}
         self._by_term: dict[str, dict[_Said, None]] = {}
         self._by_print: dict[str, dict[str, None]] = {}
 
-    def heard(self, id_: str, text: str) -> None:
-        """Note that a memory was handed to a model; the one heard longest ago goes when there are too many."""
+    def heard(self, texts: Mapping[str, str]) -> None:
+        """Note that memories were handed to a model, by their ids; those heard longest ago go when there are too many."""
         with self._lock:
-            self._heard[id_] = text
-            self._heard.move_to_end(id_)
-            self._unread[id_] = None
-            if len(self._heard) > self._most:
+            for id_ in texts:
+                self._heard.pop(id_, None)
+            self._heard.update(texts)
+            self._unread.update(dict.fromkeys(texts))
+            while len(self._heard) > self._most:
                 self._drop(next(iter(self._heard)))
 
     def forget(self, ids: Iterable[str]) -> None:

@@ -9,13 +9,13 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
-from memwell.filters import AllOf, FilterLike, Where, as_filter
+from memwell.filters import FilterLike, as_filter, id_begins_with
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
 from memwell.longterm.remembering import is_number
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
-from memwell.records import Record
+from memwell.records import Record, paged
 
 
 class Erased(msgspec.Struct, frozen=True):
@@ -116,14 +116,9 @@ class Eraser(MemoryBase):
         return sum(self.backend.kv.delete(self._inner, key) for key in keys)
 
     def _keys(self, prefix: str) -> Iterator[str]:
-        where = AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + "\U0010ffff"))) if prefix else None
-        cursor: str | None = None
-        while True:
-            page = self.backend.kv.scan(self._inner, where=where, limit=500, cursor=cursor)
-            yield from [entry.key for entry in page.items]
-            cursor = page.next
-            if cursor is None:
-                return
+        where = id_begins_with(prefix)
+        entries = paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=500, cursor=cursor))
+        return (entry.key for entry in entries)
 
     def purge(self, retention_s: float) -> Erased:
         """Erase what was forgotten longer ago than its retention, and what has expired. Raises ``InvalidInput`` for a

@@ -1,7 +1,7 @@
 """What may become a memory: each text is judged before it is stored, and each refusal says why.
 
 ``Gate`` refuses what nobody would want back (blanks, noise, oversize, an assistant's empty phrases), takes secrets out, and
-flags personal data and what reads like an order to a model.
+flags personal data and, whoever says it, what reads like an order to a model.
 
 By default secrets are redacted and personal data is flagged. A key or a password recalled is a key sent to whoever runs
 the model, and no answer needs it; the rest of its sentence may matter, so the sentence stays. An address or a phone number
@@ -42,7 +42,9 @@ Rule: TypeAlias = Callable[[str, str, str], Reason | None]
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate does. Raises ``InvalidInput`` for a handling that is not known or limits that leave nothing."""
+    """What a gate does. Raises ``InvalidInput`` for an unknown handling, limits that leave nothing and a rule
+    that cannot be called.
+    """
 
     secrets: Handling = "redact"
     personal: Handling = "flag"
@@ -54,6 +56,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         for handling in (self.secrets, self.personal):
             if handling not in ("flag", "redact", "refuse"):
                 raise InvalidInput(f"secrets and personal data are flagged, redacted or refused, not {shown(handling)}")
+        if not isinstance(self.rules, tuple) or not all(map(callable, self.rules)):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"rules must be a tuple of functions, not {shown(self.rules)}")
         check_count(self.least_characters, "least_characters")
         check_count(self.most_characters, "most_characters", least=max(1, self.least_characters))
 
@@ -72,12 +76,20 @@ class Gate:
     """Judges texts by a policy. It keeps nothing, so any number of threads may share one."""
 
     def __init__(self, policy: Policy | None = None) -> None:
+        if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a gate's policy must be a Policy, not {shown(policy)}")
         self.policy = policy or Policy()
 
     def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> Verdict:
-        """Whether a text may become a memory, and in which words. Raises ``InvalidInput`` for a trust that is not known."""
-        if trust not in TRUSTS:
+        """Whether a text may become a memory, and in which words.
+
+        Raises ``InvalidInput`` for a trust that is not known, and for a text or speaker that is no string.
+        """
+        if not isinstance(trust, str) or trust not in TRUSTS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a trust is one of {sorted(TRUSTS)}, not {shown(trust)}")
+        for value, what in ((text, "a text"), (speaker, "a speaker")):
+            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"{what} must be a string, not {shown(value)}")
         policy = self.policy
         if len(text) > policy.most_characters:
             detail = f"{len(text):,} characters are more than {policy.most_characters:,}"
@@ -85,7 +97,8 @@ class Gate:
             return Verdict(False, redacted(start, findings(start)), ("oversize",), (Reason("oversize", detail),))
         found = findings(text)
         reason = self._worthless(text, speaker, trust)
-        flags = ("injection",) if trust != "user" and _gives_orders(text) else ()
+        # Whoever said it: people paste what they have read, and a store cannot tell.
+        flags = ("injection",) if _gives_orders(text) else ()
         if found or reason:
             return self._handled(text, found, flags, reason)
         return Verdict(True, text, flags)
@@ -215,16 +228,19 @@ def _is_boilerplate(text: str) -> bool:
 
 # What reads like an order to a model. It is kept and flagged: whoever recalls it fences it as data.
 _ORDERS_TO_MODELS = (
-    *"ignor disregard forget overrid bypass system assistant instruction prompt jailbreak <| [inst] <<sys".split(),
+    *"ignor disregard forget overrid bypass system assistant instruction prompt jailbreak".split(),
+    *"developer <| [inst] <<sys".split(),
     *"不要理会 不要遵守 忽略 无视 忘记 忘掉 系统 提示词 指令".split(),
     "you are now",
 )
 _INJECTION = re.compile(
-    r"(?:ignore|disregard|forget|override|bypass)\s{1,9}(?:all\s{1,9}|any\s{1,9}|everything\s{1,9})?(?:of\s{1,9})?"
+    r"(?<!\bI )(?:ignore|disregard|forget|override|bypass)\s{1,9}(?:all\s{1,9}|any\s{1,9}|everything\s{1,9})?(?:of\s{1,9})?"
     r"(?:(?:the|your|my|these|those)\s{1,9})?"
     r"(?:previous|prior|above|earlier|preceding|former|system|original|foregoing)\s{1,9}"
     r"(?:\w{1,20}\s{1,9}){0,2}?(?:instructions?|prompts?|rules|messages?|directions|guidelines|context|conversation)"
-    r"|(?:ignore|disregard|forget|override)\s{1,9}(?:all\s{1,9})?(?:the|your)\s{1,9}"
+    # Less plain, so only where it is told to do: "I always forget the rules" is not.
+    r"|(?:^|[.!?:;,，。！？\"'(\[]\s{0,3}|\b(?:please|must|should|now|and|then)\s{1,3})"
+    r"(?:ignore|disregard|forget|override)\s{1,9}(?:all\s{1,9})?(?:the|your)\s{1,9}"
     r"(?:instructions|system prompt|rules|guidelines)"
     r"|(?:ignore|disregard|forget)\s{1,9}(?:everything|all|anything)\s{1,9}"
     r"(?:(?:that\s{1,9})?(?:was|you were)\s{1,9}(?:said|told)|above|before this)"
@@ -234,13 +250,18 @@ _INJECTION = re.compile(
     r"|new (?:system )?instructions?\s{0,3}:|system override"
     r"|<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\b"
     r"|\[/?INST\]|<</?SYS>>|</?(?:system|assistant)(?:_prompt)?>"
-    r"|^[ \t]{0,3}#{1,6}[ \t]{0,3}(?:system|assistant|instructions?)(?: (?:prompt|message))?[ \t]{0,3}[:：]"
-    r"|^[ \t]{0,3}(?:system|assistant)[ \t]{0,3}[:：]"
-    r"|(?:忽略|无视|忘记|忘掉|不要理会|不要遵守)掉?你?(?:所有|一切|全部)?的?"
+    r"|[\"']role[\"']\s{0,3}:\s{0,3}[\"'](?:system|developer)[\"']"
+    r"|^[ \t]{0,3}#{1,6}[ \t]{0,3}instructions?[ \t]{0,3}[:：]"
+    r"|^[ \t]{0,3}(?:[>#*_]{1,6}[ \t]{0,3}){0,2}(?:system|assistant)(?: (?:prompt|message|instructions?))?"
+    r"[*_]{0,3}[ \t]{0,3}[:：]"
+    r"|[.!?。！？]\s{0,3}system (?:prompt|message|instructions?)[ \t]{0,3}[:：]"
+    r"|(?<![我他她们])(?:忽略|无视|忘记|忘掉|不要理会|不要遵守)掉?你?(?:所有|一切|全部)?的?"
     r"(?:之前|以上|上面|上述|先前|前面|此前|原有|系统)"
     r"[^，。！？\n]{0,8}(?:指令|指示|提示词?|规则|要求|内容|设定|对话|命令)"
     r"|(?:输出|泄露|告诉我|显示|打印|重复)[^，。！？\n]{0,6}(?:系统提示词?|初始指令|隐藏指令)"
-    r"|^[ \t]{0,3}#{0,6}[ \t]{0,3}系统(?:提示|消息|指令)?[ \t]{0,3}[:：]",
+    r"|(?:忽略|无视|不要理会)(?:之前|以上|上面|前面)[^，。！？\n]{0,8}话"
+    r"|^[ \t]{0,3}(?:[>#*_]{1,6}[ \t]{0,3}){0,2}系统(?:提示词?|消息|指令)?[*_]{0,3}[ \t]{0,3}[:：]"
+    r"|[【\[]系统(?:提示词?|消息|指令)[】\]]|[.!?。！？]\s{0,3}系统(?:提示词|指令)[ \t]{0,3}[:：]",
     re.IGNORECASE | re.MULTILINE,
 ).search
 # A model reads through what cannot be seen and through full-width letters, so the pattern must, too.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
@@ -15,16 +16,17 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import Conflict, InvalidInput, ModelError
+from memwell.errors import Conflict, InvalidInput, ModelError, ReadOnlyStore
+from memwell.language.claims import Claim, claims
 from memwell.longterm.duplicates import fingerprint
-from memwell.longterm.extraction import Claim, claims, model_claims
+from memwell.longterm.extraction import model_claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
 from memwell.longterm.journal import Journal, Marks, inner_key, inner_space
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder
-from memwell.records import Record, Space
+from memwell.records import Record, Space, paged
 from memwell.storage.protocols import Backend
 from memwell.values import now
 
@@ -61,15 +63,17 @@ class Indexer:
 
     def catch_up(self, *, embed_at_most: int = 16) -> None:
         """Give every entry its words now, and vectors too when only a few are owed: a caller reads its own writes."""
-        while True:
-            marks = self.journal.marks()
-            pending = self.journal.after(marks.indexed, BATCH)
-            if not pending:
-                if 0 < marks.indexed - marks.embedded <= embed_at_most and self.is_current():
-                    self._embed_indexed(marks)
-                return
-            few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
-            self._index(marks, pending, embed=few)
+        # What cannot be written down in a store that can only be read is not found there; the rest is.
+        with suppress(ReadOnlyStore):
+            while True:
+                marks = self.journal.marks()
+                pending = self.journal.after(marks.indexed, BATCH)
+                if not pending:
+                    if 0 < marks.indexed - marks.embedded <= embed_at_most and self.is_current():
+                        self._embed_indexed(marks)
+                    return
+                few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
+                self._index(marks, pending, embed=few)
 
     def work(self) -> int:
         """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
@@ -202,17 +206,16 @@ class Indexer:
             return True
         entry = self._backend.kv.get(self._inner, _EMBEDDER)
         if entry is None:
-            self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
+            with suppress(ReadOnlyStore):
+                self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
         self._known_current = entry is None or entry.value == self._embedder.name
         return self._known_current
 
     def _embed_indexed(self, marks: Marks) -> int:
         """Give the next memories that have words but no vector theirs."""
-        pending = [one for one in self.journal.after(marks.embedded, BATCH) if (one.index or 0) < marks.indexed]
+        pending, records = self._without_vectors(marks)
         if not pending:
             return self._moved(marks, marks.indexed)
-        ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
-        records = [record for record in self._backend.index.get(self._space, ids) if record.vector is None]
         vectors = self._vectors(records)
         if vectors is None and records and self._embedder is not None:
             return 0
@@ -225,6 +228,12 @@ class Indexer:
         except Conflict:
             _log.debug("another worker has moved the journal of %r on", self._space)
         return len(pending)
+
+    def _without_vectors(self, marks: Marks) -> tuple[list[Message], list[Record]]:
+        """The next entries that are owed vectors, and their memories as far as these have none."""
+        pending = [one for one in self.journal.after(marks.embedded, BATCH) if (one.index or 0) < marks.indexed]
+        ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
+        return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
     def _give(self, records: Sequence[Record], vectors: NDArray[np.float32]) -> None:
         """Store vectors, unless a memory has changed since it was read."""
@@ -248,9 +257,7 @@ class Indexer:
         self._tries += 1
         if self._tries < _MOST_TRIES:
             return 0
-        pending = [one for one in self.journal.after(marks.embedded, BATCH) if (one.index or 0) < marks.indexed]
-        ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
-        records = [record for record in self._backend.index.get(self._space, ids) if record.vector is None]
+        pending, records = self._without_vectors(marks)
         rows = {record.id: self._vectors([record]) for record in records}
         if not pending or all(row is None for row in rows.values()):
             return 0
@@ -275,21 +282,14 @@ class Indexer:
         if self._embedder is None or self.is_current():
             return
         with self._backend.transaction():
-            for records in self._pages():
+            # All are read first: what is stored anew moves to another place of the scan.
+            stored = list(paged(lambda cursor: self._backend.index.scan(self._space, limit=BATCH, cursor=cursor)))
+            for start in range(0, len(stored), BATCH):
+                records = stored[start : start + BATCH]
                 self._backend.index.upsert([replace(record, vector=None) for record in records])
                 self.journal.write([self.remind(record.id) for record in records])
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
         self._known_current = True
-
-    def _pages(self) -> list[list[Record]]:
-        pages: list[list[Record]] = []
-        cursor: str | None = None
-        while True:
-            page = self._backend.index.scan(self._space, limit=BATCH, cursor=cursor)
-            pages.append(page.items)
-            cursor = page.next
-            if cursor is None:
-                return pages
 
 
 def _is_reminder(entry: Message) -> bool:

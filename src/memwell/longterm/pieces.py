@@ -20,6 +20,8 @@ class Pieces(NamedTuple):
 
     names: tuple[str, ...]
     """The signals that have a curve, in the order of ``SIGNALS``."""
+    own_columns: NDArray[np.intp]
+    """And their columns; a signal that has no curve is not looked at."""
     columns: NDArray[np.intp]
     lows: Floats
     scales: Floats
@@ -58,6 +60,7 @@ def pieces_of(curves: Mapping[str, Curve]) -> Pieces:
     columns, lows, scales, rises = np.array(lines, np.float64).reshape(-1, 4).T
     return Pieces(
         names,
+        np.array([SIGNALS.index(name) for name in names], np.intp),
         columns.astype(np.intp),
         lows.astype(np.float32),
         scales.astype(np.float32),

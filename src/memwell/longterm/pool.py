@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import segment
+from memwell.longterm.codes import Codes
 from memwell.longterm.speakers import Speakers, speaker_name
 
 Floats = NDArray[np.float32]
@@ -105,7 +106,7 @@ class Pool:
         self.ids: list[str] = []
         self.postings: dict[str, array[int]] = {}
         self.speakers = Speakers()
-        self.dimensions = 0
+        self.vectors = Codes()
         self.total_words = 0
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
@@ -134,7 +135,7 @@ class Pool:
         self.tells_number: Flags = np.zeros(rows, np.bool_)
         self.has_vector: Flags = np.zeros(rows, np.bool_)
         self.session_lengths: Floats = np.zeros(rows, np.float32)
-        self.vectors: Floats = np.zeros((0, 0), np.float32)
+        self.vectors.grow(rows)
 
     _COLUMNS = (
         "alive", "lengths", "text_lengths", "times", "importance", "uses", "speaker", "session", "previous", "following",
@@ -174,6 +175,11 @@ class Pool:
         return len(self.ids)
 
     @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has; 0 while there is none."""
+        return self.vectors.dimensions
+
+    @property
     def session_count(self) -> int:
         """How many sessions there are; an entry without one is its own."""
         return len(self._sessions)
@@ -195,8 +201,7 @@ class Pool:
         shared = len(mine & theirs) / max(len(mine | theirs), 1)
         if not (self.has_vector[one] and self.has_vector[other]):
             return shared
-        lengths = float(np.linalg.norm(self.vectors[one]) * np.linalg.norm(self.vectors[other]))
-        near = float(self.vectors[one] @ self.vectors[other]) / lengths if lengths else 0.0
+        near = self.vectors.cosine(one, other)
         return max(shared, min(near, 1.0) ** 4 if near > 0.0 else 0.0)
 
     def _checked_vector(self, entry: Entry) -> Floats | None:
@@ -245,14 +250,7 @@ class Pool:
             new = np.full(rows, NOWHERE, old.dtype) if name in ("previous", "following") else np.zeros(rows, old.dtype)
             new[: len(old)] = old
             setattr(self, name, new)
-        self._fit_vectors()
-
-    def _fit_vectors(self) -> None:
-        if self.dimensions and len(self.vectors) < len(self.alive):
-            new = np.zeros((len(self.alive), self.dimensions), np.float32)
-            if len(self.vectors):
-                new[: len(self.vectors)] = self.vectors
-            self.vectors = new
+        self.vectors.grow(rows)
 
     def _fill(self, row: int, entry: Entry, vector: Floats | None) -> None:
         self.alive[row] = True
@@ -266,8 +264,6 @@ class Pool:
         self.tells_number[row] = _NUMBER.search(entry.text) is not None
         self.has_vector[row] = vector is not None
         if vector is not None:
-            self.dimensions = len(vector)
-            self._fit_vectors()
             self.vectors[row] = vector
 
     def _link(self, row: int, entry: Entry) -> None:
@@ -312,8 +308,7 @@ class Pool:
         self.total_words -= int(self.lengths[row])
         self.alive[row] = self.has_vector[row] = False
         self.lengths[row] = 0
-        if self.dimensions:
-            self.vectors[row] = 0
+        del self.vectors[row]
         self.ids[row], self._words[row] = "", ()
         self._free.append(row)
 

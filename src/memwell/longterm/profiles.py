@@ -11,9 +11,9 @@ from datetime import datetime
 import msgspec
 
 from memwell.errors import InvalidInput
+from memwell.language.claims import FAVOURITE, USER, relation_of
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
-from memwell.longterm.extraction import FAVOURITE, USER, relation_of
 from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
@@ -102,8 +102,10 @@ def profile(
     """What is known of a subject; of each kind of entry at most ``limit``, those first that are surest.
 
     Of the records those count that the subject said; what names no speaker was said by the user. Raises ``InvalidInput``
-    for an empty subject, another language than ``en`` and ``zh``, and a limit below 1.
+    for an empty subject, another language than ``en`` and ``zh``, a limit below 1, and what is no record.
     """
+    if not isinstance(records, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"records must be a list of records, not {shown(records)}")
     check_count(limit, "limit", least=1)
     _checked(language)
     held = facts.about(subject)
@@ -206,6 +208,8 @@ class _Reading:
 
     def add(self, record: Record) -> None:
         """Take one record in, when it is the subject's."""
+        if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a record must be a Record, not {shown(record)}")
         if name_key(traits_of(record).speaker or USER) != self._subject:
             return
         self.count += 1
@@ -245,11 +249,19 @@ def _checked(language: str) -> str:
     return language
 
 
+def relation_in_words(relation: str, language: str) -> str:
+    """What people call a relation: ``lives_in`` is *lives in*, or 住在. One without a word of its own is named as it is."""
+    return _label(relation, _PHRASES[_checked(language)])
+
+
+def _label(relation: str, words: dict[str, str]) -> str:
+    if relation.startswith(FAVOURITE):
+        return words["favourite"].format(what=relation[len(FAVOURITE) :])
+    return words.get(relation, relation)
+
+
 def _trait(trait: Trait, words: dict[str, str]) -> str:
-    if trait.relation.startswith(FAVOURITE):
-        label = words["favourite"].format(what=trait.relation[len(FAVOURITE) :])
-    else:
-        label = words.get(trait.relation, trait.relation)
+    label = _label(trait.relation, words)
     since = words["since"].format(date=f"{trait.since:%Y-%m}") if trait.since else ""
     return f"{label}{words['colon']}{trait.value}{since}"
 
@@ -338,4 +350,4 @@ _PHRASES: dict[str, dict[str, str]] = {
     },
 }
 
-__all__ = ["LANGUAGES", "Mood", "Profile", "Topic", "Trait", "profile"]
+__all__ = ["LANGUAGES", "Mood", "Profile", "Topic", "Trait", "profile", "relation_in_words"]

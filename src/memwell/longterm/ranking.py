@@ -16,7 +16,7 @@ from memwell.errors import InvalidInput
 from memwell.longterm.pool import Flags, Pool
 from memwell.longterm.question import Question
 from memwell.longterm.signals import Observed, observe
-from memwell.longterm.weights import SIGNALS, Signal, Weights, default_weights
+from memwell.longterm.weights import Signal, Weights, default_weights
 
 _DIGITS = 6
 _LOOKED_AT = 4
@@ -34,14 +34,9 @@ class Ranked:
 
     @property
     def signals(self) -> dict[str, Signal]:
-        """Every signal that was there or had a share; made when asked for, because most callers do not ask."""
-        share_of = dict(zip(self._names, self._shares, strict=True)).get
-        found: dict[str, Signal] = {}
-        for name, value in zip(SIGNALS, self._values, strict=True):
-            share = share_of(name, 0.0)
-            if value or share:
-                found[name] = Signal(value, share)
-        return found
+        """Every signal that was there or had a share."""
+        told = zip(self._names, self._values, self._shares, strict=True)
+        return {name: Signal(value, share) for name, value, share in told if value or share}
 
     def __repr__(self) -> str:
         return f"Ranked(id={self.id!r}, score={self.score:.4f})"
@@ -111,7 +106,7 @@ def _reasoned(pool: Pool, observed: Observed, weights: Weights, order: Sequence[
     pieces = weights.pieces
     shares, names = pieces.shares(chosen), pieces.names
     rows: list[int] = observed.rows[order].tolist()
-    found = zip(rows, chosen.tolist(), shares.tolist(), strict=True)
+    found = zip(rows, chosen[:, pieces.own_columns].tolist(), shares.tolist(), strict=True)
     return [Ranked(pool.ids[row], row, values, names, parts) for row, values, parts in found]
 
 

@@ -16,6 +16,7 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.pools import HeldPool
+from memwell.longterm.reasons import in_words
 from memwell.longterm.traits import Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.records import Record
@@ -53,11 +54,22 @@ class Recalled(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     trust: str = "user"
     flags: tuple[str, ...] = ()
+    pinned: bool = False
 
-    def why(self, most: int = 4) -> str:
-        """The reasons in one line, the weightiest first, as in ``dense_best +0.12, words +0.06``."""
-        ordered = sorted(self.signals.items(), key=lambda item: -abs(item[1].share))
-        return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered[:most])
+    def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
+        """The reasons in one line for people, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
+
+        With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. Every signal by itself is in ``signals``.
+        """
+        return in_words(
+            self.signals,
+            text=self.text,
+            speaker=self.speaker,
+            session=self.session,
+            query=query,
+            language=language,
+            most=most,
+        )
 
     def __str__(self) -> str:
         return self.text
@@ -88,9 +100,9 @@ class Recaller(MemoryBase):
     ) -> list[Recalled]:
         """The memories that answer ``query`` best, best first.
 
-        ``kinds``, ``speaker``, ``session``, ``since`` (at or after), ``until`` (before) and ``where`` (over the metadata)
-        narrow it; ``as_of`` asks what was known at that moment; ``now`` is what *yesterday* in the query is counted from.
-        Raises ``InvalidInput`` for a query or a filter that breaks a rule.
+        ``kinds``, ``speaker`` (in capitals or not), ``session``, ``since`` (at or after), ``until`` (before) and ``where``
+        (over the metadata) narrow it; ``as_of`` asks what was known at that moment; ``now`` is what *yesterday* in the
+        query is counted from. Raises ``InvalidInput`` for a query or a filter that breaks a rule.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
@@ -99,7 +111,7 @@ class Recaller(MemoryBase):
         if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"weights must be Weights, not {shown(weights)}")
         moment = self.clock() if now is None else as_utc(now, "now")
-        wanted = _wanted(kinds, speaker, session, since, until, where)
+        wanted = _wanted(kinds, session, since, until, where)
         self.indexer.catch_up()
         # Loaded when first needed: the rest of a memory works without numpy, which takes a tenth of a second to import.
         from memwell.longterm.question import Question  # noqa: PLC0415
@@ -107,11 +119,14 @@ class Recaller(MemoryBase):
         question = Question.of(query, now=moment.timestamp(), vector=self._query_vector(query))
         if as_of is not None:
             held = self._held_at(as_utc(as_of, "as_of"))
+            wanted = _spoken_by(speaker, held, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
         if not self._pools.suits(self.space):
+            wanted = _spoken_by(speaker, None, wanted)
             held = self._held_about(query, question.vector, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
         with self._pools.of(self.space) as held:
+            wanted = _spoken_by(speaker, held, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
 
     def _ranked(
@@ -138,8 +153,7 @@ class Recaller(MemoryBase):
         hits = [_recalled(held, one) for one in found]
         if self.reranker is not None and hits:
             hits = self._reranked(query, hits)
-        for hit in hits[:limit]:
-            self._echoes.heard(hit.id, hit.text)
+        self._echoes.heard({hit.id: hit.text for hit in hits[:limit]})
         self._used(self.space, [hit.id for hit in hits[:limit]])
         return hits[:limit]
 
@@ -238,7 +252,6 @@ class Recaller(MemoryBase):
 
 def _wanted(
     kinds: str | Iterable[str] | None,
-    speaker: str | None,
     session: str | None,
     since: datetime | None,
     until: datetime | None,
@@ -249,8 +262,6 @@ def _wanted(
         if not isinstance(kinds, str | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"kinds must be a kind or several, not {shown(kinds)}")
         parts.append(Where("@kind", "in", [kinds] if isinstance(kinds, str) else list(kinds)))
-    if speaker is not None:
-        parts.append(Where(("memwell", "speaker"), "eq", check_id(speaker, "a speaker")))
     if session is not None:
         parts.append(Where(("memwell", "session"), "eq", check_id(session, "a session")))
     if since is not None:
@@ -261,6 +272,20 @@ def _wanted(
     if own is not None:
         parts.append(own)
     return AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+
+
+def _spoken_by(speaker: str | None, held: HeldPool | None, wanted: Filter | None) -> Filter | None:
+    """A filter that also asks for a speaker, however the name is written; where all is not held, as it is usual."""
+    if speaker is None:
+        return wanted
+    name = check_id(speaker, "a speaker").casefold()
+    spellings = {speaker, speaker.lower(), speaker.upper(), speaker.title(), speaker.capitalize()}
+    if held is not None:
+        spellings = {traits.speaker for traits in held.traits.values() if traits.speaker.casefold() == name} or {
+            speaker
+        }
+    spoken = Where(("memwell", "speaker"), "in", sorted(spellings))
+    return spoken if wanted is None else AllOf((wanted, spoken))
 
 
 def _recalled(held: HeldPool, ranked: Ranked) -> Recalled:
@@ -290,6 +315,7 @@ def as_recalled(
         traits.evidence,
         traits.trust,
         traits.flags,
+        traits.pinned,
     )
 
 

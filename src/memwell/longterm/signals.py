@@ -110,7 +110,7 @@ def _compare(pool: Pool, question: Question, weights: Weights) -> Compared:
         if weights.count_words:
             choice += _choice_by_words(pool, matches, words[:limit])
     if question.vector is not None and len(question.vector) == pool.dimensions and _are_embedded(pool):
-        np.dot(pool.vectors[:limit], question.vector, out=dense[:limit])
+        dense[:limit] = pool.vectors.dots(question.vector, limit)
         lowest, highest = float(dense.min()), float(dense.max())
         choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, _TINY))
     for name, curve in weights.broad:
@@ -204,12 +204,14 @@ class Candidates:
         if self._apart or not self._has_words:
             return None
         pool, matches = self._pool, self._matches
-        sessions, mine = np.unique(pool.session[self._rows], return_inverse=True)
+        own = pool.session[self._rows]
         places = np.full(len(pool.session_lengths), NOWHERE, np.int32)
+        places[own] = 0
+        sessions = np.flatnonzero(places != NOWHERE)
         places[sessions] = np.arange(len(sessions))
         counts = _tally(matches, places[pool.session[matches.rows]], len(sessions))
         average = pool.total_words / pool.session_count
-        return _relative(_bm25(counts, pool.session_lengths[sessions] / average, matches.telling)[mine])
+        return _relative(_bm25(counts, pool.session_lengths[sessions] / average, matches.telling)[places[own]])
 
     @property
     def coverage(self) -> Numbers | None:

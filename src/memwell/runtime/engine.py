@@ -12,12 +12,12 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput
+from memwell._asyncify import Closing, asyncify
+from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
@@ -38,6 +38,10 @@ from memwell.values import shown
 
 if TYPE_CHECKING:
     from memwell.runtime.cache import EmbeddingCache
+
+
+_EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
+"""What is written to a file by the ending of its name."""
 
 
 class _Parts:
@@ -76,10 +80,12 @@ class _Parts:
         return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.transaction)
 
     def tell(self, space: Space) -> None:
-        if self.works and not self.closed:
-            self.worker.tell(space)
-        else:
-            self.worker.note(space)
+        # A recall may find work to be done too, in a store that can only be read.
+        with suppress(ReadOnlyStore):
+            if self.works and not self.closed:
+                self.worker.tell(space)
+            else:
+                self.worker.note(space)
 
     def used(self, space: Space, ids: Sequence[str]) -> None:
         if self.works and ids:
@@ -92,7 +98,7 @@ class _Parts:
             self.backend.close()
 
 
-class Engine(Memory):
+class Engine(Closing, Memory):
     """A memory with all that goes with it: conversations, context for prompts, export, and the work in the background.
 
     It is made by ``memwell.open``. Use it in a ``with`` or ``async with`` block, or call ``close``.
@@ -149,7 +155,8 @@ class Engine(Memory):
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
         ``profile`` names whose profile goes in; None is nobody's. Its receipt says what went in, what did not and why, and
-        is kept: ``receipts`` has it. Raises ``InvalidInput`` when the query and the system text alone are over the budget.
+        ``receipts`` keeps it, unless the store can only be read. Raises ``InvalidInput`` when the query and the system text
+        alone are over the budget.
         """
         words = language or self._parts.settings.language
         made = assemble(
@@ -165,7 +172,8 @@ class Engine(Memory):
             shares=shares,
             now=self.clock(),
         )
-        self.receipts.put(made.receipt)
+        with suppress(ReadOnlyStore):
+            self.receipts.put(made.receipt)
         return made
 
     @property
@@ -174,23 +182,28 @@ class Engine(Memory):
         return Receipts(self.backend.kv, inner_space(self.space), transaction=self.backend.transaction)
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
-        """Write the memory and the conversations of this space to a file, ``.md`` as Markdown, otherwise as JSON lines.
+        """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.
 
         Markdown holds the memories alone, for people to read and edit; JSON lines hold everything. Returns how many things
-        were written. The file appears whole or not at all. Raises ``OSError`` when it cannot be written, ``InvalidInput``
-        for the store's own file.
+        were written. The file appears whole or not at all, in the place of one that is there. Raises ``FileError`` when it
+        cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name another file to export to")
-        if Path(path).suffix.lower() in (".md", ".markdown"):
+        ending = Path(path).suffix.lower()
+        if ending not in _EXPORTED:
+            raise InvalidInput(
+                f"no export ends in {ending!r}; known: .jsonl (everything) and .md (the memories, to be read)"
+            )
+        if _EXPORTED[ending] == "markdown":
             return export_markdown(self, path, progress=progress)
         return export_jsonl(self, path, vectors=vectors, values=True, blobs=True, progress=progress)
 
     def bring(self, path: str | Path, *, format: str | None = None, progress: Progress | None = None) -> Imported:  # noqa: A002
         """Take in a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; known by its content unless named.
 
-        Doing it again changes nothing. Raises ``OSError`` when it cannot be read, ``InvalidInput`` for an unknown format.
+        Doing it again changes nothing. Raises ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
@@ -207,23 +220,6 @@ class Engine(Memory):
     acontext = asyncify(context)
     aexport = asyncify(export)
     abring = asyncify(bring)
-    aclose = asyncify(close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def __repr__(self) -> str:
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"

@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
-from memwell.errors import Conflict, MemwellError
+from memwell.errors import Conflict, MemwellError, ReadOnlyStore
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
-from memwell.records import Space
+from memwell.records import Space, paged
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
 
@@ -126,20 +126,18 @@ class Worker:
 
     def _left_over(self) -> Iterator[Space]:
         """The spaces that an earlier process may have left owed."""
-        cursor: str | None = None
+        entries = paged(lambda cursor: self._backend.kv.scan(REGISTRY, limit=500, cursor=cursor))
         while True:
             try:
-                page = self._backend.kv.scan(REGISTRY, limit=500, cursor=cursor)
+                entry = next(entries, None)
             except MemwellError as error:
                 _log.warning("the spaces that are owed work cannot be listed: %s", error)
                 return
-            for entry in page.items:
-                space = Space.decode(entry.key)
-                self._known.add(space)
-                yield space
-            cursor = page.next
-            if cursor is None:
+            if entry is None:
                 return
+            space = Space.decode(entry.key)
+            self._known.add(space)
+            yield space
 
     def _work(self, space: Space) -> bool:
         """All that one space is owed; False when some is left, because another process is at it or it failed."""
@@ -150,6 +148,9 @@ class Worker:
                     self._purge(space, memory)
                     self._let_go(space)
                     return self._settled(space, memory)
+        except ReadOnlyStore:
+            # Nothing can be done about it here; whoever may write will.
+            return True
         except Exception as error:  # noqa: BLE001 - whatever is wrong in one space, the others' work must go on
             if not self._stopped:
                 _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
@@ -201,6 +202,8 @@ class Worker:
         for space, counts in uses.items():
             try:
                 self._memory_of(space).note_uses(counts)
+            except ReadOnlyStore:
+                continue
             except MemwellError as error:
                 _log.warning("the uses of memories in %r could not be counted: %s", space, error)
 

@@ -14,12 +14,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from types import TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
-from memwell._asyncify import AsyncContext, asyncify
+from memwell._asyncify import AsyncContext, Closing, asyncify
 from memwell.filters import FilterLike
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector
@@ -301,7 +300,7 @@ class Blobs(ABC):
     adelete = asyncify(delete)
 
 
-class Backend(ABC):
+class Backend(Closing, ABC):
     """A store: its four parts, transactions across them, and its end.
 
     Safe to use from several threads; a durable one also from several processes, each with a backend of its own.
@@ -351,23 +350,6 @@ class Backend(ABC):
     acheck = asyncify(check)
     ascrub = asyncify(scrub)
     afacts = asyncify(facts)
-    aclose = asyncify(close)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
 
 __all__ = [

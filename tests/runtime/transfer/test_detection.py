@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput
+from memwell.errors import FileError, InvalidInput
 from memwell.longterm.memory import Memory
 from memwell.records import Space
 from memwell.runtime.transfer import (
@@ -96,7 +96,7 @@ def test_other_files_are_not_guessed_at(tmp_path: Path) -> None:
     for name in ("a.db", "b.json"):
         with pytest.raises(InvalidInput, match=name):
             detect(tmp_path / name)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileError, match="missing' cannot be read"):
         detect(tmp_path / "missing")
     with pytest.raises(InvalidInput, match="unknown format 'xml'"):
         import_file(opened(), tmp_path / "b.json", format="xml")

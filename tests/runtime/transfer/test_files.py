@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput
+from memwell.errors import FileError, InvalidInput
 from memwell.runtime.transfer import files
 from memwell.runtime.transfer.files import Piece, decoded, items, lines, reading, written
 from memwell.testing.strategies import json_values
@@ -93,5 +95,32 @@ def test_a_failed_write_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError), written(path) as out:
         out.write(b"new" * (1 // 0))
     assert [(one.name, one.read_bytes()) for one in tmp_path.iterdir()] == [("file", b"old")]
-    with pytest.raises(FileNotFoundError), written(tmp_path / "no" / "file"):
-        pass
+
+
+def test_what_is_wrong_with_a_file_names_that_file(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    for path, reason in ((tmp_path / "no" / "file", "does not exist"), (tmp_path / "folder", "directory")):
+        with pytest.raises(FileError, match=reason) as raised, written(path):
+            pass
+        assert repr(str(path)) in str(raised.value)
+        assert ".part" not in str(raised.value)
+        with pytest.raises(FileError, match="cannot be read") as raised, reading(path):
+            pass
+        assert isinstance(raised.value, OSError)
+    assert [one.name for one in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_full_disk_is_named_as_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"out\.jsonl' cannot be written: .*space"), written(tmp_path / "out.jsonl"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tmp_path / ".out.jsonl.x.part"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_folder_without_the_right_to_write_is_named(tmp_path: Path) -> None:
+    tmp_path.chmod(0o555)
+    try:
+        with pytest.raises(FileError, match=r"out\.jsonl' cannot be written: Permission denied"):
+            written(tmp_path / "out.jsonl").__enter__()
+    finally:
+        tmp_path.chmod(0o755)

@@ -197,3 +197,19 @@ def test_eight_processes_make_one_store_at_once(tmp_path: Path):
         with SqliteBackend(path) as backend:
             assert sorted(m.text for m in backend.log.read(TALK)) == [str(n) for n in range(8)]
             assert backend.check() == []
+
+
+def test_entries_of_the_first_version_are_all_there_after_the_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path, large = tmp_path / "store.db", bytes(range(256)) * 20
+    today = schema.MIGRATIONS
+    monkeypatch.setattr(schema, "MIGRATIONS", today[:1])
+    with SqliteBackend(path) as backend:
+        written = [backend.kv.put(HOME, f"key-{number}", {"n": number}) for number in range(50)]
+        written.append(backend.kv.put(HOME, "large", large))
+        written.append(backend.kv.put(Space("other"), "for an hour", "soon over", ttl=3600.0))
+    monkeypatch.setattr(schema, "MIGRATIONS", today)
+    with SqliteBackend(path) as backend:
+        kept = backend.kv.scan(HOME, limit=100).items + backend.kv.scan(Space("other")).items
+        assert sorted(kept, key=lambda entry: entry.key) == sorted(written, key=lambda entry: entry.key)
+        backend.kv.put(HOME, "key-7", {"n": 8}, expect=written[7].version)
+        assert backend.check() == []

@@ -7,7 +7,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from unicodedata import normalize
 
-from memwell.longterm.extraction.relations import USER
+from memwell.errors import InvalidInput
+from memwell.language.claims.relations import USER
+from memwell.values import shown
 
 _SPEAKER = frozenset("i me my mine myself user 我 本人 我自己 俺 咱".split())
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
@@ -16,12 +18,19 @@ _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《�
 _LONGEST_PART = 200
 
 
-@lru_cache(maxsize=4096)
 def name_key(name: str) -> str:
     """The form in which names are compared: NFKC, case folded, without article, possessive and outer marks.
 
-    *I*, *me*, 我 and *user* are one. It is empty for a name of marks and spaces alone.
+    *I*, *me*, 我 and *user* are one. It is empty for a name of marks and spaces alone. Raises ``InvalidInput`` for what is
+    no string.
     """
+    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a name must be a string, not {shown(name)}")
+    return _key(name)
+
+
+@lru_cache(maxsize=4096)
+def _key(name: str) -> str:
     plain = " ".join(normalize("NFKC", name).casefold().split()).strip(_EDGES)
     plain = _ARTICLE.sub("", _POSSESSIVE.sub("", plain), count=1)
     return USER if plain in _SPEAKER else plain

@@ -19,12 +19,12 @@ import msgspec
 
 from memwell.errors import BackendError, InvalidInput
 from memwell.filters import AllOf, Where
-from memwell.longterm.extraction.relations import Claim, Relation, relation_of
+from memwell.language.claims.relations import Claim, Relation, relation_of
 from memwell.longterm.facts.names import digest, key_part, name_key
 from memwell.longterm.facts.timeline import Source, Statement
-from memwell.records import Space
+from memwell.records import Space, paged
 from memwell.storage.protocols import Entry, KeyValue
-from memwell.values import as_utc, check_id, check_text, shown
+from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 BY_SUBJECT = "fact/s/"
 BY_OBJECT = "fact/o/"
@@ -105,17 +105,18 @@ class Statements:
         bounds = [Where("@id", "ge", prefix), Where("@id", "lt", f"{prefix[:-1]}0")]
         if after:
             bounds.append(Where("@id", "gt", after))
-        cursor: str | None = None
-        while True:
-            page = self._kv.scan(self._space, where=AllOf(tuple(bounds)), limit=_PAGE, cursor=cursor)
-            yield from page.items
-            if page.next is None:
-                return
-            cursor = page.next
+        where = AllOf(tuple(bounds))
+        return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
 
 
 def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
-    """A claim as it is stored. Raises ``InvalidInput`` for an unknown relation, or a claim without subject or object."""
+    """A claim as it is stored.
+
+    Raises ``InvalidInput`` for what is no claim, an unknown relation, a claim without subject or object, and a value that
+    is not of its kind.
+    """
+    if not isinstance(claim, Claim):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a claim must be a Claim, not {shown(claim)}")
     relation = relation_of(claim.relation)
     if relation is None:
         raise InvalidInput(f"unknown relation {shown(claim.relation)}")
@@ -123,11 +124,15 @@ def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
     thing = name_key(check_text(claim.object, "a claim's object"))
     if not subject or not (thing or (claim.negated and relation.single)):
         raise InvalidInput(f"a claim needs a subject and an object: {shown(claim)}")
-    if not 0.0 <= claim.confidence <= 1.0:
-        raise InvalidInput(f"a claim's confidence must be from 0 to 1, not {claim.confidence!r}")
+    if not isinstance(claim.confidence, float | int) or not 0.0 <= claim.confidence <= 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a claim's confidence must be from 0 to 1, not {shown(claim.confidence)}")
+    if not isinstance(claim.negated, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a claim's negated must be True or False, not {shown(claim.negated)}")
+    start, end = check_count(claim.start, "a claim's start"), check_count(claim.end, "a claim's end")
     since = _moment(claim.valid_from, "valid_from")
     until = _moment(claim.valid_to, "valid_to")
-    name = digest(record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(claim.start))
+    record = check_id(record, "a record's id")
+    name = digest(record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
     return Statement(
         key=f"{question(subject, relation, thing)}{name}",
         subject=claim.subject.strip(),
@@ -141,7 +146,7 @@ def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
         learned_at=learned_at,
         retired_at=None,
         confidence=claim.confidence,
-        source=Source(check_id(record, "a record's id"), claim.start, claim.end),
+        source=Source(record, start, end),
     )
 
 

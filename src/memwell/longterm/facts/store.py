@@ -9,18 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import pairwise
+from typing import TypeVar
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.longterm.extraction.relations import Claim, relation_of
+from memwell.errors import InvalidInput
+from memwell.language.claims.relations import Claim, relation_of
 from memwell.longterm.facts.names import name_key
 from memwell.longterm.facts.statements import BY_SUBJECT, Statements, by_key, prefix_of, statement_of
 from memwell.longterm.facts.timeline import Fact, Statement, timeline
 from memwell.records import Page, Space, SpaceLike, as_space
 from memwell.storage.protocols import KeyValue
-from memwell.values import as_utc, check_count, now
+from memwell.values import as_utc, check_count, check_id, check_text, now, shown
 
+T = TypeVar("T")
 _MOST_EDGES = 200
 
 
@@ -69,10 +72,10 @@ class Facts:
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
         """Take in what a record says. The same claim of the same record again changes nothing, unless it was retracted.
 
-        Raises ``InvalidInput`` for an unknown relation or an empty name; then nothing was learned.
+        Raises ``InvalidInput`` for what is no claim, an unknown relation or an empty name; then nothing was learned.
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
-        wanted = by_key([statement_of(claim, record, moment) for claim in claims])
+        wanted = by_key([statement_of(claim, record, moment) for claim in _row(claims, "claims")])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
 
@@ -109,8 +112,13 @@ class Facts:
         return [fact for fact in everything if relation in (None, fact.relation)]
 
     def all(self, *, limit: int = 100, cursor: str | None = None) -> Page[Fact]:
-        """Every fact of the space, held or not, by subject. A page may run over ``limit`` to end with a whole question."""
+        """Every fact of the space, held or not, by subject. A page may run over ``limit`` to end with a whole question.
+
+        Raises ``InvalidInput`` for a limit below 1, or a cursor that is no string.
+        """
         check_count(limit, "limit", least=1)
+        if cursor is not None:
+            check_text(cursor, "a cursor")
         found: list[Fact] = []
         for question, group in self._statements.groups(BY_SUBJECT, after=cursor or ""):
             if len(found) >= limit:
@@ -163,10 +171,11 @@ class Facts:
     def retract(self, records: Iterable[str], *, final: bool = False, at: datetime | None = None) -> Retracted:
         """Take back what records said. Facts that nothing else says are retired, and ``restore`` brings them back.
 
-        With ``final`` all they said is deleted with every trace. Records that said nothing are passed over.
+        With ``final`` all they said is deleted with every trace. Records that said nothing are passed over. Raises
+        ``InvalidInput`` for what is no row of ids.
         """
         moment = now() if at is None else as_utc(at, "at")
-        ids = list(dict.fromkeys(records))
+        ids = _ids(records)
         gone = [one for record in ids for one in self._statements.of_record(record) if final or not one.retired_at]
         before = {question: self._held(question) for question in by_key(gone)}
         if final:
@@ -179,9 +188,12 @@ class Facts:
         return Retracted(len(gone), tuple(lost))
 
     def restore(self, records: Iterable[str]) -> int:
-        """Undo the last retraction of each record, as if it had never been; returns how many statements came back."""
+        """Undo the last retraction of each record, as if it had never been; returns how many statements came back.
+
+        Raises ``InvalidInput`` for what is no row of ids.
+        """
         restored = 0
-        for record in dict.fromkeys(records):
+        for record in _ids(records):
             for one in _retracted_last(self._statements.of_record(record)):
                 self._statements.set_retired(one, None)
                 restored += 1
@@ -207,6 +219,18 @@ class Facts:
 
 
 _KINDS = ("added", "confirmed", "superseded")
+
+
+def _row(values: Iterable[T], what: str) -> Iterable[T]:
+    # A string is a row of characters, but nobody means one.
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"{what} must be a list, not {shown(values)}")
+    return values
+
+
+def _ids(records: Iterable[str]) -> list[str]:
+    """The ids of records, each once."""
+    return list(dict.fromkeys(check_id(record, "a record's id") for record in _row(records, "records")))
 
 
 def _retracted_last(statements: list[Statement]) -> list[Statement]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from memwell.history import HistoryReader
 from memwell.messages import Message, Role
+from memwell.records import paged
 from memwell.windows import Round, Size, fitted, paired
 
 _BLOCK = 64
@@ -51,13 +52,7 @@ def newest_rounds(history: HistoryReader, size: Size, most: int) -> Iterator[Rou
 
 
 def _newest_first(history: HistoryReader) -> Iterator[Message]:
-    cursor = None
-    while True:
-        page = history.page(limit=_BLOCK, cursor=cursor, newest_first=True)
-        yield from page.items
-        cursor = page.next
-        if cursor is None:
-            return
+    return paged(lambda cursor: history.page(limit=_BLOCK, cursor=cursor, newest_first=True))
 
 
 def _opened(history: HistoryReader, end: list[Message]) -> list[Message]:

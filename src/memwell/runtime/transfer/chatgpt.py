@@ -30,7 +30,7 @@ def import_chatgpt(
     """Make conversations of an export of ChatGPT and remember their messages, which ``remember=False`` leaves out.
 
     What the user and the assistant said is taken, with its time; instructions, tools' messages and thoughts are not. Raises
-    ``OSError`` when the file cannot be read.
+    ``FileError`` when the file cannot be read.
     """
     intake = Intake(memory, "chatgpt", strict=strict)
 

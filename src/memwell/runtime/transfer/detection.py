@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
 from memwell.runtime.transfer.chatgpt import import_chatgpt
+from memwell.runtime.transfer.files import opened
 from memwell.runtime.transfer.jsonl import import_jsonl
 from memwell.runtime.transfer.langchain import import_langchain
 from memwell.runtime.transfer.markdown import import_markdown
@@ -39,9 +40,9 @@ FORMATS: dict[str, _Import] = {
 def detect(path: str | os.PathLike[str]) -> str:
     """The format of a file, one of ``FORMATS``. Only its beginning is looked at, and its name where that says nothing.
 
-    Raises ``InvalidInput`` for a file of no known format, and ``OSError`` when it cannot be read.
+    Raises ``InvalidInput`` for a file of no known format, and ``FileError`` when it cannot be read.
     """
-    with Path(path).open("rb") as file:
+    with opened(Path(path)) as file:
         head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     if b"\x00" in head:
         raise InvalidInput(f"{os.fspath(path)!r} is not a text file")

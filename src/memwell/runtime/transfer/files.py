@@ -7,6 +7,7 @@ nest of a million brackets costs no more than a line in the report.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import tempfile
@@ -16,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 import msgspec
 
-from memwell.errors import InvalidInput
+from memwell.errors import FileError, InvalidInput
 from memwell.runtime.transfer.report import Progress
 
 FileLike: TypeAlias = str | os.PathLike[str] | BinaryIO
@@ -43,12 +44,34 @@ class Piece(NamedTuple):
 def written(target: FileLike) -> Generator[BinaryIO]:
     """A file to write to. A path has its new content when this ends well, on disk, and the old one otherwise.
 
-    Raises ``OSError`` when it cannot be written.
+    Raises ``FileError`` when it cannot be written.
     """
     if not isinstance(target, str | os.PathLike):
         yield target
         return
     path = Path(target)
+    with named(path, "written"), _replacing(path) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def named(path: Path, done: str) -> Generator[None]:
+    """Errors of the system name the file that was asked for and not one made on the way to it."""
+    try:
+        yield
+    except (FileError, BrokenPipeError):
+        raise
+    except OSError as error:
+        folder = path.absolute().parent
+        reason = f"the folder {str(folder)!r} does not exist" if not folder.exists() else error.strerror or str(error)
+        raise FileError(f"the file {str(path)!r} cannot be {done}: {reason}") from error
+
+
+@contextlib.contextmanager
+def _replacing(path: Path) -> Generator[BinaryIO]:
+    if path.is_dir():
+        # Said before all is written, and not when it takes its place.
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -99,12 +122,18 @@ class Reading:
 
 @contextlib.contextmanager
 def reading(source: FileLike, progress: Progress | None = None) -> Generator[Reading]:
-    """A file to read. Raises ``OSError`` when it cannot be opened."""
+    """A file to read. Raises ``FileError`` when it cannot be opened."""
     if not isinstance(source, str | os.PathLike):
         yield Reading(source, progress)
         return
-    with Path(source).open("rb") as file:
+    with opened(Path(source)) as file:
         yield Reading(file, progress)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file, open to be read. Raises ``FileError``."""
+    with named(path, "read"):
+        return path.open("rb")
 
 
 def _size(file: BinaryIO) -> int | None:
@@ -237,4 +266,16 @@ def items(file: Reading, keys: tuple[str, ...] = (), longest: int = LONGEST) -> 
     yield from scanner.rest()
 
 
-__all__ = ["FileLike", "LONGEST", "Piece", "Reading", "decoded", "items", "lines", "reading", "written"]
+__all__ = [
+    "FileLike",
+    "LONGEST",
+    "Piece",
+    "Reading",
+    "decoded",
+    "items",
+    "lines",
+    "named",
+    "opened",
+    "reading",
+    "written",
+]

@@ -14,6 +14,7 @@ import msgspec
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.base import MemoryBase
 from memwell.messages import Media, Message, ToolResult
+from memwell.records import paged
 from memwell.runtime.transfer.files import LONGEST, FileLike, Piece, decoded, lines, reading, written
 from memwell.runtime.transfer.lines import (
     FORMAT,
@@ -54,7 +55,7 @@ def export_jsonl(
     """Write the memory of a space to a file, and return how many lines there are between the first and the last.
 
     ``vectors`` writes them too, so that nothing need be embedded again; ``values`` what the space keeps by key; ``blobs``
-    the bytes that its messages refer to. Raises ``OSError`` when the file cannot be written; then it is as it was.
+    the bytes that its messages refer to. Raises ``FileError`` when the file cannot be written; then it is as it was.
     """
     shelf = Shelf.of(memory)
     embedder = shelf.embedder_name if vectors else None
@@ -90,17 +91,8 @@ def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: b
         for info in infos(shelf):
             yield from thread_lines(shelf, info)
     if values:
-        yield from map(_value_line, _values(shelf))
-
-
-def _values(shelf: Shelf) -> Iterator[Entry]:
-    cursor: str | None = None
-    while True:
-        page = shelf.backend.kv.scan(shelf.space, limit=_BATCH, cursor=cursor)
-        yield from page.items
-        cursor = page.next
-        if cursor is None:
-            return
+        entries = paged(lambda cursor: shelf.backend.kv.scan(shelf.space, limit=_BATCH, cursor=cursor))
+        yield from map(_value_line, entries)
 
 
 def _value_line(entry: Entry) -> ValueLine:
@@ -148,7 +140,7 @@ def import_jsonl(
     """Bring an export of memwell into the memory of a space, and say what came over.
 
     A line that is wrong is reported and the rest goes on, unless ``strict``. Raises ``InvalidInput`` for a file that is no
-    export of memwell, or of a newer one, and ``OSError`` when it cannot be read.
+    export of memwell, or of a newer one, and ``FileError`` when it cannot be read.
     """
     shelf = Shelf.of(memory)
     tally = Tally("jsonl", strict=strict)

@@ -40,7 +40,7 @@ def export_markdown(
 ) -> int:
     """Write the memories of a space as a document, a heading a session or a day, and return how many there are.
 
-    Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Raises ``OSError`` when the
+    Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Raises ``FileError`` when the
     file cannot be written; then it is as it was.
     """
     shelf = Shelf.of(memory)
@@ -95,7 +95,7 @@ def import_markdown(
 
     With ``prune`` the memories that were exported and no longer stand in the document are forgotten, which can be undone;
     not when anything is wrong with the document. Raises ``InvalidInput`` for pruning by a document that does not say when
-    it was exported, and ``OSError`` when it cannot be read.
+    it was exported, and ``FileError`` when it cannot be read.
     """
     reader = _Reader(memory, Tally("markdown", strict=strict))
     memory.catch_up()

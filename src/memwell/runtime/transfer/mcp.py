@@ -28,7 +28,7 @@ KEY = "mcp"
 def import_mcp(
     memory: Rememberer, file: FileLike, *, strict: bool = False, progress: Progress | None = None
 ) -> Imported:
-    """Remember a knowledge graph. Raises ``OSError`` when the file cannot be read."""
+    """Remember a knowledge graph. Raises ``FileError`` when the file cannot be read."""
     intake = Intake(memory, "mcp", strict=strict)
     with reading(file, progress) as source:
         return intake.take_all(lines(source), _read)
@@ -89,7 +89,7 @@ def export_mcp(memory: MemoryBase, file: FileLike, *, entity: str = "memories") 
     """Write a knowledge graph for the MCP reference server, and return how many lines it has.
 
     What came from one goes back as it was; all other memories become observations of one entity of this name. The graph is
-    held in memory, as the server will hold it. Raises ``OSError`` when the file cannot be written.
+    held in memory, as the server will hold it. Raises ``FileError`` when the file cannot be written.
     """
     entities: dict[str, _Entity] = {}
     relations: dict[str, dict[str, str]] = {}

@@ -27,7 +27,7 @@ def import_mem0(
     """Remember what mem0 remembered, of one user or of all.
 
     ``created_at`` becomes the time, ``run_id`` the session, and ``expiration_date`` is kept to. All other fields stay in
-    the metadata under ``mem0``. Raises ``OSError`` when the file cannot be read.
+    the metadata under ``mem0``. Raises ``FileError`` when the file cannot be read.
     """
     intake = Intake(memory, "mem0", strict=strict)
 

@@ -24,7 +24,7 @@ def import_text(
 ) -> Imported:
     """Remember every line of a text that says something, without a list's mark before it.
 
-    Raises ``OSError`` when the file cannot be read.
+    Raises ``FileError`` when the file cannot be read.
     """
     intake = Intake(memory, "text", strict=strict)
     with reading(file, progress) as source:
@@ -59,7 +59,7 @@ def import_csv(
     seconds since 1970), and the others are metadata. Without names, columns called ``text``, ``content``, ``time`` and the
     like are looked for.
 
-    Raises ``InvalidInput`` when there is no column of text, and ``OSError`` when the file cannot be read.
+    Raises ``InvalidInput`` when there is no column of text, and ``FileError`` when the file cannot be read.
     """
     intake = Intake(memory, "csv", strict=strict)
     with reading(file, progress) as source:

@@ -8,13 +8,13 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from memwell.errors import InvalidInput
-from memwell.filters import AllOf, Where
+from memwell.filters import id_begins_with
+from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, Version
-from memwell.longterm.extraction import claims
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
-from memwell.records import Record
+from memwell.records import Record, paged
 from memwell.storage.protocols import Entry
 
 _PAGE = 500
@@ -56,14 +56,8 @@ class Shelf(MemoryBase):
 
     def entries(self, prefix: str = "") -> Iterator[Entry]:
         """What memwell keeps about the space under a prefix."""
-        where = AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + "\U0010ffff")))
-        cursor: str | None = None
-        while True:
-            page = self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor)
-            yield from page.items
-            cursor = page.next
-            if cursor is None:
-                return
+        where = id_begins_with(prefix)
+        return paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
 
     def value(self, key: str) -> Any:
         """What memwell keeps about the space under a key, or None."""

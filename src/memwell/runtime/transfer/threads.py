@@ -9,7 +9,7 @@ from typing import Any
 
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.messages import Message, Role
-from memwell.records import Thread
+from memwell.records import Thread, paged
 from memwell.runtime.transfer.lines import Held, MessageLine, ThreadLine
 from memwell.runtime.transfer.report import Tally
 from memwell.runtime.transfer.shelf import Shelf
@@ -24,13 +24,7 @@ _LONGEST_GAP = 1_000_000
 
 def infos(shelf: Shelf) -> Iterator[ThreadInfo]:
     """The conversations of a space, by id."""
-    cursor: str | None = None
-    while True:
-        page = shelf.backend.log.threads(shelf.space, limit=CHUNK, cursor=cursor)
-        yield from page.items
-        cursor = page.next
-        if cursor is None:
-            return
+    return paged(lambda cursor: shelf.backend.log.threads(shelf.space, limit=CHUNK, cursor=cursor))
 
 
 def thread_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[MessageLine | ThreadLine]:

@@ -15,12 +15,13 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
 import apsw
 
-from memwell.errors import BackendError, BackendUnavailable, MemwellError
+from memwell.errors import BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
 from memwell.storage.sqlite.forks import watch
 from memwell.storage.sqlite.turns import Pending, Turns
 
@@ -35,8 +36,12 @@ class Session:
 
     __slots__ = ("connection", "execute", "learnt")
 
-    def __init__(self, path: str, busy_timeout_s: float, vfs: str | None) -> None:
-        flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    def __init__(self, path: str, busy_timeout_s: float, vfs: str | None, *, frozen: bool = False) -> None:
+        if frozen:
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+            path = f"{Path(path).absolute().as_uri()}?immutable=1"
+        else:
+            flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         self.connection = apsw.Connection(path, flags=flags, vfs=vfs)
         # Without this SQLite plans a statement anew whenever a parameter that its plan might depend on is bound.
         self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -67,6 +72,18 @@ class Session:
             self.connection.close(True)
 
 
+def _is_frozen(path: Path) -> bool:
+    """Whether the file lies where nothing can be made beside it, with all that was written in it.
+
+    SQLite needs files beside a store to share it with who writes. Where it cannot make them, and finds none, it is told
+    that nobody writes. A write-ahead log that holds something would be passed over, so then the store is not opened.
+    """
+    log = Path(f"{path}-wal")
+    if not path.is_file() or (log.exists() and log.stat().st_size > 0):
+        return False
+    return not os.access(path.absolute().parent, os.W_OK, effective_ids=os.access in os.supports_effective_ids)
+
+
 def _patience(timeout_s: float) -> Callable[[int], bool]:
     """Wait for other processes with short random naps: SQLite's own handler sleeps up to 100 ms and starves some."""
     started = 0.0
@@ -89,9 +106,14 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
         return BackendUnavailable(f"the store {path!r} stayed busy: another process holds it ({error})")
     if isinstance(error, apsw.FullError):
         return BackendError(f"the store {path!r} cannot grow: the disk is full ({error})")
-    if isinstance(error, apsw.CantOpenError | apsw.ReadOnlyError | apsw.PermissionsError):
+    if isinstance(error, apsw.ReadOnlyError):
+        return ReadOnlyStore(
+            f"the store {path!r} can only be read: the file, its folder or the disk is write-protected; "
+            "allow writing, or copy the store to where you may write"
+        )
+    if isinstance(error, apsw.CantOpenError | apsw.PermissionsError):
         return BackendError(
-            f"the store {path!r} cannot be written: check the rights of the file and its folder ({error})"
+            f"the store {path!r} cannot be opened: check the rights of the file and its folder ({error})"
         )
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")
@@ -139,9 +161,14 @@ class Connections:
             self._reset()
 
     def open_session(self) -> Session:
-        """A fresh session. Raises ``BackendError`` when the file cannot be opened."""
+        """A fresh session; one that can only read where nothing may be written. Raises ``BackendError``."""
         try:
-            return Session(self.path, self._busy_timeout_s, self._vfs)
+            try:
+                return Session(self.path, self._busy_timeout_s, self._vfs)
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                if not _is_frozen(Path(self.path)):
+                    raise
+                return Session(self.path, self._busy_timeout_s, self._vfs, frozen=True)
         except apsw.Error as error:
             raise translated(error, self.path) from error
 

@@ -126,12 +126,33 @@ CREATE TABLE store (name TEXT PRIMARY KEY, value ANY NOT NULL) STRICT, WITHOUT R
 """
 
 
+# A value of more than a quarter of a page takes pages of its own in a table without rowids, and is found half as fast.
+_ENTRIES_BY_ROWID = """
+ALTER TABLE entry RENAME TO entry_before;
+CREATE TABLE entry (
+    space TEXT NOT NULL,
+    key TEXT NOT NULL,
+    value ANY NOT NULL,                     -- TEXT is JSON, BLOB is bytes
+    version INTEGER NOT NULL,
+    expires REAL,
+    PRIMARY KEY (space, key)
+) STRICT;
+INSERT INTO entry SELECT space, key, value, version, expires FROM entry_before;
+DROP TABLE entry_before;
+CREATE INDEX entry_expires ON entry (expires) WHERE expires IS NOT NULL;
+"""
+
+
 def _create(session: Session) -> None:
     session.connection.execute(_FIRST)
     session.execute("INSERT INTO store VALUES ('created', ?)", (time.time(),))
 
 
-MIGRATIONS: list[Callable[[Session], None]] = [_create]
+def _keep_entries_by_rowid(session: Session) -> None:
+    session.connection.execute(_ENTRIES_BY_ROWID)
+
+
+MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid]
 """Step n brings a file from version n to n + 1."""
 
 

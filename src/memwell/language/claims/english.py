@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from memwell.longterm.extraction import english_words as words
-from memwell.longterm.extraction.english_rules import RULES, Place, Rule, phrase, phrases, proper
-from memwell.longterm.extraction.found import Found
-from memwell.longterm.extraction.relations import FAVOURITE
-from memwell.longterm.extraction.timing import PAST, STATE
+from memwell.language.claims import english_words as words
+from memwell.language.claims.english_pets import named_pets, pets_in_passing
+from memwell.language.claims.english_rules import RULES, Place, Rule, phrase, phrases, proper
+from memwell.language.claims.found import Found
+from memwell.language.claims.relations import FAVOURITE
+from memwell.language.claims.timing import PAST, STATE
 
 _NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"
 _KIN = "|".join(sorted(words.KIN, key=len, reverse=True))
-_ANIMAL = "|".join(sorted(words.PETS, key=len, reverse=True))
 _FILLER = (
     r"(?:(?:and|but|so|well|yeah|yes|yep|oh|wow|actually|also|plus|btw|because|hi|hey|hello|sure|no|nope|ok|okay|thanks|"
     r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?){0,4}"
@@ -51,12 +51,6 @@ _WORD = re.compile(r"\s*(['’]?[A-Za-z][\w’'-]*)").match
 _APPOSED = re.compile(
     rf"\b[Mm]y (?:[a-z]+ )??(?P<kin>{_KIN})(?: (?:named |called )?|['’]s name is )(?P<name>(?!I\b){_NAME})(?!['’]s name)"
 )
-_PET_NAMED = re.compile(
-    rf"\b(?:[Mm]y|[Oo]ur) (?:[\w-]+ )??(?P<kind>{_ANIMAL})(?: (?:named |called )?|['’]s name is "
-    r"| is (?:named|called) )"
-    rf"(?P<name>(?!I\b){_NAME})"
-)
-_NAMED = re.compile(rf",? (?:named|called) (?P<name>{_NAME})").match
 _OWN = re.compile(
     r"(?i:(?P<what>name|birthday|email address|email|e-mail|phone number|phone|number|job|profession|hometown|"
     r"home town|hobby|hobbies|age|nationality|favou?rite [a-z]+(?: [a-z]+)?))(?: of all time)?"
@@ -98,6 +92,16 @@ _SHAPES = {
 }
 _BORN_ON = re.compile(r"\s*on (?P<o>\S.*)", re.DOTALL).match
 _OPPOSITE = {"likes": "dislikes"}
+# "Any more" with which a thought ends; before a noun it counts something.
+_ANY_MORE = re.compile(
+    r"\s+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now|though|either|"
+    r"for|these|due|thanks|after|when|which|if)\b)))",
+    re.IGNORECASE,
+).search
+_NO_MORE = re.compile(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
+_NOT_SO_MUCH = re.compile(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
+# Who eats or drinks something need not like it; who stopped to has no liking for it left.
+_HABITS = frozenset("eat eats drink drinks".split())
 _LEFT_BEHIND = frozenset(("occupation", "lives_in", "works_at", "studies_at", "from"))
 _FIRST_PERSON = frozenset(
     "live reside work study like love enjoy adore prefer hate dislike detest loathe speak have own believe plan play "
@@ -160,10 +164,7 @@ def _apposed(sentence: str, limit: int) -> Iterator[Found]:
         if found["name"].lower() not in words.NOT_NAMES:
             relation = words.KIN[found["kin"]]
             yield Found(relation, *found.span("name"), *found.span(), confidence=0.85)
-    for found in _PET_NAMED.finditer(sentence, 0, limit):
-        if found["name"].lower() not in words.NOT_NAMES:
-            yield Found("pet", *found.span("name"), *found.span(), confidence=0.85)
-            yield Found("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
+    yield from pets_in_passing(sentence, limit)
 
 
 def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[Found]:
@@ -224,8 +225,9 @@ def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[Fo
 def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: str = "") -> Iterator[Found]:
     """What a clause says of its subject, by its verb."""
     said = _predicate(sentence, at, end)
-    if said is None:
+    if said is None or (said.negated and _NOT_SO_MUCH(sentence, said.at, end)):
         return
+    said, last = _until_any_more(sentence, said, end)
     if said.verb == "born" and (born := _BORN_ON(sentence, said.at)):
         date = _SHAPES["birthday"](sentence, born.start("o"))
         if date is not None:
@@ -236,29 +238,30 @@ def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: st
         return
     rules = RULES.get(said.verb, [])
     for rule in RULES["been"] + rules if said.perfect and said.verb == "be" else rules:
-        found = rule.match(sentence, said.at, end)
+        found = rule.match(sentence, said.at, last)
         places = rule.take(sentence, *found.span("o")) if found else []
         if places and _fits(rule, said, bool(subject or kin)):
             for place in places:
                 found = _found(rule, said, place, start, end, subject, kin)
-                yield from _named_pet(sentence, found) if found.relation == "pet" else (found,)
+                yield from named_pets(sentence, found) if found.relation == "pet" else (found,)
             return
 
 
-def _named_pet(sentence: str, found: Found) -> Iterator[Found]:
-    """A pet by its name where it is told, and what kind of animal bears it."""
-    named = _NAMED(sentence, found.object_end)
-    if named is None:
-        yield found
-        return
-    yield found._replace(object_start=named.start("name"), object_end=named.end("name"))
-    yield found._replace(relation="kind", subject=named["name"], kin="")
+def _until_any_more(sentence: str, said: _Predicate, end: int) -> tuple[_Predicate, int]:
+    """The predicate and where its object must end: "not … any more" ends something, and is no part of what it ends."""
+    over = (_ANY_MORE if said.negated else _NO_MORE)(sentence, said.at, end)
+    if over is None:
+        return said, end
+    # "I can't stand milk any more" begins something.
+    return said._replace(ended=said.ended or said.verb != "stand"), over.start()
 
 
 def _fits(rule: Rule, said: _Predicate, other: bool) -> bool:
     if said.was and not said.used_to and rule.kind != PAST and rule.relation not in _LEFT_BEHIND:
         return False
     if said.verb == "stand" and not said.negated:
+        return False
+    if said.verb in _HABITS and not (said.ended or said.used_to):
         return False
     if said.verb == "loved" and not said.perfect:
         return False
@@ -283,7 +286,7 @@ def _found(rule: Rule, said: _Predicate, place: Place, start: int, end: int, sub
         kin,
         kind=kind,
         lasting=said.perfect,
-        negated=negated or said.ended,
+        negated=negated or said.ended or rule.ends,
         confidence=rule.confidence,
     )
 
@@ -299,8 +302,8 @@ def _predicate(sentence: str, at: int, end: int) -> _Predicate | None:
             return None
         if word in words.NEGATIONS:
             negated = True
-        elif word == "no" and sentence.startswith(" longer", after):
-            ended, after = True, after + len(" longer")
+        elif word == "anymore" or (word == "no" and sentence.startswith(" longer", after)):
+            ended, after = True, after + (len(" longer") if word == "no" else 0)
         elif word == "used" and sentence.startswith(" to ", after):
             used_to, after = True, after + len(" to")
         elif word in words.BE or (word == "be" and used_to):
@@ -323,7 +326,7 @@ def _predicate(sentence: str, at: int, end: int) -> _Predicate | None:
 
 _PARTICIPLES = frozenset(
     "been lived worked moved visited adopted bought studied loved got started begun always never just recently also "
-    "traveled travelled graduated played hated enjoyed".split()
+    "traveled travelled graduated played hated enjoyed stopped quit given".split()
 )
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from memwell.errors import MemwellError
+from memwell.language.claims.reading import LOOKED_AT, claims
+from memwell.language.claims.relations import RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
-from memwell.longterm.extraction.reading import LOOKED_AT, claims
-from memwell.longterm.extraction.relations import RELATIONS, USER, Claim, relation_of
 from memwell.messages import human, system
 from memwell.models.ports import ChatModel, Completion
 from memwell.values import as_utc, check_text, shown
@@ -91,6 +91,7 @@ def model_claims(chat: ChatModel, text: str, *, speaker: str = "", time: datetim
     """
     moment = as_utc(time, "time")
     read = check_text(text, "a text")[:LOOKED_AT]
+    who = check_text(speaker, "a speaker").strip() or USER
     try:
         listed = _listed(_asked(chat, read, moment))
     except MemwellError as error:
@@ -101,7 +102,7 @@ def model_claims(chat: ChatModel, text: str, *, speaker: str = "", time: datetim
     reasons: list[str] = []
     for item in listed[:_MOST_CLAIMS]:
         try:
-            kept.append(_claim(item, read, speaker.strip() or USER, moment))
+            kept.append(_claim(item, read, who, moment))
         except _Unusable as error:
             reasons.append(str(error))
     if len(listed) > _MOST_CLAIMS:

@@ -10,6 +10,8 @@ from datetime import datetime
 
 import msgspec
 
+from memwell.values import check_text
+
 USER = "user"
 """Who is meant by *I* when nobody says who speaks."""
 
@@ -92,8 +94,8 @@ RELATIONS: dict[str, Relation] = {
 
 
 def relation_of(name: str) -> Relation | None:
-    """The relation of this name, or None when there is none."""
-    found = RELATIONS.get(name)
+    """The relation of this name, or None when there is none. Raises ``InvalidInput`` for a name that is no string."""
+    found = RELATIONS.get(check_text(name, "a relation"))
     if found is None and name.startswith(FAVOURITE) and 0 < len(name[len(FAVOURITE) :].strip()) <= _LONGEST_FAVOURITE:
         return Relation(name, single=True)
     return found

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
 
-from memwell.longterm.extraction import english_words as words
-from memwell.longterm.extraction.timing import EVENT, PAST, PLAN, STARTED, STATE
+from memwell.language.claims import english_words as words
+from memwell.language.claims.timing import EVENT, PAST, PLAN, STARTED, STATE
 
 Place: TypeAlias = tuple[int, int]
 Taker: TypeAlias = Callable[[str, int, int], list[Place]]
@@ -25,6 +25,11 @@ _PHRASE_END = re.compile(
 _NEXT_WORD = re.compile(r" ([a-z]+)").match
 _JOINED = re.compile(r"\s+(?:and|&)\s+").search
 _PURPOSE = re.compile(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
+_EATING = re.compile(
+    r"(?:eat|drink)(?:ing)? (?!out\b|in\b|at\b|on\b|with\b|together\b|alone\b|well\b|late\b|healthy\b|up\b"
+    r"|less\b|more\b|too\b)",
+    re.IGNORECASE,
+).match
 _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
 
@@ -37,6 +42,8 @@ class Rule(NamedTuple):
     take: Taker
     kind: str
     confidence: float
+    ends: bool = False
+    """Whether it says that something is over."""
 
 
 def proper(sentence: str, start: int, end: int) -> list[Place]:
@@ -72,8 +79,14 @@ def phrases(sentence: str, start: int, end: int) -> list[Place]:
 
 
 def likings(sentence: str, start: int, end: int) -> list[Place]:
-    """As ``phrases``, without what only the moment explains: "the rush", "the idea"."""
-    return [place for place in phrases(sentence, start, end) if not _of_the_moment(sentence[place[0] : place[1]])]
+    """As ``phrases``, without what only the moment explains: "the rush", "the idea"; of what is eaten, the thing."""
+    places = [place for place in phrases(sentence, start, end) if not _of_the_moment(sentence[place[0] : place[1]])]
+    return [(_after_eating(sentence, *place), place[1]) for place in places]
+
+
+def _after_eating(sentence: str, start: int, end: int) -> int:
+    eating = _EATING(sentence, start, end)
+    return start if eating is None else eating.end()
 
 
 def _phrase_end(sentence: str, start: int, end: int) -> int:
@@ -163,8 +176,17 @@ RULES: dict[str, list[Rule]] = {}
 """By verb, in the form in which it stands: *be* for any form of it."""
 
 
-def _add(verbs: str, pattern: str, relation: str, take: Taker, *, kind: str = STATE, confidence: float = 0.8) -> None:
-    rule = Rule(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, kind, confidence)
+def _add(
+    verbs: str,
+    pattern: str,
+    relation: str,
+    take: Taker,
+    *,
+    kind: str = STATE,
+    confidence: float = 0.8,
+    ends: bool = False,
+) -> None:
+    rule = Rule(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, kind, confidence, ends)
     for verb in verbs.split():
         RULES.setdefault(verb, []).append(rule)
 
@@ -267,5 +289,11 @@ _add(
 _add("play plays", r"(?:the |an? )?(?P<o>\S.*)", "hobby", several(listed(words.PLAYED, most=2)), confidence=0.75)
 _add("collect collects", r"(?P<o>\S.*)", "hobby", phrase, confidence=0.7)
 _add("stand", r"(?P<o>\S.*)", "dislikes", likings)
+_add("eat eats drink drinks", r"(?P<o>\S.*)", "likes", likings, confidence=0.7)
+_STOPPED = "stopped quit given gave"
+_add(_STOPPED, r"(?:up )?being (?:an? )?(?P<o>\S.*)", "diet", listed(words.DIETS), ends=True)
+_add(_STOPPED, r"(?:up )?playing (?:the )?(?P<o>\S.*)", "hobby", listed(words.PLAYED, most=2), ends=True)
+_add("stopped quit", r"(?:liking|loving|enjoying|eating|drinking) (?P<o>\S.*)", "likes", likings, ends=True)
+_add("given gave", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b)\S.*)", "likes", likings, ends=True)
 
 __all__ = ["RULES", "Place", "Rule", "phrase", "phrases", "proper"]

@@ -8,10 +8,10 @@ from datetime import datetime
 from functools import cache
 from typing import TypeAlias
 
+from memwell.language.claims.found import Found
+from memwell.language.claims.relations import USER, Claim
+from memwell.language.claims.timing import EVENT, PLAN, Timing, timing_of
 from memwell.language.sentences import sentences
-from memwell.longterm.extraction.found import Found
-from memwell.longterm.extraction.relations import USER, Claim
-from memwell.longterm.extraction.timing import EVENT, PLAN, Timing, timing_of
 from memwell.values import as_utc, check_text
 
 Reader: TypeAlias = Callable[[str], Iterable[Found]]
@@ -30,10 +30,11 @@ _LONGEST_OBJECT = 120
 def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
     """What a text says of its speaker and of people it names, in the order of the text; what is doubtful is left out.
 
-    ``speaker`` is who says *I* ("user" when empty), ``time`` when. Raises ``InvalidInput`` for a text that is no string
-    and a time that is no datetime.
+    ``speaker`` is who says *I* ("user" when empty), ``time`` when. Raises ``InvalidInput`` for a text or speaker that
+    is no string and a time that is no datetime.
     """
     moment = as_utc(time, "time")
+    who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
     for start, _, sentence in sentences(check_text(text, "a text")[:LOOKED_AT]):
         # A clause may say several things; when it speaks of is read once.
@@ -43,7 +44,7 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
             if clause not in timings:
                 words = sentence[found.start : found.end]
                 timings[clause] = timing_of(words, found.kind, moment, lasting=found.lasting)
-            claim = _claim(found, sentence, start, speaker.strip() or USER, moment, timings[clause])
+            claim = _claim(found, sentence, start, who, moment, timings[clause])
             if claim is not None:
                 said.setdefault((claim.subject, claim.relation, claim.object.casefold()), claim)
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
@@ -58,7 +59,7 @@ def _read(sentence: str) -> Iterable[Found]:
 @cache
 def _english() -> Reader:
     # Here and not above, because a hundred patterns are compiled, which nobody should wait for who reads no text.
-    from memwell.longterm.extraction.english import english  # noqa: PLC0415
+    from memwell.language.claims.english import english  # noqa: PLC0415
 
     return english
 
@@ -66,7 +67,7 @@ def _english() -> Reader:
 @cache
 def _chinese() -> Reader:
     # As for English.
-    from memwell.longterm.extraction.chinese import chinese  # noqa: PLC0415
+    from memwell.language.claims.chinese import chinese  # noqa: PLC0415
 
     return chinese
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from memwell.longterm.extraction.timing import EVENT, PAST, PLAN, STARTED, STATE
+from memwell.language.claims.timing import EVENT, PAST, PLAN, STARTED, STATE
 
 KIN: dict[str, str] = {
     word: relation
@@ -35,7 +35,9 @@ NOT_OBJECTS = (
 _JOB = "|".join(sorted(_JOBS, key=len, reverse=True))
 _PET = "|".join(sorted(PETS, key=len, reverse=True))
 _H = "\u4e00-\u9fff"
-_COUNT = "(?:[一两二三四五六几]|\\d+)?(?:只|条|匹|头|个|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|间|栋|幅|副)?"
+COUNT = "(?:[一两二三四五六几]|\\d+)?(?:只|条|匹|头|个|盆|辆|台|套|把|架|本|件|双|部|张|块|份|束|款|间|栋|幅|副)?"
+CALLED = rf"(?:(?:名叫|叫做|名为|叫)(?:[{_H}]{{1,5}}?|[A-Za-z]{{1,20}})的)?"
+"""A name before what it names, as in 叫旺财的狗."""
 
 
 class Rule(NamedTuple):
@@ -88,6 +90,13 @@ _add(
 )
 _add(rf"(?:的)?(?:兴趣爱好|业余爱好|爱好|兴趣)(?:是|有|包括){_FREE}", "hobby", many=True)
 _add(rf"(?P<o>\d{{1,3}}|[一二三四五六七八九十]{{1,3}})(?:周)?岁{_END}", "age")
+_add(
+    rf"对(?P<o>[{_H}A-Za-z、]{{1,12}}?)(?:已经|现在|并)?(?:不再|再也不|不会|不|没有|没)(?:怎么)?(?:会)?过敏",
+    "allergic_to",
+    confidence=0.9,
+    many=True,
+    negated=True,
+)
 _add(rf"对(?P<o>[{_H}A-Za-z、]{{1,12}}?)(?:严重|有点|特别|会)?过敏", "allergic_to", confidence=0.95, many=True)
 _add(
     rf"(?:居住|住|定居|生活)在{_SOME}(?=(?:市区|这边|那边|附近|工作|生活)?了?[。！]?\s*$|已经|快|有|\d)",
@@ -114,6 +123,7 @@ _add(
 _add(rf"在[{_H}A-Za-z]{{2,12}}?(?:当|做)(?:一)?(?:名|个|位)?(?P<o>[{_H}]{{0,4}}(?:{_JOB})){_END}", "occupation")
 _add(rf"(?:是)?(?P<o>素食)(?:主义)?者{_END}", "diet", confidence=0.9)
 _add(rf"(?:只|一直)?吃(?P<o>素){_END}", "diet", confidence=0.9)
+_add(rf"(?:再也|再)?不吃(?P<o>素)食?{_END}", "diet", confidence=0.9, negated=True)
 _add(rf"(?:来自|老家在|老家是|出生在|出生于|的家乡是|的家乡在|家乡在){_SOME}{_END}", "from", confidence=0.9)
 _add(
     rf"是(?P<o>(?!好|老|男|女|个|大|坏|一|本|当|主|负责|年轻|普通|中年|的|有|什|他|这|那|外地|本地)[{_H}]{{2,5}})人{_END}",
@@ -123,15 +133,20 @@ _add(
 _add(rf"(?:会说|会讲|能说|说)(?:一口)?(?:流利的?)?(?P<o>(?:[{_H}]{{1,3}}[语话文][、和]?){{1,4}})", "speaks", many=True)
 _add(rf"(?:最喜欢的|最爱的)(?P<what>[{_H}]{{1,6}}?)(?:就是|是){_FREE}", "favourite:", confidence=0.9)
 _add(rf"最喜欢的是{_FREE}", "likes", confidence=0.85, many=True)
-_add(rf"(?:没有|没)(?:养){_COUNT}(?P<o>{_PET})", "pet", negated=True)
+_add(rf"(?:没有|没)(?:养){COUNT}(?P<o>{_PET})", "pet", negated=True)
 _add(
-    rf"(?:领养|收养|养)(?:了|过|着|有)?{_COUNT}(?P<o>(?:[{_H}]{{0,4}}?)(?:{_PET}))(?![{_H}]*店)", "pet", confidence=0.9
+    rf"(?:领养|收养|养)(?:了|过|着|有)?{COUNT}(?P<o>{CALLED}[{_H}]{{0,4}}?(?:{_PET}))(?![{_H}]*店)",
+    "pet",
+    confidence=0.9,
 )
-_add(rf"(?:家)?有(?:[一两二三四五六几]|\d+)(?:只|条)(?P<o>[{_H}]{{0,4}}?(?:{_PET}))", "pet", confidence=0.85)
+_add(rf"(?:家)?有(?:[一两二三四五六几]|\d+)?(?:只|条)(?P<o>{CALLED}[{_H}]{{0,4}}?(?:{_PET}))", "pet", confidence=0.85)
 _add(rf"有(?:一)?(?:辆|台|架)(?P<o>[{_H}A-Za-z0-9]{{1,8}}){_END}", "owns", confidence=0.75)
-_add(rf"(?:不再喜欢|已经不喜欢){_FREE}", "likes", many=True, negated=True)
+_TAKES = "(?:喜欢|爱|吃(?![饭药])|喝(?!药))(?:吃|喝)?"
+_add(rf"(?:不再|再也不|再不|(?<=已经)不)(?:那么|这么)?{_TAKES}{_FREE}", "likes", many=True, negated=True)
+_add(rf"不(?:太|怎么|大)?{_TAKES}(?P<o>[{_H}\w·《》“”\"、 +-]+?)了[啊呀啦哈]?\s*$", "likes", many=True, negated=True)
+_add(rf"戒(?:掉)?(?:了)?(?:喝|吃)?{_FREE}", "likes", confidence=0.7, many=True, negated=True)
 _add(
-    rf"(?:不喜欢|不太喜欢|不怎么喜欢|不爱|不太爱|讨厌|最讨厌|受不了|不吃(?!.*[饭药了])|不喝(?!了))(?:吃|喝)?{_FREE}",
+    rf"(?:不喜欢|不太喜欢|不怎么喜欢|不爱|不太爱|讨厌|最讨厌|受不了|不吃(?!.*[饭药了])|不喝(?!.*[药了]))(?:吃|喝)?{_FREE}",
     "dislikes",
     many=True,
 )
@@ -142,7 +157,7 @@ _add(
 )
 _add(rf"(?:打算|计划|准备)(?:要)?(?!好)(?P<o>[{_H}A-Za-z0-9]{{2,16}}?){_END}", "plans", kind=PLAN, confidence=0.7)
 _add(rf"(?:去过|去了趟|到过)(?P<o>[{_H}A-Za-z·]{{2,10}}?)(?:旅游|旅行|出差|玩)?{_END}", "visited", kind=EVENT)
-_add(rf"买了{_COUNT}(?P<o>(?!很多|好多|一些)[{_H}A-Za-z0-9]{{2,12}}?){_END}", "bought", kind=EVENT, confidence=0.8)
+_add(rf"买了{COUNT}(?P<o>(?!很多|好多|一些)[{_H}A-Za-z0-9]{{2,12}}?){_END}", "bought", kind=EVENT, confidence=0.8)
 _add(rf"(?:相信|信)(?P<o>[{_H}]{{2,10}}){_END}", "believes", confidence=0.55)
 
-__all__ = ["KIN", "NOT_OBJECTS", "PETS", "RULES", "Rule"]
+__all__ = ["CALLED", "COUNT", "KIN", "NOT_OBJECTS", "PETS", "RULES", "Rule"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from memwell.longterm.extraction.timing import STATE
+from memwell.language.claims.timing import STATE
 
 
 class Found(NamedTuple):

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from memwell.language import names
-from memwell.longterm.extraction.chinese_rules import KIN, NOT_OBJECTS, PETS, RULES, Rule
-from memwell.longterm.extraction.found import Found
-from memwell.longterm.extraction.timing import PAST, STATE
+from memwell.language.claims.chinese_pets import named_pet, next_name, pet_of_mine, pet_of_nobody
+from memwell.language.claims.chinese_rules import KIN, NOT_OBJECTS, RULES, Rule
+from memwell.language.claims.found import Found
+from memwell.language.claims.timing import PAST, STATE
 
 _H = "\u4e00-\u9fff"
 _KIN = "|".join(sorted(KIN, key=len, reverse=True))
-_PET = "|".join(sorted(PETS, key=len, reverse=True))
 _SURNAME = f"(?:{'|'.join(names.DOUBLE_SURNAMES)}|[{''.join(sorted(names.SURNAMES))}])"
 _GIVEN = f"[{''.join(sorted(names.GIVEN))}]"
 _NO_NICKNAME = "老师|老板|老人|老家|老是|老爱|小孩|小时|小心|小猫|小狗|小学|阿姨"
@@ -37,7 +37,11 @@ _ADVERBS = re.compile(
     rf"才|又|仍然|还是|本来|原本|一般|特|尤其|最(?!喜欢的|爱的|讨厌)|真是|确实|今年|{_TIME})*"
 ).match
 _FORMERLY = re.compile("(?:以前|曾经|曾|原来|过去|之前|小时候|原先|从前)").match
-_DENIED = re.compile("(?:不是|不再(?!喜欢)|没有|没|不(?!再|喜欢|爱|吃|太|怎么))").match
+_DENIED = re.compile(
+    "(?:不是(?=[很太特那喜])|不再(?!喜欢|爱|喝|吃(?!素))|没有|没|不(?!再|喜欢|爱|吃|喝|太|怎么|大))"
+).match
+# 今天不喝咖啡了 is said of a cup, and not of coffee.
+_FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
 _NO_LONGER = re.compile("(?:已经)?(?:不再|不)(?=住|在)").match
 _QUESTION = re.compile(
     "吗|么[？?]?$|什么|谁|哪|怎么|怎样|多少|几(?:个|岁|点|月)|是不是|有没有|会不会|要不要|为什么|呢[？?]?$|能不能|喜不喜欢"
@@ -53,14 +57,10 @@ _KIN_NAMED = re.compile(
 _COMPANY = re.compile(
     rf"(?:[{_H}]{{2,5}}地|昨天|今天|周末|刚刚|刚|在[{_H}]{{1,6}}?)?[和与跟](?:我的|他的|她的|自己的)?(?:新)?(?P<kin>{_KIN})(?P<name>{_NAME}|[{_H}]{{2}}(?=一起))"
 ).match
-_PET_NAMED = re.compile(
-    rf"(?:我|我家|我的|我们家|我们家的|我家的)(?P<kind>{_PET})(?:的名字)?(?:叫做|叫|名叫)(?P<name>[{_H}A-Za-z]{{1,8}})$"
-).match
 _CUT = re.compile('的时候|的感觉|因为|所以|但是|然后|[。！!“”"]|这样|那样|之类|什么的|时候|来着|的人')
 _TAIL = "了啊呀哦呢吧啦哈的 噢嘛哟"
 _JOINTS = re.compile("、|以及|还有|(?<=[\u4e00-\u9fff]{2})[和跟与](?=[\u4e00-\u9fff]{2})")
 _QUOTE = re.compile('[“「『"]').search
-_CALLED = re.compile(rf"\s*(?:它的?)?(?:名字)?(?:叫做|名叫|叫)(?P<name>[{_H}A-Za-z]{{1,8}})").match
 _SPEAKS_ON = re.compile(
     "\\s*(?:也|还|都|很|特别|最|现在|平时|不)*(?:在|住|喜欢|爱吃|爱喝|讨厌|养|对|是一|会说|今年)"
 ).match
@@ -105,33 +105,26 @@ def _clause(sentence: str, start: int, end: int, before: Found | None) -> Iterat
     if head is None:
         if before is not None:
             yield from _continued(sentence, start, end, before)
+        elif not start:
+            yield from pet_of_nobody(sentence, end)
     elif head["kin"]:
         yield from _of_kin(sentence, start, end, head)
     elif head["other"]:
         yield from _said(sentence, start, end, _Subject(head.end(), head["other"]))
     else:
-        pet = _PET_NAMED(sentence, head.start("we") if head["we"] else head.start("me"), end)
-        if pet is not None:
-            yield from _named_pet(pet.span("name"), pet.span("kind"), pet["name"], start, end)
-        else:
-            yield from _said(sentence, start, end, _Subject(head.end()))
+        first = head.start("we") if head["we"] else head.start("me")
+        pet = pet_of_mine(sentence, first, start, end)
+        yield from pet or _said(sentence, start, end, _Subject(head.end()))
 
 
 def _continued(sentence: str, start: int, end: int, before: Found) -> Iterator[Found]:
     """A clause without a subject speaks on of the one before it; after a pet, of the pet's name."""
-    called = _CALLED(sentence, start, end)
+    called = next_name(sentence, start, end, before)
     if called is not None:
-        if before.relation == "pet":
-            kind = (before.object_start, before.object_end)
-            yield from _named_pet(called.span("name"), kind, called["name"], before.start, end)
+        yield from called
     elif _SPEAKS_ON(sentence, start, end):
         for found in _said(sentence, start, end, _Subject(start, before.subject, before.kin)):
             yield found._replace(confidence=round(found.confidence * _LESS_SURE, 2))
-
-
-def _named_pet(name: tuple[int, int], kind: tuple[int, int], called: str, start: int, end: int) -> Iterator[Found]:
-    yield Found("pet", *name, start, end, confidence=0.9)
-    yield Found("kind", *kind, start, end, subject=called, confidence=0.9)
 
 
 def _of_kin(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[Found]:
@@ -162,6 +155,8 @@ def _said(sentence: str, start: int, end: int, subject: _Subject) -> Iterator[Fo
         found = rule.match(sentence, at, end)
         if found is None:
             continue
+        if rule.negated and rule.relation == "likes" and _FOR_NOW(sentence, start, found.start("o")):
+            return
         if rule.relation == "name" and subject.kin:
             return
         yield from _objects(sentence, start, end, subject, rule, found, formerly, denied)
@@ -200,7 +195,7 @@ def _objects(
         # "在深圳工作" says where, not for whom.
         return
     for place in _parts(sentence, first, last, many=rule.many) if not fixed else [(first, last)]:
-        yield Found(
+        said = Found(
             relation,
             *place,
             start,
@@ -212,6 +207,7 @@ def _objects(
             negated=rule.negated or denied,
             confidence=rule.confidence,
         )
+        yield from named_pet(sentence, said) if relation == "pet" else (said,)
 
 
 def _parts(sentence: str, start: int, end: int, *, many: bool) -> Iterator[tuple[int, int]]:

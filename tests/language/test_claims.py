@@ -1,0 +1,464 @@
+"""What is read off a text, and above all what is not."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.language.claims import RELATIONS, Claim, claims, relation_of
+
+NOW = datetime(2024, 3, 3, 12, tzinfo=UTC)
+
+
+def said(text: str, speaker: str = "") -> set[tuple[str, str, str]]:
+    return {
+        (one.subject, one.relation, one.object) for one in claims(text, speaker=speaker, time=NOW) if not one.negated
+    }
+
+
+def only(text: str) -> Claim:
+    found = claims(text, time=NOW)
+    assert len(found) == 1, found
+    return found[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "value"),
+    [
+        ("My name is Anna Smith.", "name", "Anna Smith"),
+        ("I live in New York.", "lives_in", "New York"),
+        ("i live in berlin", "lives_in", "berlin"),
+        ("I'm originally from Sweden.", "from", "Sweden"),
+        ("I work for Google as well.", "works_at", "Google"),
+        ("I'm a software engineer.", "occupation", "software engineer"),
+        ("I study at Oxford University.", "studies_at", "Oxford University"),
+        ("I graduated from MIT.", "graduated_from", "MIT"),
+        ("I'm 32 years old.", "age", "32"),
+        ("My birthday is on 5 May.", "birthday", "5 May"),
+        ("I was born on May 5, 1990.", "birthday", "May 5, 1990"),
+        ("My email is anna.b@example.com, write to me.", "email", "anna.b@example.com"),
+        ("My phone number is +1 555-010-9999.", "phone", "+1 555-010-9999"),
+        ("I'm married to Carlos.", "married_to", "Carlos"),
+        ("Tom is my brother.", "sibling", "Tom"),
+        ("I have two dogs.", "pet", "dogs"),
+        ("I have a red car.", "owns", "red car"),
+        ("I speak Portuguese.", "speaks", "Portuguese"),
+        ("Yeah, I really love hiking!", "likes", "hiking"),
+        ("I can't stand cilantro.", "dislikes", "cilantro"),
+        ("I don't like coffee.", "dislikes", "coffee"),
+        ("My favourite colour is blue.", "favourite:colour", "blue"),
+        ("I'm allergic to peanuts.", "allergic_to", "peanuts"),
+        ("I'm vegan.", "diet", "vegan"),
+        ("I play the guitar.", "hobby", "guitar"),
+        ("I've been to Japan twice.", "visited", "Japan"),
+        ("I bought a new car yesterday.", "bought", "a new car"),
+        ("I'm planning a trip to Norway.", "plans", "a trip to Norway"),
+        ("我叫李明。", "name", "李明"),
+        ("我住在上海。", "lives_in", "上海"),
+        ("我在华为工作。", "works_at", "华为"),
+        ("我是一名软件工程师。", "occupation", "软件工程师"),
+        ("我是四川人。", "from", "四川"),
+        ("我今年28岁了。", "age", "28"),
+        ("我的生日是5月5日。", "birthday", "5月5日"),
+        ("我的邮箱是li.ming@example.com", "email", "li.ming@example.com"),
+        ("我妹妹叫小红。", "sibling", "小红"),
+        ("我老婆叫王芳。", "married_to", "王芳"),
+        ("我养了一只橘猫。", "pet", "橘猫"),
+        ("我特别喜欢吃火锅。", "likes", "火锅"),
+        ("我爱吃辣。", "likes", "辣"),
+        ("我不喜欢香菜。", "dislikes", "香菜"),
+        ("我讨厌下雨天。", "dislikes", "下雨天"),
+        ("我最喜欢的颜色是蓝色。", "favourite:颜色", "蓝色"),
+        ("我对花生过敏。", "allergic_to", "花生"),
+        ("我吃素。", "diet", "素食"),
+        ("我毕业于清华大学。", "graduated_from", "清华大学"),
+        ("我去过日本。", "visited", "日本"),
+        ("我昨天买了一辆新车。", "bought", "新车"),
+        ("我打算明年去日本。", "plans", "去日本"),
+    ],
+)
+def test_the_speaker_is_told_of(text: str, relation: str, value: str) -> None:
+    assert said(text) == {("user", relation, value)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Anna works at Siemens.", {("Anna", "works_at", "Siemens")}),
+        ("张伟住在上海。", {("张伟", "lives_in", "上海")}),
+        ("My mother is a teacher.", {("user's mother", "occupation", "teacher")}),
+        ("我妈妈是医生。", {("user的妈妈", "occupation", "医生")}),
+        ("My sister Anna is a doctor.", {("user", "sibling", "Anna"), ("Anna", "occupation", "doctor")}),
+        ("我的好朋友Jimmy喜欢踢足球。", {("user", "friend", "Jimmy"), ("Jimmy", "likes", "踢足球")}),
+        ("We have a golden retriever named Max.", {("user", "pet", "Max"), ("Max", "kind", "golden retriever")}),
+        ("我家狗叫旺财。", {("user", "pet", "旺财"), ("旺财", "kind", "狗")}),
+        ("I speak English and French.", {("user", "speaks", "English"), ("user", "speaks", "French")}),
+        ("我喜欢红色和蓝色。", {("user", "likes", "红色"), ("user", "likes", "蓝色")}),
+        ("我喜欢和家人一起出去玩。", {("user", "likes", "和家人一起出去玩")}),
+        ("我住在上海，在腾讯上班。", {("user", "lives_in", "上海"), ("user", "works_at", "腾讯")}),
+        ("I live in Rome, and I work for Acme.", {("user", "lives_in", "Rome"), ("user", "works_at", "Acme")}),
+    ],
+)
+def test_others_are_told_of_and_several_things_at_once(text: str, expected: set[tuple[str, str, str]]) -> None:
+    assert said(text) == expected
+
+
+def test_i_is_who_speaks() -> None:
+    assert said("I live in Paris. My sister Eva is a nurse.", speaker="Caroline") == {
+        ("Caroline", "lives_in", "Paris"),
+        ("Caroline", "sibling", "Eva"),
+        ("Eva", "occupation", "nurse"),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Do I live in Paris?",
+        "I live in Paris?",
+        "If I lived in Rome, I would be happy.",
+        "When I live in Rome, I love it.",
+        "I wish I had a dog.",
+        "I'd love to live in Spain.",
+        "I might work at Google.",
+        "I think I live in a simulation.",
+        'She said "I live in Rome" and left.',
+        "She said I live in Rome.",
+        "He told me that, and I live in Rome.",
+        "Imagine I work at NASA.",
+        "> I live in Rome.",
+        "I love it.",
+        "I love you so much.",
+        "I love the idea.",
+        "Looks like they're having a blast.",
+        "Unconditional love is important.",
+        "I didn't work at Google.",
+        "You live in Paris.",
+        "I'm so tired.",
+        "I'm 10 minutes late.",
+        "I turned 180 degrees.",
+        "I was born in 1990.",
+        "I have a dog problem.",
+        "I live in fear.",
+        "I'm from the marketing team.",
+        "My name is on the list.",
+        "I'm going to bed.",
+        "Apple is a designer brand.",
+        "I was kidding, I live in Rome.",
+        "我住在上海吗？",
+        "你喜欢什么？",
+        "如果我住在巴黎就好了。",
+        "我希望我有一只狗。",
+        "他说“我住在上海”。",
+        "他说我住在上海。",
+        "我爱你。",
+        "我喜欢你。",
+        "我喜欢色彩多的。",
+        "我哥哥在深圳工作。",
+        "我也不知道。",
+        "我叫妈妈过来。",
+        "我妈妈叫我回家。",
+        "我准备好了。",
+        "我搬到新家了。",
+        "我在努力工作。",
+        "我是负责人。",
+        "老师喜欢小明。",
+        "我朋友说我喜欢小红。",
+        "医生说我对花生过敏。",
+        "",
+        "   \n",
+        "!!! ??? 。。。",
+    ],
+)
+def test_what_is_not_stated_is_no_claim(text: str) -> None:
+    assert claims(text, time=NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "since", "until"),
+    [
+        ("I moved to Paris last May.", datetime(2023, 5, 1, tzinfo=UTC), None),
+        ("I've lived in Boston since 2019.", datetime(2019, 1, 1, tzinfo=UTC), None),
+        ("I used to live in Berlin.", None, NOW),
+        ("I lived in Berlin from 2010 to 2015.", datetime(2010, 1, 1, tzinfo=UTC), datetime(2016, 1, 1, tzinfo=UTC)),
+        ("I've been a nurse for 10 years.", datetime(2014, 3, 4, tzinfo=UTC), None),
+        ("I live in Rome.", None, None),
+        ("我去年五月搬到了北京。", datetime(2023, 5, 1, tzinfo=UTC), None),
+        ("我从2019年开始住在杭州。", datetime(2019, 1, 1, tzinfo=UTC), None),
+        ("我以前住在广州。", None, NOW),
+        ("我曾经是老师。", None, NOW),
+    ],
+)
+def test_when_it_holds_is_read_from_the_clause(text: str, since: datetime | None, until: datetime | None) -> None:
+    found = only(text)
+    assert (found.valid_from, found.valid_to) == (since, until)
+    assert found.time == NOW
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "value"),
+    [
+        ("I no longer work at Siemens.", "works_at", "Siemens"),
+        ("I don't live in Paris.", "lives_in", "Paris"),
+        ("I no longer like jazz.", "likes", "jazz"),
+        ("我已经不在阿里巴巴工作了。", "works_at", "阿里巴巴"),
+        ("我不住在上海。", "lives_in", "上海"),
+        ("我不再喜欢爵士乐了。", "likes", "爵士乐"),
+    ],
+)
+def test_what_is_denied_is_a_negated_claim(text: str, relation: str, value: str) -> None:
+    found = only(text)
+    assert (found.relation, found.object, found.negated) == (relation, value, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "value"),
+    [
+        ("I don't like milk anymore.", "likes", "milk"),
+        ("I don't like milk any more", "likes", "milk"),
+        ("I do not like milk any longer, sadly.", "likes", "milk"),
+        ("I don't like milk anymore because of the taste.", "likes", "milk"),
+        ("I don't drink coffee any longer.", "likes", "coffee"),
+        ("I no longer drink coffee.", "likes", "coffee"),
+        ("I've stopped drinking coffee.", "likes", "coffee"),
+        ("I gave up chocolate.", "likes", "chocolate"),
+        ("I'm not into jazz anymore.", "likes", "jazz"),
+        ("I don't hate olives anymore.", "dislikes", "olives"),
+        ("I'm not vegetarian any more.", "diet", "vegetarian"),
+        ("I am not a vegetarian anymore.", "diet", "vegetarian"),
+        ("I am no longer vegan.", "diet", "vegan"),
+        ("I stopped being a vegetarian.", "diet", "vegetarian"),
+        ("I'm not allergic to peanuts anymore.", "allergic_to", "peanuts"),
+        ("I don't live in Paris anymore.", "lives_in", "Paris"),
+        ("I don't play the guitar any more.", "hobby", "guitar"),
+        ("I stopped playing tennis.", "hobby", "tennis"),
+        ("我不再喜欢牛奶了。", "likes", "牛奶"),
+        ("我不喜欢牛奶了。", "likes", "牛奶"),
+        ("我已经不喜欢牛奶了。", "likes", "牛奶"),
+        ("我再也不喜欢牛奶了。", "likes", "牛奶"),
+        ("我不喝咖啡了。", "likes", "咖啡"),
+        ("我已经不喝咖啡了", "likes", "咖啡"),
+        ("我不再喝咖啡。", "likes", "咖啡"),
+        ("我再也不喝咖啡了。", "likes", "咖啡"),
+        ("我不吃辣了。", "likes", "辣"),
+        ("我戒了咖啡。", "likes", "咖啡"),
+        ("我不讨厌香菜了。", "dislikes", "香菜"),
+        ("我已经不吃素了。", "diet", "素食"),
+        ("我不吃素了", "diet", "素食"),
+        ("我不吃素。", "diet", "素食"),
+        ("我不再吃素。", "diet", "素食"),
+        ("我不再是素食者了。", "diet", "素食"),
+        ("我对花生不再过敏了。", "allergic_to", "花生"),
+        ("我不是老师了。", "occupation", "老师"),
+        ("我不住在上海了。", "lives_in", "上海"),
+    ],
+)
+def test_what_is_over_ends_what_was_said_before(text: str, relation: str, value: str) -> None:
+    found = only(text)
+    assert (found.relation, found.object, found.negated) == (relation, value, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "value"),
+    [
+        ("I used to like jazz, but not anymore.", "likes", "jazz"),
+        ("I used to drink coffee.", "likes", "coffee"),
+        ("I used to be vegan.", "diet", "vegan"),
+        ("我以前喜欢爵士乐。", "likes", "爵士乐"),
+        ("我以前喜欢喝咖啡，现在不喝了。", "likes", "咖啡"),
+        ("我以前吃素。", "diet", "素食"),
+    ],
+)
+def test_what_used_to_be_is_over_now(text: str, relation: str, value: str) -> None:
+    found = only(text)
+    assert (found.relation, found.object, found.negated, found.valid_to) == (relation, value, False, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("I can't stand milk anymore.", "milk"),
+        ("I don't like milk.", "milk"),
+        ("I hate drinking milk.", "milk"),
+        ("我讨厌牛奶了。", "牛奶"),
+        ("我不喝牛奶。", "牛奶"),
+        ("我受不了牛奶了。", "牛奶"),
+    ],
+)
+def test_a_dislike_that_is_meant_is_one(text: str, value: str) -> None:
+    found = only(text)
+    assert (found.relation, found.object, found.negated) == ("dislikes", value, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I don't love jazz as much anymore.",
+        "I don't want any more coffee.",
+        "I don't like any more surprises than you do.",
+        "I drink coffee.",
+        "I gave up.",
+        "我不吃饭了。",
+        "我今天不喝咖啡了。",
+        "我不喝了。",
+        "我不喜欢了。",
+        "我没那么喜欢牛奶了。",
+    ],
+)
+def test_less_or_only_today_ends_nothing(text: str) -> None:
+    assert claims(text, time=NOW) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "kind"),
+    [
+        ("I have a dog called Rex", "Rex", "dog"),
+        ("i have a dog called rex", "rex", "dog"),
+        ("I have a cat whose name is Luna.", "Luna", "cat"),
+        ("I have a dog, his name is Rex.", "Rex", "dog"),
+        ("my cat's name is Luna", "Luna", "cat"),
+        ("my cat's name is luna", "luna", "cat"),
+        ("my dog is called rex.", "rex", "dog"),
+        ("The name of my cat is Luna.", "Luna", "cat"),
+        ("My dog, Rex, loves walks.", "Rex", "dog"),
+        ("我养了一只狗，叫旺财。", "旺财", "狗"),
+        ("我养了一只狗叫旺财", "旺财", "狗"),
+        ("养了一只狗叫旺财", "旺财", "狗"),
+        ("养了一只狗，叫旺财", "旺财", "狗"),
+        ("我养了一只狗，叫它来福。", "来福", "狗"),
+        ("我养了一只名叫旺财的小狗。", "旺财", "小狗"),
+        ("我有一条叫旺财的狗。", "旺财", "狗"),
+        ("我有一只狗，它的名字是旺财。", "旺财", "狗"),
+        ("我家有只猫叫咪咪。", "咪咪", "猫"),
+        ("我家的猫名叫咪咪", "咪咪", "猫"),
+        ("我的猫名字是咪咪。", "咪咪", "猫"),
+        ("我的猫咪名字叫Luna", "Luna", "猫咪"),
+        ("我们养了一只金毛，取名叫旺财。", "旺财", "金毛"),
+    ],
+)
+def test_a_pet_is_known_by_its_name(text: str, name: str, kind: str) -> None:
+    assert said(text) >= {("user", "pet", name), (name, "kind", kind)}
+    assert {value for _, relation, value in said(text) if relation == "pet"} == {name}
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("I have a dog named Rex and a cat named Luna.", {"Rex", "Luna"}),
+        ("I have two cats named Luna and Milo.", {"Luna", "Milo"}),
+        ("我养了两只猫，一只叫咪咪，一只叫花花。", {"咪咪", "花花"}),
+    ],
+)
+def test_several_pets_have_a_name_each(text: str, names: set[str]) -> None:
+    assert {value for _, relation, value in said(text) if relation == "pet"} == names
+    assert {subject for subject, relation, _ in said(text) if relation == "kind"} == names
+
+
+@pytest.mark.parametrize(
+    "text", ["I no longer have a dog called Rex.", "I don't have a dog named Rex anymore.", "我没有养一只叫Rex的狗。"]
+)
+def test_who_has_a_pet_no_longer_says_nothing_of_its_kind(text: str) -> None:
+    found = only(text)
+    assert (found.relation, found.object, found.negated) == ("pet", "Rex", True)
+
+
+@pytest.mark.parametrize("text", ["I used to have a dog called Rex.", "我以前养了一只叫Rex的狗。"])
+def test_a_pet_of_former_times_is_still_what_it_was(text: str) -> None:
+    assert [(one.relation, one.valid_to) for one in claims(text, time=NOW)] == [("pet", NOW), ("kind", None)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("我养了一只狗，叫声很大。", {"狗"}),
+        ("我家的狗叫了一晚上。", set()),
+        ("我家狗叫得很响。", set()),
+        ("I have a dog named after my uncle.", {"dog"}),
+        ("i have a dog named after my uncle", {"dog"}),
+        ("她养了一只狗叫旺财。", set()),
+        ("养了一只狗的人都知道。", set()),
+    ],
+)
+def test_barking_names_no_dog(text: str, kept: set[str]) -> None:
+    assert {value for _, relation, value in said(text) if relation == "pet"} == kept
+
+
+def test_a_claim_points_at_the_words_that_say_it() -> None:
+    text = "Hello there! So good to see you. Yeah, I live in Rome now, and 我喜欢游泳。"
+    for one in claims(text, time=NOW):
+        assert one.object in text[one.start : one.end]
+
+
+def test_relations_are_a_closed_list_but_for_favourites() -> None:
+    assert relation_of("favourite:colour") is not None
+    assert relation_of("favourite:") is None
+    assert relation_of("loves") is None
+    assert RELATIONS["lives_in"].single
+    assert not RELATIONS["speaks"].single
+
+
+def test_refusals() -> None:
+    with pytest.raises(InvalidInput):
+        claims(7, time=NOW)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidInput):
+        claims("I live in Rome.", time="today")  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidInput, match="a speaker must be a string, not 7"):
+        claims("I live in Rome.", speaker=7, time=NOW)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidInput, match="a relation must be a string, not 7"):
+        relation_of(7)  # pyright: ignore[reportArgumentType]
+
+
+PIECES = st.sampled_from(
+    "I my My live in Rome love am 'm not used to no longer and , . ? ! “ ” ( sister Anna is a doctor "
+    "我 住在 上海 喜欢 吃 火锅 。 ， 和 的 妈妈 叫 小红 不 2019年 favourite colour was born on May 5".split(" ")
+)
+
+
+@given(st.lists(PIECES, max_size=25), st.sampled_from(["", " "]))
+@settings(max_examples=100)
+def test_any_words_give_claims_that_keep_the_rules(pieces: list[str], joint: str) -> None:
+    text = joint.join(pieces)
+    for one in claims(text, speaker="Zoe", time=NOW):
+        assert relation_of(one.relation) is not None
+        assert one.subject.strip()
+        assert one.object.strip()
+        assert 0 <= one.start < one.end <= len(text)
+        assert 0 < one.confidence <= 1
+
+
+@given(st.text(max_size=60))
+@settings(max_examples=60)
+def test_no_text_is_too_strange(text: str) -> None:
+    try:
+        found = claims(text, time=NOW)
+    except InvalidInput:
+        assert "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text)
+    else:
+        assert all(0 <= one.start <= one.end <= len(text) for one in found)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "and ",
+        "and Anna Bob ",
+        '"I ',
+        "“I my ",
+        "“我",
+        "我喜欢a的、",
+        "我喜欢和b和c",
+        "my my ",
+        "I live in ",
+        "我住在",
+        "so, ",
+        "，我",
+        "is ",
+    ],
+)
+def test_the_work_grows_with_the_length_of_a_text_alone(piece: str) -> None:
+    # What grows faster than the text would not come back before the time limit of a test.
+    assert isinstance(claims(piece * (60_000 // len(piece)), time=NOW), list)

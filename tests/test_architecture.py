@@ -24,17 +24,20 @@ TESTS = ROOT / "tests"
 
 DRIVERS: dict[str, tuple[str, ...]] = {
     "apsw": ("memwell.storage.sqlite*",),
+    "langchain_core": ("memwell.integrations.langchain_core*", "memwell.compat.langchain.message_tools"),
     "httpx": ("memwell.models.transport",),
     "mcp": ("memwell.service.mcp*",),
+    "numkong": ("memwell.longterm.codes",),
     "numpy": ("memwell.longterm.*", "memwell.models*", "memwell.runtime.cache", "memwell.storage", "memwell.storage.*"),
     "onnxruntime": ("memwell.models.local.*",),
     "psycopg": ("memwell.storage.postgres*",),
     "pymilvus": ("memwell.storage.milvus*",),
-    "redis": ("memwell.storage.redis*",),
+    "redis": ("memwell.storage.redis*", "memwell.compat.langchain.redis"),
     "rich": ("memwell.cli*",),
     "rs_bpe": ("memwell.tokens",),
     # The interpreter's own SQLite may be one that can corrupt a store, so nobody may use it.
     "sqlite3": (),
+    "sqlalchemy": ("memwell.compat.langchain.sql",),
     "starlette": ("memwell.service*",),
     "typer": ("memwell.cli*",),
     "usearch": ("memwell.storage.vectors*",),

@@ -11,7 +11,14 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = sorted([*ROOT.glob("README*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted(
+    [
+        *ROOT.glob("README*.md"),
+        *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/compat/*.md"),
+        *ROOT.glob("docs/integrations/*.md"),
+    ]
+)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "== end of example =="
 

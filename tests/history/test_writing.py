@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.history import History
+from memwell.history.handle import kept_beside
 from memwell.messages import Image, Message, Role, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
@@ -483,3 +484,16 @@ def test_tokens_are_kept_in_any_store(talk: Callable[..., History]):
     history.trim(rounds=1)
     for one in (history, other):
         assert one.tokens == sum(map(one.counter.count_message, one)) > 0
+
+
+def test_what_was_made_of_a_conversation_goes_with_it(talk: Callable[..., History]):
+    history, other = talk("one"), talk("one two")
+    history.add_human("hello")
+    other.add_human("hello")
+    assert history.backend is not None
+    for one in (history, other):
+        space, prefix = kept_beside(one.thread)
+        history.backend.kv.put(space, f"{prefix}summary", "they said hello")
+    assert history.delete()
+    kept = [entry.key for entry in history.backend.kv.scan(kept_beside(other.thread)[0]).items]
+    assert kept == [f"{kept_beside(other.thread)[1]}summary"]

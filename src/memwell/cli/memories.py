@@ -21,7 +21,7 @@ from memwell.cli.stores import SpaceOption, Store, check_exists, file_of, space_
 from memwell.cli.tables import fact_table, hit_table
 from memwell.cli.terminal import console, one_line, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
-from memwell.runtime.transfer import export_jsonl
+from memwell.runtime.transfer import Imported, Progress, export_jsonl
 from memwell.settings import load_settings
 from memwell.values import shown
 
@@ -237,15 +237,22 @@ def export_command(
 
 @app.command("import")
 def import_command(
-    path: Annotated[Path, typer.Argument(help="memwell, mem0, LangChain, MCP or ChatGPT file. 来源文件。")],
+    source: Annotated[
+        str,
+        typer.Argument(
+            help="memwell, mem0, LangChain, MCP or ChatGPT file, or the URL of LangChain's tables or keys. 来源文件或网址。"
+        ),
+    ],
     store: Store,
     space: SpaceOption = None,
     format_: Annotated[str | None, typer.Option("--format", help="Its format, if it is not seen. 文件格式。")] = None,
+    table: Annotated[str, typer.Option(help="LangChain's table in a database. 数据库中的表。")] = "message_store",
+    key_prefix: Annotated[str, typer.Option(help="LangChain's keys in Redis. Redis 键的前缀。")] = "message_store:",
 ) -> None:
-    """Take in a file; again changes nothing. 导入文件，重复导入不会改变任何内容。"""
+    """Take in a file, or what LangChain kept; again changes nothing. 导入，重复导入不会改变任何内容。"""
     with _opened(store, space, make=True) as engine:
-        with naming_file(path, "file_unreadable"), progress_bar(say("importing")) as progress:
-            done = engine.bring(path, format=format_, progress=progress)
+        with naming_file(Path(source), "file_unreadable"), progress_bar(say("importing")) as progress:
+            done = _brought(engine, source, format_, table, key_prefix, progress)
         with console(stderr=True).status(say("embedding")):
             engine.settle()
     counts = ", ".join(f"{number:,} {what}" for what, number in done.counts.items() if number) or "0"
@@ -254,6 +261,21 @@ def import_command(
         console(stderr=True).print(Styled(f"{note.number}: {visible(note.reason)}", style="yellow"))
     if done.failed:
         raise typer.Exit(1)
+
+
+def _brought(
+    engine: memwell.Engine, source: str, format_: str | None, table: str, key_prefix: str, progress: Progress
+) -> Imported:
+    if "://" not in source:
+        return engine.bring(Path(source), format=format_, progress=progress)
+    if format_ not in (None, "langchain"):
+        raise InvalidInput(say("url_is_langchain", format=visible(format_)))
+    # Only this needs the whole room of LangChain's names, which takes a moment to load.
+    from memwell.compat.langchain.importing import import_redis, import_sql  # noqa: PLC0415
+
+    if source.startswith(("redis://", "rediss://", "unix://")):
+        return import_redis(engine, source, key_prefix=key_prefix, progress=progress)
+    return import_sql(engine, source, table_name=table, progress=progress)
 
 
 @app.command("profile")

@@ -108,6 +108,10 @@ _PHRASES = {
         "存储 {path} 只能读取：文件、所在文件夹或磁盘有写保护。请允许写入，或把它复制到可写的位置。",
     ),
     "importing": ("Importing", "正在导入"),
+    "url_is_langchain": (
+        "From a URL only LangChain's conversations are imported, not {format}.",
+        "从网址只能导入 LangChain 的对话，不能导入 {format}。",
+    ),
     "imported": (
         "Read as {format}. New: {counts}. Known before: {known}.",
         "按 {format} 读取。新增：{counts}。已有：{known}。",

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import TypeVar
 
 from memwell._asyncify import Closing, asyncify, run_blocking
 from memwell.errors import InvalidInput
-from memwell.records import DEFAULT_SPACE, SpaceLike, Thread, as_space
+from memwell.records import DEFAULT_SPACE, Space, SpaceLike, Thread, as_space
 from memwell.storage.protocols import Backend, MessageLog, ThreadInfo
 from memwell.storage.registry import open_backend
 from memwell.tokens import TokenCounter, default_counter
 from memwell.values import shown
 
 Self = TypeVar("Self", bound="ThreadHandle")
+
+
+_LONGEST = 300
+
+
+def kept_beside(thread: Thread) -> tuple[Space, str]:
+    """Where what is made of a conversation is kept, such as a summary: a space, and how the keys begin. It goes with it."""
+    return thread.space / "memwell", f"thread/{key_part(thread.id)}/"
+
+
+def key_part(id_: str) -> str:
+    """An id as a part of a key. A long one is digested, and its length in front keeps it from reaching into another."""
+    short = id_ if len(id_) <= _LONGEST else blake2b(id_.encode(errors="surrogatepass"), digest_size=32).hexdigest()
+    return f"{len(id_)}.{short}"
 
 
 class ThreadHandle(Closing):
@@ -76,4 +91,4 @@ class ThreadHandle(Closing):
     ainfo = asyncify(info)
 
 
-__all__ = ["ThreadHandle"]
+__all__ = ["ThreadHandle", "kept_beside", "key_part"]

@@ -8,9 +8,12 @@ from typing import Any
 
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.filters import id_begins_with
 from memwell.history.copying import copy_conversation, together
+from memwell.history.handle import kept_beside
 from memwell.history.reading import HistoryReader, Target
 from memwell.messages import Content, Message, Role, ToolCall, ai, check_message, human, system, tool_result
+from memwell.records import paged
 from memwell.tokens import counted
 from memwell.values import check_count, check_metadata, new_id
 from memwell.windows import Round, kept_from
@@ -132,8 +135,15 @@ class History(HistoryReader):
             return self.log.annotate(self.thread, metadata=merged).metadata
 
     def delete(self) -> bool:
-        """Drop the conversation with all it holds, for good. Returns whether there was one."""
-        return self.log.delete(self.thread)
+        """Drop the conversation with all it holds and all that was made of it, for good. Returns whether there was one."""
+        if self.backend is None:
+            return self.log.delete(self.thread)
+        kv, (space, prefix) = self.backend.kv, kept_beside(self.thread)
+        with together(self):
+            where = id_begins_with(prefix)
+            for key in [one.key for one in paged(lambda cursor: kv.scan(space, where=where, cursor=cursor))]:
+                kv.delete(space, key)
+            return self.log.delete(self.thread)
 
     # Copies
 

@@ -28,7 +28,8 @@ from memwell.runtime.context.choosing import (
     of_passage,
 )
 from memwell.runtime.context.conversation import goes_on, newest_rounds, preamble, under_way, window
-from memwell.runtime.context.frame import Phrases, clean, framed, phrases, quoted
+from memwell.language.quoting import clean, quoted
+from memwell.runtime.context.frame import Phrases, framed, phrases
 from memwell.runtime.context.receipts import Entered, LeftOut, Receipt
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_anthropic, to_openai, to_text

@@ -13,7 +13,8 @@ from memwell.language.segment import query_terms
 from memwell.language.sentences import Span, sentences
 from memwell.longterm.duplicates import decisive_terms, fingerprint, similar
 from memwell.messages import Message
-from memwell.runtime.context.frame import Note, Phrases, clean, facts_of, label
+from memwell.language.quoting import clean
+from memwell.runtime.context.frame import Note, Phrases, facts_of, label
 from memwell.runtime.context.receipts import LeftOut
 from memwell.values import as_utc
 

@@ -14,29 +14,9 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from memwell.errors import InvalidInput
+from memwell.language.quoting import clean, quoted
 from memwell.values import shown
 
-_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
-# Not seen, or turning what is seen: controls, marks of direction, characters without width, tags and selectors that can
-# spell a hidden text, fillers, halves of characters.
-_UNSEEN = (
-    "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
-    "\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
-    "\U000e0000-\U000e0fff\ud800-\udfff"
-)
-_SELECTORS = "\ufe00-\ufe0f"
-_JOINERS = "\u200c\u200d"
-# One class of characters is looked for in no time; what it finds is looked at closely.
-_SUSPECT = re.compile(f"[{_UNSEEN}{_SELECTORS}{_JOINERS}\x09-\x0d\x85\u2028\u2029]").search
-# One selector may follow a character, as in ❤️; a row of them is a message.
-_TO_DROP = re.compile(rf"[{_UNSEEN}]+|(?<=[{_SELECTORS}])[{_SELECTORS}]+|(?<!\S)[{_SELECTORS}]+")
-# Joiners belong between letters of some scripts and the parts of an emoji, nowhere else.
-_FOREIGN = f"[^\x00-\x7f{_JOINERS}]"
-_LOOSE_JOINERS = re.compile(f"(?<!{_FOREIGN})[{_JOINERS}]+|[{_JOINERS}]+(?!{_FOREIGN})|(?<=[{_JOINERS}])[{_JOINERS}]+")
-_TURN_MARKS = re.compile(
-    r"<(?=[|｜]|/?s>|<{1,2}/?SYS>|(?:start|end)_of_turn>|(?:bos|eos|pad)>)|\[(?=/?(?:INST|gMASK|AVAILABLE_TOOLS)\])",
-    re.I,
-)
 _STRUCTURE = re.compile(r"[\s|｜\[\]()（）#<>·:：]+")
 _NOT_OF_AN_ID = re.compile(r"[^\w.-]+")
 
@@ -44,16 +24,6 @@ _LONGEST_LABEL = 40
 _SHORT_ID = 8
 _SEAL = 12
 _DOT = " · "
-
-
-def clean(text: str) -> str:
-    """The text as a reader sees it: nothing unseen in it, no mark that a chat template would take for a turn."""
-    if _SUSPECT(text):
-        text = _TO_DROP.sub("", _LINE_ENDS.sub("\n", text)).replace("\t", " ")
-        text = _LOOSE_JOINERS.sub("", text)
-    if "<" in text or "[" in text:
-        text = _TURN_MARKS.sub(r"\g<0> ", text)
-    return text.strip()
 
 
 def label(text: str) -> str:
@@ -64,11 +34,6 @@ def label(text: str) -> str:
 def short_id(id_: str) -> str:
     """The end of an id, by which a reader finds the whole one; its beginning is often the same for many."""
     return _NOT_OF_AN_ID.sub("-", clean(id_[-4 * _SHORT_ID :]))[-_SHORT_ID:]
-
-
-def quoted(text: str) -> str:
-    """The text, each of its lines behind a bar; empty lines go."""
-    return "\n".join(f"| {line.rstrip()}" for line in text.split("\n") if line.strip())
 
 
 def seal_of(*texts: str) -> str:
@@ -158,4 +123,4 @@ def framed(head: str, body: str, *around: str) -> str:
     return f"{head.format(seal=seal)}\n<<<{seal}\n{body}\n>>>{seal}"
 
 
-__all__ = ["Note", "Phrases", "clean", "facts_of", "framed", "label", "phrases", "quoted", "seal_of", "short_id"]
+__all__ = ["Note", "Phrases", "facts_of", "framed", "label", "phrases", "seal_of", "short_id"]

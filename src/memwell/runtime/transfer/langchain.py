@@ -37,11 +37,16 @@ def import_langchain(
     intake = Intake(memory, "langchain", strict=strict)
 
     def read(piece: Piece) -> Sequence[Talk]:
-        message = _message(name, piece.number, as_object(decoded(piece.data), "a message of LangChain"))
-        return (Talk(id=name, messages=[message], metadata={"source": "langchain"}, remember=remember),)
+        return (langchain_talk(name, piece.number, decoded(piece.data), remember=remember),)
 
     with reading(file, progress) as source:
         return intake.take_all(items(source, ("messages",)), read)
+
+
+def langchain_talk(thread: str, number: int, layout: object, *, remember: bool) -> Talk:
+    """One message of a conversation, which has a number there (from 1). Raises ``InvalidInput`` for what is no message."""
+    message = _message(thread, number, as_object(layout, "a message of LangChain"))
+    return Talk(id=thread, messages=[message], metadata={"source": "langchain"}, remember=remember)
 
 
 def _message(thread: str, number: int, item: dict[str, Any]) -> Message:
@@ -53,4 +58,4 @@ def _message(thread: str, number: int, item: dict[str, Any]) -> Message:
     return from_langchain(item, id=derived_id("langchain", thread, number, written))
 
 
-__all__ = ["import_langchain"]
+__all__ = ["import_langchain", "langchain_talk"]

@@ -1,0 +1,356 @@
+"""Documents found by meaning: langchain-core's ``VectorStore``."""
+
+# ruff: noqa: A002 - ``filter`` is what LangChain calls it
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import mul
+from typing import Any, TypeVar
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+from msgspec.structs import replace
+
+from memwell._asyncify import run_blocking
+from memwell.errors import InvalidInput
+from memwell.filters import FilterLike
+from memwell.integrations.langchain_core.embeddings import MemwellEmbeddings
+from memwell.integrations.langchain_core.places import DEFAULT_URL, inner_space
+from memwell.records import DEFAULT_SPACE, Hit, Record, SpaceLike, Vector
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import check_count, new_id, shown
+
+S = TypeVar("S", bound="_Documents")
+_BLOCK = 1000
+
+
+class _Documents(VectorStore):
+    """The documents of a space: which store they are in, and how they get in and out."""
+
+    def __init__(
+        self,
+        embedding: Embeddings | None = None,
+        url_or_backend: Store = DEFAULT_URL,
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+    ) -> None:
+        self.embedding = MemwellEmbeddings() if embedding is None else embedding
+        self.backend = shared_backend(url_or_backend)
+        self.space = inner_space(space, "documents")
+
+    @property
+    def embeddings(self) -> Embeddings:
+        """What makes the vectors."""
+        return self.embedding
+
+    @classmethod
+    def from_texts(
+        cls: type[S],
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> S:
+        """A store with these texts added; ``url_or_backend`` and ``space`` say which."""
+        store = cls(embedding, **kwargs)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    @classmethod
+    async def afrom_texts(
+        cls: type[S],
+        texts: list[str],
+        embedding: Embeddings,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **kwargs: Any,
+    ) -> S:
+        """The async twin of ``from_texts``."""
+        store = await run_blocking(partial(cls, embedding, **kwargs))
+        await store.aadd_texts(texts, metadatas, ids=ids)
+        return store
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """Store texts, all or none, and return their ids; one without an id gets a new one.
+
+        Raises ``InvalidInput`` for lists of different lengths and for metadata that is not plain JSON data.
+        """
+        given = list(texts)
+        return self._stored(self._documents(given, metadatas, ids), self.embedding.embed_documents(given))
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        **kwargs: Any,
+    ) -> list[str]:
+        """The async twin of ``add_texts``."""
+        given = list(texts)
+        documents = self._documents(given, metadatas, ids)
+        vectors = await self.embedding.aembed_documents(given)
+        return await run_blocking(partial(self._stored, documents, vectors))
+
+    def _documents(
+        self,
+        texts: Sequence[str],
+        metadatas: Sequence[Mapping[str, Any]] | None,
+        ids: Sequence[str | None] | None,
+    ) -> list[Record]:
+        """The records to be, checked before an embedder is paid for them."""
+        count = len(texts)
+        metadatas = _as_many("metadatas", metadatas, count)
+        ids = _as_many("ids", ids, count)
+        return [
+            Record(
+                text=text,
+                space=self.space,
+                id=new_id() if id_ is None else id_,
+                kind="document",
+                metadata=dict(metadata or {}),
+            )
+            for text, metadata, id_ in zip(texts, metadatas, ids, strict=True)
+        ]
+
+    def _stored(self, records: Sequence[Record], vectors: Sequence[Sequence[float]]) -> list[str]:
+        if len(vectors) != len(records):
+            raise InvalidInput(f"the embedding made {len(vectors)} vectors of {len(records)} texts")
+        # A text with nothing to embed has no direction: it is kept without a vector, for get_by_ids.
+        pairs = zip(records, vectors, strict=True)
+        self.backend.index.upsert([replace(record, vector=vector if any(vector) else None) for record, vector in pairs])
+        return [record.id for record in records]
+
+    def delete(self, ids: list[str] | None = None, *, filter: FilterLike | None = None, **kwargs: Any) -> bool:
+        """Drop the documents of these ids, or those that satisfy ``filter``, or, without either, all of them."""
+        _refuse(kwargs)
+        if ids is not None and filter is not None:
+            raise InvalidInput("delete takes 'ids' or 'filter', not both")
+        if ids is not None:
+            self.backend.index.delete(self.space, ids)
+            return True
+        with self.backend.transaction():
+            while found := self.backend.index.scan(self.space, where=filter, limit=_BLOCK).items:
+                self.backend.index.delete(self.space, [record.id for record in found])
+        return True
+
+    async def adelete(self, ids: list[str] | None = None, *, filter: FilterLike | None = None, **kwargs: Any) -> bool:
+        """The async twin of ``delete``."""
+        return await run_blocking(partial(self.delete, ids, filter=filter, **kwargs))
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The documents of these ids that are there, in the order asked."""
+        return [_document(record) for record in self.backend.index.get(self.space, ids)]
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """The async twin of ``get_by_ids``."""
+        return await run_blocking(partial(self.get_by_ids, ids))
+
+
+class MemwellVectorStore(_Documents):
+    """Documents with their vectors in a store of memwell's. Those of different spaces see nothing of each other.
+
+    ``embedding`` is any of LangChain's; without one the models that run here are used. A document with the id of a stored
+    one takes its place, and a call stores all of its documents or none. A score is a cosine: the higher the better. A
+    search takes ``filter``, memwell's (``{"city": "Paris", "year": {"$ge": 2020}}``), and raises ``InvalidInput`` for an
+    argument that it does not know, rather than search without it.
+    """
+
+    def similarity_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The ``k`` documents nearest in meaning, best first."""
+        return self.similarity_search_by_vector(self.embedding.embed_query(query), k, filter=filter, **kwargs)
+
+    def similarity_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The ``k`` documents nearest to a vector, best first."""
+        return [document for document, _ in self._near(embedding, k, filter, kwargs)]
+
+    def similarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """The ``k`` documents nearest in meaning, best first, each with its cosine from −1 to 1."""
+        return self._near(self.embedding.embed_query(query), k, filter, kwargs)
+
+    async def asimilarity_search(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The async twin of ``similarity_search``."""
+        vector = await self.embedding.aembed_query(query)
+        return await self.asimilarity_search_by_vector(vector, k, filter=filter, **kwargs)
+
+    async def asimilarity_search_with_score(
+        self,
+        query: str,
+        k: int = 4,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[tuple[Document, float]]:
+        """The async twin of ``similarity_search_with_score``."""
+        vector = await self.embedding.aembed_query(query)
+        return await run_blocking(partial(self._near, vector, k, filter, kwargs))
+
+    def max_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """Of the ``fetch_k`` nearest documents, ``k`` that differ: ``lambda_mult`` 1 looks at nearness alone, 0 at
+        difference alone."""
+        vector = self.embedding.embed_query(query)
+        return self.max_marginal_relevance_search_by_vector(vector, k, fetch_k, lambda_mult, filter=filter, **kwargs)
+
+    async def amax_marginal_relevance_search(
+        self,
+        query: str,
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The async twin of ``max_marginal_relevance_search``."""
+        vector = await self.embedding.aembed_query(query)
+        return await self.amax_marginal_relevance_search_by_vector(
+            vector, k, fetch_k, lambda_mult, filter=filter, **kwargs
+        )
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The same for a vector. Raises ``InvalidInput`` for a ``lambda_mult`` that is not from 0 to 1."""
+        if not 0 <= lambda_mult <= 1:
+            raise InvalidInput(f"lambda_mult must be from 0 to 1, not {shown(lambda_mult)}")
+        hits = self._hits(embedding, max(check_count(k, "k"), check_count(fetch_k, "fetch_k")), filter, kwargs)
+        # Hits come without their vectors. One that was deleted in between is left out.
+        held = {one.id: one for one in self.backend.index.get(self.space, [hit.record.id for hit in hits])}
+        scored = [(held[hit.record.id], hit.score) for hit in hits if hit.record.id in held]
+        return [_document(record) for record in _differing(scored, k, lambda_mult)]
+
+    async def asimilarity_search_by_vector(
+        self, embedding: list[float], k: int = 4, *, filter: FilterLike | None = None, **kwargs: Any
+    ) -> list[Document]:
+        """The async twin of ``similarity_search_by_vector``."""
+        return await run_blocking(partial(self.similarity_search_by_vector, embedding, k, filter=filter, **kwargs))
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: list[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        *,
+        filter: FilterLike | None = None,
+        **kwargs: Any,
+    ) -> list[Document]:
+        """The async twin of ``max_marginal_relevance_search_by_vector``."""
+        search = self.max_marginal_relevance_search_by_vector
+        return await run_blocking(partial(search, embedding, k, fetch_k, lambda_mult, filter=filter, **kwargs))
+
+    def _near(
+        self, vector: Sequence[float], k: int, where: FilterLike | None, unknown: Mapping[str, Any]
+    ) -> list[tuple[Document, float]]:
+        return [(_document(hit.record), hit.score) for hit in self._hits(vector, k, where, unknown)]
+
+    def _hits(
+        self, vector: Sequence[float], count: int, where: FilterLike | None, unknown: Mapping[str, Any]
+    ) -> list[Hit]:
+        _refuse(unknown)
+        if not check_count(count, "k") or not any(vector):
+            return []
+        return self.backend.index.near(self.space, vector, limit=count, where=where)
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        # Opposite meanings are not less relevant than unrelated ones, and a stored vector's rounding may go over 1.
+        return lambda cosine: min(max(cosine, 0.0), 1.0)
+
+
+def _as_many(what: str, values: Sequence[Any] | None, count: int) -> Sequence[Any]:
+    if not values:
+        return [None] * count
+    if len(values) != count:
+        raise InvalidInput(f"there must be as many {what} as texts, {count}, not {len(values)}")
+    return values
+
+
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    # A misspelt filter that is passed over would find what it was to keep away.
+    if unknown:
+        raise InvalidInput(f"unknown arguments {', '.join(map(repr, unknown))}; a search narrows by 'filter' alone")
+
+
+def _document(record: Record) -> Document:
+    return Document(id=record.id, page_content=record.text, metadata=record.metadata)
+
+
+def _differing(scored: Sequence[tuple[Record, float]], count: int, share: float) -> list[Record]:
+    """Maximal marginal relevance: the next is always the one most like the query and least like those before it."""
+    rest = list(range(len(scored)))
+    repeated = [0.0] * len(scored)
+    chosen: list[Record] = []
+    while rest and len(chosen) < count:
+        best = max(rest, key=lambda at: share * scored[at][1] - (1 - share) * repeated[at])
+        rest.remove(best)
+        record = scored[best][0]
+        for at in rest:
+            alike = _cosine(record.vector, scored[at][0].vector)
+            repeated[at] = alike if not chosen else max(repeated[at], alike)
+        chosen.append(record)
+    return chosen
+
+
+def _cosine(one: Vector | None, other: Vector | None) -> float:
+    # Stored vectors have unit length.
+    return sum(map(mul, one or (), other or ()))
+
+
+__all__ = ["MemwellVectorStore"]

@@ -1,0 +1,224 @@
+"""A summary made of the sentences that say most: every one is taken from the text as it stands, none is made up.
+
+A summary is lines, each a speaker and some sentences: ``Human: I live in Oslo. I have two cats.`` It can be read back, so
+an old summary and what was said since make a new one, of a size that never grows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby
+from typing import NamedTuple, TypeAlias
+
+from memwell.language.entities import entities
+from memwell.language.segment import query_terms
+from memwell.language.sentences import sentences
+from memwell.language.texts import check_string
+from memwell.language.words import STOP_WORDS
+from memwell.values import check_count
+
+Size: TypeAlias = Callable[[str], int]
+
+LOOKED_AT = 100_000
+"""How much of one text is read, in characters."""
+
+_SPEAKER = re.compile(r"([^:：\n]{1,40})[:：] ").match
+_FIRST_PERSON = re.compile(r"\b(?:I|I['’]\w+|my|mine|me|we|our|ours|us)\b|我|咱", re.I).search
+_QUESTION = re.compile(r"[?？][\"'”’」』）)\]*_]*\Z|[吗呢][。！]?\Z").search
+_NUMBER_OR_DATE = re.compile(
+    r"\d|\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|june|july|august|september|october"
+    r"|november|december|today|tomorrow|yesterday|tonight|weekend|birthday|deadline)\b"
+    r"|[一二三四五六七八九十百千两][年月日号点岁个天周]|今天|明天|昨天|后天|星期|周[一二三四五六日末]|生日|下周|下个?月",
+    re.I,
+).search
+_SMALL_TALK = re.compile(
+    r"\W*(?:(?:hi|hello|hey|thanks|thank you|you['’]re welcome|ok|okay|sure|great|good (?:morning|evening|afternoon|night)"
+    r"|bye|goodbye|see you|yes|no|yeah|nice|cool|lovely|sounds good|got it|of course|how can i help|i see|noted"
+    r"|i understand|how nice)\b|你好|您好|谢谢|多谢|再见|好的|好吧|嗯|是的|不客气|没问题|明白|知道了|早上好|晚上好|晚安)"
+    r"[\s\S]{0,20}\Z",
+    re.I,
+).match
+_STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
+_MOST_TERMS = 12
+_TERM, _NAME, _DATE, _OWN, _QUESTIONED, _CHATTED = 0.15, 0.5, 0.6, 0.8, -1.0, -1.5
+_MOST_NAMES = 2
+
+
+class Line(NamedTuple):
+    """A sentence and who says it; the speaker may be empty."""
+
+    speaker: str
+    text: str
+
+
+class _Weighed(NamedTuple):
+    place: int
+    line: Line
+    terms: frozenset[str]
+    weight: float
+
+
+def lines_of(speaker: str, text: str) -> list[Line]:
+    """What a speaker says, sentence by sentence. A sentence that runs over a line's end is cut there.
+
+    Raises ``InvalidInput`` for a text that is no string.
+    """
+    return [
+        Line(speaker, piece.strip())
+        for span in sentences(check_string(text).strip()[:LOOKED_AT])
+        for piece in span.text.split("\n")
+        if piece.strip()
+    ]
+
+
+def read_summary(text: str) -> list[Line]:
+    """The lines of a summary, as ``written`` wrote them; a line without a speaker has an empty one."""
+    found: list[Line] = []
+    for line in check_string(text).split("\n"):
+        speaker = _SPEAKER(line)
+        name, rest = (speaker[1].strip(), line[speaker.end() :]) if speaker else ("", line)
+        found += lines_of(name, rest)
+    return found
+
+
+def written(lines: Iterable[Line]) -> str:
+    """The lines as text, the sentences of one speaker in a row wherever they can be told apart again."""
+    rows: list[str] = []
+    for speaker, group in groupby(lines, key=lambda line: line.speaker):
+        label = f"{speaker}: " if speaker else ""
+        rows += [label + row for row in _rows([line.text for line in group])]
+    return "\n".join(rows)
+
+
+def _rows(texts: Sequence[str]) -> list[str]:
+    """Sentences joined by a space, as far as the row is cut into the same sentences again."""
+    rows: list[list[str]] = []
+    for text in texts:
+        if rows and _parts_again(rows[-1][-1], text):
+            rows[-1].append(text)
+        else:
+            rows.append([text])
+    return [row for sentences_ in rows for row in _checked_row(sentences_)]
+
+
+@lru_cache(maxsize=4096)
+def _parts_again(one: str, other: str) -> bool:
+    return _cut(f"{one} {other}") == [*_cut(one), *_cut(other)]
+
+
+def _checked_row(texts: list[str]) -> list[str]:
+    """The row, or each sentence alone where a quotation or a fence that opens in one reaches into the next."""
+    row = " ".join(texts)
+    return [row] if _cut(row) == [piece for text in texts for piece in _cut_alone(text)] else texts
+
+
+@lru_cache(maxsize=4096)
+def _cut_alone(text: str) -> tuple[str, ...]:
+    return tuple(_cut(text))
+
+
+def _cut(text: str) -> list[str]:
+    return [span.text for span in sentences(text)]
+
+
+def summarise(lines: Iterable[Line], *, limit: int, size: Size = len) -> list[Line]:
+    """The sentences that say most, in their order, together no larger than ``limit`` as ``size`` measures their text.
+
+    Names, numbers, dates and what people say of themselves weigh most, questions and small talk least; of sentences that
+    weigh the same, and of those that say the same, the newest is kept. Where something is said, what says nothing is left
+    out even if it would fit; when not one sentence fits, it is the beginning of the weightiest. The same lines give the
+    same summary. Raises ``InvalidInput`` for a limit that is no whole number of at least 0.
+    """
+    check_count(limit, "limit")
+    weighed = sorted(_weigh(lines), key=lambda one: (-one.weight, -one.place))
+    chosen = _fitting(_apart([one for one in weighed if one.weight > 0] or weighed), limit, size)
+    if chosen or not weighed:
+        return [one.line for one in sorted(chosen)]
+    return _beginning(weighed[0].line, limit, size)
+
+
+def _fitting(weighed: Iterable[_Weighed], limit: int, size: Size) -> list[_Weighed]:
+    """As many from the front as fit together, passing over those that are too large."""
+    likely: list[_Weighed] = []
+    used = 0
+    for one in weighed:
+        needed = size(one.line.text)
+        if used + needed <= limit and (likely or size(written([one.line])) <= limit):
+            likely.append(one)
+            used += needed
+    # Speakers count too, and a row may measure more than its sentences one by one: the lightest give way.
+    most = bisect_right(range(len(likely)), limit, key=lambda place: size(_text(likely[: place + 1])))
+    while most and size(_text(likely[:most])) > limit:
+        most -= 1
+    return likely[:most]
+
+
+def _text(chosen: Iterable[_Weighed]) -> str:
+    return written(one.line for one in sorted(chosen))
+
+
+def _beginning(line: Line, limit: int, size: Size) -> list[Line]:
+    """As much of a sentence as fits, with its speaker or, where he alone is too long, without."""
+    for speaker in dict.fromkeys((line.speaker, "")):
+        low, high = 0, len(line.text)
+        while low < high:
+            middle = (low + high + 1) // 2
+            fits = size(written([Line(speaker, line.text[:middle])])) <= limit
+            low, high = (middle, high) if fits else (low, middle - 1)
+        piece = line.text[:low].strip()
+        # A shorter text may measure more than a longer one, so look at what is left.
+        if piece and size(written([Line(speaker, piece)])) <= limit:
+            return [Line(speaker, piece)]
+    return []
+
+
+def _weigh(lines: Iterable[Line]) -> list[_Weighed]:
+    return [_Weighed(place, line, *_read(line.text)) for place, line in enumerate(lines)]
+
+
+# What a summary holds is read again with every turn.
+@lru_cache(maxsize=4096)
+def _read(text: str) -> tuple[frozenset[str], float]:
+    """The terms of a sentence, and its weight."""
+    terms = frozenset(term for term in query_terms(text) if term not in _STOPS)
+    return terms, _weight(text, len(terms))
+
+
+def _weight(text: str, terms: int) -> float:
+    weight = _TERM * min(terms, _MOST_TERMS) + _NAME * min(len(entities(text)), _MOST_NAMES)
+    weight += _DATE if _NUMBER_OR_DATE(text) else 0.0
+    if _QUESTION(text):
+        weight += _QUESTIONED
+    elif _FIRST_PERSON(text):
+        weight += _OWN
+    return weight + (_CHATTED if _SMALL_TALK(text) else 0.0)
+
+
+def _apart(weighed: Sequence[_Weighed]) -> list[_Weighed]:
+    """Without those whose terms a newer one has as well: they say nothing more."""
+    holders: dict[str, set[int]] = {}
+    kept: set[int] = set()
+    texts: set[str] = set()
+    for one in sorted(weighed, key=lambda one: -one.place):
+        key = one.line.text.casefold()
+        if key in texts or _is_said(one.terms, holders):
+            continue
+        texts.add(key)
+        kept.add(one.place)
+        for term in one.terms:
+            holders.setdefault(term, set()).add(one.place)
+    return [one for one in weighed if one.place in kept]
+
+
+def _is_said(terms: frozenset[str], holders: dict[str, set[int]]) -> bool:
+    """Whether one of the newer sentences has all of these terms."""
+    if not terms:
+        return False
+    rarest = min((holders.get(term, set[int]()) for term in terms), key=len)
+    return any(all(place in holders[term] for term in terms) for place in rarest)
+
+
+__all__ = ["LOOKED_AT", "Line", "Size", "lines_of", "read_summary", "summarise", "written"]

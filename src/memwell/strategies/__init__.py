@@ -1,0 +1,37 @@
+"""What of a conversation goes back into the prompt.
+
+A strategy reads a ``History`` and never changes it. It has two verbs: ``observe`` takes in what was said since, and
+``recall`` gives the messages for the next prompt. What it makes of a conversation is kept beside it in the same store, so
+it survives a restart, and several processes may work on one conversation; a turn costs the same in a long conversation as
+in a short one. Every verb has an async twin with an ``a`` in front.
+"""
+
+from memwell.strategies.base import ReadOnly, Strategy, Wrapper
+from memwell.strategies.combined import Combined
+from memwell.strategies.entities import Entities, EntityNotes
+from memwell.strategies.graph import Graph, Triple
+from memwell.strategies.recalled import Recalled, Recaller
+from memwell.strategies.summarising import Extractive, ModelSummariser, Summariser
+from memwell.strategies.summary import Summary, SummaryBuffer
+from memwell.strategies.windows import Buffer, LastRounds, TokenWindow
+
+__all__ = [
+    "Buffer",
+    "Combined",
+    "Entities",
+    "EntityNotes",
+    "Extractive",
+    "Graph",
+    "LastRounds",
+    "ModelSummariser",
+    "ReadOnly",
+    "Recalled",
+    "Recaller",
+    "Strategy",
+    "Summariser",
+    "Summary",
+    "SummaryBuffer",
+    "TokenWindow",
+    "Triple",
+    "Wrapper",
+]

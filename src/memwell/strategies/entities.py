@@ -1,0 +1,211 @@
+"""Notes on the people, places and things a conversation names, kept up to date as it goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from memwell._asyncify import asyncify
+from memwell.errors import BadModelOutput, InvalidInput
+from memwell.history import HistoryReader
+from memwell.language.entities import entities
+from memwell.language.summary import Line, read_summary, written
+from memwell.messages import Message, Role
+from memwell.strategies.base import Strategy
+from memwell.strategies.notes import note
+from memwell.strategies.state import AT_ONCE, State, next_index, until_settled, with_note
+from memwell.strategies.summarising import said
+from memwell.strategies.windows import checked_history
+from memwell.values import check_count, check_text, shown
+
+Extract: TypeAlias = Callable[[str], list[str]]
+"""The names in a text."""
+
+Describe: TypeAlias = Callable[[str, str, str], str]
+"""New notes on a name: given the name, the notes so far and the lines of the conversation that name it since."""
+
+LONGEST_NOTES: Final = 1_000
+"""How long the notes on one name get by default, in characters."""
+
+_MOST_NAMES: Final = 50
+_MOST_LOOKUPS: Final = 64
+_WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’-][^\W\u3400-\u9fff]+){0,2}")
+_HAN = re.compile("[\u3400-\u9fff]{2,}")
+_HAN_NAMES: Final = (4, 3, 2)
+
+
+class EntityNotes(msgspec.Struct, frozen=True):
+    """What is noted on one name."""
+
+    name: str
+    """As it was first written."""
+    notes: str
+    contexts: int
+    """In how many messages it was named."""
+    created: datetime
+    """When the message was said that first named it."""
+    updated: datetime
+    """When the message was said that last named it."""
+    updates: int
+    """How often the notes were written."""
+
+
+class Entities(Strategy):
+    """The last ``rounds`` rounds, and before them notes on the names in them and in the query.
+
+    ``extract`` finds the names in a text and ``describe`` writes the notes on one; by default both are rules: the notes are
+    the sentences that name it, as they were said, the newest 1,000 characters of them. When either raises, or ``describe``
+    answers with what is no text, nothing changes and ``observe`` raises; an empty answer leaves the notes as they were.
+    Notes are kept per name, so a turn costs the same however many names there are. Raises ``InvalidInput`` for a number of
+    rounds below 0.
+    """
+
+    def __init__(
+        self,
+        history: HistoryReader,
+        rounds: int = 3,
+        extract: Extract | None = None,
+        describe: Describe | None = None,
+        *,
+        system: bool = True,
+        name: str = "entities",
+    ) -> None:
+        self.history = checked_history(history)
+        self.rounds = check_count(rounds, "rounds")
+        self.system = system
+        self._extract = extract or named
+        self._describe = describe or sentences_on
+        self._state = State(history, name)
+
+    def observe(self) -> None:
+        until_settled(self._step)
+
+    def _step(self) -> bool:
+        held = self._state.read()
+        messages = self._state.unread(held)
+        if not messages:
+            return False
+        spoken = [one for one in messages if one.for_model and one.role in _SPEAKERS and one.text.strip()]
+        changed = [self._noted(name, naming) for name, naming in self._naming(spoken).items()]
+        with self._state.together():
+            self._state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
+            for key, value, version in changed:
+                self._state.put(key, value, expect=version)
+        return len(messages) == AT_ONCE
+
+    def _naming(self, messages: Iterable[Message]) -> dict[str, list[tuple[str, Message]]]:
+        """The messages that name each entity, by its key, with the name as it is written there."""
+        found: dict[str, list[tuple[str, Message]]] = {}
+        for message in messages:
+            for name in {entity_key(one): one for one in self._names(message.text)}.values():
+                found.setdefault(entity_key(name), []).append((name, message))
+        return found
+
+    def _names(self, text: str) -> list[str]:
+        try:
+            names = [" ".join(check_text(one, "a name").split()) for one in self._extract(text)]
+        except InvalidInput as error:
+            raise BadModelOutput(f"names could not be read: {error}") from error
+        return [one for one in names if one][:_MOST_NAMES]
+
+    def _noted(self, key: str, naming: Sequence[tuple[str, Message]]) -> tuple[str, dict[str, Any], int]:
+        entry = self._state.get(key)
+        messages = [message for _, message in naming]
+        first, last = messages[0].time, messages[-1].time
+        old = _decoded(entry.value) if entry else EntityNotes(naming[0][0], "", 0, first, first, 0)
+        text = self._described(old, written(said(messages)))
+        new = EntityNotes(
+            old.name, text, old.contexts + len(messages), old.created, last, old.updates + (text != old.notes)
+        )
+        return key, msgspec.to_builtins(new), entry.version if entry else 0
+
+    def _described(self, old: EntityNotes, context: str) -> str:
+        try:
+            text = check_text(self._describe(old.name, old.notes, context), f"the notes on {shown(old.name)}")
+        except InvalidInput as error:
+            raise BadModelOutput(str(error)) from error
+        return text.strip() or old.notes
+
+    def recall(self, query: str | None = None) -> list[Message]:
+        window = self.history.window(rounds=self.rounds, system=self.system) if self.rounds else []
+        recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
+        keys = [*_spelt(query or ""), *map(entity_key, self._names(recent))]
+        found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
+        return with_note(window, note("entities", map(_in_words, found), id_=self._state.id))
+
+    def clear(self) -> None:
+        self._state.clear()
+
+    def notes(self, name: str) -> EntityNotes | None:
+        """What is noted on a name, however it is written, or None."""
+        entry = self._state.get(entity_key(check_text(name, "a name")))
+        return None if entry is None else _decoded(entry.value)
+
+    def named_in(self, text: str) -> list[EntityNotes]:
+        """What is noted on the names in a text: those that are found there, and those it spells word for word."""
+        return self._noted_on([*map(entity_key, self._names(text)), *_spelt(text)])
+
+    def _noted_on(self, keys: Iterable[str]) -> list[EntityNotes]:
+        looked_up = list(dict.fromkeys(keys))[:_MOST_LOOKUPS]
+        return [found for key in looked_up if (found := self.notes(key)) and found.notes]
+
+    def all_notes(self) -> list[EntityNotes]:
+        """All notes, the name that was named last first."""
+        return sorted((_decoded(one.value) for one in self._state.entries()), key=lambda one: one.updated, reverse=True)
+
+    anotes = asyncify(notes)
+    anamed_in = asyncify(named_in)
+    aall_notes = asyncify(all_notes)
+
+
+_SPEAKERS: Final = frozenset({Role.HUMAN, Role.AI, Role.CHAT})
+
+
+def _in_words(found: EntityNotes) -> str:
+    return f"{found.name}:\n{found.notes}"
+
+
+def _decoded(value: object) -> EntityNotes:
+    return msgspec.convert(value, EntityNotes)
+
+
+def entity_key(name: str) -> str:
+    """A name's form for comparing."""
+    return " ".join(name.casefold().replace("’", "'").removesuffix("'s").split())
+
+
+def _spelt(text: str) -> list[str]:
+    """What in a text might be a known name, written in whatever case: its words, pairs of them, short rows of Han."""
+    words = [entity_key(one) for one in _WORD.findall(text)]
+    pairs = [f"{one} {other}" for one, other in pairwise(words)]
+    rows = [
+        run[at : at + size] for run in _HAN.findall(text) for size in _HAN_NAMES for at in range(len(run) - size + 1)
+    ]
+    return [one for one in dict.fromkeys((*words, *pairs, *rows)) if len(one) > 1]
+
+
+def named(text: str) -> list[str]:
+    """The names in a text, each once, as they are written."""
+    return list({entity.key: entity.text for entity in reversed(entities(text))}.values())[::-1]
+
+
+def sentences_on(name: str, notes: str, context: str) -> str:
+    """The notes and the sentences of the context that name it, as they were said: the newest that fit."""
+    wanted = entity_key(name)
+    naming = [line for line in read_summary(context) if wanted in entity_key(line.text)]
+    kept: list[Line] = []
+    room = LONGEST_NOTES
+    for line in dict.fromkeys((*reversed(naming), *reversed(read_summary(notes)))):
+        room -= len(line.speaker) + len(line.text) + len(": \n")
+        if room < 0:
+            break
+        kept.append(line)
+    return written(reversed(kept))
+
+
+__all__ = ["LONGEST_NOTES", "Describe", "Entities", "EntityNotes", "Extract", "entity_key", "named", "sentences_on"]

@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.compat import langchain
+from memwell.compat.langchain import (
+    AIMessage,
+    BaseChatMemory,
+    BaseMemory,
+    ConversationBufferMemory,
+    HumanMessage,
+    InMemoryChatMessageHistory,
+    MissingKey,
+    get_prompt_input_key,
+)
+from memwell.errors import InvalidInput
+
+
+@given(st.lists(st.sampled_from(["a", "b", "history", "stop"]), unique=True))
+def test_the_input_key_is_the_one_that_is_left(keys: list[str]) -> None:
+    left = [key for key in keys if key in "ab"]
+    inputs = dict.fromkeys(keys, "x")
+    if len(left) == 1:
+        assert get_prompt_input_key(inputs, ["history"]) == left[0]
+    else:
+        with pytest.raises(ValueError, match=r"One input key expected got \["):
+            get_prompt_input_key(inputs, ["history"])
+
+
+def test_no_input_at_all() -> None:
+    with pytest.raises(ValueError, match=r"One input key expected got \[\]"):
+        get_prompt_input_key({}, [])
+
+
+def test_the_default_key_of_several_outputs_is_used_and_told() -> None:
+    memory = ConversationBufferMemory()
+    with pytest.warns(UserWarning, match="got multiple output keys"):
+        memory.save_context({"input": "a"}, {"output": "b", "sources": "c"})
+    assert memory.buffer == "Human: a\nAI: b"
+
+
+def test_keys_that_are_given() -> None:
+    memory = ConversationBufferMemory(input_key="q", output_key="a")
+    memory.save_context({"q": "x", "other": "y"}, {"a": "z", "b": "w"})
+    assert memory.buffer == "Human: x\nAI: z"
+
+
+BAD: list[tuple[Any, Any, type[Exception], str]] = [
+    ({"other": "x"}, {"a": "y"}, MissingKey, "the inputs have no key 'q', only"),
+    ({"q": "x"}, {"b": "y"}, KeyError, "the outputs have no key 'a', only"),
+    ({"q": 3}, {"a": "y"}, InvalidInput, "3"),
+    ({"q": "x"}, {"a": None}, InvalidInput, "None"),
+    ({"q": "x"}, {"a": [3]}, InvalidInput, "3"),
+    ({"q": "\ud800"}, {"a": "y"}, InvalidInput, "surrogates"),
+    ("x", {"a": "y"}, InvalidInput, "the inputs must be a dict"),
+    ({"q": "x"}, ["y"], InvalidInput, "the outputs must be a dict"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "outputs", "kind", "text"), BAD)
+def test_bad_input_stores_nothing(inputs: Any, outputs: Any, kind: type[Exception], text: str) -> None:
+    memory = ConversationBufferMemory(input_key="q", output_key="a")
+    memory.save_context({"q": "before"}, {"a": "before"})
+    with pytest.raises(kind, match=text):
+        memory.save_context(inputs, outputs)
+    with pytest.raises(kind, match=text):
+        asyncio.run(memory.asave_context(inputs, outputs))
+    assert memory.buffer == "Human: before\nAI: before"
+
+
+def test_empty_texts_and_blocks_are_content() -> None:
+    memory = ConversationBufferMemory(return_messages=True)
+    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+    memory.save_context({"input": [{"type": "text", "text": "what is it?"}, picture]}, {"output": ""})
+    asked, answered = memory.load_memory_variables({})["history"]
+    assert asked == HumanMessage([{"type": "text", "text": "what is it?"}, picture])
+    assert answered == AIMessage("")
+
+
+class Counting(BaseMemory):
+    """A memory that somebody else wrote."""
+
+    seen: int = 0
+    name: str = "count"
+
+    @property
+    def memory_variables(self) -> list[str]:
+        return [self.name]
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        return {self.name: self.seen}
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        self.seen += 1
+
+    def clear(self) -> None:
+        self.seen = 0
+
+
+def test_a_memory_of_ones_own_has_its_async_twins() -> None:
+    memory = Counting(name="n")
+    asyncio.run(memory.asave_context({}, {}))
+    memory.save_context({}, {})
+    assert asyncio.run(memory.aload_memory_variables({})) == {"n": 2}
+    asyncio.run(memory.aclear())
+    assert memory.load_memory_variables({}) == {"n": 0}
+    assert Counting().seen == 0
+
+
+class Shouting(ConversationBufferMemory):
+    mark: str = "!"
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        super().save_context({"input": inputs["input"].upper() + self.mark}, outputs)
+
+
+def test_a_subclass_of_ours() -> None:
+    memory = Shouting(mark="?", memory_key="m")
+    asyncio.run(memory.asave_context({"input": "a"}, {"output": "b"}))
+    assert memory.load_memory_variables({}) == {"m": "Human: A?\nAI: b"}
+
+
+def test_a_base_cannot_be_made() -> None:
+    kinds: list[Any] = [BaseMemory, BaseChatMemory]
+    for kind in kinds:
+        with pytest.raises(TypeError):
+            kind()
+
+
+def test_objects_share_no_history() -> None:
+    one, other = ConversationBufferMemory(), ConversationBufferMemory()
+    one.save_context({"input": "a"}, {"output": "b"})
+    assert (one.buffer, other.buffer) == ("Human: a\nAI: b", "")
+    shared = InMemoryChatMessageHistory()
+    one.chat_memory = other.chat_memory = shared
+    other.save_context({"input": "c"}, {"output": "d"})
+    assert one.buffer == other.buffer == "Human: c\nAI: d"
+
+
+def test_the_room_has_every_name() -> None:
+    for name in langchain.__all__:
+        assert getattr(langchain, name) is not None
+    with pytest.raises(AttributeError, match="ZepMemory"):
+        _ = langchain.ZepMemory

@@ -1,0 +1,171 @@
+"""Messages without LangChain, equal to LangChain's own in everything a program can see."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import langchain_core.messages as theirs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.langchain import messages as ours
+from memwell.errors import InvalidInput
+
+words = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=10)
+objects = st.dictionaries(words, words | st.integers(-9, 9), max_size=2)
+blocks = (
+    words
+    | st.fixed_dictionaries({"type": st.just("text"), "text": words})
+    | st.fixed_dictionaries({"type": st.just("reasoning"), "reasoning": words})
+    | st.fixed_dictionaries({"type": st.sampled_from(["image", "audio", "video"]), "url": words})
+    | st.fixed_dictionaries({"type": st.just("image_url"), "image_url": st.fixed_dictionaries({"url": words})})
+    | st.fixed_dictionaries({"type": st.just("text-plain"), "text": st.just("long " * 200)})
+    | st.fixed_dictionaries({"type": st.just("server_tool_call"), "id": words, "name": words, "args": objects})
+    | st.fixed_dictionaries({"type": st.just("server_tool_result"), "tool_call_id": words, "output": objects})
+    | st.fixed_dictionaries({"type": st.just("image"), "base64": st.just("AAAA")})
+)
+contents = words | st.lists(blocks, max_size=3)
+calls = st.lists(st.fixed_dictionaries({"name": words, "args": objects, "id": st.none() | words}), max_size=2)
+base: dict[str, st.SearchStrategy[Any]] = {
+    "name": st.none() | words,
+    "id": st.none() | words | st.integers(0, 9),
+    "additional_kwargs": objects | st.just({"function_call": {"name": "f", "arguments": "{}"}}),
+    "response_metadata": objects,
+    "extra": words,
+}
+
+
+def fields(**more: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries({"content": contents, **more}, optional=base)
+
+
+kinds: dict[str, st.SearchStrategy[dict[str, Any]]] = {
+    "HumanMessage": fields(),
+    "SystemMessage": fields(),
+    "AIMessage": fields(tool_calls=calls) | fields(),
+    "ToolMessage": fields(tool_call_id=words, status=st.sampled_from(["success", "error"]), artifact=objects),
+    "FunctionMessage": st.fixed_dictionaries({"content": contents, "name": words}),
+    "ChatMessage": fields(role=words),
+    "AIMessageChunk": st.fixed_dictionaries({"content": contents}),
+}
+made = st.one_of([st.tuples(st.just(kind), drawn) for kind, drawn in kinds.items()])
+
+
+@settings(max_examples=50)
+@given(made)
+def test_a_message_is_the_same_as_theirs(drawn: tuple[str, dict[str, Any]]) -> None:
+    kind, given_fields = drawn
+    mine, other = getattr(ours, kind)(**given_fields), getattr(theirs, kind)(**given_fields)
+    assert ours.message_to_dict(mine) == theirs.message_to_dict(other)
+    assert list(mine.model_dump()) == list(other.model_dump())
+    assert repr(mine) == repr(other)
+    assert mine.pretty_repr() == other.pretty_repr()
+    assert (mine == other, other == mine, mine.text) == (True, True, str(other.text))
+    assert ours.ours(other) == mine
+    assert ours.messages_from_dict(ours.messages_to_dict([mine])) == [mine]
+
+
+@settings(max_examples=50)
+@given(made)
+def test_the_core_keeps_all_of_it(drawn: tuple[str, dict[str, Any]]) -> None:
+    kind, given_fields = drawn
+    assert ours.from_core(ours.to_core(getattr(ours, kind)(**given_fields))) == getattr(theirs, kind)(**given_fields)
+
+
+@settings(max_examples=40)
+@given(st.lists(made, max_size=4), st.sampled_from(["prefix", "xml"]), words)
+def test_the_buffer_string_is_theirs(drawn: list[tuple[str, dict[str, Any]]], form: Any, prefix: str) -> None:
+    foreign = [getattr(theirs, kind)(**given_fields) for kind, given_fields in drawn]
+    expected = theirs.get_buffer_string(foreign, human_prefix=prefix, message_separator="|", format=form)
+    assert ours.get_buffer_string(foreign, human_prefix=prefix, message_separator="|", format=form) == expected
+    mine = [ours.ours(one) for one in foreign]
+    assert ours.get_buffer_string(mine, human_prefix=prefix, message_separator="|", format=form) == expected
+
+
+def test_calls_in_a_providers_form_are_understood() -> None:
+    raw = [
+        {"id": "1", "function": {"name": "f", "arguments": '{"a": 1}'}},
+        {"id": "2", "function": {"name": "g", "arguments": "{oops"}},
+        {"id": "3"},
+    ]
+    mine = ours.AIMessage("", additional_kwargs={"tool_calls": raw})
+    assert mine == theirs.AIMessage("", additional_kwargs={"tool_calls": raw})
+    assert [call["name"] for call in (*mine.tool_calls, *mine.invalid_tool_calls)] == ["f", "g"]
+    assert mine.pretty_repr() == theirs.AIMessage("", additional_kwargs={"tool_calls": raw}).pretty_repr()
+
+
+def test_content_blocks() -> None:
+    call = {"type": "tool_call", "name": "f", "args": {}, "id": "1"}
+    message = ours.AIMessage(content_blocks=[{"type": "text", "text": "x"}, call])
+    assert (message.tool_calls, message.text, message.text()) == ([call], "x", "x")
+    assert ours.HumanMessage("x").content_blocks == [{"type": "text", "text": "x"}]
+    assert ours.HumanMessage("").content_blocks == []
+
+
+def test_copies_share_no_content() -> None:
+    message = ours.HumanMessage([{"type": "text", "text": "a"}])
+    deep = message.model_copy(deep=True)
+    ours.message_to_dict(message)["data"]["content"][0]["text"] = "changed"
+    assert isinstance(deep.content, list)
+    assert message.text == "a"
+    assert message.model_copy(update={"content": "b"}).content == "b"
+    assert message != ours.HumanMessage("a")
+    assert message != ours.SystemMessage(message.content)
+    assert message != "a"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ours.HumanMessage(7),
+        lambda: ours.HumanMessage(None),
+        lambda: ours.HumanMessage([7]),
+        lambda: ours.HumanMessage("x", type="ai"),
+        lambda: ours.HumanMessage("x", name=7),
+        lambda: ours.HumanMessage("x", additional_kwargs=7),
+        lambda: ours.ToolMessage("x"),
+        lambda: ours.ToolMessage("x", tool_call_id="1", status="odd"),
+        lambda: ours.ChatMessage("x"),
+        lambda: ours.FunctionMessage("x"),
+        lambda: ours.AIMessage("x", tool_calls=7),
+        lambda: ours.AIMessage("x", tool_calls=[{"name": "f"}]),
+        lambda: ours.AIMessage("x", invalid_tool_calls=[7]),
+        lambda: ours.RemoveMessage("x", content="y"),
+        lambda: ours.message_from_dict({"type": "human"}),
+        lambda: ours.message_from_dict({"type": "human", "data": 7}),
+        lambda: ours.message_to_dict("x"),
+        lambda: ours.to_core("x"),
+        lambda: ours.get_buffer_string([], format="odd"),  # pyright: ignore[reportArgumentType]
+        lambda: ours.get_buffer_string([ours.RemoveMessage("x")]),
+    ],
+)
+def test_what_is_no_message_is_refused(make: Any) -> None:
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_an_unknown_type_is_named() -> None:
+    with pytest.raises(ValueError, match="Got unexpected message type: odd"):
+        ours.messages_from_dict([{"type": "odd", "data": {}}])
+
+
+def test_numbers_and_other_things_a_tool_may_answer() -> None:
+    assert ours.ToolMessage(7, tool_call_id=8) == theirs.ToolMessage(7, tool_call_id=8)  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert ours.ToolMessage(("a", 1), tool_call_id="x").content == ["a", "1"]
+
+
+def test_any_object_with_a_type_and_a_content_is_taken() -> None:
+    class Said:
+        type = "human"
+        content = "你好"
+
+    assert ours.to_core(Said()).text == "你好"
+
+
+def test_neither_langchain_nor_pydantic_is_loaded() -> None:
+    code = "import sys, memwell.compat.langchain.messages; print({'langchain_core', 'pydantic'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.compat.langchain import AIMessage, HumanMessage, as_llm
+from memwell.compat.langchain.models import LineCounter
+from memwell.errors import BadModelOutput, InvalidInput, ModelError
+from memwell.messages import ai, human
+from memwell.models.scripted import ScriptedChat
+from memwell.tokens import default_counter
+
+
+class OnlyPredict:
+    def predict(self, text: str) -> str:
+        return text.upper()
+
+
+class OnlyInvoke:
+    def invoke(self, text: str) -> Any:
+        return AIMessage([{"type": "text", "text": text.upper()}])
+
+
+class Counts(OnlyPredict):
+    def get_num_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+async def later(text: str) -> str:
+    return text.upper()
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        OnlyPredict(),
+        OnlyInvoke(),
+        str.upper,
+        later,
+        ScriptedChat(lambda messages: messages[-1].text.upper()),
+        as_llm(OnlyPredict()),
+    ],
+)
+def test_whatever_answers_is_a_model(thing: Any) -> None:
+    llm = as_llm(thing)
+    assert llm.answers
+    assert llm.predict("oslo") == "OSLO"
+    assert type(llm.predict("oslo")) is str
+    assert llm.count("two words") == default_counter().count("two words")
+
+
+def test_no_model() -> None:
+    llm = as_llm(None)
+    assert not llm.answers
+    assert llm.count("two words") == 2
+    with pytest.raises(ModelError, match="without an llm"):
+        llm.predict("x")
+
+
+@pytest.mark.parametrize("thing", [3, "gpt", object(), OnlyPredict])
+def test_what_is_no_model(thing: Any) -> None:
+    with pytest.raises(InvalidInput):
+        as_llm(thing)
+
+
+def test_whatever_a_model_raises_is_a_model_error() -> None:
+    with pytest.raises(ModelError, match="ZeroDivisionError"):
+        as_llm(lambda text: 1 // 0).predict("x")
+    with pytest.raises(BadModelOutput, match="neither a text nor a message"):
+        as_llm(lambda text: 3).predict("x")
+
+
+@pytest.mark.parametrize("count", [-1, "2", None, True])
+def test_a_count_that_is_none(count: Any) -> None:
+    class Wrong(OnlyPredict):
+        def get_num_tokens(self, text: str) -> Any:
+            return count
+
+    with pytest.raises(BadModelOutput):
+        as_llm(Wrong()).count("x")
+
+
+def test_lines_count_with_their_prefix() -> None:
+    llm = as_llm(Counts())
+    assert llm.count_messages([HumanMessage("one two"), AIMessage("three")]) == 5
+    assert LineCounter(llm).count_message(human("one two")) == 3
+
+
+@given(st.lists(st.sampled_from(["one", "one two", "one two three"]), max_size=8))
+def test_a_message_is_counted_once_unless_it_changes(texts: list[str]) -> None:
+    counter = LineCounter(as_llm(Counts()))
+    message = ai("one")
+    for text in texts:
+        message = message.changed(parts=text)
+        assert counter.count_message(message) == len(text.split()) + 1
+        assert counter.count_message(message) == len(text.split()) + 1
+
+
+def test_langchains_models_that_count_by_a_download_are_counted_here() -> None:
+    fake = pytest.importorskip("langchain_core.language_models.fake_chat_models")
+    model = fake.FakeListChatModel(responses=["yes"])
+    assert as_llm(model).count("two words") == 2
+    assert as_llm(model).predict("x") == "yes"
+    model.custom_get_token_ids = list
+    assert as_llm(model).count("four") == 4

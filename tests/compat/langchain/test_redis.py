@@ -1,0 +1,137 @@
+"""Histories and entities in a real Redis, under the keys LangChain's own classes use."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+
+import pytest
+
+from memwell.compat.langchain.messages import AIMessage, HumanMessage
+from memwell.compat.langchain.redis import RedisChatMessageHistory, RedisEntityStore
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput
+from tests.servers import redis_server
+
+with warnings.catch_warnings():
+    # It says that it is no longer maintained.
+    warnings.simplefilter("ignore")
+    from langchain_community.chat_message_histories import RedisChatMessageHistory as TheirHistory
+
+SAID = [HumanMessage("你好", id="1"), AIMessage("b", tool_calls=[{"name": "f", "args": {}, "id": "c"}])]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture
+def url(server: str) -> Iterator[str]:
+    yield server
+    client = RedisChatMessageHistory("x", server).redis_client
+    client.flushall()
+    client.close()
+
+
+def test_both_may_write_in_turn(url: str) -> None:
+    mine, other = RedisChatMessageHistory("s", url), TheirHistory("s", url)
+    other.add_user_message("first")
+    mine.add_messages(SAID)
+    other.add_ai_message("last")
+    expected = [HumanMessage("first"), *SAID, AIMessage("last")]
+    assert mine.messages == other.messages == expected
+    assert (mine.key, len(mine)) == ("message_store:s", 4)
+    assert mine.between(1, 3) == SAID
+    assert mine.tail(1) == expected[-1:]
+    assert RedisChatMessageHistory("other", url).messages == []
+    mine.clear()
+    assert other.messages == []
+
+
+def test_time_to_live(url: str) -> None:
+    history = RedisChatMessageHistory("s", url, key_prefix="p:", ttl=100)
+    history.add_messages(SAID)
+    history.redis_client.expire("p:s", 5)
+    history.add_messages([])
+    assert history.redis_client.ttl("p:s") <= 5
+    history.add_user_message("more")
+    assert 90 < history.redis_client.ttl("p:s") <= 100
+    assert RedisChatMessageHistory("t", url).redis_client.ttl("message_store:t") == -2
+
+
+def test_async(url: str) -> None:
+    history = RedisChatMessageHistory("s", url)
+    asyncio.run(history.aadd_messages(SAID))
+    assert asyncio.run(history.aget_messages()) == SAID
+    asyncio.run(history.aclear())
+    assert history.messages == []
+
+
+def test_what_cannot_be(url: str) -> None:
+    history = RedisChatMessageHistory("s", url)
+    with pytest.raises(NotImplementedError, match="Direct assignment"):
+        history.messages = []
+    with pytest.raises(InvalidInput):
+        history.add_messages([*SAID, HumanMessage("x", extra=object())])
+    assert history.messages == []
+    history.redis_client.lpush(history.key, "no message")
+    with pytest.raises(InvalidInput, match="message_store:s"):
+        _ = history.messages
+    history.redis_client.set("message_store:text", "x")
+    with pytest.raises(BackendError):
+        _ = RedisChatMessageHistory("text", url).messages
+    with pytest.raises(ConfigurationError):
+        RedisChatMessageHistory("s", "nonsense")
+
+
+def test_no_server() -> None:
+    history = RedisChatMessageHistory("s", "redis://127.0.0.1:1/0")
+    for attempt in (lambda: history.messages, lambda: history.add_user_message("x"), lambda: len(history)):
+        with pytest.raises(BackendUnavailable):
+            attempt()
+    with pytest.raises(BackendUnavailable):
+        RedisEntityStore(url="redis://127.0.0.1:1/0").get("x")
+
+
+def test_nothing_is_loaded_before_it_is_used() -> None:
+    code = "import sys, memwell.compat.langchain.redis; print('redis' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_entities(url: str) -> None:
+    mine = RedisEntityStore("s", url)
+    mine.set("小明", "住在北京")
+    # LangChain's own class cannot be made with the versions of pydantic there are; these are its keys.
+    mine.redis_client.set("memory_store:s:Ann", "a pilot", ex=60)
+    assert (mine.get("Ann"), mine.redis_client.get("memory_store:s:小明")) == ("a pilot", "住在北京")
+    assert (mine.get("nobody"), mine.get("nobody", "?"), mine.exists("Ann")) == ("", "?", True)
+    mine.set("Ann", "")
+    assert not mine.exists("Ann")
+    mine.delete("nobody")
+    assert mine.full_key_prefix == "memory_store:s"
+
+
+def test_entities_live_longer_when_recalled(url: str) -> None:
+    store = RedisEntityStore("s", url, ttl=100, recall_ttl=1000)
+    store.set("Ann", "a pilot")
+    assert store.redis_client.ttl("memory_store:s:Ann") <= 100
+    store.get("Ann")
+    assert 900 < store.redis_client.ttl("memory_store:s:Ann") <= 1000
+    lasting = RedisEntityStore("t", url, ttl=None, recall_ttl=None)
+    lasting.set("Ann", "a pilot")
+    assert (lasting.get("Ann"), lasting.redis_client.ttl("memory_store:t:Ann")) == ("a pilot", -1)
+
+
+def test_clearing_is_for_one_session(url: str) -> None:
+    wild, plain = RedisEntityStore("s*", url), RedisEntityStore("s1", url)
+    for number in range(1200):
+        wild.redis_client.set(f"memory_store:s*:{number}", "x")
+    plain.set("Ann", "a pilot")
+    wild.clear()
+    assert not wild.exists("3")
+    assert plain.exists("Ann")

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.compat.langchain import (
+    ConversationVectorStoreTokenBufferMemory,
+    Document,
+    MemwellChatMessageHistory,
+    MemwellVectorStore,
+    VectorStoreRetrieverMemory,
+)
+from memwell.compat.langchain.retrieval import pieces
+from memwell.storage.sharing import close_shared
+from memwell.errors import InvalidInput
+
+
+def words(text: str) -> str:
+    return text
+
+
+class Words:
+    def predict(self, text: str) -> str:
+        return text
+
+    def get_num_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+class Listed:
+    """As little of a vector store as a program may have: newest first, whatever is asked."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.metadatas: list[dict[str, Any]] = []
+        self.asked: list[str] = []
+        self.vectorstore = self
+
+    def add_texts(self, texts: list[str], metadatas: list[dict[str, Any]]) -> None:
+        self.texts += texts
+        self.metadatas += metadatas
+
+    def get_relevant_documents(self, query: str) -> list[Document]:
+        self.asked.append(query)
+        return [Document(text) for text in reversed(self.texts)]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Iterator[str]:
+    yield str(tmp_path / "m.db")
+    close_shared()
+
+
+def ours(k: int = 1) -> Any:
+    return MemwellVectorStore(embedder=None).as_retriever(search_kwargs={"k": k})
+
+
+def test_turns_are_found_by_what_they_say() -> None:
+    memory = VectorStoreRetrieverMemory(retriever=ours())
+    memory.save_context({"input": "My favourite food is pizza"}, {"output": "that is good to know"})
+    asyncio.run(memory.asave_context({"input": "My favourite sport is soccer"}, {"output": "ah"}))
+    expected = {"history": "input: My favourite sport is soccer\noutput: ah"}
+    assert memory.load_memory_variables({"prompt": "which sport is it?"}) == expected
+    assert asyncio.run(memory.aload_memory_variables({"prompt": "which sport is it?"})) == expected
+    memory.return_docs = True
+    [document] = memory.load_memory_variables({"prompt": "pizza?"})["history"]
+    assert document.metadata["input"] == "My favourite food is pizza"
+    assert document.metadata["output"] == "that is good to know"
+    assert document.metadata["timestamp"] > 1_600_000_000
+    assert len(document.metadata["conversation_id"]) == 8
+
+
+def test_keys_that_are_left_out() -> None:
+    retriever = Listed()
+    memory = VectorStoreRetrieverMemory(retriever, "chat", "q", exclude_input_keys=["secret"])
+    memory.save_context({"q": "a", "chat": "old", "secret": "x", "also": "b"}, {"out": "c", "more": "d"})
+    assert retriever.texts == ["q: a\nalso: b\nout: c\nmore: d"]
+    assert memory.load_memory_variables({"q": "a", "other": "b"}) == {"chat": "q: a\nalso: b\nout: c\nmore: d"}
+    assert memory.memory_variables == ["chat"]
+
+
+def test_the_query_cache_and_its_figures() -> None:
+    retriever = Listed()
+    memory = VectorStoreRetrieverMemory(retriever=retriever)
+    for _ in range(3):
+        assert memory.load_memory_variables({"q": "a"}) == {"history": ""}
+    assert retriever.asked == ["a"]
+    memory.save_context({"q": "a"}, {"out": "b"})
+    assert memory.load_memory_variables({"q": "a"}) == {"history": "q: a\nout: b"}
+    stats = memory.get_retrieval_stats()
+    assert {key: stats[key] for key in stats if key != "average_retrieval_time"} == {
+        "total_contexts_saved": 1,
+        "total_retrievals": 2,
+        "total_documents_stored": 1,
+        "cache_hits": 2,
+        "cache_hit_rate": 0.5,
+        "cache_size": 1,
+        "memory_type": "VectorStoreRetrieverMemory",
+    }
+    assert stats["average_retrieval_time"] > 0
+    memory.clear()
+    assert memory.get_retrieval_stats()["cache_hits"] == 0
+
+
+def test_the_cache_is_bounded_and_can_be_off() -> None:
+    retriever = Listed()
+    memory = VectorStoreRetrieverMemory(retriever=retriever, cache_size=2)
+    for query in ("a", "b", "a", "c", "a", "b"):
+        memory.load_memory_variables({"q": query})
+    assert retriever.asked == ["a", "b", "c", "b"]
+    assert memory.get_retrieval_stats()["cache_size"] == 2
+    off = VectorStoreRetrieverMemory(retriever=retriever, cache_size=0)
+    off.load_memory_variables({"q": "a"})
+    off.load_memory_variables({"q": "a"})
+    assert off.get_retrieval_stats()["cache_hits"] == 0
+
+
+def test_what_is_loaded_is_the_callers_own() -> None:
+    memory = VectorStoreRetrieverMemory(retriever=Listed(), return_docs=True)
+    memory.save_context({"q": "a"}, {"out": "b"})
+    memory.load_memory_variables({"q": "a"})["history"].clear()
+    assert len(memory.load_memory_variables({"q": "a"})["history"]) == 1
+
+
+def test_what_another_wrote_is_found_despite_the_cache(path: str) -> None:
+    one, other = (
+        VectorStoreRetrieverMemory(retriever=MemwellVectorStore(path, embedder=None).as_retriever()) for _ in range(2)
+    )
+    assert one.load_memory_variables({"q": "pizza"}) == {"history": ""}
+    other.save_context({"input": "pizza is good"}, {"output": "yes"})
+    assert one.load_memory_variables({"q": "pizza"}) == {"history": "input: pizza is good\noutput: yes"}
+
+
+def test_clear_takes_back_what_this_memory_stored() -> None:
+    retriever = ours(5)
+    retriever.add_documents([Document("pizza of somebody else")])
+    memory = VectorStoreRetrieverMemory(retriever=retriever)
+    memory.save_context({"input": "pizza of mine"}, {"output": "yes"})
+    assert len(retriever.invoke("pizza")) == 2
+    asyncio.run(memory.aclear())
+    assert memory.load_memory_variables({"q": "pizza"}) == {"history": "pizza of somebody else"}
+
+
+def test_bad_input() -> None:
+    memory = VectorStoreRetrieverMemory(retriever=Listed())
+    for inputs in ({}, {"a": "x", "b": "y"}, {"a": 3}):
+        with pytest.raises(InvalidInput):
+            memory.load_memory_variables(inputs)
+    for retriever in (object(), None):
+        nothing = VectorStoreRetrieverMemory(retriever=retriever)
+        with pytest.raises(InvalidInput, match="'invoke'"):
+            nothing.load_memory_variables({"a": "x"})
+        with pytest.raises(InvalidInput, match="'add_documents'"):
+            nothing.save_context({"a": "x"}, {"b": "y"})
+    with pytest.raises(InvalidInput, match="retriever"):
+        VectorStoreRetrieverMemory()
+    with pytest.raises(InvalidInput, match="cache_size"):
+        VectorStoreRetrieverMemory(retriever=Listed(), cache_size=-1)
+
+
+@given(st.text(), st.integers(1, 40))
+def test_pieces_hold_all_words(text: str, size: int) -> None:
+    found = pieces(text, size)
+    assert all(0 < len(one) <= size for one in found)
+    assert "".join("".join(found).split()) == "".join(text.split())
+
+
+def talk(memory: Any, count: int, start: int = 0) -> Any:
+    for number in range(start, start + count):
+        memory.save_context({"Human": f"question{number}"}, {"AI": f"answer{number}"})
+    return memory
+
+
+def buffered(retriever: Any, **fields: Any) -> ConversationVectorStoreTokenBufferMemory:
+    return ConversationVectorStoreTokenBufferMemory(
+        llm=Words(), retriever=retriever, max_token_limit=8, return_messages=True, **fields
+    )
+
+
+def test_what_leaves_the_window_goes_to_the_retriever() -> None:
+    retriever = Listed()
+    memory = talk(buffered(retriever), 4)
+    assert [text.count("question0") for text in retriever.texts] == [1, 0]
+    assert "AI: <" in retriever.texts[0]
+    assert "/00> answer0" in retriever.texts[0]
+    found, *shown = memory.load_memory_variables({"input": "x"})["history"]
+    assert [one.content for one in shown] == ["question2", "answer2", "question3", "answer3"]
+    assert (found.type, "question1" in found.content, "It is now" in found.content) == ("system", True, True)
+    asyncio.run(memory.asave_remainder())
+    assert [sum(f"question{n}" in text for text in retriever.texts) for n in range(4)] == [1, 1, 1, 1]
+    assert len(memory.load_memory_variables({"input": "x"})["history"]) == 1
+    memory.save_remainder()
+    assert len(retriever.texts) == 4
+    assert len(memory.chat_memory.messages) == 8
+    memory.clear()
+    talk(memory, 1)
+    assert len(memory.load_memory_variables({"input": "x"})["history"]) == 3
+
+
+def test_long_answers_are_stored_in_pieces() -> None:
+    retriever = Listed()
+    memory = buffered(retriever, split_chunk_size=10)
+    memory.save_context({"Human": "tell me"}, {"AI": "one two three four five six"})
+    assert [text.partition("/0")[2] for text in retriever.texts] != []
+    told = [text.rpartition("> ")[2] for text in retriever.texts]
+    assert " ".join(told) == "one two three four five six"
+
+
+def test_a_store_that_fails_is_tried_again() -> None:
+    class Failing(Listed):
+        broken = True
+
+        def add_texts(self, texts: list[str], metadatas: list[dict[str, Any]]) -> None:
+            if self.broken:
+                raise OSError("no store today")
+            super().add_texts(texts, metadatas)
+
+    retriever = Failing()
+    memory = talk(buffered(retriever), 2)
+    with pytest.raises(OSError, match="no store"):
+        talk(memory, 1, 2)
+    retriever.broken = False
+    talk(memory, 1, 3)
+    assert [sum(f"question{n}" in text for text in retriever.texts) for n in range(4)] == [1, 1, 0, 0]
+
+
+def test_each_round_is_stored_once_across_restarts(path: str) -> None:
+    retriever = Listed()
+    for start in range(0, 8, 2):
+        memory = buffered(retriever, chat_memory=MemwellChatMessageHistory("s", path))
+        talk(memory, 2, start)
+        close_shared()
+    assert [sum(f"question{n}" in text for text in retriever.texts) for n in range(8)] == [1] * 6 + [0] * 2
+
+
+def test_a_template_of_ones_own() -> None:
+    memory = buffered(Listed(), previous_history_template="[{previous_history}]")
+    assert memory.load_memory_variables({"input": "x"})["history"][0].content == "[]"
+    with pytest.raises(InvalidInput):
+        buffered(Listed(), previous_history_template="{")

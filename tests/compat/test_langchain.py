@@ -1,0 +1,593 @@
+"""The room as a whole: our memories beside LangChain's own, over the same random conversations and scripted models, and
+every class as the guide to LangChain's memory module shows it, with nothing changed but the import line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("langchain_classic")
+
+from langchain_core.chat_history import InMemoryChatMessageHistory as TheirHistory
+from langchain_core.documents import Document as TheirDocument
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models.fake_chat_models import FakeListChatModel
+from langchain_core.language_models.llms import LLM
+from langchain_core.messages import AIMessage as TheirAI
+from langchain_core.messages import HumanMessage as TheirHuman
+from langchain_core.prompts import PromptTemplate as TheirPrompt
+from langchain_core.vectorstores import InMemoryVectorStore
+from pydantic import Field
+
+from memwell.compat import langchain as ours
+from memwell.compat.langchain import (
+    AIMessage,
+    BaseChatMemory,
+    BaseChatMessageHistory,
+    BaseMemory,
+    BaseMessage,
+    ChatMessageHistory,
+    CombinedMemory,
+    ConversationBufferMemory,
+    ConversationBufferWindowMemory,
+    ConversationEntityMemory,
+    ConversationSummaryMemory,
+    ConversationTokenBufferMemory,
+    EntityInfo,
+    FileChatMessageHistory,
+    FunctionMessage,
+    HumanMessage,
+    MemoryMetrics,
+    MemwellVectorStore,
+    PromptTemplate,
+    SystemMessage,
+    ToolMessage,
+    VectorStoreRetrieverMemory,
+    get_buffer_string,
+    prompts,
+)
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from langchain_classic import memory as theirs
+    from langchain_community.memory.kg import ConversationKGMemory as TheirGraphMemory
+
+few = settings(max_examples=12)
+words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
+turns = st.lists(st.tuples(words, words), max_size=9)
+sentences = st.lists(st.sampled_from(["one", "two", "three", "four"]), min_size=1, max_size=4).map(" ".join)
+worded = st.lists(st.tuples(sentences, sentences), min_size=1, max_size=8)
+
+
+class Scripted(LLM):
+    """Answers by the number of the call, and counts words as tokens."""
+
+    asked: list[str] = Field(default_factory=list)
+    answers: Any = None
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def _call(self, prompt: str, stop: Any = None, run_manager: Any = None, **_: Any) -> str:
+        self.asked.append(prompt)
+        return self.answers(len(self.asked)) if self.answers else f"summary {len(self.asked)}"
+
+    def get_num_tokens(self, text: str) -> int:
+        return len(text.split())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """LangChain says of each of these classes that it is deprecated."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def made(name: str, **fields: Any) -> Any:
+    with quiet():
+        return getattr(theirs, name)(**fields)
+
+
+def saved(memory: Any, conversation: list[tuple[str, str]]) -> Any:
+    for question, answer in conversation:
+        memory.save_context({"input": question}, {"output": answer})
+    return memory
+
+
+def plain(loaded: dict[str, Any]) -> dict[str, Any]:
+    """Variables with every message as its type and content."""
+    return {key: _plain(value) for key, value in loaded.items()}
+
+
+def _plain(value: Any) -> Any:
+    return [(one.type, one.content) for one in value] if isinstance(value, list) else value
+
+
+def alike(name: str, conversation: list[tuple[str, str]], **fields: Any) -> bool:
+    for return_messages in (False, True):
+        their = saved(made(name, return_messages=return_messages, **fields), conversation)
+        our = saved(getattr(ours, name)(return_messages=return_messages, **fields), conversation)
+        assert plain(our.load_memory_variables({})) == plain(their.load_memory_variables({}))
+        assert our.memory_variables == their.memory_variables
+        assert our.buffer_as_str == their.buffer_as_str
+        assert _plain(our.buffer_as_messages) == _plain(their.buffer_as_messages)
+    return True
+
+
+@few
+@given(turns, st.sampled_from([("Human", "AI"), ("我", "助手")]))
+def test_buffer(conversation: Any, prefixes: Any) -> None:
+    assert alike(
+        "ConversationBufferMemory", conversation, human_prefix=prefixes[0], ai_prefix=prefixes[1], memory_key="m"
+    )
+
+
+@few
+@given(turns, st.integers(-1, 6))
+def test_window(conversation: Any, k: int) -> None:
+    assert alike("ConversationBufferWindowMemory", conversation, k=k)
+
+
+@few
+@given(turns)
+def test_string_buffer(conversation: Any) -> None:
+    their = saved(made("ConversationStringBufferMemory", ai_prefix="Bot"), conversation)
+    our = saved(ours.ConversationStringBufferMemory(ai_prefix="Bot"), conversation)
+    assert our.load_memory_variables({}) == their.load_memory_variables({})
+    assert our.buffer == their.buffer
+
+
+def whole_rounds(conversation: list[tuple[str, str]], limit: int) -> list[tuple[str, str]]:
+    """The longest end of a conversation, in whole rounds, whose lines have at most ``limit`` words, prefixes included."""
+    for start in range(len(conversation) + 1):
+        kept = conversation[start:]
+        if sum(len(f"Human: {q}".split()) + len(f"AI: {a}".split()) for q, a in kept) <= limit:
+            return kept
+    raise AssertionError
+
+
+@few
+@given(worded, st.integers(0, 40), st.booleans())
+def test_token_buffer(conversation: Any, limit: int, return_messages: bool) -> None:
+    how = {"llm": Scripted(), "max_token_limit": limit, "return_messages": return_messages}
+    our = saved(ours.ConversationTokenBufferMemory(**how), conversation)
+    expected = saved(ours.ConversationBufferMemory(return_messages=return_messages), whole_rounds(conversation, limit))
+    assert plain(our.load_memory_variables({})) == plain(expected.load_memory_variables({}))
+    # LangChain takes messages out one by one; where that ends between rounds, it is the same.
+    their = saved(made("ConversationTokenBufferMemory", **how), conversation)
+    if len(their.chat_memory.messages) % 2 == 0:
+        assert plain(our.load_memory_variables({})) == plain(their.load_memory_variables({}))
+    assert len(our.chat_memory.messages) == 2 * len(conversation)
+
+
+@few
+@given(worded)
+def test_summary(conversation: Any) -> None:
+    prompt = TheirPrompt.from_template("{summary}|{new_lines}")
+    for return_messages in (False, True):
+        their_llm, our_llm = Scripted(), Scripted()
+        how = {"prompt": prompt, "return_messages": return_messages, "human_prefix": "Friend"}
+        their = saved(made("ConversationSummaryMemory", llm=their_llm, **how), conversation)
+        our = saved(ours.ConversationSummaryMemory(llm=our_llm, **how), conversation)
+        assert plain(our.load_memory_variables({})) == plain(their.load_memory_variables({}))
+        assert our_llm.asked == their_llm.asked
+        assert our.buffer == their.buffer
+
+
+@few
+@given(worded, st.integers(1, 5))
+def test_summary_from_messages(conversation: Any, step: int) -> None:
+    prompt = TheirPrompt.from_template("{summary}|{new_lines}")
+    their_llm, our_llm = Scripted(), Scripted()
+    their_history, our_history = TheirHistory(), ours.ChatMessageHistory()
+    for question, answer in conversation:
+        their_history.add_messages([TheirHuman(question), TheirAI(answer)])
+        our_history.add_messages([ours.HumanMessage(question), ours.AIMessage(answer)])
+    with quiet():
+        their = theirs.ConversationSummaryMemory.from_messages(
+            their_llm, their_history, summarize_step=step, prompt=prompt
+        )
+    our = ours.ConversationSummaryMemory.from_messages(our_llm, our_history, summarize_step=step, prompt=prompt)
+    assert (our.buffer, our_llm.asked) == (their.buffer, their_llm.asked)
+
+
+@few
+@given(worded, st.integers(0, 40), st.booleans())
+def test_summary_buffer(conversation: Any, limit: int, return_messages: bool) -> None:
+    prompt = TheirPrompt.from_template("{summary}|{new_lines}")
+    their_llm, our_llm = Scripted(), Scripted()
+    how = {"prompt": prompt, "max_token_limit": limit, "return_messages": return_messages}
+    their = made("ConversationSummaryBufferMemory", llm=their_llm, **how)
+    our = ours.ConversationSummaryBufferMemory(llm=our_llm, **how)
+    between_rounds = True
+    for number, turn in enumerate(conversation, 1):
+        saved(their, [turn])
+        saved(our, [turn])
+        between_rounds = between_rounds and len(their.chat_memory.messages) % 2 == 0
+        shown = our.load_memory_variables({})["history"]
+        messages = shown if return_messages else shown.splitlines()
+        rounds = whole_rounds(conversation[:number], limit)
+        assert len(messages) == 2 * len(rounds) + bool(our.moving_summary_buffer)
+        if between_rounds:
+            assert plain(our.load_memory_variables({})) == plain(their.load_memory_variables({}))
+            assert our_llm.asked == their_llm.asked
+    assert len(our.chat_memory.messages) == 2 * len(conversation)
+
+
+names = st.lists(st.sampled_from(["Anna", "Bob", "Oslo"]), max_size=3, unique=True)
+
+
+@few
+@given(st.lists(st.tuples(sentences, sentences, names), max_size=5), st.integers(1, 4), st.booleans())
+def test_entity(conversation: Any, k: int, return_messages: bool) -> None:
+    answers: list[str] = []
+    for _, _, named in conversation:
+        answers += [", ".join(named) or "NONE", *(f" note {len(answers)} on {one} " for one in named)]
+
+    def how() -> dict[str, Any]:
+        llm = Scripted(answers=lambda number: answers[number - 1])
+        return {
+            "llm": llm,
+            "k": k,
+            "return_messages": return_messages,
+            "entity_extraction_prompt": TheirPrompt.from_template("{history}|{input}"),
+            "entity_summarization_prompt": TheirPrompt.from_template("{entity}|{summary}|{history}|{input}"),
+        }
+
+    their_how, our_how = how(), how()
+    their, our = made("ConversationEntityMemory", **their_how), ours.ConversationEntityMemory(**our_how)
+    for question, answer, _ in conversation:
+        inputs = {"input": question}
+        assert plain(our.load_memory_variables(inputs)) == plain(their.load_memory_variables(inputs))
+        assert our.entity_cache == their.entity_cache
+        saved(our, [(question, answer)])
+        saved(their, [(question, answer)])
+    our_store: Any = our.entity_store
+    assert our_store.store == their.entity_store.store
+    assert our_how["llm"].asked == their_how["llm"].asked
+    assert our.memory_variables == their.memory_variables
+
+
+@few
+@given(st.lists(st.tuples(sentences, st.sampled_from(["Anna", "Bob"]), st.sampled_from(["Oslo", "Rome"])), max_size=4))
+def test_graph(conversation: Any) -> None:
+    pytest.importorskip("networkx", reason="LangChain's own graph needs it")
+    answers: list[str] = []
+    for number, (_, subject, place) in enumerate(conversation):
+        answers += ["Anna, Bob", f"({subject}, visited in {number}, {place}) <|> (no triple) <|> (Anna, knows, Bob)"]
+
+    def how() -> dict[str, Any]:
+        llm = Scripted(answers=lambda number: answers[number - 1])
+        prompt = TheirPrompt.from_template("{history}|{input}")
+        return {"llm": llm, "entity_extraction_prompt": prompt, "knowledge_extraction_prompt": prompt}
+
+    their_how, our_how = how(), how()
+    with quiet():
+        their = TheirGraphMemory(**their_how)
+    our = ours.ConversationKGMemory(**our_how)
+    pairs = [(subject, place) for _, subject, place in conversation]
+    for number, (question, *_) in enumerate(conversation):
+        inputs = {"input": question}
+        told, expected = our.load_memory_variables(inputs), their.load_memory_variables(inputs)
+        # LangChain keeps but the last relation of two names; until one comes twice it is the same.
+        if len(set(pairs[:number])) == number:
+            assert sorted(told["history"].split("\n")) == sorted(expected["history"].split("\n"))
+        saved(our, [(question, "ok")])
+        saved(their, [(question, "ok")])
+    assert our_how["llm"].asked == their_how["llm"].asked
+    assert {one[:2] for one in our.kg.get_triples()} == {one[:2] for one in their.kg.get_triples()}
+
+
+@few
+@given(turns)
+def test_combined_simple_and_read_only(conversation: Any) -> None:
+    def combined(module: Any, make: Callable[..., Any]) -> Any:
+        buffer = make("ConversationBufferMemory", memory_key="all", input_key="input")
+        window = make("ConversationBufferWindowMemory", memory_key="some", input_key="input", k=2)
+        simple = make("SimpleMemory", memories={"name": "Anna"})
+        read_only = make("ReadOnlySharedMemory", memory=make("ConversationBufferMemory", memory_key="ro"))
+        return make("CombinedMemory", memories=[buffer, window, simple, read_only])
+
+    their = saved(combined(theirs, made), conversation)
+    our = saved(combined(ours, lambda name, **fields: getattr(ours, name)(**fields)), conversation)
+    assert our.load_memory_variables({}) == their.load_memory_variables({})
+    assert our.memory_variables == their.memory_variables
+    our.clear()
+    their.clear()
+    assert our.load_memory_variables({}) == their.load_memory_variables({})
+
+
+def refusal(call: Callable[[], Any]) -> str:
+    """What a call that must raise a ``ValueError`` says."""
+    with quiet():
+        try:
+            call()
+        except ValueError as error:
+            return str(error)
+    raise AssertionError("it was not refused")
+
+
+BAD = [
+    ({"a": "x", "b": "y"}, {"output": "z"}),
+    ({}, {"output": "z"}),
+    ({"history": "x", "stop": "y"}, {"output": "z"}),
+    ({"input": "x"}, {}),
+    ({"input": "x"}, {"a": "y", "b": "z"}),
+    ({"input": 3}, {"output": "z"}),
+    ({"input": "x"}, {"output": None}),
+]
+
+
+@pytest.mark.parametrize(("inputs", "outputs"), BAD)
+@pytest.mark.parametrize("name", ["ConversationBufferMemory", "ConversationBufferWindowMemory"])
+def test_what_theirs_refuses_ours_refuses(name: str, inputs: Any, outputs: Any) -> None:
+    their, our = made(name), getattr(ours, name)()
+    expected = refusal(lambda: their.save_context(inputs, outputs))
+    told = refusal(lambda: our.save_context(inputs, outputs))
+    start = expected.split("got")[0].split(":")[0]
+    if "validation error" not in start:
+        assert told.startswith(start)
+    assert our.chat_memory.messages == []
+
+
+def test_the_texts_of_constructors() -> None:
+    for name, fields in (
+        ("ConversationStringBufferMemory", {"return_messages": True}),
+        ("ConversationSummaryMemory", {"llm": Scripted(), "prompt": TheirPrompt.from_template("{history}")}),
+        ("ConversationSummaryBufferMemory", {"llm": Scripted(), "prompt": TheirPrompt.from_template("{summary}")}),
+    ):
+        expected = refusal(lambda name=name, fields=fields: made(name, **fields))
+        told = refusal(lambda name=name, fields=fields: getattr(ours, name)(**fields))
+        assert told.split("{", maxsplit=1)[0] in expected
+    their = [made("ConversationBufferMemory"), made("ConversationBufferMemory")]
+    our: Any = [ours.ConversationBufferMemory(), ours.ConversationBufferMemory()]
+    expected = refusal(lambda: made("CombinedMemory", memories=their))
+    assert refusal(lambda: ours.CombinedMemory(memories=our)) in expected
+
+
+def test_retrieval_memory_over_a_store_of_langchains() -> None:
+    def over(make: Callable[..., Any], **fields: Any) -> Any:
+        store = InMemoryVectorStore(DeterministicFakeEmbedding(size=16))
+        memory = make(retriever=store.as_retriever(search_kwargs={"k": 2}), exclude_input_keys=["secret"], **fields)
+        for number in range(4):
+            memory.save_context({"input": f"say {number}", "secret": "x"}, {"output": f"done {number}"})
+        return memory
+
+    their = over(lambda **fields: made("VectorStoreRetrieverMemory", **fields))
+    our = over(ours.VectorStoreRetrieverMemory)
+    for query in ("say 2", "anything", ""):
+        assert our.load_memory_variables({"input": query}) == their.load_memory_variables({"input": query})
+    documents = over(ours.VectorStoreRetrieverMemory, return_docs=True).load_memory_variables({"input": "say 1"})
+    assert all(isinstance(one, TheirDocument) and one.metadata["conversation_id"] for one in documents["history"])
+    our.clear()
+    assert our.load_memory_variables({"input": "say 2"}) == {"history": ""}
+
+
+def test_over_a_history_of_langchains_messages_are_langchains() -> None:
+    history = TheirHistory()
+    for make in (
+        ours.ConversationBufferMemory,
+        ours.ConversationBufferWindowMemory,
+        ours.ConversationTokenBufferMemory,
+    ):
+        memory: Any = make(chat_memory=history, return_messages=True)
+        memory.save_context({"input": "hi"}, {"output": "ho"})
+        loaded = memory.load_memory_variables({})["history"]
+        assert loaded == history.messages
+        assert {type(one) for one in loaded} == {TheirHuman, TheirAI}
+
+
+@pytest.mark.parametrize("llm", [Scripted(), FakeListChatModel(responses=["summary 1", "summary 2"])])
+def test_models_of_langchain(llm: Any) -> None:
+    memory = ours.ConversationSummaryMemory(llm=llm)
+    memory.save_context({"input": "hi"}, {"output": "ho"})
+    assert memory.buffer == "summary 1"
+    asyncio.run(memory.asave_context({"input": "hi"}, {"output": "ho"}))
+    assert memory.buffer == "summary 2"
+
+
+def test_our_prompts_have_the_blanks_of_theirs() -> None:
+    with quiet():
+        from langchain_classic.memory import prompt
+    for name in prompts.__all__:
+        if name.endswith("_PROMPT"):
+            assert set(getattr(prompts, name).input_variables) == set(getattr(prompt, name).input_variables)
+
+
+# The guide
+
+
+class Model:
+    """The guide's models have ``predict`` and ``get_num_tokens`` and nothing else."""
+
+    def predict(self, prompt: str) -> str:
+        return "Anna, Oslo" if prompt.startswith("列出") else f"第{len(prompt)}字的摘要"
+
+    def get_num_tokens(self, text: str) -> int:
+        return len(text)
+
+
+def test_the_guides_the_family_of_memories() -> None:
+    for kind in (
+        ConversationBufferMemory,
+        ConversationBufferWindowMemory,
+        ConversationSummaryMemory,
+        ConversationTokenBufferMemory,
+        ConversationEntityMemory,
+    ):
+        assert issubclass(kind, BaseChatMemory)
+        assert isinstance(kind(), BaseMemory)
+    assert issubclass(VectorStoreRetrieverMemory, BaseMemory)
+    assert issubclass(CombinedMemory, BaseMemory)
+
+
+def test_the_guides_messages() -> None:
+    kinds: dict[str, Any] = {
+        "human": HumanMessage(content="a"),
+        "ai": AIMessage(content="a"),
+        "system": SystemMessage(content="a"),
+        "function": FunctionMessage(content="a", name="f"),
+        "tool": ToolMessage(content="a", tool_call_id="c"),
+    }
+    for kind, message in kinds.items():
+        assert isinstance(message, BaseMessage)
+        assert (message.type, message.content) == (kind, "a")
+        assert (message.additional_kwargs, message.response_metadata) == ({}, {})
+
+
+def test_the_guides_chat_message_history() -> None:
+    history = ChatMessageHistory()
+    assert isinstance(history, BaseChatMessageHistory)
+    history.add_user_message("你好")
+    history.add_ai_message("你好！")
+    history.add_message(SystemMessage(content="请简短"))
+    assert (
+        get_buffer_string(history.messages, human_prefix="人", ai_prefix="机") == "人: 你好\n机: 你好！\nSystem: 请简短"
+    )
+    history.messages = history.messages[1:]
+    assert [one.content for one in history.messages] == ["你好！", "请简短"]
+    history.clear()
+    assert history.messages == []
+    assert ChatMessageHistory(messages=[HumanMessage(content="x")]).messages == [HumanMessage(content="x")]
+
+
+def test_the_guides_file_history_is_there_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "chat.json")
+    memory = ConversationBufferMemory(chat_memory=FileChatMessageHistory(path))
+    memory.save_context({"input": "你好"}, {"output": "你好！"})
+    again = ConversationBufferMemory(chat_memory=FileChatMessageHistory(path), human_prefix="人")
+    assert again.buffer == "人: 你好\nAI: 你好！"
+
+
+def test_the_guides_buffer() -> None:
+    memory = ConversationBufferMemory(memory_key="chat_history", return_messages=False)
+    memory.save_context({"input": "a"}, {"output": "b"})
+    assert memory.memory_variables == ["chat_history"]
+    assert memory.get_memory_stats()["message_count"] == 2
+    assert set(memory.get_memory_stats()) == {
+        "message_count",
+        "buffer_size_chars",
+        "created_at",
+        "last_accessed",
+        "memory_type",
+    }
+
+
+def test_the_guides_window() -> None:
+    memory = ConversationBufferWindowMemory(k=2)
+    for number in range(4):
+        memory.save_context({"input": f"q{number}"}, {"output": f"a{number}"})
+    assert memory.load_memory_variables({}) == {"history": "Human: q2\nAI: a2\nHuman: q3\nAI: a3"}
+    assert memory.get_window_info() == {
+        "max_window_size": 2,
+        "current_window_size": 2,
+        "total_messages_processed": 8,
+        "messages_pruned": 4,
+        "window_utilization": 1.0,
+        "pruning_efficiency": 0.5,
+    }
+
+
+def test_the_guides_tokens() -> None:
+    memory = ConversationTokenBufferMemory(llm=Model(), max_token_limit=20)
+    for number in range(4):
+        memory.save_context({"input": f"q{number}"}, {"output": f"a{number}"})
+    assert memory.load_memory_variables({}) == {"history": "Human: q3\nAI: a3"}
+
+
+def test_the_guides_summary() -> None:
+    prompt = PromptTemplate(
+        input_variables=["summary", "new_lines"],
+        template="现有摘要：\n{summary}\n\n新的对话内容：\n{new_lines}\n\n新的摘要：",
+    )
+    memory = ConversationSummaryMemory(llm=Model(), prompt=prompt, summary_message_cls=SystemMessage)
+    memory.save_context({"input": "a"}, {"output": "b"})
+    stats = memory.get_summary_stats()
+    assert set(stats) == {
+        "summary_count",
+        "total_summary_tokens",
+        "original_message_count",
+        "compression_ratio",
+        "last_summary_time",
+        "current_summary_length",
+        "average_compression_ratio",
+    }
+    assert (stats["summary_count"], stats["original_message_count"]) == (1, 2)
+    assert stats["compression_ratio"] == len(memory.buffer) / len("Human: a\nAI: b")
+    assert memory.buffer.endswith("的摘要")
+
+
+def test_the_guides_entities() -> None:
+    memory = ConversationEntityMemory(
+        llm=Model(),
+        entity_extraction_prompt=PromptTemplate(input_variables=["text"], template="列出实体：{text}"),
+        entity_summarization_prompt=PromptTemplate(
+            input_variables=["entity", "existing_info", "new_context"],
+            template="{entity}：{existing_info}\n{new_context}",
+        ),
+    )
+    memory.save_context({"input": "Anna 去了 Oslo"}, {"output": "好"})
+    memory.save_context({"input": "Anna 去了 Oslo"}, {"output": "好"})
+    assert memory.entity_cache == ["Anna", "Oslo"]
+    stats = memory.get_entity_stats()
+    assert (stats["total_entities"], stats["active_entities"], stats["extraction_calls"]) == (2, 2, 2)
+    store: Any = memory.entity_store
+    info = store["Anna"]
+    assert isinstance(info, EntityInfo)
+    assert set(info.to_dict()) == {"name", "info", "context_count", "created_at", "last_updated", "update_count"}
+    assert (info.to_dict()["name"], info.to_dict()["context_count"]) == ("Anna", 2)
+    assert "Anna" in store
+
+
+def test_the_guides_vector_store() -> None:
+    retriever = MemwellVectorStore(embedder=None).as_retriever(search_kwargs={"k": 1})
+    memory = VectorStoreRetrieverMemory(retriever=retriever, memory_key="history", input_key="input")
+    memory.save_context({"input": "我喜欢意大利面"}, {"output": "好的"})
+    memory.save_context({"input": "我住在奥斯陆"}, {"output": "知道了"})
+    for _ in range(2):
+        assert "意大利面" in memory.load_memory_variables({"input": "我喜欢吃什么面"})["history"]
+    stats = memory.get_retrieval_stats()
+    assert (stats["total_contexts_saved"], stats["total_documents_stored"]) == (2, 2)
+    assert (stats["total_retrievals"], stats["cache_hits"], stats["cache_size"]) == (1, 1, 1)
+
+
+def test_the_guides_combined() -> None:
+    parts: list[BaseMemory] = [
+        ConversationBufferMemory(memory_key="history", input_key="input"),
+        ConversationSummaryMemory(llm=Model(), memory_key="summary", input_key="input"),
+    ]
+    memory = CombinedMemory(parts)
+    memory.save_context({"input": "a"}, {"output": "b"})
+    assert set(memory.load_memory_variables({"input": "c"})) == {"history", "summary"}
+    assert memory.get_memory_by_type(ConversationSummaryMemory) is parts[1]
+    stats = memory.get_combined_stats()
+    assert (stats["memory_count"], stats["total_operations"]) == (2, 2)
+    with pytest.raises(ValueError, match="at least one"):
+        CombinedMemory([])
+
+
+def test_the_guides_metrics() -> None:
+    metrics = MemoryMetrics(ConversationBufferMemory())
+    for number in range(25):
+        metrics.record_load_operation(number / 100, 1000 * number)
+        metrics.record_save_operation(0.5)
+    metrics.record_error(ValueError("坏"))
+    summary = metrics.get_performance_summary()
+    assert summary["memory_type"] == "ConversationBufferMemory"
+    assert summary["operation_counts"]["loads"] == summary["operation_counts"]["saves"] == 25
+    assert summary["timing_stats"]["p95_load_time"] == 0.23
+    assert summary["timing_stats"]["avg_save_time"] == 0.5
+    assert summary["memory_usage"]["memory_growth_rate"] == 1000
+    assert summary["error_rate"] == 1 / 50
+    assert metrics.metrics["last_error"]["message"] == "坏"

@@ -1,0 +1,236 @@
+"""``MemwellVectorStore`` passes langchain's suite, and keeps what that does not ask about."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from langchain_core.documents import Document
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
+
+from memwell.errors import InvalidInput
+from memwell.integrations.langchain_core import MemwellVectorStore
+from memwell.storage import Backend, open_backend
+
+
+class TestStandard(VectorStoreIntegrationTests):
+    @pytest.fixture
+    def vectorstore(self, backend: Backend) -> VectorStore:
+        return MemwellVectorStore(self.get_embeddings(), backend)
+
+
+class Compass(Embeddings):
+    """A text that is an angle in degrees points that way; any other text points nowhere."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [self.embed_query(text) for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        if not text.lstrip("-").isdigit():
+            return [0.0, 0.0]
+        return [math.cos(math.radians(int(text))), math.sin(math.radians(int(text)))]
+
+
+@pytest.fixture
+def compass(backend: Backend) -> MemwellVectorStore:
+    return MemwellVectorStore(Compass(), backend)
+
+
+def texts(documents: list[Document]) -> list[str]:
+    return [document.page_content for document in documents]
+
+
+def test_scores_are_cosines(compass: MemwellVectorStore):
+    compass.add_texts(["0", "60", "90", "180"])
+    found = compass.similarity_search_with_score("0", k=10)
+    assert [document.page_content for document, _ in found] == ["0", "60", "90", "180"]
+    assert [score for _, score in found] == pytest.approx([1.0, 0.5, 0.0, -1.0], abs=1e-3)
+    assert asyncio.run(compass.asimilarity_search_with_score("0", k=10)) == found
+    relevant = compass.similarity_search_with_relevance_scores("0", k=10, score_threshold=0.4)
+    assert [document.page_content for document, _ in relevant] == ["0", "60"]
+    assert all(0 <= score <= 1 for _, score in compass.similarity_search_with_relevance_scores("0", k=10))
+
+
+def test_a_vector_may_be_asked_for(compass: MemwellVectorStore):
+    compass.add_texts(["0", "90"])
+    assert texts(compass.similarity_search_by_vector([0.0, 2.0], k=1)) == ["90"]
+    assert texts(asyncio.run(compass.asimilarity_search_by_vector([0.0, 2.0], k=1))) == ["90"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ({"city": "Paris"}, {"0", "20"}),
+        ({"year": {"$ge": 2020}}, {"10", "20"}),
+        ({"$or": [{"city": "巴黎"}, {"year": 1999}]}, {"0", "10"}),
+        ({"@id": {"$in": ["a", "c"]}}, {"0", "20"}),
+        ({"city": "Rome"}, set()),
+    ],
+)
+def test_a_filter_narrows_every_kind_of_search(compass: MemwellVectorStore, wanted: Any, expected: set[str]):
+    metadatas = [{"city": "Paris", "year": 1999}, {"city": "巴黎", "year": 2020}, {"city": "Paris", "year": 2021}]
+    compass.add_texts(["0", "10", "20"], metadatas, ids=["a", "b", "c"])
+    searches = [
+        compass.similarity_search("0", filter=wanted),
+        [document for document, _ in compass.similarity_search_with_score("0", filter=wanted)],
+        compass.max_marginal_relevance_search("0", filter=wanted),
+        compass.as_retriever(search_kwargs={"filter": wanted}).invoke("0"),
+        asyncio.run(compass.as_retriever(search_type="mmr", search_kwargs={"filter": wanted}).ainvoke("0")),
+    ]
+    assert [set(texts(found)) for found in searches] == [expected] * len(searches)
+
+
+def test_an_argument_that_is_not_known_is_refused(compass: MemwellVectorStore):
+    compass.add_texts(["0"])
+    with pytest.raises(InvalidInput, match="'filters'"):
+        compass.similarity_search("0", filters={"user": "ann"})
+    with pytest.raises(InvalidInput, match="'where'"):
+        compass.delete(where={"user": "ann"})
+    assert texts(compass.similarity_search("0")) == ["0"]
+
+
+@pytest.mark.parametrize("k", [-1, 1.5, None, True])
+def test_a_count_that_is_none_is_refused(compass: MemwellVectorStore, k: Any):
+    with pytest.raises(InvalidInput, match="k must be"):
+        compass.similarity_search("0", k=k)
+    with pytest.raises(InvalidInput, match="k must be"):
+        compass.max_marginal_relevance_search("0", k=k)
+
+
+def test_none_wanted_none_found(compass: MemwellVectorStore):
+    compass.add_texts(["0"])
+    assert compass.similarity_search("0", k=0) == []
+    assert compass.max_marginal_relevance_search("0", k=0) == []
+
+
+def test_a_text_that_points_nowhere_is_kept_but_not_found(compass: MemwellVectorStore):
+    compass.add_texts(["", "0"], ids=["empty", "zero"])
+    assert compass.get_by_ids(["empty"]) == [Document(id="empty", page_content="")]
+    assert texts(compass.similarity_search("0", k=5)) == ["0"]
+    assert compass.similarity_search("no direction") == []
+
+
+def test_wrong_lengths_and_odd_metadata_store_nothing(compass: MemwellVectorStore):
+    with pytest.raises(InvalidInput, match="as many metadatas"):
+        compass.add_texts(["0", "1"], [{}])
+    with pytest.raises(InvalidInput, match="as many ids"):
+        compass.add_texts(["0", "1"], ids=["a"])
+    with pytest.raises(ValueError, match="plain JSON"):
+        compass.add_texts(["0", "1"], [{}, {"file": Path("x")}])
+    assert compass.similarity_search("0") == []
+
+
+def test_vectors_of_another_size_are_refused(backend: Backend, compass: MemwellVectorStore):
+    compass.add_texts(["0"])
+    with pytest.raises(InvalidInput, match="dimensions"):
+        MemwellVectorStore(DeterministicFakeEmbedding(size=6), backend).add_texts(["1"])
+    assert texts(compass.similarity_search("0")) == ["0"]
+
+
+def test_delete_by_filter_and_altogether(compass: MemwellVectorStore):
+    compass.add_texts(["0", "10", "20"], [{"old": True}, {"old": False}, {}])
+    with pytest.raises(InvalidInput, match="not both"):
+        compass.delete(["a"], filter={"old": True})
+    assert compass.delete(filter={"old": True}) is True
+    assert texts(compass.similarity_search("0")) == ["10", "20"]
+    assert asyncio.run(compass.adelete()) is True
+    assert compass.similarity_search("0") == []
+
+
+def test_more_than_one_block_is_deleted(compass: MemwellVectorStore):
+    compass.add_texts([str(number) for number in range(1100)])
+    compass.delete()
+    assert compass.similarity_search("0") == []
+
+
+def test_spaces_see_nothing_of_each_other(backend: Backend):
+    ours, theirs = (MemwellVectorStore(Compass(), backend, space=name) for name in ("ours", "theirs"))
+    ours.add_texts(["0"], ids=["x"])
+    theirs.add_texts(["10"], ids=["x"])
+    assert texts(ours.similarity_search("0")) == ["0"]
+    theirs.delete()
+    assert texts(ours.get_by_ids(["x"])) == ["0"]
+
+
+ANGLES = st.lists(st.integers(0, 359), min_size=1, max_size=8, unique=True)
+
+
+@given(angles=ANGLES, k=st.integers(0, 9), share=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_marginal_relevance_chooses_as_langchains_own_does(backend: Backend, angles: list[int], k: int, share: float):
+    ours, theirs = MemwellVectorStore(Compass(), backend), InMemoryVectorStore(Compass())
+    ours.delete()
+    for store in (ours, theirs):
+        store.add_texts([str(angle) for angle in angles])
+        found = store.max_marginal_relevance_search("0", k=k, fetch_k=20, lambda_mult=share)
+        chosen = [int(text) for text in texts(found)]
+        # Two angles may be equally good; then either may be chosen, so what is compared is how good they are.
+        assert len(chosen) == min(k, len(angles))
+        assert [marginal(chosen[at], chosen[:at], share) for at in range(len(chosen))] == pytest.approx(
+            [best(angles, chosen[:at], share) for at in range(len(chosen))], abs=2e-3
+        )
+
+
+def cosine(one: int, other: int) -> float:
+    return math.cos(math.radians(one - other))
+
+
+def marginal(angle: int, before: list[int], share: float) -> float:
+    if not before:
+        return cosine(angle, 0)
+    return share * cosine(angle, 0) - (1 - share) * max(cosine(angle, other) for other in before)
+
+
+def best(angles: list[int], before: list[int], share: float) -> float:
+    return max(marginal(angle, before, share) for angle in angles if angle not in before)
+
+
+def test_a_share_that_is_none_is_refused(compass: MemwellVectorStore):
+    with pytest.raises(InvalidInput, match="lambda_mult"):
+        compass.max_marginal_relevance_search("0", lambda_mult=1.5)
+
+
+def test_made_from_texts_and_documents(backend: Backend):
+    made = MemwellVectorStore.from_texts(["0"], Compass(), [{"a": 1}], ids=["x"], url_or_backend=backend, space="one")
+    assert made.get_by_ids(["x"]) == [Document(id="x", page_content="0", metadata={"a": 1})]
+    documents = [Document(id="y", page_content="90"), Document(page_content="45")]
+    other = asyncio.run(MemwellVectorStore.afrom_documents(documents, Compass(), url_or_backend=backend, space="two"))
+    assert texts(other.similarity_search("90")) == ["90", "45"]
+    assert [document.id for document in other.similarity_search("90", k=1)] == ["y"]
+    assert made.embeddings is made.embedding
+
+
+def test_the_local_models_are_used_without_an_embedding(backend: Backend):
+    store = MemwellVectorStore(url_or_backend=backend)
+    store.add_texts(["Anna keeps two cats.", "The train was late.", "安娜喜欢喝茶。"])
+    assert texts(store.similarity_search("pets", k=1)) == ["Anna keeps two cats."]
+    assert texts(store.similarity_search("tea", k=1)) == ["安娜喜欢喝茶。"]
+
+
+def test_langchains_indexing_keeps_it_up_to_date(compass: MemwellVectorStore):
+    manager = InMemoryRecordManager("compass")
+    manager.create_schema()
+
+    def indexed(*angles: str) -> dict[str, object]:
+        documents = [Document(page_content=angle, metadata={"source": "a"}) for angle in angles]
+        return dict(index(documents, manager, compass, cleanup="full", source_id_key="source", key_encoder="sha256"))
+
+    assert indexed("0", "10")["num_added"] == 2
+    assert indexed("0", "20") == {"num_added": 1, "num_updated": 0, "num_skipped": 1, "num_deleted": 1}
+    assert texts(compass.similarity_search("0")) == ["0", "20"]
+
+
+def test_documents_are_there_after_a_restart(tmp_path: Path):
+    with open_backend(tmp_path / "store.db") as opened:
+        MemwellVectorStore(Compass(), opened).add_texts(["0", "90"], [{"a": [1]}, {}], ids=["x", "y"])
+    with open_backend(tmp_path / "store.db") as opened:
+        (found,) = MemwellVectorStore(Compass(), opened).similarity_search("5", k=1)
+    assert found == Document(id="x", page_content="0", metadata={"a": [1]})

@@ -1,0 +1,140 @@
+"""A summary is made of the text's own sentences, never too large, and can be summed up again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.language.summary import Line, lines_of, read_summary, summarise, written
+from memwell.testing import strategies
+
+SENTENCES = (
+    "I live in Oslo with my son Ben.",
+    "My flight leaves on May 3 at 7:40.",
+    "What is the weather like?",
+    "Thanks!",
+    "Hello there",
+    "no full stop",
+    "我住在北京，养了两只猫。",
+    "今天天气怎么样？",
+    "谢谢。",
+    "Dr. Smith said so.",
+    "Wait... what?",
+    '"Really?" he asked.',
+    "Note: bring 2 bags",
+    "1. first",
+    "```",
+    "x = 1",
+)
+TEXTS = st.lists(st.sampled_from(SENTENCES), max_size=5).flatmap(
+    lambda some: st.sampled_from((" ", "\n", "")).map(lambda between: between.join(some))
+) | strategies.texts(max_size=40)
+SPEAKERS = st.sampled_from(("Human", "AI", "Anna", "小明", ""))
+TALKS = st.lists(st.tuples(SPEAKERS, TEXTS), max_size=6)
+
+
+def lines(talk: list[tuple[str, str]]) -> list[Line]:
+    return [line for speaker, text in talk for line in lines_of(speaker, text)]
+
+
+@given(talk=TALKS, limit=st.integers(0, 200))
+def test_every_sentence_is_in_the_source_and_all_fit(talk: list[tuple[str, str]], limit: int):
+    source = lines(talk)
+    chosen = summarise(source, limit=limit)
+    assert len(written(chosen)) <= limit
+    places = iter(source)
+    for line in chosen:
+        assert any(line.text in one.text and line.speaker in (one.speaker, "") for one in places), "in their order"
+    assert all(any(line.text in text for _, text in talk) for line in chosen)
+
+
+@settings(max_examples=50)
+@given(talks=st.lists(TALKS, min_size=1, max_size=4), limit=st.integers(20, 200))
+def test_a_summary_of_a_summary_is_still_faithful_and_as_small(talks: list[list[tuple[str, str]]], limit: int):
+    summary = ""
+    for talk in talks:
+        summary = written(summarise([*read_summary(summary), *lines(talk)], limit=limit))
+        assert len(summary) <= limit
+    said = [text for talk in talks for _, text in talk]
+    # A sentence may carry its speaker inside when the speaker is no label; what was said is there all the same.
+    for line in read_summary(summary):
+        assert any(line.text in text or f"{line.speaker}: {line.text}" in text for text in said), (line, said)
+
+
+@given(talk=TALKS)
+def test_what_is_written_is_read_back(talk: list[tuple[str, str]]):
+    text = written(lines(talk))
+    assert written(read_summary(text)) == text
+
+
+@given(talk=TALKS)
+def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[str, str]]):
+    source = lines(talk)
+    assert summarise(source, limit=100) == summarise(iter(source), limit=100)
+    assert bool(summarise(source, limit=100)) == bool(source)
+
+
+@pytest.mark.parametrize(
+    ("talk", "limit", "summary"),
+    [
+        (
+            [
+                ("Human", "Hi! I am Anna and I live in Oslo. How are you?"),
+                ("AI", "Hello Anna, nice to meet you! How can I help?"),
+                ("Human", "My train to Bergen leaves on Friday at 9."),
+                ("AI", "Great."),
+            ],
+            90,
+            "Human: I am Anna and I live in Oslo. My train to Bergen leaves on Friday at 9.",
+        ),
+        (
+            [("Human", "你好！我叫李雷，住在上海。你会做什么？"), ("AI", "您好！"), ("Human", "我下周三去北京开会。")],
+            40,
+            "Human: 我叫李雷，住在上海。 我下周三去北京开会。",
+        ),
+        # Of two that say the same the newest is kept, and of two that weigh the same.
+        ([("Human", "I live in Oslo."), ("AI", "Yes."), ("Human", "I live in Oslo.")], 99, "Human: I live in Oslo."),
+        ([("Human", "I live in Oslo."), ("Human", "I live in Rome.")], 25, "Human: I live in Rome."),
+        ([("Human", "Thanks!"), ("AI", "You're welcome.")], 16, "Human: Thanks!"),
+        ([("Human", "I moved to Bergen in March")], 18, "Human: I moved to"),
+        ([("A very long name indeed", "I moved")], 7, "I moved"),
+        ([], 10, ""),
+    ],
+)
+def test_what_says_most_is_kept(talk: list[tuple[str, str]], limit: int, summary: str):
+    assert written(summarise(lines(talk), limit=limit)) == summary
+
+
+def test_the_size_is_what_it_is_told():
+    source = lines_of("Human", "I have 1 cat. I have 2 dogs. I have 3 birds.")
+    chosen = summarise(source, limit=9, size=lambda text: len(text.split()))
+    assert written(chosen) == "Human: I have 2 dogs. I have 3 birds."
+
+
+def test_sentences_that_would_run_together_get_lines_of_their_own():
+    source = [Line("Human", "I live in Oslo"), Line("Human", "I like tea."), Line("Human", "And milk.")]
+    assert written(source) == "Human: I live in Oslo\nHuman: I like tea. And milk."
+    assert read_summary(written(source)) == source
+
+
+def test_a_hundred_thousand_characters_are_summed_up():
+    text = " ".join(f"I have {number} cats in town {number}." for number in range(4_000))
+    chosen = summarise(lines_of("Human", text), limit=100)
+    assert 0 < len(written(chosen)) <= 100
+
+
+@pytest.mark.parametrize("limit", [-1, True, 2.0])
+def test_a_limit_is_a_whole_number(limit: Any):
+    with pytest.raises(InvalidInput, match="whole number"):
+        summarise([], limit=limit)
+
+
+def test_what_is_read_is_a_text():
+    with pytest.raises(InvalidInput, match="must be a string"):
+        read_summary(None)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidInput, match="must be a string"):
+        lines_of("Human", b"tea")  # pyright: ignore[reportArgumentType]

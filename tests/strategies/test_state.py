@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from memwell.errors import BackendError, Conflict, InvalidInput
+from memwell.history import History
+from memwell.messages import human
+from memwell.records import Space
+from memwell.storage import Backend
+from memwell.strategies.state import State, until_settled
+
+
+def test_a_state_moves_only_from_where_it_was_read(history: History):
+    history.add(*(human(str(number)) for number in range(5)))
+    mine, theirs = State(history, "notes"), State(history, "notes")
+    held = mine.read()
+    assert (held.upto, held.round, held.fields) == (0, 0, {})
+    theirs.move(theirs.read(), upto=3, round=3, fields={"a": 1})
+    with pytest.raises(Conflict):
+        mine.move(held, upto=2, round=2, fields={})
+    assert (mine.read().upto, mine.read().fields) == (3, {"a": 1})
+    assert [one.text for one in mine.unread(mine.read())] == ["3", "4"]
+
+
+def test_a_step_that_came_too_late_is_done_again():
+    answers = iter([Conflict("taken"), True, False])
+    tried: list[object] = []
+
+    def step() -> bool:
+        tried.append(answer := next(answers))
+        if isinstance(answer, Conflict):
+            raise answer
+        return bool(answer)
+
+    until_settled(step)
+    assert len(tried) == 3
+
+
+def test_values_move_with_the_state_or_not_at_all(history: History):
+    history.add(human("one"))
+    state = State(history, "notes")
+    held = state.read()
+    state.put("anna", {"age": 30})
+
+    def both() -> None:
+        with state.together():
+            state.move(held, upto=1, round=1, fields={})
+            state.put("anna", {"age": 31}, expect=12345)
+
+    with pytest.raises(Conflict):
+        both()
+    assert state.read() == held
+    entry = state.get("anna")
+    assert entry is not None
+    assert entry.value == {"age": 30}
+
+
+def test_states_are_kept_apart(store: Backend):
+    names = ["a", "a/1.b", "ab", "名", "x" * 400, "x" * 401]
+    spaces = [Space("s"), Space("s", "t")]
+    states = [
+        State(History(store, thread, space=space), name) for name in names for thread in names for space in spaces
+    ]
+    for number, state in enumerate(states):
+        state.put("key", {"number": number})
+    assert len({state.id for state in states}) == len(states)
+    for number, state in enumerate(states):
+        assert [entry.value for entry in state.entries()] == [{"number": number}]
+    states[0].clear()
+    assert states[0].entries() == []
+    assert len(states[1].entries()) == 1
+    assert states[1].drop("key")
+    assert not states[1].drop("key")
+
+
+def test_a_conversation_begun_anew_has_a_blank_state(history: History):
+    history.add(*(human(str(number)) for number in range(5)))
+    state = State(history, "notes")
+    state.move(state.read(), upto=5, round=5, fields={"a": 1})
+    history.delete()
+    assert (state.read().upto, state.read().fields) == (0, {})
+    history.add(*(human(str(number)) for number in range(9)))
+    assert (state.read().upto, state.read().fields) == (0, {})
+    state.move(state.read(), upto=2, round=2, fields={})
+    assert state.read().upto == 2
+
+
+def test_a_name_is_not_empty(history: History):
+    with pytest.raises(InvalidInput, match="must not be empty"):
+        State(history, "")
+
+
+def test_a_closed_store_says_so(tmp_path: Path):
+    history = History.open(str(tmp_path / "a.db"), "talk")
+    state = State(history, "notes")
+    history.close()
+    with pytest.raises(BackendError):
+        state.read()

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.history import History
+from memwell.messages import Message, Role, ToolCall, ai, human
+from memwell.strategies import Buffer, LastRounds, TokenWindow
+from memwell.testing import strategies
+
+TALKS = st.lists(strategies.messages(max_parts=2), max_size=10) | strategies.conversations(max_rounds=5)
+SHARED = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+Talk = Callable[..., History]
+
+
+def told(history: History) -> None:
+    history.add_system("Be brief.")
+    for number in range(4):
+        history.add_human(f"question {number}")
+        call = history.add_tool_call("look", {"up": number})
+        history.add_tool_result(call.id, f"result {number}")
+        history.add_ai(f"answer {number}")
+
+
+def test_a_buffer_is_the_whole_conversation(history: History, driven: Callable[[Any], Any]):
+    told(history)
+    history.add(Message(Role.VIEW, "a chart"))  # pyright: ignore[reportArgumentType]
+    buffer = driven(Buffer(history))
+    buffer.observe()
+    assert [one.index for one in buffer.recall("anything")] == list(range(17))
+    assert len(Buffer(history, system=False).recall()) == 16
+    buffer.clear()
+    assert len(buffer.recall()) == 17
+
+
+@pytest.mark.parametrize(("rounds", "shown"), [(0, 0), (1, 5), (2, 9), (9, 17)])
+def test_the_last_rounds_are_whole(history: History, driven: Callable[[Any], Any], rounds: int, shown: int):
+    told(history)
+    window = driven(LastRounds(history, rounds)).recall()
+    assert len(window) == shown
+    assert [one.role for one in window[:2]] == [Role.SYSTEM, Role.HUMAN][: min(shown, 2)]
+
+
+@pytest.mark.parametrize("make", [LastRounds, TokenWindow])
+@pytest.mark.parametrize("limit", [-1, True, 2.0, "3", None])
+def test_a_limit_is_a_whole_number(history: History, make: Any, limit: Any):
+    with pytest.raises(InvalidInput, match="whole number"):
+        make(history, limit)
+
+
+@pytest.mark.parametrize("make", [Buffer, LastRounds, TokenWindow])
+def test_a_strategy_needs_a_history(make: Any):
+    with pytest.raises(InvalidInput, match="needs a History"):
+        make([human("hi")])
+
+
+@SHARED
+@given(moves=TALKS, tokens=st.integers(0, 200) | st.integers(0, 20_000))
+def test_a_token_window_stays_within_its_tokens(talk: Talk, moves: list[Message], tokens: int):
+    history = talk()
+    history.add(*moves)
+    window = TokenWindow(history, tokens, system=False).recall()
+    assert sum(map(history.counter.count_message, window)) <= tokens
+    assert window == (history.window(tokens=tokens, system=False) if tokens else [])
+    answered = {part.call_id for one in window for part in one.tool_results}
+    assert answered <= {part.id for one in window for part in one.tool_calls if isinstance(part, ToolCall)}
+
+
+@SHARED
+@given(moves=st.lists(TALKS, max_size=4), tokens=st.integers(0, 60))
+def test_what_leaves_is_handed_over_once_and_in_order(talk: Talk, moves: list[list[Message]], tokens: int):
+    history = talk()
+    left: list[Message] = []
+    window = TokenWindow(history, tokens, leaving=[left.extend], system=False)
+    for some in moves:
+        history.add(*some)
+        window.observe()
+    places = [one.index or 0 for one in left]
+    assert places == sorted(set(places))
+    first = next((one.index or 0 for one in window.recall()), 10**9)
+    eligible = [one for one in history if one.for_model and not (one.role is Role.SYSTEM and not one.round)]
+    # The cut only moves on: whatever is older than the window has been handed over.
+    assert {one.index for one in eligible if (one.index or 0) < first} <= set(places)
+
+
+def test_a_hook_that_fails_gets_the_messages_again(history: History, driven: Callable[[Any], Any]):
+    seen: list[list[str]] = []
+    broken = [True]
+
+    def hook(messages: Any) -> None:
+        seen.append([one.text for one in messages])
+        if broken[0]:
+            raise OSError("the archive is full")
+
+    window = driven(TokenWindow(history, 30, leaving=(hook,)))
+    told(history)
+    with pytest.raises(OSError, match="archive is full"):
+        window.observe()
+    broken[0] = False
+    window.observe()
+    window.observe()
+    assert seen[0] == seen[1]
+    assert len(seen) == 2
+    assert seen[1][0] == "question 0"
+
+
+def test_clearing_a_window_hands_nothing_over(history: History):
+    left: list[Message] = []
+    window = TokenWindow(history, 30, leaving=[left.extend])
+    told(history)
+    window.clear()
+    window.observe()
+    assert left == []
+    history.add(human("again"), ai("yes " * 40))
+    window.observe()
+    assert [one.text for one in left] == []
+    history.add(human("and now"), ai("yes"))
+    window.observe()
+    assert [one.role for one in left] == [Role.HUMAN, Role.AI]
+
+
+def test_a_hook_can_be_called(history: History):
+    with pytest.raises(InvalidInput, match="functions of messages"):
+        TokenWindow(history, leaving=["archive"])  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("make", [LastRounds, TokenWindow])
+def test_a_turn_reads_as_much_late_as_early(talk: Talk, watch: Any, make: Any):
+    history = talk()
+    log = watch(history)
+    left: list[Message] = []
+    options: dict[str, Any] = {"leaving": [left.extend]} if make is TokenWindow else {}
+    strategy = make(history, 50 if make is TokenWindow else 3, **options)
+    costs: list[dict[str, int]] = []
+    for turn in (100, 1_000):
+        history.add(*(say() for _ in range(len(history) // 2, turn) for say in (asked, answered)))
+        strategy.observe()
+        history.add(asked(), answered())
+        log.seen.clear()
+        strategy.observe()
+        strategy.recall()
+        costs.append(dict(log.seen))
+    assert costs[0] == costs[1]
+
+
+def asked() -> Message:
+    return human("what is next?")
+
+
+def answered() -> Message:
+    return ai("that is next")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
+from memwell.language.sentences import sentences
 from memwell.language.summary import Line, lines_of, read_summary, summarise, written
 from memwell.testing import strategies
 
@@ -69,6 +71,38 @@ def test_a_summary_of_a_summary_is_still_faithful_and_as_small(talks: list[list[
 def test_what_is_written_is_read_back(talk: list[tuple[str, str]]):
     text = written(lines(talk))
     assert written(read_summary(text)) == text
+
+
+@settings(max_examples=200)
+@given(texts=st.lists(TEXTS | st.sampled_from(SENTENCES), max_size=8))
+def test_a_row_is_cut_into_its_sentences_again(texts: list[str]):
+    source = [line for text in texts for line in lines_of("Human", text)]
+    whole = [span.text for line in source for span in sentences(line.text)]
+    rows = [row.removeprefix("Human: ") for row in written(source).split("\n") if row]
+    assert [span.text for row in rows for span in sentences(row)] == whole
+
+
+@given(talk=TALKS, limit=st.integers(0, 200), seed=st.integers(0, 5))
+def test_the_limit_holds_however_odd_the_measure(talk: list[tuple[str, str]], limit: int, seed: int):
+    def size(text: str) -> int:
+        return len(text) + crc32(f"{seed}{text}".encode()) % 50
+
+    chosen = summarise(lines(talk), limit=limit, size=size)
+    assert not chosen or size(written(chosen)) <= limit
+
+
+def test_a_turn_costs_a_few_measurements():
+    """However many sentences there are, a summary is measured as a whole only a few times, and never over its limit."""
+    measured: list[int] = []
+
+    def size(text: str) -> int:
+        measured.append(len(text))
+        return len(text)
+
+    source = lines_of("Human", " ".join(f"I have {number} cats in Oslo." for number in range(200)))
+    chosen = summarise(source, limit=1_000, size=size)
+    assert len(written(chosen)) <= 1_000
+    assert len([length for length in measured if length > 500]) <= 8
 
 
 @given(talk=TALKS)

@@ -22,6 +22,9 @@ def test_a_state_moves_only_from_where_it_was_read(history: History):
         mine.move(held, upto=2, round=2, fields={})
     assert (mine.read().upto, mine.read().fields) == (3, {"a": 1})
     assert [one.text for one in mine.unread(mine.read())] == ["3", "4"]
+    assert [one.text for one in mine.unread(mine.read(), most=1)] == ["3"]
+    assert mine.unread(mine.read(), before=3) == []
+    assert (mine.read().next, mine.read().last_round) == (5, 5)
 
 
 def test_a_step_that_came_too_late_is_done_again():

@@ -231,7 +231,7 @@ def test_a_summary_that_is_too_long_is_cut_to_what_says_most(history: History):
         history.add(human(f"My cat number {number} lives in Oslo with Anna."), ai("Thank you."))
         summary.observe()
         assert sized(history, summary.recall()) <= 60
-    assert summary.summary == "My cat number 18 lives in Oslo with Anna. My cat number 19 lives in Oslo with Anna."
+    assert summary.summary == " ".join(f"My cat number {number} lives in Oslo with Anna." for number in (17, 18, 19))
 
 
 def test_a_message_that_does_not_fit_is_summed_up(history: History, numbering: Any):
@@ -428,3 +428,42 @@ def test_a_long_absence_is_worked_off_in_steps(history: History, numbering: Any)
         assert folded == [str(number) for number in range(len(folded))]
         assert len(folded) > 190
     assert 7 < summariser.calls < 10
+
+
+@pytest.mark.parametrize("said", ["I have {} cats in Oslo.", "我在上海养了{}只猫。"])
+def test_a_full_summary_fills_its_share(talk: Talk, said: str):
+    history = talk()
+    summary = Summary(history, tokens=200)
+    for number in range(60):
+        history.add(human(said.format(number)), ai("Fine."))
+        summary.observe()
+        assert sized(history, summary.recall()) <= 200
+    assert sized(history, summary.recall()) > 180
+
+
+def test_a_recalled_summary_is_the_callers_own(history: History):
+    turns(history, 1)
+    summary = Summary(history)
+    summary.observe()
+    summary.recall()[0].metadata["mine"] = 1
+    assert summary.recall()[0].metadata == {"strategy": "summary"}
+
+
+@pytest.mark.parametrize("make", [Summary, SummaryBuffer])
+def test_a_turn_that_needs_no_summary_reads_little(history: History, watch: Any, make: Any):
+    turns(history, 3)
+    strategy = make(history)
+    strategy.observe()
+    log = watch(history)
+    strategy.observe()
+    strategy.recall()
+    assert log.seen["threads"] == 2
+    assert log.seen["read"] <= 4
+
+
+def test_an_answer_to_nothing_is_summed_up_where_it_cannot_be_shown(history: History, numbering: Any):
+    history.add(human("Not for a model.", hidden=True), ai("An answer."), human("Hi"), ai("Hello"))
+    strategy = SummaryBuffer(history, ROOMY + 100, numbering(), ROOMY)
+    strategy.observe()
+    assert strategy.summary == "1"
+    assert [one.text for one in strategy.recall()[1:]] == ["Hi", "Hello"]

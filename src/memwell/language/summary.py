@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import groupby
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms
@@ -19,6 +19,8 @@ from memwell.language.sentences import sentences
 from memwell.language.texts import check_string
 from memwell.language.words import STOP_WORDS
 from memwell.values import check_count
+
+T = TypeVar("T")
 
 Size: TypeAlias = Callable[[str], int]
 
@@ -45,6 +47,8 @@ _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
 _MOST_TERMS = 12
 _TERM, _NAME, _DATE, _OWN, _QUESTIONED, _CHATTED = 0.15, 0.5, 0.6, 0.8, -1.0, -1.5
 _MOST_NAMES = 2
+_MOST_REMEMBERED = 4096
+_LONGEST_REMEMBERED = 500
 
 
 class Line(NamedTuple):
@@ -61,6 +65,13 @@ class _Weighed(NamedTuple):
     weight: float
 
 
+def _remembered(make: Callable[[str], T]) -> Callable[[str], T]:
+    """A function of a text that remembers: what a summary holds is read again with every turn."""
+    known = lru_cache(maxsize=_MOST_REMEMBERED)(make)
+    # Long texts come once, and a few thousand of them would fill the memory.
+    return lambda text: known(text) if len(text) <= _LONGEST_REMEMBERED else make(text)
+
+
 def lines_of(speaker: str, text: str) -> list[Line]:
     """What a speaker says, sentence by sentence. A sentence that runs over a line's end is cut there.
 
@@ -68,10 +79,15 @@ def lines_of(speaker: str, text: str) -> list[Line]:
     """
     return [
         Line(speaker, piece.strip())
-        for span in sentences(check_string(text).strip()[:LOOKED_AT])
-        for piece in span.text.split("\n")
+        for sentence in _cut(check_string(text).strip()[:LOOKED_AT])
+        for piece in sentence.split("\n")
         if piece.strip()
     ]
+
+
+@_remembered
+def _cut(text: str) -> tuple[str, ...]:
+    return tuple(span.text for span in sentences(text))
 
 
 def read_summary(text: str) -> list[Line]:
@@ -86,42 +102,23 @@ def read_summary(text: str) -> list[Line]:
 
 def written(lines: Iterable[Line]) -> str:
     """The lines as text, the sentences of one speaker in a row wherever they can be told apart again."""
-    rows: list[str] = []
-    for speaker, group in groupby(lines, key=lambda line: line.speaker):
-        label = f"{speaker}: " if speaker else ""
-        rows += [label + row for row in _rows([line.text for line in group])]
-    return "\n".join(rows)
-
-
-def _rows(texts: Sequence[str]) -> list[str]:
-    """Sentences joined by a space, as far as the row is cut into the same sentences again."""
-    rows: list[list[str]] = []
-    for text in texts:
-        if rows and _parts_again(rows[-1][-1], text):
-            rows[-1].append(text)
+    pieces: list[str] = []
+    before = None
+    for line in lines:
+        speaker, text = line
+        if before is not None and before.speaker == speaker and _parts_again(before.text, text):
+            pieces += (" ", text)
         else:
-            rows.append([text])
-    return [row for sentences_ in rows for row in _checked_row(sentences_)]
+            pieces += ("\n" if pieces else "", f"{speaker}: " if speaker else "", text)
+        before = line
+    return "".join(pieces)
 
 
-@lru_cache(maxsize=4096)
+# Where a sentence ends is decided by its own words and the one after it, so a row parts again when all its pairs do.
+@lru_cache(maxsize=_MOST_REMEMBERED)
 def _parts_again(one: str, other: str) -> bool:
-    return _cut(f"{one} {other}") == [*_cut(one), *_cut(other)]
-
-
-def _checked_row(texts: list[str]) -> list[str]:
-    """The row, or each sentence alone where a quotation or a fence that opens in one reaches into the next."""
-    row = " ".join(texts)
-    return [row] if _cut(row) == [piece for text in texts for piece in _cut_alone(text)] else texts
-
-
-@lru_cache(maxsize=4096)
-def _cut_alone(text: str) -> tuple[str, ...]:
-    return tuple(_cut(text))
-
-
-def _cut(text: str) -> list[str]:
-    return [span.text for span in sentences(text)]
+    together = tuple(span.text for span in sentences(f"{one} {other}"))
+    return together == _cut(one) + _cut(other)
 
 
 def summarise(lines: Iterable[Line], *, limit: int, size: Size = len) -> list[Line]:
@@ -149,10 +146,9 @@ def _fitting(weighed: Iterable[_Weighed], limit: int, size: Size) -> list[_Weigh
         if used + needed <= limit and (likely or size(written([one.line])) <= limit):
             likely.append(one)
             used += needed
-    # Speakers count too, and a row may measure more than its sentences one by one: the lightest give way.
+    # Speakers count too, and a row may measure more than its sentences one by one: the lightest give way. Whatever it
+    # measures, what is found fits: a search ends behind a place that was looked at and was not over the limit.
     most = bisect_right(range(len(likely)), limit, key=lambda place: size(_text(likely[: place + 1])))
-    while most and size(_text(likely[:most])) > limit:
-        most -= 1
     return likely[:most]
 
 
@@ -179,8 +175,7 @@ def _weigh(lines: Iterable[Line]) -> list[_Weighed]:
     return [_Weighed(place, line, *_read(line.text)) for place, line in enumerate(lines)]
 
 
-# What a summary holds is read again with every turn.
-@lru_cache(maxsize=4096)
+@_remembered
 def _read(text: str) -> tuple[frozenset[str], float]:
     """The terms of a sentence, and its weight."""
     terms = frozenset(term for term in query_terms(text) if term not in _STOPS)
@@ -199,7 +194,7 @@ def _weight(text: str, terms: int) -> float:
 
 def _apart(weighed: Sequence[_Weighed]) -> list[_Weighed]:
     """Without those whose terms a newer one has as well: they say nothing more."""
-    holders: dict[str, set[int]] = {}
+    holders: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     kept: set[int] = set()
     texts: set[str] = set()
     for one in sorted(weighed, key=lambda one: -one.place):
@@ -209,16 +204,16 @@ def _apart(weighed: Sequence[_Weighed]) -> list[_Weighed]:
         texts.add(key)
         kept.add(one.place)
         for term in one.terms:
-            holders.setdefault(term, set()).add(one.place)
+            holders[term].append(one.terms)
     return [one for one in weighed if one.place in kept]
 
 
-def _is_said(terms: frozenset[str], holders: dict[str, set[int]]) -> bool:
+def _is_said(terms: frozenset[str], holders: Mapping[str, Sequence[frozenset[str]]]) -> bool:
     """Whether one of the newer sentences has all of these terms."""
-    if not terms:
+    if not terms or not holders.keys() >= terms:
         return False
-    rarest = min((holders.get(term, set[int]()) for term in terms), key=len)
-    return any(all(place in holders[term] for term in terms) for place in rarest)
+    rarest = min((holders[term] for term in terms), key=len)
+    return any(terms <= others for others in rarest)
 
 
 __all__ = ["LOOKED_AT", "Line", "Size", "lines_of", "read_summary", "summarise", "written"]

@@ -29,6 +29,8 @@ class ThreadInfo(msgspec.Struct, frozen=True):
 
     ``first`` and ``next`` bound the indexes in use: the oldest that may still be there and the one the next message gets.
     ``tokens`` adds up the counts its messages carry. ``ended_round`` is the last round that was closed by hand, or None.
+    ``edits`` grows whenever messages are changed, removed, restored or trimmed away, by one for each place edited and for
+    each trim: with the same ``created``, ``next`` and ``edits``, whatever was read before still stands.
     """
 
     thread: Thread
@@ -41,6 +43,7 @@ class ThreadInfo(msgspec.Struct, frozen=True):
     updated: datetime
     metadata: dict[str, Any]
     ended_round: int | None = None
+    edits: int = 0
 
 
 class Version(msgspec.Struct, frozen=True):

@@ -80,22 +80,23 @@ class Entities(Strategy):
         self.system = system
         self._extract = extract or named
         self._describe = describe or sentences_on
-        self._state = State(history, name)
+        self.state = State(history, name)
+        """Where the notes are kept."""
 
     def observe(self) -> None:
         until_settled(self._step)
 
     def _step(self) -> bool:
-        held = self._state.read()
-        messages = self._state.unread(held)
+        held = self.state.read()
+        messages = self.state.unread(held)
         if not messages:
             return False
         spoken = [one for one in messages if one.for_model and one.role in _SPEAKERS and one.text.strip()]
         changed = [self._noted(name, naming) for name, naming in self._naming(spoken).items()]
-        with self._state.together():
-            self._state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
+        with self.state.together():
+            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
             for key, value, version in changed:
-                self._state.put(key, value, expect=version)
+                self.state.put(key, value, expect=version)
         return len(messages) == AT_ONCE
 
     def _naming(self, messages: Iterable[Message]) -> dict[str, list[tuple[str, Message]]]:
@@ -114,7 +115,7 @@ class Entities(Strategy):
         return [one for one in names if one][:_MOST_NAMES]
 
     def _noted(self, key: str, naming: Sequence[tuple[str, Message]]) -> tuple[str, dict[str, Any], int]:
-        entry = self._state.get(key)
+        entry = self.state.get(key)
         messages = [message for _, message in naming]
         first, last = messages[0].time, messages[-1].time
         old = _decoded(entry.value) if entry else EntityNotes(naming[0][0], "", 0, first, first, 0)
@@ -136,14 +137,14 @@ class Entities(Strategy):
         recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
         keys = [*_spelt(query or ""), *map(entity_key, self._names(recent))]
         found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
-        return with_note(window, note("entities", map(_in_words, found), id_=self._state.id))
+        return with_note(window, note("entities", map(_in_words, found), id_=self.state.id))
 
     def clear(self) -> None:
-        self._state.clear()
+        self.state.clear()
 
     def notes(self, name: str) -> EntityNotes | None:
         """What is noted on a name, however it is written, or None."""
-        entry = self._state.get(entity_key(check_text(name, "a name")))
+        entry = self.state.get(entity_key(check_text(name, "a name")))
         return None if entry is None else _decoded(entry.value)
 
     def named_in(self, text: str) -> list[EntityNotes]:
@@ -156,7 +157,7 @@ class Entities(Strategy):
 
     def all_notes(self) -> list[EntityNotes]:
         """All notes, the name that was named last first."""
-        return sorted((_decoded(one.value) for one in self._state.entries()), key=lambda one: one.updated, reverse=True)
+        return sorted((_decoded(one.value) for one in self.state.entries()), key=lambda one: one.updated, reverse=True)
 
     anotes = asyncify(notes)
     anamed_in = asyncify(named_in)

@@ -67,21 +67,22 @@ class Graph(Strategy):
         self.rounds = check_count(rounds, "rounds")
         self.system = system
         self._extract = extract or claimed
-        self._state = State(history, name)
+        self.state = State(history, name)
+        """Where the facts are kept."""
 
     def observe(self) -> None:
         until_settled(self._step)
 
     def _step(self) -> bool:
-        held = self._state.read()
-        messages = self._state.unread(held)
+        held = self.state.read()
+        messages = self.state.unread(held)
         if not messages:
             return False
         changed = [self._learnt(key, said) for key, said in self._said(messages).items()]
-        with self._state.together():
-            self._state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
+        with self.state.together():
+            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
             for key, triples, version in changed:
-                self._state.put(key, {"triples": triples}, expect=version)
+                self.state.put(key, {"triples": triples}, expect=version)
         return len(messages) == AT_ONCE
 
     def _said(self, messages: Iterable[Message]) -> dict[str, list[Triple]]:
@@ -94,7 +95,7 @@ class Graph(Strategy):
         return found
 
     def _learnt(self, key: str, said: Iterable[Triple]) -> tuple[str, list[Any], int]:
-        entry = self._state.get(key)
+        entry = self.state.get(key)
         known = _decoded(entry.value) if entry else []
         for triple in said:
             known = [one for one in known if not _ends(triple, one)]
@@ -103,17 +104,17 @@ class Graph(Strategy):
 
     def about(self, subject: str) -> list[Triple]:
         """What is known of a subject, oldest first."""
-        entry = self._state.get(entity_key(check_text(subject, "a subject")))
+        entry = self.state.get(entity_key(check_text(subject, "a subject")))
         return _decoded(entry.value) if entry else []
 
     def triples(self) -> list[Triple]:
         """All that is known, in the order it was said."""
-        found = [triple for entry in self._state.entries() for triple in _decoded(entry.value)]
+        found = [triple for entry in self.state.entries() for triple in _decoded(entry.value)]
         return sorted(found, key=lambda triple: triple.index)
 
     def recall(self, query: str | None = None) -> list[Message]:
         window = self.history.window(rounds=self.rounds, system=self.system) if self.rounds else []
-        return with_note(window, note("graph", self._known(query or ""), id_=self._state.id))
+        return with_note(window, note("graph", self._known(query or ""), id_=self.state.id))
 
     def _known(self, query: str) -> list[str]:
         subjects = [*named(query), *([USER] if _FIRST_PERSON(query) else [])]
@@ -121,7 +122,7 @@ class Graph(Strategy):
         return [f"On {subject}: {_in_words(triples)}" for subject, triples in known if triples]
 
     def clear(self) -> None:
-        self._state.clear()
+        self.state.clear()
 
     aabout = asyncify(about)
     atriples = asyncify(triples)

@@ -40,6 +40,10 @@ class Held(msgspec.Struct, frozen=True):
     version: int = 0
     born: str | None = None
     """When the conversation began that this is the state of; one that was deleted and begun anew is another one."""
+    next: int = 0
+    """The index that the conversation's next message had when this was read."""
+    last_round: int = 0
+    """The number of its last round then."""
 
 
 class State:
@@ -71,13 +75,14 @@ class State:
         entry = self._kv.get(self._space, self._prefix)
         info = self._history.info()
         version = 0 if entry is None else entry.version
-        born = self._born(info)
+        next_, last_round = (info.next, info.rounds) if info else (0, 0)
+        blank = Held(version=version, born=self._born(info), next=next_, last_round=last_round)
         if entry is None:
-            return Held(version=version, born=born)
-        held = msgspec.convert(entry.value, Held)
-        if held.born != born or held.upto > (info.next if info else 0):
-            return Held(version=version, born=born)
-        return msgspec.structs.replace(held, version=version)
+            return blank
+        kept = msgspec.convert(entry.value, Held)
+        if kept.born != blank.born or kept.upto > next_:
+            return blank
+        return msgspec.structs.replace(blank, upto=kept.upto, round=kept.round, fields=kept.fields)
 
     def _born(self, info: ThreadInfo | None) -> str | None:
         # A log that is no store of ours may not know when a conversation began; there its length alone must do.
@@ -104,9 +109,11 @@ class State:
         """A transaction: what is written inside is kept together or not at all."""
         return self._backend.transaction()
 
-    def unread(self, held: Held, before: int | None = None) -> list[Message]:
-        """The next messages that are not taken in, at most ``AT_ONCE``."""
-        return self._history.log.read(self._history.thread, after=held.upto - 1, before=before, first=AT_ONCE)
+    def unread(self, held: Held, before: int | None = None, *, most: int = AT_ONCE) -> list[Message]:
+        """The next messages that are not taken in, at most ``most``."""
+        if held.upto >= held.next or (before is not None and held.upto >= before):
+            return []
+        return self._history.log.read(self._history.thread, after=held.upto - 1, before=before, first=most)
 
     # Values beside the state, one a key, so that a change of one costs the same however many there are
 

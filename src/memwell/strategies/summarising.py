@@ -7,10 +7,10 @@ from typing import Final, Protocol, runtime_checkable
 
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.language.detect import language_of
+from memwell.language.quoting import quoted
 from memwell.language.summary import Line, Size, lines_of, read_summary, summarise, written
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
-from memwell.strategies.notes import quoted
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_text
 from memwell.values import check_count, check_text, shown
@@ -62,19 +62,21 @@ class Summariser(Protocol):
 class Extractive:
     """Sums up by the sentences that say most, each as it was said; the same every time, in English and Chinese.
 
-    ``tokens`` bounds the summary. Raises ``InvalidInput`` for a bound below 1.
+    ``tokens`` bounds the summary, as ``size`` measures it or else ``counter``. Raises ``InvalidInput`` for a bound below 1.
     """
 
-    def __init__(self, tokens: int = DEFAULT_TOKENS, *, counter: TokenCounter | None = None) -> None:
+    def __init__(
+        self, tokens: int = DEFAULT_TOKENS, *, counter: TokenCounter | None = None, size: Size | None = None
+    ) -> None:
         self.tokens = check_count(tokens, "tokens", least=1)
-        self._counter = counter or default_counter()
+        self._size = size or (counter or default_counter()).count
 
     def fold(self, summary: str, messages: Sequence[Message]) -> str:
         return self.condensed([*read_summary(summary), *said(messages)])
 
     def condensed(self, lines: Sequence[Line]) -> str:
         """The summary of lines."""
-        return written(summarise(lines, limit=self.tokens, size=self._counter.count))
+        return written(summarise(lines, limit=self.tokens, size=self._size))
 
 
 class ModelSummariser:
@@ -103,13 +105,8 @@ class ModelSummariser:
         return said_something(answer.text, self.model.name)
 
 
-def as_summariser(thing: Summariser | ChatModel | None, tokens: int, counter: TokenCounter) -> Summariser:
-    """The summariser meant: the extractive one for None, a chat model's for a model.
-
-    Raises ``InvalidInput`` for anything else.
-    """
-    if thing is None:
-        return Extractive(max(tokens, 1), counter=counter)
+def as_summariser(thing: Summariser | ChatModel, tokens: int) -> Summariser:
+    """The summariser meant: a chat model's for a model. Raises ``InvalidInput`` for what is neither."""
     if isinstance(thing, ChatModel):
         return ModelSummariser(thing, tokens=max(tokens, 1))
     if not isinstance(thing, Summariser):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -9,18 +9,30 @@ from typing import Final
 
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
-from memwell.messages import Message
+from memwell.language.quoting import quoted
+from memwell.messages import Message, Role
 from memwell.models.ports import ChatModel
 from memwell.strategies.base import Strategy
 from memwell.strategies.notes import note
 from memwell.strategies.state import AT_ONCE, Held, State, is_preamble, next_index, until_settled, with_note
-from memwell.strategies.summarising import DEFAULT_TOKENS, Summariser, as_summariser, condensed, said_something
+from memwell.strategies.summarising import (
+    DEFAULT_TOKENS,
+    Extractive,
+    Summariser,
+    as_summariser,
+    condensed,
+    said_something,
+)
 from memwell.strategies.windows import Leaving, checked_history, checked_leaving, hand_over
 from memwell.transcript import to_text
 from memwell.values import check_count, check_text
+from memwell.windows import fitted, rounds_of
 
+_SHORTEST: Final = ("-", "一")
 _LEAST: Final = 12
 """With less room than this beside its heading, in tokens, there is no summary."""
+_FEW: Final = 128
+"""So many messages are read at once to see whether they all fit."""
 
 
 class _Summing(Strategy):
@@ -33,8 +45,15 @@ class _Summing(Strategy):
         self.system = system
         self.share = share
         """How many tokens the message that tells the summary may take."""
-        self.summariser = as_summariser(summariser, share, history.counter)
         self._state = State(history, name)
+        self._told_last: tuple[str, Message | None] = ("", None)
+        self._given = None if summariser is None else as_summariser(summariser, share)
+
+    @cached_property
+    def summariser(self) -> Summariser:
+        """Who writes the summary."""
+        # Made when it is first wanted: counting loads a table, which a program that only recalls should not pay.
+        return self._given or Extractive(max(self.share - self._heading, 1), size=self._body)
 
     @property
     def summary(self) -> str:
@@ -78,22 +97,41 @@ class _Summing(Strategy):
         if size > self._size(f"{old}\n{to_text(messages)}") + self.share:
             raise BadModelOutput(f"{who} answered with a summary of {size} tokens, longer than what it sums up")
         # A little too long is no reason to lose it, but the share is a promise.
-        return said_something(condensed(new, limit=self.share, size=self._size), who)
+        shorter = condensed(new, limit=max(self.share - self._heading, 0), size=self._body)
+        return said_something(condensed(shorter, limit=self.share, size=self._size), who)
 
     @cached_property
     def _has_room(self) -> bool:
-        return max(self._size("-"), self._size("一")) + _LEAST <= self.share
+        return max(map(self._size, _SHORTEST)) + _LEAST <= self.share
+
+    @cached_property
+    def _heading(self) -> int:
+        """How many tokens the message takes beside the lines of the summary, in the language where that is more."""
+        return max(self._size(text) - self._body(text) for text in _SHORTEST)
+
+    def _body(self, summary: str) -> int:
+        """How many tokens the lines of a summary take, near enough to choose by; ``_size`` is exact."""
+        # With the heading and its first bar, which would count once for every sentence, few would seem to fit.
+        return self.history.counter.count(quoted(summary).removeprefix("| "))
 
     def _size(self, summary: str) -> int:
-        told = self._told(summary, None)
+        told = self._told(summary)
         return 0 if told is None else self.history.counter.count_message(told)
 
-    def _told(self, summary: str, time: str | None) -> Message | None:
-        moment = None if time is None else datetime.fromisoformat(time)
-        return note("summary", [summary], id_=self._state.id, time=moment)
+    def _told(self, summary: str) -> Message | None:
+        # It is measured before it is kept, and told again with every turn.
+        last = self._told_last
+        if last[0] != summary:
+            last = self._told_last = (summary, note("summary", [summary], id_=self._state.id))
+        return last[1]
 
     def _message(self, held: Held) -> Message | None:
-        return self._told(_summary_in(held), held.fields.get("time"))
+        told, time = self._told(_summary_in(held)), held.fields.get("time")
+        if told is None:
+            return None
+        # A copy, because whoever gets it may write into its metadata.
+        moment = told.time if time is None else datetime.fromisoformat(time)
+        return told.changed(time=moment, metadata=dict(told.metadata))
 
 
 def _summary_in(held: Held) -> str:
@@ -137,9 +175,9 @@ class Summary(_Summing):
 
     def recall(self, query: str | None = None) -> list[Message]:
         held = self._state.read()
-        unread = self.history.log.read(self.history.thread, after=held.upto - 1, first=1)
-        folded = max((unread[0].round or 0) - 1, 0) if unread else None
-        return with_note(rounds_after(self.history, folded, system=self.system), self._message(held))
+        unread = self._state.unread(held, most=1)
+        folded = max((unread[0].round or 0) - 1, 0) if unread else held.last_round
+        return with_note(rounds_after(self.history, folded, held.last_round, system=self.system), self._message(held))
 
 
 class SummaryBuffer(_Summing):
@@ -176,10 +214,13 @@ class SummaryBuffer(_Summing):
 
     def _step(self) -> bool:
         held = self._state.read()
-        kept = self._kept(held)
+        room = max(self.tokens - self.share - sum(map(self._count, self._instructions())), 0)
+        if self._all_fits(held, room):
+            return False
+        kept = rounds_after(self.history, held.round, held.last_round, tokens=room, system=False)
         cut = kept[0].index if kept else None
         messages = self._state.unread(held, cut)
-        newest = self.history.log.read(self.history.thread, after=held.upto - 1, before=cut, last=1) if messages else []
+        newest = messages[-1:] if len(messages) < AT_ONCE else self._last_before(cut)
         # What came before the first round is in no window; it waits until something leaves.
         if not newest or not newest[0].round:
             return False
@@ -190,29 +231,55 @@ class SummaryBuffer(_Summing):
         self._state.move(held, upto=next_index(messages), round=number, fields=fields)
         return not is_last
 
-    def _kept(self, held: Held) -> list[Message]:
-        """The rounds that may stay as they are."""
-        instructions = self.history.window(rounds=0) if self.system else []
-        room = self.tokens - self.share - sum(map(self.history.counter.count_message, instructions))
-        return rounds_after(self.history, held.round, tokens=max(room, 0), system=False)
+    def _last_before(self, cut: int | None) -> list[Message]:
+        return self.history.log.read(self.history.thread, before=cut, last=1)
+
+    def _instructions(self) -> list[Message]:
+        return self.history.window(rounds=0) if self.system else []
+
+    def _all_fits(self, held: Held, room: int) -> bool:
+        """Whether nothing has to leave, as far as a short read can tell."""
+        unfolded = self._unfolded(held)
+        return unfolded is not None and sum(self._count(one) for one in unfolded if one.for_model) <= room
+
+    def _unfolded(self, held: Held) -> list[Message] | None:
+        """All rounds after those folded in, or None when they are many or do not begin with a question."""
+        if held.next - held.upto > _FEW:
+            return None
+        messages = [one for one in self._state.unread(held, most=_FEW) if one.round]
+        # Otherwise what the round begins with may have to go: an answer to nothing, or half of a tool call.
+        is_plain = not messages or ((messages[0].round or 0) > held.round and _is_question(messages[0]))
+        return messages if is_plain else None
 
     def recall(self, query: str | None = None) -> list[Message]:
         if not self.tokens:
             return []
         held = self._state.read()
-        room = self.tokens - self.share
-        return with_note(rounds_after(self.history, held.round, tokens=room, system=self.system), self._message(held))
+        return with_note(self._window(held, self.tokens - self.share), self._message(held))
+
+    def _window(self, held: Held, room: int) -> list[Message]:
+        unfolded = self._unfolded(held)
+        if unfolded is None:
+            return rounds_after(self.history, held.round, held.last_round, tokens=room, system=self.system)
+        newest_first = reversed(list(rounds_of(unfolded)))
+        return fitted(newest_first, room, self._count, self._instructions())
+
+    def _count(self, message: Message) -> int:
+        return self.history.counter.count_message(message)
+
+
+def _is_question(message: Message) -> bool:
+    return message.role is Role.HUMAN and message.for_model and bool(message.text)
 
 
 def rounds_after(
-    history: HistoryReader, folded: int | None, *, tokens: int | None = None, system: bool
+    history: HistoryReader, folded: int, last: int, *, tokens: int | None = None, system: bool
 ) -> list[Message]:
-    """A window of the rounds after number ``folded`` alone, none of them for None."""
-    last = history.last(1) if folded is not None else []
-    most = max((last[0].round or 0) - folded, 0) if last and folded is not None else 0
+    """A window of the rounds after number ``folded`` alone, where ``last`` is the number of the last round."""
+    most = max(last - folded, 0)
     while True:
         window = history.window(tokens=tokens, rounds=most, system=system)
-        older = {one.round for one in window if not is_preamble(one) and (one.round or 0) <= (folded or 0)}
+        older = {one.round for one in window if not is_preamble(one) and (one.round or 0) <= folded}
         if not older:
             return window
         # Where rounds were taken out whole, it went back too far.

@@ -57,7 +57,7 @@ def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa
 
     Raises ``InvalidInput`` for a type nobody knows and for data that is no message's.
     """
-    item = mapping(layout, "a message of LangChain")
+    item = mapping(_plain(layout), "a message of LangChain")
     kind = item.get("type")
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(f"a message of LangChain has a type such as 'human' or 'ai', not {shown(kind)}")
@@ -78,6 +78,17 @@ def to_langchain(message: Message) -> Shape:
     _drop_outdated(rest, message)
     data = {**_rendered(message, KINDS[kind]), **rest, "type": kind}
     return {"type": kind, "data": data}
+
+
+def _plain(value: Any) -> Any:
+    """The same data, every text in it of the plain kind: LangChain has one of its own, which no store takes."""
+    if isinstance(value, str):
+        return value if type(value) is str else str(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(one) for key, one in cast("dict[Any, Any]", value).items()}
+    if isinstance(value, list):
+        return [_plain(one) for one in cast("list[Any]", value)]
+    return value
 
 
 def _made(kind: str, data: Shape, given_id: str | None) -> Message:

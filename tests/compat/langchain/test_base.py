@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core import messages as theirs
 
 from memwell.compat import langchain
 from memwell.compat.langchain import (
@@ -13,12 +14,16 @@ from memwell.compat.langchain import (
     BaseChatMemory,
     BaseMemory,
     ConversationBufferMemory,
+    ConversationSummaryBufferMemory,
+    ConversationSummaryMemory,
     HumanMessage,
     InMemoryChatMessageHistory,
     MissingKey,
     get_prompt_input_key,
 )
 from memwell.errors import InvalidInput
+from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
+from memwell.storage.memory import MemoryBackend
 
 
 @given(st.lists(st.sampled_from(["a", "b", "history", "stop"]), unique=True))
@@ -147,3 +152,29 @@ def test_the_room_has_every_name() -> None:
         assert getattr(langchain, name) is not None
     with pytest.raises(AttributeError, match="ZepMemory"):
         _ = langchain.ZepMemory
+
+
+@pytest.mark.parametrize("kind", ["ours", "theirs"])
+def test_the_text_of_a_message_may_be_saved(kind: str) -> None:
+    memory = ConversationBufferMemory()
+    text = (AIMessage if kind == "ours" else theirs.AIMessage)("I am fine.").text
+    memory.save_context({"input": text}, {"output": text})
+    memory.chat_memory.add_messages([HumanMessage([text, {"type": "text", "text": text}])])
+    assert memory.buffer.splitlines()[:2] == ["Human: I am fine.", "AI: I am fine."]
+    assert memory.chat_memory.messages[2].content == ["I am fine.", {"type": "text", "text": "I am fine."}]
+
+
+@pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])
+def test_over_a_history_of_langchain_the_summary_is_one_of_its_messages_too(kind: Any) -> None:
+    limit = {"max_token_limit": 8} if kind is ConversationSummaryBufferMemory else {}
+    memory = kind(
+        llm=lambda _: "A summary.",
+        chat_memory=CoreHistory(kind.__name__, MemoryBackend()),
+        return_messages=True,
+        **limit,
+    )
+    memory.save_context({"input": "one two three"}, {"output": "four"})
+    memory.save_context({"input": "five six seven"}, {"output": "eight"})
+    shown = memory.load_memory_variables({})["history"]
+    assert shown[0].text == "A summary."
+    assert all(isinstance(one, theirs.BaseMessage) for one in shown)

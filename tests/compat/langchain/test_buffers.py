@@ -22,11 +22,11 @@ from memwell.compat.langchain import (
     ThreadChatMessageHistory,
     ToolMessage,
 )
-from memwell.storage.sharing import close_shared
 from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.messages import ai, message
 from memwell.storage.memory import MemoryBackend
+from memwell.storage.sharing import close_shared
 
 few = settings(max_examples=20)
 
@@ -264,5 +264,6 @@ def test_a_window_reads_no_more_of_a_long_conversation(tmp_path: Path, monkeypat
         talk(window, 1)
         _ = window.buffer, tokens.buffer
         seen.append(count[0])
-    assert seen[0] == seen[1] < 500
+    assert max(seen) < 500
+    assert seen[1] <= seen[0]
     close_shared()

@@ -17,16 +17,17 @@ from memwell.errors import InvalidInput, MissingDependency
 chains = pytest.importorskip("langchain_classic.chains")
 
 
-def chain(memory: Any, answers: list[str]) -> Any:
-    fake = pytest.importorskip("langchain_core.language_models.fake")
+def chain(memory: Any, answers: list[str], model: str = "FakeListLLM") -> Any:
+    fake = getattr(pytest.importorskip("langchain_core.language_models"), model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return chains.ConversationChain(llm=fake.FakeListLLM(responses=answers), memory=for_chain(memory))
+        return chains.ConversationChain(llm=fake(responses=answers), memory=for_chain(memory))
 
 
-def test_a_chain_remembers() -> None:
+@pytest.mark.parametrize("model", ["FakeListLLM", "FakeListChatModel"])
+def test_a_chain_remembers(model: str) -> None:
     memory = ConversationBufferWindowMemory(k=2)
-    talking = chain(memory, ["one", "two", "three"])
+    talking = chain(memory, ["one", "two", "three"], model)
     assert talking.predict(input="a") == "one"
     assert talking.predict(input="b") == "two"
     assert asyncio.run(talking.ainvoke({"input": "c"}))["response"] == "three"

@@ -19,8 +19,8 @@ from memwell.compat.langchain import (
     ThreadEntityStore,
 )
 from memwell.compat.langchain.entities import get_entities
-from memwell.storage.sharing import close_shared
 from memwell.errors import InvalidInput, ModelError
+from memwell.storage.sharing import close_shared
 from memwell.strategies import Entities
 
 EXTRACT = PromptTemplate.from_template("names|{history}|{input}")

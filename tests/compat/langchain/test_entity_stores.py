@@ -15,8 +15,8 @@ from memwell.compat.langchain.entity_stores import (
     InMemoryEntityStore,
     SQLiteEntityStore,
 )
-from memwell.storage.sharing import close_shared
 from memwell.errors import InvalidInput
+from memwell.storage.sharing import close_shared
 
 
 @pytest.fixture(params=["memory", "sqlite", "file"])

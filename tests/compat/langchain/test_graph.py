@@ -20,8 +20,8 @@ from memwell.compat.langchain import (
     ThreadEntityGraph,
     parse_triples,
 )
-from memwell.storage.sharing import close_shared
 from memwell.errors import InvalidInput, ModelError
+from memwell.storage.sharing import close_shared
 from memwell.strategies.graph import Graph
 
 NAMES = PromptTemplate.from_template("names|{history}|{input}")

@@ -18,10 +18,10 @@ from memwell.compat.langchain.histories import (
     ThreadChatMessageHistory,
 )
 from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from memwell.storage.sharing import close_shared, shared_backend
 from memwell.errors import InvalidInput
 from memwell.history import History
 from memwell.storage import open_backend
+from memwell.storage.sharing import close_shared, shared_backend
 
 SAID = [
     SystemMessage("be brief"),

@@ -17,8 +17,8 @@ from memwell.compat.langchain import (
     VectorStoreRetrieverMemory,
 )
 from memwell.compat.langchain.retrieval import pieces
-from memwell.storage.sharing import close_shared
 from memwell.errors import InvalidInput
+from memwell.storage.sharing import close_shared
 
 
 def words(text: str) -> str:

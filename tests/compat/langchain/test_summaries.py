@@ -20,9 +20,9 @@ from memwell.compat.langchain import (
     PromptTemplate,
     SystemMessage,
 )
-from memwell.storage.sharing import close_shared
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.models.scripted import ScriptedChat
+from memwell.storage.sharing import close_shared
 from memwell.strategies import Summary
 
 few = settings(max_examples=15)

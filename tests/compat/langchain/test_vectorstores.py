@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from memwell.compat.langchain import Document, MemwellVectorStore
-from memwell.storage.sharing import close_shared
 from memwell.errors import InvalidInput
 from memwell.models.scripted import HashEmbedder
+from memwell.storage.sharing import close_shared
 
 
 @pytest.fixture

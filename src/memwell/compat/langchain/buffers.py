@@ -13,6 +13,7 @@ from typing import Any
 
 from memwell._asyncify import run_blocking
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, check_keys, get_prompt_input_key, value_of
+from memwell.compat.langchain.kept import KeptEnd, Line
 from memwell.compat.langchain.lines import as_text
 from memwell.compat.langchain.messages import BaseMessage
 from memwell.compat.langchain.models import LanguageModel, LanguageModelLike, LineCounter, as_llm
@@ -70,6 +71,60 @@ class ShownConversation(BaseChatMemory, ABC):
     async def abuffer_as_messages(self) -> list[BaseMessage]:
         """The async twin of ``buffer_as_messages``."""
         return await run_blocking(lambda: self.buffer_as_messages)
+
+
+class _KeptConversation(ShownConversation, ABC):
+    """A memory that shows the end of the conversation, and need not read it all again after every turn."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        self._kept: tuple[tuple[Any, ...], KeptEnd] | None = None
+        super().__init__(*args, **given)
+
+    @abstractmethod
+    def _cut(self, kept: KeptEnd) -> bool:
+        """Let go of what is no longer shown; False when these lines do not tell what is."""
+
+    def _settings(self) -> tuple[Any, ...]:
+        """What the lines depend on: when one of these is another, they begin anew."""
+        return (self.chat_memory, self.human_prefix, self.ai_prefix)
+
+    def _counting(self) -> LineCounter | None:
+        """What counts the lines, where they are counted."""
+        return None
+
+    def _lines(self) -> list[Line] | None:
+        """What is shown, as far as it can be kept; None where it must be read anew."""
+        counter = self._counting()
+        history = self._conversation(counter)
+        if history.backend is None:
+            return None
+        kept = self._kept_end(counter)
+        with kept.lock:
+            info = history.info()
+            if not (kept.follow(history, info) and self._cut(kept)):
+                window = list(self._window())
+                if info is None or not window or not kept.begin(info, window):
+                    return None
+            return list(kept.lines)
+
+    def _kept_end(self, counter: LineCounter | None) -> KeptEnd:
+        settings = self._settings()
+        if self._kept is None or any(one is not other for one, other in zip(self._kept[0], settings, strict=True)):
+            count = _nothing if counter is None else counter.count_message
+            self._kept = (settings, KeptEnd(count, self.human_prefix, self.ai_prefix))
+        return self._kept[1]
+
+    @property
+    def buffer_as_messages(self) -> list[BaseMessage]:
+        """What is shown, as messages; the list is the caller's own."""
+        lines = self._lines()
+        return super().buffer_as_messages if lines is None else self._shown(line.message for line in lines)
+
+    @property
+    def buffer_as_str(self) -> str:
+        """What is shown, as text."""
+        lines = self._lines()
+        return super().buffer_as_str if lines is None else "\n".join([line.text for line in lines])
 
 
 class ConversationBufferMemory(ShownConversation):
@@ -160,7 +215,7 @@ class ConversationStringBufferMemory(BaseMemory):
         self.buffer = ""
 
 
-class ConversationBufferWindowMemory(ShownConversation):
+class ConversationBufferWindowMemory(_KeptConversation):
     """The last ``k`` rounds of the conversation; with a ``k`` of 0 or less, nothing."""
 
     k: int = 5
@@ -172,6 +227,14 @@ class ConversationBufferWindowMemory(ShownConversation):
 
     def _window(self) -> list[Message]:
         return last_rounds(self._conversation(), self.k)
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (*super()._settings(), check_rounds(self.k))
+
+    def _cut(self, kept: KeptEnd) -> bool:
+        while kept.rounds > max(self.k, 0):
+            kept.drop_round()
+        return kept.rounds > 0
 
     def get_window_info(self) -> dict[str, Any]:
         """How many rounds the window takes and has, how many messages there are, and how many of them it leaves out.
@@ -191,7 +254,7 @@ class ConversationBufferWindowMemory(ShownConversation):
         }
 
 
-class ConversationTokenBufferMemory(ShownConversation):
+class ConversationTokenBufferMemory(_KeptConversation):
     """As many of the last rounds as fit ``max_token_limit``, counted as ``llm`` counts; each line counts with its prefix.
 
     A round is shown whole or not at all, so a single round over the limit leaves nothing to show; of a long round of tool
@@ -217,6 +280,22 @@ class ConversationTokenBufferMemory(ShownConversation):
 
     def _window(self) -> list[Message]:
         return fitting_rounds(self._conversation(self._line_counter()), self.max_token_limit)
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (*super()._settings(), self.llm, check_count(self.max_token_limit, "max_token_limit"))
+
+    def _counting(self) -> LineCounter:
+        return self._line_counter()
+
+    def _cut(self, kept: KeptEnd) -> bool:
+        while kept.total > self.max_token_limit and kept.rounds > 1:
+            kept.drop_round()
+        return kept.rounds > 0 and kept.total <= self.max_token_limit
+
+
+def _nothing(message: Message) -> int:
+    """What a line counts where lines are not counted."""
+    return 0
 
 
 def check_rounds(k: object) -> int:

@@ -113,7 +113,7 @@ class ThreadEntityStore(BaseEntityStore):
     def __init__(self, history: HistoryReader) -> None:
         self._strategy = Entities(history, 0)
         # The very same: over a history without a store a state lives in its object.
-        self._state = self._strategy._state  # pyright: ignore[reportPrivateUsage]
+        self._state = self._strategy.state
 
     def get(self, key: str, default: str | None = None) -> str | None:
         """The notes on a name, or the default."""

@@ -13,9 +13,9 @@ from typing import Any, cast
 from memwell._asyncify import asyncify
 from memwell.compat.langchain.locking import locked
 from memwell.compat.langchain.replacing import replace_file
-from memwell.storage.sharing import shared_backend
 from memwell.errors import InvalidInput
 from memwell.records import Space
+from memwell.storage.sharing import shared_backend
 from memwell.values import shown
 
 

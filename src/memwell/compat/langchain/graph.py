@@ -229,7 +229,7 @@ class ThreadEntityGraph(NetworkxEntityGraph):
         self._history = history
         self.strategy = Graph(history, 0)
         # The very same: over a history without a store a state lives in its object.
-        self._state = self.strategy._state  # pyright: ignore[reportPrivateUsage]
+        self._state = self.strategy.state
 
     def add_triple(self, knowledge_triple: KnowledgeTriple) -> None:
         info = self._history.info()
@@ -331,7 +331,7 @@ class ConversationKGMemory(BaseChatMemory):
         known = {name: self.kg.get_entity_knowledge(name) for name in names}
         lines = [f"On {name}: {'. '.join(facts)}." for name, facts in known.items() if facts]
         if self.return_messages:
-            return {self.memory_key: [self.summary_message_cls(content=line) for line in lines]}
+            return {self.memory_key: self._theirs([self.summary_message_cls(content=line) for line in lines])}
         return {self.memory_key: "\n".join(lines)}
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:

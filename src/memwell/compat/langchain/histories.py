@@ -16,12 +16,12 @@ from memwell.compat.langchain.messages import (
     get_buffer_string,
     to_core,
 )
-from memwell.storage.sharing import shared_backend
 from memwell.errors import Conflict
 from memwell.history import History
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.storage.registry import open_backend
+from memwell.storage.sharing import shared_backend
 from memwell.values import check_count, new_id
 
 

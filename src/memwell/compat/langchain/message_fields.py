@@ -19,9 +19,10 @@ _TITLE_WIDTH = 80
 def as_content(value: Any) -> Content:
     """A content. Raises ``InvalidInput`` when it is neither text nor a list of texts and blocks."""
     if isinstance(value, str):
-        return value
+        # The text of a message is a kind of str that can be called, and a store takes none but the plain kind.
+        return str(value)
     if isinstance(value, list | tuple):
-        items = list(cast("Sequence[Any]", value))
+        items = [str(one) if isinstance(one, str) else one for one in cast("Sequence[Any]", value)]
         if all(isinstance(one, str | dict) for one in items):
             return items
     raise InvalidInput(

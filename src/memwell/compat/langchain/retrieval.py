@@ -207,7 +207,11 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         told = PromptTemplate.from_template(self.previous_history_template).format(
             previous_history=found, current_time=datetime.now().astimezone().strftime(_TIMESTAMP)
         )
-        return {self.memory_key: [SystemMessage(told), *self.buffer_as_messages]}
+        return {self.memory_key: [*self._theirs([SystemMessage(told)]), *self.buffer_as_messages]}
+
+    def _lines(self) -> None:
+        # What was handed to the retriever is not shown, which the lines alone do not tell.
+        return None
 
     def _window(self) -> list[Message]:
         upto = self._stored().read().upto

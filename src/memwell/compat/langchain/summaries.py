@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.langchain.base import BaseChatMemory
 from memwell.compat.langchain.fields import WithFields
 from memwell.compat.langchain.histories import BaseChatMessageHistory
+from memwell.compat.langchain.kept import KeptEnd, Line
 from memwell.compat.langchain.lines import as_text
 from memwell.compat.langchain.messages import BaseMessage, SystemMessage, get_buffer_string, to_core
 from memwell.compat.langchain.models import LanguageModelLike, LineCounter, as_llm
@@ -93,6 +95,10 @@ class _SummarisingMemory(BaseChatMemory, SummarizerMixin):
 
     def _observe(self) -> None:
         raise NotImplementedError
+
+    def _told(self, summary: str) -> list[BaseMessage]:
+        """The summary as a message of the kind that the history deals in."""
+        return self._theirs([self.summary_message_cls(content=summary)])
 
     def _own_state(self) -> State:
         return self._state(self._state_name)
@@ -197,7 +203,7 @@ class ConversationSummaryMemory(_SummarisingMemory):
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The summary, as text or as one message of ``summary_message_cls``."""
         summary = self.buffer
-        return {self.memory_key: [self.summary_message_cls(content=summary)] if self.return_messages else summary}
+        return {self.memory_key: self._told(summary) if self.return_messages else summary}
 
     def _observe(self, step: int = AT_ONCE) -> None:
         until_settled(lambda: self._took_in(step))
@@ -230,6 +236,7 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
         super().__init__(*args, **given)
         check_count(self.max_token_limit, "max_token_limit")
         self._counter: tuple[object, LineCounter] | None = None
+        self._kept: tuple[tuple[Any, ...], KeptEnd] | None = None
         if check_text(summary, "moving_summary_buffer") and not self.moving_summary_buffer:
             self.moving_summary_buffer = summary
 
@@ -262,12 +269,36 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
         """The summary, when there is one, and the messages that are not in it, as text or as messages."""
         held = self._own_state().read()
         summary = str(held.fields.get("summary", ""))
-        instructions, messages = self._unfolded(held)
-        told = [self.summary_message_cls(content=summary)] if summary else []
+        told = self._told(summary) if summary else []
+        kept = self._kept_lines(held)
+        instructions, messages = self._unfolded(held) if kept is None else ([], [line.message for line in kept])
         if self.return_messages:
             return {self.memory_key: [*self._shown(instructions), *told, *self._shown(messages)]}
-        parts = (self._text(instructions), self._lines(told), self._text(messages))
+        text = self._text(messages) if kept is None else "\n".join([line.text for line in kept])
+        parts = (self._text(instructions), self._lines(told), text)
         return {self.memory_key: "\n".join(part for part in parts if part)}
+
+    def _kept_lines(self, held: Held) -> list[Line] | None:
+        """The messages that are not in the summary, as far as they can be kept; None where they must be read anew."""
+        history = self._conversation()
+        if history.backend is None:
+            return None
+        kept = self._kept_end()
+        with kept.lock:
+            info = history.info()
+            if not kept.follow(history, info) or kept.start > held.upto:
+                instructions, messages = self._unfolded(held)
+                if info is None or instructions or not kept.begin(info, messages, held.upto):
+                    return None
+            kept.drop_below(held.upto)
+            return list(kept.lines)
+
+    def _kept_end(self) -> KeptEnd:
+        settings = (self.chat_memory, self.llm, self.human_prefix, self.ai_prefix)
+        if self._kept is None or any(one is not other for one, other in zip(self._kept[0], settings, strict=True)):
+            count = self._line_counter().count_message
+            self._kept = (settings, KeptEnd(count, self.human_prefix, self.ai_prefix))
+        return self._kept[1]
 
     def _text(self, messages: Sequence[Message]) -> str:
         return as_text(messages, self.human_prefix, self.ai_prefix)
@@ -293,8 +324,11 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
     def _pruned(self) -> bool:
         state = self._own_state()
         held = state.read()
-        instructions, messages = self._unfolded(held)
-        leaving = self._leaving(instructions, messages)
+        kept = self._kept_lines(held)
+        if kept is None:
+            leaving = self._leaving(*self._unfolded(held))
+        else:
+            leaving = _oldest_rounds(kept, check_count(self.max_token_limit, "max_token_limit"))
         if not leaving:
             return False
         # All that leaves is one question to the model, unless there is too much of it for one prompt.
@@ -320,6 +354,19 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
         if self._counter is None or self._counter[0] is not self.llm:
             self._counter = (self.llm, LineCounter(as_llm(self.llm)))
         return self._counter[1]
+
+
+def _oldest_rounds(lines: Sequence[Line], limit: int) -> list[Message]:
+    """The messages of the rounds that must go so that the others fit."""
+    over = sum([line.tokens for line in lines]) - limit
+    leaving: list[Message] = []
+    for _, round_ in groupby(lines, key=lambda line: line.message.round):
+        if over <= 0:
+            break
+        of_one = list(round_)
+        over -= sum([line.tokens for line in of_one])
+        leaving += [line.message for line in of_one]
+    return leaving
 
 
 __all__ = [

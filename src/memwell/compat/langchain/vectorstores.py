@@ -8,7 +8,6 @@ from typing import Any
 
 from memwell._asyncify import asyncify
 from memwell.compat.langchain.documents import Document
-from memwell.storage.sharing import shared_backend
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.longterm.gate import Gate, Verdict
@@ -19,6 +18,7 @@ from memwell.models.ports import Embedder
 from memwell.records import SpaceLike, as_space
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
+from memwell.storage.sharing import shared_backend
 from memwell.values import check_text, new_id
 
 _MARK = "vectorstore/written"

@@ -15,6 +15,7 @@ import msgspec
 from memwell._asyncify import run_blocking
 from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
+from memwell.language.quoting import clean, quoted
 from memwell.messages import Message, Role, Text, check_message
 from memwell.runtime.context.choosing import (
     Candidate,
@@ -28,7 +29,6 @@ from memwell.runtime.context.choosing import (
     of_passage,
 )
 from memwell.runtime.context.conversation import goes_on, newest_rounds, preamble, under_way, window
-from memwell.language.quoting import clean, quoted
 from memwell.runtime.context.frame import Phrases, framed, phrases
 from memwell.runtime.context.receipts import Entered, LeftOut, Receipt
 from memwell.tokens import TokenCounter, default_counter

@@ -9,11 +9,11 @@ from typing import Any, Protocol, cast
 import msgspec
 from msgspec.structs import replace
 
+from memwell.language.quoting import clean
 from memwell.language.segment import query_terms
 from memwell.language.sentences import Span, sentences
 from memwell.longterm.duplicates import decisive_terms, fingerprint, similar
 from memwell.messages import Message
-from memwell.language.quoting import clean
 from memwell.runtime.context.frame import Note, Phrases, facts_of, label
 from memwell.runtime.context.receipts import LeftOut
 from memwell.values import as_utc

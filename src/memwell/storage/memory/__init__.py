@@ -14,11 +14,11 @@ from typing import Any
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, NotFound
-from memwell.records import Space
+from memwell.records import Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.memory.index import MemoryIndex
 from memwell.storage.memory.kv import MemoryKeyValue
-from memwell.storage.memory.log import MemoryLog
+from memwell.storage.memory.log import MemoryLog, complaints
 from memwell.storage.memory.state import Store
 from memwell.storage.protocols import Backend, Blobs
 
@@ -34,7 +34,7 @@ class MemoryBlobs(Blobs):
         blob = given.check_blob(data)
         digest = hashlib.sha256(blob).hexdigest()
         with self._store.use() as state:
-            state.blobs[space, digest] = blob
+            self._store.undo.update(state.blobs, {(space, digest): blob})
         return digest
 
     def get(self, space: Space, digest: str) -> bytes:
@@ -48,7 +48,9 @@ class MemoryBlobs(Blobs):
     def delete(self, space: Space, digest: str) -> bool:
         given.check_space(space)
         with self._store.use() as state:
-            return state.blobs.pop((space, given.check_digest(digest)), None) is not None
+            known = (space, given.check_digest(digest)) in state.blobs
+            self._store.undo.drop(state.blobs, [(space, digest)])
+            return known
 
 
 class MemoryBackend(Backend):
@@ -72,8 +74,9 @@ class MemoryBackend(Backend):
         return AsyncContext(self._store.transaction())
 
     def check(self) -> list[str]:
-        with self._store.use():
-            return []
+        with self._store.use() as state:
+            threads = [(Thread(space, id_), one) for space, held in state.threads.items() for id_, one in held.items()]
+            return [complaint for thread, known in threads for complaint in complaints(thread, known)]
 
     def scrub(self) -> None:
         if self._store.inside():
@@ -83,9 +86,9 @@ class MemoryBackend(Backend):
         with self._store.use() as state:
             return {
                 "kind": "memory",
-                "threads": len(state.threads),
-                "messages": sum(MemoryLog.count(known) for known in state.threads.values()),
-                "entries": len(state.entries),
+                "threads": sum(map(len, state.threads.values())),
+                "messages": sum(len(known.live) for held in state.threads.values() for known in held.values()),
+                "entries": sum(map(len, state.entries.values())),
                 "records": sum(map(len, state.records.values())),
                 "blobs": len(state.blobs),
             }

@@ -28,16 +28,17 @@ class MemoryIndex(RecordIndex):
 
     def upsert(self, records: Sequence[Record]) -> None:
         checked = {name: _as_stored(record) for name, record in given.check_records(records).items()}
+        undo = self._store.undo
         with self._store.use() as state:
             sizes = {space: _dimensions(state.records.get(space, {})) for space, _ in checked}
             for (space, _), record in checked.items():
                 sizes[space] = _check_dimensions(record, sizes[space])
             for (space, id_), record in checked.items():
-                held = state.records.setdefault(space, {})
-                state.counter += 1
+                held = undo.opened(state.records, space, dict[str, tuple[int, Record]])
+                undo.assign(state, counter=state.counter + 1)
                 position = held[id_][0] if id_ in held else state.counter
-                held[id_] = (position, record)
-                state.changed.setdefault(space, []).append(position)
+                undo.update(held, {id_: (position, record)})
+                undo.extend(undo.opened(state.changed, space, list[int]), [position])
 
     def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
         given.check_space(space)
@@ -51,8 +52,9 @@ class MemoryIndex(RecordIndex):
         wanted = given.check_ids(ids)
         with self._store.use() as state:
             held = state.records.get(space, {})
-            gone = [held.pop(id_)[0] for id_ in dict.fromkeys(wanted) if id_ in held]
-            state.changed.setdefault(space, []).extend(gone)
+            gone = [held[id_][0] for id_ in dict.fromkeys(wanted) if id_ in held]
+            self._store.undo.drop(held, wanted)
+            self._store.undo.extend(self._store.undo.opened(state.changed, space, list[int]), gone)
             return len(gone)
 
     def _all(self, space: Space, where: FilterLike | None) -> list[tuple[int, Record]]:

@@ -8,7 +8,7 @@ from memwell.errors import Conflict
 from memwell.filters import FilterLike, as_filter, holds_for_value
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
-from memwell.storage.memory.state import State, Store, page_of
+from memwell.storage.memory.state import State, Store, Stored, page_of
 from memwell.storage.protocols import (
     Entry,
     KeyValue,
@@ -29,7 +29,7 @@ class MemoryKeyValue(KeyValue):
             return self._live(state, space, key)
 
     def _live(self, state: State, space: Space, key: str) -> Entry | None:
-        stored = state.entries.get((space, key))
+        stored = state.entries.get(space, {}).get(key)
         if stored is None or (stored[2] is not None and stored[2] <= self._store.clock()):
             return None
         value, version, expires = stored
@@ -52,7 +52,8 @@ class MemoryKeyValue(KeyValue):
         with self._store.use() as state:
             self._expect(state, space, key, expect)
             version = new_version()
-            state.entries[space, key] = (encoded, version, expires)
+            held = self._store.undo.opened(state.entries, space, dict[str, Stored])
+            self._store.undo.update(held, {key: (encoded, version, expires)})
         moment = None if expires is None else given.moment(expires)
         return Entry(key, given.decode_value(encoded), version, moment)
 
@@ -71,7 +72,7 @@ class MemoryKeyValue(KeyValue):
         with self._store.use() as state:
             self._expect(state, space, key, expect)
             live = self._live(state, space, key) is not None
-            state.entries.pop((space, key), None)
+            self._store.undo.drop(state.entries.get(space, {}), [key])
             return live
 
     def scan(
@@ -81,7 +82,7 @@ class MemoryKeyValue(KeyValue):
         wanted = as_filter(where)
         start = given.check_name_cursor(cursor)
         with self._store.use() as state:
-            keys = sorted(k for s, k in state.entries if s == space and (start is None or k > start))
+            keys = sorted(key for key in state.entries.get(space, ()) if start is None or key > start)
             found = [entry for key in keys if (entry := self._live(state, space, key)) is not None]
         kept = [e for e in found if wanted is None or holds_for_value(wanted, e.key, e.value)]
         return page_of(kept, given.check_limit(limit), lambda entry: entry.key)

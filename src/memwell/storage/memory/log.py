@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import Conflict, NotFound
 from memwell.language.segment import query_terms, segment
@@ -14,7 +16,7 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage import bm25
-from memwell.storage.memory.state import Store, ThreadState, page_of
+from memwell.storage.memory.state import Row, State, Store, ThreadState, page_of
 from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import (
     MessageLog,
@@ -34,19 +36,25 @@ class MemoryLog(MessageLog):
         given.check_thread(thread)
         prepared = prepare(messages, keep_places=keep_places)
         with self._store.use() as state:
-            known = state.threads.get(thread)
-            tail = known.tail if known else Tail(0, 0, -1)
-            placed = place(prepared, tail, keep_places=keep_places)
-            taken = {id_ for id_, _ in known.rows.values()} if known else set[str]()
-            for one in placed:
-                if one.id in taken:
-                    raise Conflict(f"the thread already holds a message with the id {one.id!r}")
-                taken.add(one.id)
+            known = state.thread(thread)
+            placed = place(prepared, known.tail if known else Tail(0, 0, -1), keep_places=keep_places)
+            _check_new([one.id for one in placed], known.ids if known else ())
             if placed:
-                target = state.threads.setdefault(thread, ThreadState(self._store.clock()))
-                target.rows.update({one.index: (one.id, one) for one in placed})
-                target.tail = Tail(placed[-1].index + 1, placed[-1].round, target.tail.ended)
+                self._extend(self._opened(state, thread), placed)
         return as_stored(prepared, placed)
+
+    def _opened(self, state: State, thread: Thread) -> ThreadState:
+        threads = self._store.undo.opened(state.threads, thread.space, dict[str, ThreadState])
+        return self._store.undo.opened(threads, thread.id, lambda: ThreadState(self._store.clock()))
+
+    def _extend(self, known: ThreadState, placed: Sequence[Placed]) -> None:
+        undo, indexes = self._store.undo, [one.index for one in placed]
+        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in placed})
+        undo.update(known.ids, {one.id: one.index for one in placed})
+        undo.extend(known.order, indexes)
+        undo.extend(known.live, indexes)
+        tail = Tail(placed[-1].index + 1, placed[-1].round, known.tail.ended)
+        undo.assign(known, tail=tail, tokens=known.tokens + sum(one.tokens for one in placed))
 
     def read(
         self,
@@ -59,85 +67,74 @@ class MemoryLog(MessageLog):
         ids: Iterable[str] | None = None,
     ) -> list[Message]:
         span = given.check_span(last, first, after, before, ids)
-        wanted = None if span.ids is None else set(span.ids)
         with self._store.use() as state:
-            known = state.threads.get(given.check_thread(thread))
-            found = [
-                row.body
-                for index, (id_, row) in sorted(known.rows.items() if known else ())
-                if row is not None
-                and (after is None or index > after)
-                and (before is None or index < before)
-                and (wanted is None or id_ in wanted)
-            ]
-        if last is not None:
-            found = found[len(found) - min(last, len(found)) :]
-        return decode_messages(found if first is None else found[:first])
+            known = state.thread(given.check_thread(thread))
+            found = [] if known is None else [known.rows[index].body for index in _spanned(known, span)]
+        return decode_messages([body for body in found if body is not None])
 
     def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
         given.check_thread(thread)
         wanted = given.check_changes(changes)
         with self._store.use() as state:
-            known = state.threads.get(thread)
-            places: dict[int, Placed | None] = {}
+            known = state.thread(thread)
+            places: dict[int, Row] = {}
             for index, message in wanted.items():
                 if known is None or index not in known.rows:
                     raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
-                places[index] = self._changed(known, index, message)
+                places[index] = _changed(known.rows[index], index, message)
             if known is not None:
-                for index, placed in places.items():
-                    self._put(known, index, placed)
-        return [None if one is None else decode_message(one.body) for one in places.values()]
+                for index, row in places.items():
+                    self._put(known, index, row)
+        return [None if row.body is None else decode_message(row.body) for row in places.values()]
 
-    def _changed(self, known: ThreadState, index: int, message: Message | None) -> Placed | None:
-        if message is None:
-            return None
-        id_ = known.rows[index][0]
-        round_ = next(r for i, r in self._rounds(known) if i == index)
-        return Placed(index, round_, id_, message.tokens or 0, replaced_body(message, index, round_, id_))
-
-    @staticmethod
-    def _rounds(known: ThreadState) -> Iterator[tuple[int, int]]:
-        for index, (_, row) in known.rows.items():
-            if row is not None:
-                yield index, row.round
-            else:
-                bodies = [body for body, _ in known.versions[index] if body is not None]
-                yield index, decode_message(bodies[-1]).round or 0
-
-    def _put(self, known: ThreadState, index: int, placed: Placed | None) -> None:
-        id_, old = known.rows[index]
-        if old is None and placed is None:
+    def _put(self, known: ThreadState, index: int, row: Row) -> None:
+        undo, old = self._store.undo, known.rows[index]
+        if old.body is None and row.body is None:
             return
-        body = None if old is None else old.body
-        known.versions[index] = [*known.versions.get(index, []), (body, self._store.clock())]
-        known.rows[index] = (id_, placed)
+        versions = undo.opened(known.versions, index, list[tuple[str | None, float]])
+        undo.extend(versions, [(old.body, self._store.clock())])
+        undo.update(known.rows, {index: row})
+        undo.assign(known, tokens=known.tokens + row.tokens - old.tokens, edits=known.edits + 1)
+        # Its place among the living is the same before and after: the index is put there, left there, or taken out.
+        at = bisect_left(known.live, index)
+        undo.splice(known.live, at, at + (old.body is not None), [] if row.body is None else [index])
 
     def versions(self, thread: Thread, index: int) -> list[Version]:
         check_count(index, "an index")
         with self._store.use() as state:
-            known = state.threads.get(given.check_thread(thread))
-            stored = known.versions.get(index, []) if known else []
+            known = state.thread(given.check_thread(thread))
+            stored = list(known.versions.get(index, ())) if known else []
         return [Version(decode_message(b) if b is not None else None, given.moment(at)) for b, at in stored]
 
     def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         check_count(before, "before")
         spared = given.check_places(keep)
         with self._store.use() as state:
-            known = state.threads.get(given.check_thread(thread))
-            if known is None:
-                return 0
-            gone = [index for index in known.rows if index < before and index not in spared]
-            live = sum(known.rows[index][1] is not None for index in gone)
-            for index in gone:
-                del known.rows[index]
-                known.versions.pop(index, None)
-            known.first = max(known.first, min([before, known.tail.next, *(i for i in known.rows if i < before)]))
-            return live
+            known = state.thread(given.check_thread(thread))
+            return 0 if known is None else self._drop(known, before, spared)
+
+    def _drop(self, known: ThreadState, before: int, spared: set[int]) -> int:
+        undo, live = self._store.undo, len(known.live)
+        gone = [index for index in known.order[: bisect_left(known.order, before)] if index not in spared]
+        rows = [known.rows[index] for index in gone]
+        for indexes in (known.order, known.live):
+            cut = bisect_left(indexes, before)
+            undo.splice(indexes, 0, cut, [index for index in indexes[:cut] if index in spared])
+        undo.drop(known.rows, gone)
+        undo.drop(known.versions, gone)
+        undo.drop(known.ids, [row.id for row in rows])
+        first = max(known.first, min([before, known.tail.next, *known.order[:1]]))
+        dropped = live - len(known.live)
+        edits = known.edits + (dropped > 0)
+        undo.assign(known, first=first, tokens=known.tokens - sum(row.tokens for row in rows), edits=edits)
+        return dropped
 
     def delete(self, thread: Thread) -> bool:
         with self._store.use() as state:
-            return state.threads.pop(given.check_thread(thread), None) is not None
+            known = state.thread(given.check_thread(thread))
+            if known is not None:
+                self._store.undo.drop(state.threads[thread.space], [thread.id])
+            return known is not None
 
     def annotate(
         self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
@@ -145,35 +142,12 @@ class MemoryLog(MessageLog):
         given.check_thread(thread)
         encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
         with self._store.use() as state:
-            known = state.threads.setdefault(thread, ThreadState(self._store.clock()))
+            known = self._opened(state, thread)
             if isinstance(encoded, str):
-                known.metadata = encoded
+                self._store.undo.assign(known, metadata=encoded)
             if end_round:
-                known.tail = known.tail._replace(ended=known.tail.round)
-            return self._info(thread, known)
-
-    @staticmethod
-    def count(known: ThreadState) -> int:
-        """How many messages a thread has."""
-        return sum(row is not None for _, row in known.rows.values())
-
-    @staticmethod
-    def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
-        live = [row for _, row in known.rows.values() if row is not None]
-        created = given.moment(known.created)
-        newest = max(live, key=lambda row: row.index, default=None)
-        return ThreadInfo(
-            thread=thread,
-            first=known.first,
-            next=known.tail.next,
-            messages=len(live),
-            tokens=sum(row.tokens for row in live),
-            rounds=known.tail.round,
-            created=created,
-            updated=created if newest is None else decode_message(newest.body).time,
-            metadata=msgspec.json.decode(known.metadata),
-            ended_round=known.tail.ended if known.tail.ended >= 0 else None,
-        )
+                self._store.undo.assign(known, tail=known.tail._replace(ended=known.tail.round))
+            return _info(thread, known)
 
     def threads(
         self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
@@ -181,16 +155,13 @@ class MemoryLog(MessageLog):
         given.check_space(space)
         wanted = None if ids is None else set(given.check_ids(ids))
         start = given.check_name_cursor(cursor)
+        given.check_limit(limit)
         with self._store.use() as state:
-            found = [
-                self._info(thread, known)
-                for thread, known in state.threads.items()
-                if thread.space == space
-                and (wanted is None or thread.id in wanted)
-                and (start is None or thread.id > start)
-            ]
-        found.sort(key=lambda info: info.thread.id)
-        return page_of(found, given.check_limit(limit), lambda info: info.thread.id)
+            held = state.threads.get(space, {})
+            names = held if wanted is None else [name for name in wanted if name in held]
+            listed = sorted(name for name in names if start is None or name > start)
+            found = [_info(Thread(space, name), held[name]) for name in listed[: limit + 1]]
+        return page_of(found, limit, lambda info: info.thread.id)
 
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
         terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
@@ -201,4 +172,67 @@ class MemoryLog(MessageLog):
         return [(messages[index], score) for score, index in best]
 
 
-__all__ = ["MemoryLog"]
+def _check_new(ids: Sequence[str], known: Collection[str]) -> None:
+    """Raises ``Conflict`` for an id that is known, or is there twice."""
+    seen: set[str] = set()
+    for id_ in ids:
+        if id_ in known or id_ in seen:
+            raise Conflict(f"the thread already holds a message with the id {id_!r}")
+        seen.add(id_)
+
+
+def _spanned(known: ThreadState, span: given.Span) -> list[int]:
+    """The indexes that a read asks for, in order."""
+    live = known.live if span.ids is None else _named(known, span.ids)
+    start = 0 if span.after is None else bisect_right(live, span.after)
+    stop = len(live) if span.before is None else bisect_left(live, span.before)
+    if span.last is not None:
+        start = max(start, stop - span.last)
+    if span.first is not None:
+        stop = min(stop, start + span.first)
+    return live[start:stop]
+
+
+def _named(known: ThreadState, ids: Iterable[str]) -> list[int]:
+    """The indexes of the messages of these ids, rising."""
+    found = {known.ids[id_] for id_ in ids if id_ in known.ids}
+    return sorted(index for index in found if known.rows[index].body is not None)
+
+
+def _changed(row: Row, index: int, message: Message | None) -> Row:
+    if message is None:
+        return replace(row, tokens=0, body=None)
+    return replace(row, tokens=message.tokens or 0, body=replaced_body(message, index, row.round, row.id))
+
+
+def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
+    created = given.moment(known.created)
+    newest = known.rows[known.live[-1]].body if known.live else None
+    return ThreadInfo(
+        thread=thread,
+        first=known.first,
+        next=known.tail.next,
+        messages=len(known.live),
+        tokens=known.tokens,
+        rounds=known.tail.round,
+        created=created,
+        updated=created if newest is None else decode_message(newest).time,
+        metadata=msgspec.json.decode(known.metadata),
+        ended_round=known.tail.ended if known.tail.ended >= 0 else None,
+        edits=known.edits,
+    )
+
+
+def complaints(thread: Thread, known: ThreadState) -> list[str]:
+    """What is kept beside a thread's rows and does not agree with them, in words."""
+    rows = known.rows
+    derived = {
+        "ids": (known.ids, {row.id: index for index, row in rows.items()}),
+        "order": (known.order, sorted(rows)),
+        "live": (known.live, sorted(index for index, row in rows.items() if row.body is not None)),
+        "tokens": (known.tokens, sum(row.tokens for row in rows.values())),
+    }
+    return [f"the {name} of thread {thread.id!r} are wrong" for name, (kept, due) in derived.items() if kept != due]
+
+
+__all__ = ["MemoryLog", "complaints"]

@@ -1,6 +1,6 @@
-"""The short way of one message to the end of a thread: a single statement, when nobody else has written there since.
+"""The short way of a message or a few to the end of a thread: one statement, when nobody else has written there since.
 
-Where a thread ends is remembered from the last append that was committed. The statement stores the message only if the
+Where a thread ends is remembered from the last append that was committed. The statement stores the messages only if the
 thread still ends there, so what is remembered may be out of date and costs nothing but the longer way. It matters because
 after every sync the processor's caches are cold: each line of Python on the way of an append costs several times what it
 costs in a loop.
@@ -8,7 +8,9 @@ costs in a loop.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, TypeAlias
 
 import apsw
 from msgspec.structs import replace
@@ -19,22 +21,26 @@ from memwell.storage.placement import MAX_INDEX, MAX_TOKENS
 from memwell.storage.sqlite.connections import Connections, Session
 
 _MOST = 4096
+AT_ONCE = 4
+"""So many messages may go the short way together: a question and its answer, with a tool called in between."""
 # A thread that does not end where we think leaves the id NULL, which the table refuses. An INSERT ... SELECT would say
 # the same more plainly, but takes ten microseconds more.
-_APPEND = """
-    INSERT INTO message VALUES (
+_FIRST = """(
         ?1,
         (SELECT ?2 FROM thread WHERE key = ?1 >> 32 AND ended = ?7 AND next <= ?1 & 0xffffffff
          AND (SELECT max(key) FROM message WHERE key >= ?1 & ~0xffffffff AND key <= ?1 | 0xffffffff) = ?1 - 1),
         ?3, ?4, ?5, ?6
     )"""
+_APPEND = [
+    f"INSERT INTO message VALUES {', '.join([_FIRST] + ['(?, ?, ?, ?, ?, ?)'] * more)}" for more in range(AT_ONCE)
+]
 
 
 End: TypeAlias = tuple[int, int, int, int]
 """Where a thread ends: the key of its last message, that one's round and running total, and the round closed by hand."""
 
-Row: TypeAlias = tuple[int, str, int, int, int, str, int]
-"""What the statement is given."""
+Row: TypeAlias = tuple[int, str, int, int, int, str]
+"""A message as the table keeps it."""
 
 
 class KnownEnds:
@@ -55,46 +61,73 @@ class KnownEnds:
         if self._ends.get(thread, end) <= end:
             self._ends[thread] = end
 
-    def append(self, thread: Thread, message: Message) -> Message | None:
-        """Store a plain message and return it with its place, or None when it must go the longer way."""
+    def append(self, thread: Thread, messages: Sequence[Message]) -> list[Message] | None:
+        """Store plain messages, all or none, and return them with their places; None when they must go the longer way."""
         end = self._ends.get(thread)
-        encoded = None if end is None else plain_json(message)
-        if end is None or encoded is None or (message.tokens or 0) > MAX_TOKENS:
+        encoded = None if end is None else _encoded(messages)
+        if end is None or encoded is None:
             return None
-        row = _row(end, message, encoded)
-        alone = self._connections.statement(_APPEND, row)
+        rows = _rows(end, messages, encoded)
+        alone = self._connections.statement(*_statement(rows, end[3]))
         if alone is None:
-            row = self._connections.write(lambda session: self._append(session, thread, message, encoded))
-        if alone is False or row is None:
+            rows = self._connections.write(lambda session: self._append(session, thread, messages, encoded))
+        if alone is False or rows is None:
             return None
-        key, _, round_, _, total, body, ended = row
-        self.learn(thread, (key, round_, total, ended))
-        if message.metadata:
-            # It must not be shared with the caller, and a tuple in it was stored as a list.
-            return decode_message(body)
-        return replace(message, index=key & MAX_INDEX, round=round_, metadata={})
+        key, _, round_, _, total, _ = rows[-1]
+        self.learn(thread, (key, round_, total, end[3]))
+        return [_stored(message, row) for message, row in zip(messages, rows, strict=True)]
 
-    def _append(self, session: Session, thread: Thread, message: Message, encoded: str) -> Row | None:
+    def _append(
+        self, session: Session, thread: Thread, messages: Sequence[Message], encoded: list[str]
+    ) -> list[Row] | None:
         """The same among others of a group, who may have moved the thread's end just now."""
         end = session.learnt.get(thread) or self._ends.get(thread)
         if end is None:
             return None
-        row = _row(end, message, encoded)
+        rows = _rows(end, messages, encoded)
         try:
-            session.execute(_APPEND, row)
+            session.execute(*_statement(rows, end[3]))
         except apsw.ConstraintError:
             return None
-        session.learnt[thread] = (row[0], row[2], row[4], end[3])
-        return row
+        key, _, round_, _, total, _ = rows[-1]
+        session.learnt[thread] = (key, round_, total, end[3])
+        return rows
 
 
-def _row(end: End, message: Message, encoded: str) -> Row:
-    last, round_, total, ended = end
-    if message.role is Role.HUMAN or round_ == ended:
-        round_ += 1
-    tokens = message.tokens or 0
-    body = f'{{"index":{(last + 1) & MAX_INDEX},"round":{round_},{encoded}'
-    return (last + 1, message.id, round_, tokens, total + tokens, body, ended)
+def _encoded(messages: Sequence[Message]) -> list[str] | None:
+    found: list[str] = []
+    for message in messages:
+        encoded = plain_json(message)
+        if encoded is None or (message.tokens or 0) > MAX_TOKENS:
+            return None
+        found.append(encoded)
+    return found
 
 
-__all__ = ["End", "KnownEnds"]
+def _rows(end: End, messages: Sequence[Message], encoded: list[str]) -> list[Row]:
+    key, round_, total, ended = end
+    rows: list[Row] = []
+    for message, one in zip(messages, encoded, strict=True):
+        if message.role is Role.HUMAN or round_ == ended:
+            round_ += 1
+        key += 1
+        tokens = message.tokens or 0
+        total += tokens
+        body = f'{{"index":{key & MAX_INDEX},"round":{round_},{one}'
+        rows.append((key, message.id, round_, tokens, total, body))
+    return rows
+
+
+def _statement(rows: list[Row], ended: int) -> tuple[str, tuple[Any, ...]]:
+    first, *others = rows
+    return _APPEND[len(others)], (*first, ended, *chain.from_iterable(others))
+
+
+def _stored(message: Message, row: Row) -> Message:
+    if message.metadata:
+        # It must not be shared with the caller, and a tuple in it was stored as a list.
+        return decode_message(row[5])
+    return replace(message, index=row[0] & MAX_INDEX, round=row[2], metadata={})
+
+
+__all__ = ["AT_ONCE", "End", "KnownEnds"]

@@ -23,7 +23,7 @@ from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import MessageLog, ThreadInfo, Version
-from memwell.storage.sqlite.appending import End, KnownEnds
+from memwell.storage.sqlite.appending import AT_ONCE, End, KnownEnds
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.message_words import MessageWords
 from memwell.storage.sqlite.schema import THREAD_SHIFT
@@ -33,10 +33,14 @@ _INDEX = (1 << THREAD_SHIFT) - 1
 _CATCH_UP = 2_000
 """Messages indexed in one transaction when a search catches up, so that writers wait a moment at most."""
 
-_COLUMNS = "key, first, next, round, total, ended, absent, token_base, created, metadata, id"
+_COLUMNS = "key, first, next, round, total, ended, absent, token_base, created, metadata, id, edits"
 
 
 _LAST = "SELECT key, round, total FROM message WHERE key >= ? AND key <= ? ORDER BY key DESC LIMIT 1"
+_LAST_WITH_TIME = _LAST.replace("total", "total, body ->> 'time'")
+_NEWEST = (
+    "SELECT body ->> 'time' FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL ORDER BY key DESC LIMIT 1"
+)
 
 
 class _ThreadRow(NamedTuple):
@@ -51,6 +55,7 @@ class _ThreadRow(NamedTuple):
     created: float
     metadata: str
     id: str
+    edits: int
 
     @property
     def low(self) -> int:
@@ -72,15 +77,15 @@ class SqliteLog(MessageLog):
         created = self._clock()
         session.execute("INSERT INTO thread (space, id, created) VALUES (?, ?, ?)", (path, id_, created))
         key = session.connection.last_insert_rowid()
-        return _ThreadRow(key, 0, 0, 0, 0, -1, 0, 0, created, "{}", id_)
+        return _ThreadRow(key, 0, 0, 0, 0, -1, 0, 0, created, "{}", id_, 0)
 
     # Writing
 
     def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        if isinstance(messages, list) and len(messages) == 1 and type(thread) is Thread and not keep_places:
-            stored = self._ends.append(thread, messages[0])
+        if isinstance(messages, list) and 0 < len(messages) <= AT_ONCE and type(thread) is Thread and not keep_places:
+            stored = self._ends.append(thread, messages)
             if stored is not None:
-                return [stored]
+                return stored
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         prepared = prepare(messages, keep_places=keep_places)
         if not prepared:
@@ -138,7 +143,7 @@ class SqliteLog(MessageLog):
         )
         session.execute("UPDATE message SET tokens = ?, body = ? WHERE key = ?", (tokens, body, key))
         session.execute(
-            "UPDATE thread SET token_base = token_base - ?, absent = absent + ? WHERE key = ?",
+            "UPDATE thread SET token_base = token_base - ?, absent = absent + ?, edits = edits + 1 WHERE key = ?",
             (tokens - old_tokens, (body is None) - (old_body is None), row.key),
         )
         self.words.follow(session, row.key, key, old_body, body)
@@ -176,8 +181,9 @@ class SqliteLog(MessageLog):
             left = next_ - row.first - row.absent - live
             absent = next_ - first - left
             session.execute(
-                "UPDATE thread SET first = ?, next = ?, round = ?, total = ?, absent = ?, token_base = ? WHERE key = ?",
-                (first, next_, round_, total, absent, row.token_base + tokens, row.key),
+                "UPDATE thread SET first = ?, next = ?, round = ?, total = ?, absent = ?, token_base = ?, "
+                "edits = edits + ? WHERE key = ?",
+                (first, next_, round_, total, absent, row.token_base + tokens, live > 0, row.key),
             )
             return live
 
@@ -264,11 +270,16 @@ class SqliteLog(MessageLog):
         self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
     ) -> Page[ThreadInfo]:
         path = given.check_space(space).encoded()
-        wanted = None if ids is None else msgspec.json.encode(given.check_ids(ids)).decode()
+        named = None if ids is None else given.check_ids(ids)
+        wanted = None if named is None else msgspec.json.encode(named).decode()
         start = given.check_name_cursor(cursor)
         given.check_limit(limit)
 
         def operation(session: Session) -> list[ThreadInfo]:
+            if named is not None and len(named) == 1 and start is None:
+                # Whoever reads a conversation asks this first, and asks often.
+                row = _thread_row(session, path, named[0])
+                return [] if row is None else [self._info(session, space, row)]
             rows = session.rows(
                 f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND (? IS NULL OR id > ?) "
                 "AND (? IS NULL OR id IN (SELECT value FROM json_each(?))) ORDER BY id LIMIT ?",
@@ -280,12 +291,13 @@ class SqliteLog(MessageLog):
         return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
 
     def _info(self, session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
-        next_, round_, total = _end(session, row)
-        newest = session.one(
-            "SELECT body ->> 'time' FROM message WHERE key >= ? AND key <= ? AND body IS NOT NULL "
-            "ORDER BY key DESC LIMIT 1",
-            (row.low, row.low | _INDEX),
-        )
+        last = session.one(_LAST_WITH_TIME, (row.low, row.low | _INDEX))
+        next_, round_, total = _later((row.next, row.round, row.total), None if last is None else last[:3])
+        newest = None if last is None else last[3]
+        if last is not None and newest is None:
+            # The last one was removed, so an earlier one is the newest.
+            found = session.one(_NEWEST, (row.low, row.low | _INDEX))
+            newest = None if found is None else found[0]
         created = given.moment(row.created)
         return ThreadInfo(
             thread=Thread(space, row.id),
@@ -295,9 +307,10 @@ class SqliteLog(MessageLog):
             tokens=total - row.token_base,
             rounds=round_,
             created=created,
-            updated=created if newest is None else datetime.fromisoformat(newest[0]),
+            updated=created if newest is None else datetime.fromisoformat(newest),
             metadata=msgspec.json.decode(row.metadata),
             ended_round=row.ended if row.ended >= 0 else None,
+            edits=row.edits,
         )
 
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:

@@ -148,11 +148,15 @@ def _create(session: Session) -> None:
     session.execute("INSERT INTO store VALUES ('created', ?)", (time.time(),))
 
 
+def _count_edits(session: Session) -> None:
+    session.execute("ALTER TABLE thread ADD COLUMN edits INTEGER NOT NULL DEFAULT 0")
+
+
 def _keep_entries_by_rowid(session: Session) -> None:
     session.connection.execute(_ENTRIES_BY_ROWID)
 
 
-MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid]
+MIGRATIONS: list[Callable[[Session], None]] = [_create, _keep_entries_by_rowid, _count_edits]
 """Step n brings a file from version n to n + 1."""
 
 

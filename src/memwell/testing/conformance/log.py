@@ -298,6 +298,26 @@ class _ListingSuite(Suite):
         assert info == ThreadInfo(TALK, 0, 4, 4, 8, 2, info.created, newest.time, {}, None)
         assert clock.sleeps or info.created == created
 
+    def test_a_thread_tells_that_what_was_read_no_longer_stands(self, store: Backend) -> None:
+        def edits() -> int:
+            return store.log.threads(HOME, ids=[TALK.id]).items[0].edits
+
+        store.log.append(TALK, [human("a"), ai("b"), human("c")])
+        store.log.annotate(TALK, metadata={"n": 1}, end_round=True)
+        assert edits() == 0
+        store.log.edit(TALK, {0: human("A"), 1: None})
+        assert edits() == 2
+        store.log.edit(TALK, {1: None})
+        assert edits() == 2
+        with pytest.raises(NotFound):
+            store.log.edit(TALK, {0: human("x"), 9: human("y")})
+        assert store.log.trim(TALK, 0) == 0
+        assert edits() == 2
+        assert store.log.trim(TALK, 1) == 1
+        assert edits() == 3
+        store.log.append(TALK, [ai("d")])
+        assert edits() == 3
+
     def test_threads_are_listed_by_id_page_by_page(self, store: Backend) -> None:
         ids = ["b", "a", "B", "a b", "ab", "é", "中", "😀", "10", "9"]
         for id_ in ids:

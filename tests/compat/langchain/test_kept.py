@@ -1,0 +1,139 @@
+"""What is kept of a conversation is what reading it anew would give, whatever happened to it meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.langchain import (
+    ConversationBufferWindowMemory,
+    ConversationSummaryBufferMemory,
+    ConversationTokenBufferMemory,
+    ThreadChatMessageHistory,
+)
+from memwell.history import History
+from memwell.messages import ToolCall, ai, human, message, system, tool_result
+from memwell.storage import open_backend
+
+
+class Words:
+    """A model that counts words and sums up in five of them."""
+
+    def get_num_tokens(self, text: str) -> int:
+        return len(text.split())
+
+    def invoke(self, prompt: str) -> str:
+        return "They spoke of many things."
+
+
+KINDS: dict[str, Callable[..., Any]] = {
+    "window": lambda history: ConversationBufferWindowMemory(chat_memory=history, k=3),
+    "tokens": lambda history: ConversationTokenBufferMemory(chat_memory=history, llm=Words(), max_token_limit=25),
+    "summary": lambda history: ConversationSummaryBufferMemory(chat_memory=history, llm=Words(), max_token_limit=25),
+}
+
+TEXTS = st.sampled_from(["yes", "a few more words", "one two three four five six seven eight", "好的", "x " * 40])
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("turn"), TEXTS, TEXTS),
+        st.tuples(st.just("ask"), TEXTS),
+        st.tuples(st.just("instruct"), TEXTS),
+        st.tuples(st.just("view"), TEXTS),
+        st.tuples(st.just("tool"), TEXTS),
+        st.tuples(st.just("elsewhere"), TEXTS, TEXTS),
+        st.tuples(st.just("edit"), st.integers(0, 9), TEXTS),
+        st.tuples(st.just("remove"), st.integers(0, 9)),
+        st.tuples(st.just("trim"), st.integers(1, 4)),
+        st.tuples(st.just("delete")),
+    ),
+    max_size=14,
+)
+
+
+def act(memory: Any, elsewhere: Any, history: History, step: tuple[Any, ...]) -> None:
+    name, *given_ = step
+    if name in ("turn", "elsewhere"):
+        who = memory if name == "turn" else elsewhere
+        who.save_context({"input": given_[0]}, {"output": given_[1]})
+    elif name == "ask":
+        history.add(human(given_[0]))
+    elif name == "instruct":
+        history.add(system(given_[0]))
+    elif name == "view":
+        history.add(message("view", given_[0]))
+    elif name == "tool":
+        history.add(human(given_[0]), ai(tool_calls=[ToolCall("c", "look")]), tool_result("c", "seen"), ai("done"))
+    elif name == "trim":
+        history.trim(rounds=given_[0])
+    elif name == "delete":
+        history.delete()
+    else:
+        present = [one.index or 0 for one in history]
+        if present:
+            at = present[given_[0] % len(present)]
+            history.remove(at) if name == "remove" else history.edit(at, given_[1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("store", ["memory:", "sqlite:{}/talk.db"])
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS)
+def test_a_memory_that_was_there_shows_what_a_new_one_shows(
+    kind: str, store: str, steps: list[tuple[Any, ...]]
+) -> None:
+    with TemporaryDirectory() as folder, open_backend(store.format(folder)) as backend:
+        history = History(backend, "talk")
+        memory, elsewhere = (KINDS[kind](ThreadChatMessageHistory(history)) for _ in range(2))
+        for step in steps:
+            act(memory, elsewhere, history, step)
+            memory.return_messages = not memory.return_messages
+            fresh = KINDS[kind](ThreadChatMessageHistory(history))
+            fresh.return_messages = memory.return_messages
+            assert memory.load_memory_variables({}) == fresh.load_memory_variables({})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_what_is_new_is_read(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_backend(f"sqlite:{tmp_path / 'talk.db'}") as backend:
+        history = History(backend, "talk")
+        memory = KINDS[kind](ThreadChatMessageHistory(history))
+        for number in range(20):
+            memory.save_context({"input": f"question {number}"}, {"output": f"answer {number}"})
+        memory.load_memory_variables({})
+        read, rows = history.log.read, list[int]()
+
+        def counted(*args: Any, **options: Any) -> Any:
+            found = read(*args, **options)
+            rows.append(len(found))
+            return found
+
+        monkeypatch.setattr(history.log, "read", counted)
+        memory.load_memory_variables({})
+        assert rows == []
+        history.add(human("more"), ai("yes"))
+        assert "more" in str(memory.load_memory_variables({}))
+        assert sum(rows) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_other_settings_begin_anew(kind: str) -> None:
+    with open_backend("memory:") as backend:
+        history = ThreadChatMessageHistory(History(backend, "talk"))
+        memory = KINDS[kind](history)
+        for number in range(3):
+            memory.save_context({"input": f"question {number}"}, {"output": f"answer {number}"})
+        assert "Human: question 2" in memory.load_memory_variables({})["history"]
+        memory.human_prefix = "Anna"
+        assert "Anna: question 2" in memory.load_memory_variables({})["history"]
+        if kind == "window":
+            memory.k = 1
+            assert "question 1" not in memory.load_memory_variables({})["history"]
+        elif kind == "tokens":
+            memory.max_token_limit = 6
+            assert "question 1" not in memory.load_memory_variables({})["history"]

@@ -229,7 +229,7 @@ class SqliteLog(MessageLog):
             )
             changed = _thread_row(session, path, id_)
             assert changed is not None
-            return self._info(session, space, changed)
+            return _info(session, space, changed)
 
         return self._connections.write(operation)
 
@@ -279,44 +279,45 @@ class SqliteLog(MessageLog):
             if named is not None and len(named) == 1 and start is None:
                 # Whoever reads a conversation asks this first, and asks often.
                 row = _thread_row(session, path, named[0])
-                return [] if row is None else [self._info(session, space, row)]
+                return [] if row is None else [_info(session, space, row)]
             rows = session.rows(
                 f"SELECT {_COLUMNS} FROM thread WHERE space = ? AND (? IS NULL OR id > ?) "
                 "AND (? IS NULL OR id IN (SELECT value FROM json_each(?))) ORDER BY id LIMIT ?",
                 (path, start, start, wanted, wanted, limit + 1),
             )
-            return [self._info(session, space, _ThreadRow(*row)) for row in rows]
+            return [_info(session, space, _ThreadRow(*row)) for row in rows]
 
         found = self._connections.snapshot(operation)
         return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
-
-    def _info(self, session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
-        last = session.one(_LAST_WITH_TIME, (row.low, row.low | _INDEX))
-        next_, round_, total = _later((row.next, row.round, row.total), None if last is None else last[:3])
-        newest = None if last is None else last[3]
-        if last is not None and newest is None:
-            # The last one was removed, so an earlier one is the newest.
-            found = session.one(_NEWEST, (row.low, row.low | _INDEX))
-            newest = None if found is None else found[0]
-        created = given.moment(row.created)
-        return ThreadInfo(
-            thread=Thread(space, row.id),
-            first=row.first,
-            next=next_,
-            messages=next_ - row.first - row.absent,
-            tokens=total - row.token_base,
-            rounds=round_,
-            created=created,
-            updated=created if newest is None else datetime.fromisoformat(newest),
-            metadata=msgspec.json.decode(row.metadata),
-            ended_round=row.ended if row.ended >= 0 else None,
-            edits=row.edits,
-        )
 
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
         terms = distinct_terms(query_terms(check_text(text, "text")))
         return self.words.match(path, id_, terms, given.check_limit(limit))
+
+
+def _info(session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
+    last = session.one(_LAST_WITH_TIME, (row.low, row.low | _INDEX))
+    next_, round_, total = _later((row.next, row.round, row.total), None if last is None else last[:3])
+    newest = None if last is None else last[3]
+    if last is not None and newest is None:
+        # The last one was removed, so an earlier one is the newest.
+        found = session.one(_NEWEST, (row.low, row.low | _INDEX))
+        newest = None if found is None else found[0]
+    created = given.moment(row.created)
+    return ThreadInfo(
+        thread=Thread(space, row.id),
+        first=row.first,
+        next=next_,
+        messages=next_ - row.first - row.absent,
+        tokens=total - row.token_base,
+        rounds=round_,
+        created=created,
+        updated=created if newest is None else datetime.fromisoformat(newest),
+        metadata=msgspec.json.decode(row.metadata),
+        ended_round=row.ended if row.ended >= 0 else None,
+        edits=row.edits,
+    )
 
 
 def _thread_row(session: Session, path: str, id_: str) -> _ThreadRow | None:

@@ -431,6 +431,12 @@ def test_a_seal_does_not_occur_in_what_it_seals(monkeypatch: pytest.MonkeyPatch)
     assert frame.seal_of("I guessed it: ABCDEF012345") == "543210fedcba"
 
 
+def test_a_result_without_its_call_is_not_taken_for_an_empty_query():
+    history = History(MemoryBackend(), "talk")
+    history.add(human(""), Message(Role.HUMAN, (ToolResult("0", ()),)))
+    assert_can_be_followed(assemble("", budget=500, history=history), "")
+
+
 # Nothing twice.
 
 

@@ -19,7 +19,7 @@ _UNSEEN = (
 _SELECTORS = "\ufe00-\ufe0f"
 _JOINERS = "\u200c\u200d"
 # One class of characters is looked for in no time; what it finds is looked at closely.
-_SUSPECT = re.compile(f"[{_UNSEEN}{_SELECTORS}{_JOINERS}\x09-\x0d\x85\u2028\u2029]").search
+_SUSPECT = re.compile(f"[{_UNSEEN}{_SELECTORS}{_JOINERS}\x09\x0b-\x0d\x85\u2028\u2029]").search
 # One selector may follow a character, as in ❤️; a row of them is a message.
 _TO_DROP = re.compile(rf"[{_UNSEEN}]+|(?<=[{_SELECTORS}])[{_SELECTORS}]+|(?<!\S)[{_SELECTORS}]+")
 # Joiners belong between letters of some scripts and the parts of an emoji, nowhere else.

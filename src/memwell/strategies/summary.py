@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
@@ -78,14 +78,23 @@ class _Summing(Strategy):
     def clear(self) -> None:
         self._state.clear()
 
-    def _fold(self, held: Held, messages: Sequence[Message]) -> dict[str, str]:
+    def _fold(self, held: Held, messages: Sequence[Message]) -> dict[str, Any]:
         """The fields of the state once these messages are folded in."""
         spoken = [one for one in messages if one.for_model and not is_preamble(one) and one.text.strip()]
         if not spoken or not self._has_room:
             return held.fields
         old = _summary_in(held)
         new = self._checked(self.summariser.fold(old, spoken), old, spoken)
-        return {"summary": new, "time": spoken[-1].time.isoformat()}
+        fields = held.fields
+        return {
+            # Others may keep more beside the same summary.
+            **fields,
+            "summary": new,
+            "time": spoken[-1].time.isoformat(),
+            "folds": fields.get("folds", 0) + 1,
+            "messages": fields.get("messages", 0) + len(spoken),
+            "tokens": fields.get("tokens", 0) + sum(map(self.history.counter.count_message, spoken)),
+        }
 
     def _checked(self, answer: object, old: str, messages: Sequence[Message]) -> str:
         who = type(self.summariser).__name__

@@ -323,3 +323,17 @@ def test_a_turn_reads_no_more_of_a_long_conversation(store: str, monkeypatch: py
             memory.load_memory_variables({})
         seen.append(count[0])
     assert seen[0] == seen[1] < 100
+
+
+def test_a_strategy_over_the_same_summary_counts_on() -> None:
+    history = ChatMessageHistory()
+    memory = ConversationSummaryMemory(chat_memory=history)
+    memory.save_context({"input": "Anna lives in Oslo."}, {"output": "Oslo is cold."})
+    before = memory.get_summary_stats()
+    history.add_user_message("She has a dog called Rex.")
+    Summary(history.history).observe()
+    after = memory.get_summary_stats()
+    assert "Rex" in memory.buffer
+    assert (before["summary_count"], after["summary_count"]) == (1, 2)
+    assert after["original_message_count"] == before["original_message_count"] + 1
+    assert 0 < after["compression_ratio"] <= 1

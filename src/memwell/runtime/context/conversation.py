@@ -84,7 +84,8 @@ def goes_on(round_: Round, query: Message) -> bool:
     said = [message for message in round_.messages if message.for_model]
     if not said or said[-1].role not in _WAITING or said[0].role is not Role.HUMAN:
         return False
-    return said[0].id == query.id or said[0].text == query.text
+    # A result in a person's name opens a round too, and without its call it cannot be asked.
+    return said[0].id == query.id or (said[0].text == query.text and not said[0].tool_results)
 
 
 def under_way(round_: Round, budget: int, size: Size) -> list[Message]:

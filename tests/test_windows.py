@@ -448,3 +448,9 @@ def test_messages_are_cut_into_their_rounds():
     talk = placed([system("s"), human("1"), ai("a"), END, ai("b"), human("2")])
     assert [(round_.number, len(round_.messages)) for round_ in rounds_of(talk)] == [(0, 1), (1, 2), (2, 1), (3, 1)]
     assert list(rounds_of([])) == []
+
+
+def test_an_instruction_with_a_result_in_it_is_not_among_those_at_the_front() -> None:
+    odd = Message(Role.SYSTEM, (ToolResult("0", ()),))
+    found = fitted([], 100, lambda _: 1, [system("be brief"), odd])
+    assert [one.text for one in found] == ["be brief"]

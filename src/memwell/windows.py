@@ -64,6 +64,11 @@ def paired(messages: Sequence[Message]) -> list[Message]:
     return _only(answered, ToolCall, lambda spot: spot in calls or spot[0] >= last_calls)
 
 
+def whole(messages: Iterable[Message]) -> list[Message]:
+    """The messages that stand for themselves: no call that waits for a result, no result of a call elsewhere."""
+    return [message for message in messages if not _uses_tools([message])]
+
+
 def _uses_tools(messages: Iterable[Message]) -> bool:
     for message in messages:
         for part in message.parts:
@@ -105,7 +110,7 @@ def fitted(newest_first: Iterable[Round], budget: int, size: Size, preamble: Seq
     When not even the last round fits, its opening and as many of its last steps as fit are kept. Raises ``InvalidInput``
     when the preamble alone is over the budget.
     """
-    start = [message for message in preamble if message.for_model]
+    start = whole(message for message in preamble if message.for_model)
     left = budget - sum(map(size, start))
     if left < 0:
         raise InvalidInput(f"the system messages take {budget - left} tokens, more than the budget of {budget}")
@@ -219,4 +224,4 @@ def _answered_only(messages: Iterable[Message]) -> set[str]:
     return missing
 
 
-__all__ = ["Round", "Size", "fitted", "kept_from", "paired", "rounds_of"]
+__all__ = ["Round", "Size", "fitted", "kept_from", "paired", "rounds_of", "whole"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from memwell.history import HistoryReader
 from memwell.messages import Message, Role
 from memwell.records import paged
-from memwell.windows import Round, Size, fitted, paired
+from memwell.windows import Round, Size, fitted, paired, whole
 
 _BLOCK = 64
 _FEW = 4
@@ -29,7 +29,7 @@ def preamble(history: HistoryReader) -> list[Message]:
         cursor = page.next
         if cursor is None or len(before) < len(page.items):
             break
-    return found
+    return whole(found)
 
 
 def newest_rounds(history: HistoryReader, size: Size, most: int) -> Iterator[Round]:

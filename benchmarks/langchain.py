@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.corpus import Writer
-from benchmarks.measuring import Contender, Timing, each, take_turns
+from benchmarks.measuring import Contender, Timing, cycle_through, each, take_turns
 from benchmarks.report import Figure, Grid, Section, step
 from memwell.compat import langchain as ours
 from memwell.messages import Message, ai, human
@@ -87,7 +87,7 @@ def _measured(
     memories: dict[str, Any] = {"ours": getattr(ours, kind)(chat_memory=history, **model, **options)}
     if theirs is not None:
         memories |= theirs.memories(folder, kind, {**model, **options}, size, turns)
-    contenders = [Contender(name, each(_turn(memory)), _cycle(turns)) for name, memory in memories.items()]
+    contenders = [Contender(name, each(_turn(memory)), cycle_through(turns)) for name, memory in memories.items()]
     return take_turns(contenders, rounds=4 if quick else 20, batch=5)
 
 
@@ -107,17 +107,6 @@ def _turn(memory: Any) -> Callable[[Turn], None]:
         memory.save_context({"input": turn.said}, {"output": turn.answered})
 
     return run
-
-
-def _cycle(turns: Sequence[Turn]) -> Callable[[], Turn]:
-    place = -1
-
-    def make() -> Turn:
-        nonlocal place
-        place = (place + 1) % len(turns)
-        return turns[place]
-
-    return make
 
 
 class _Words:

@@ -62,7 +62,7 @@ def _name_of(thing: Any) -> str:
     return name if isinstance(name, str) else type(thing).__qualname__
 
 
-def _answer(name: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+def answer_of(name: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """What the function answers, awaited if need be; whatever it raises is a ``ModelError``."""
     try:
         answer = call(*args, **options)
@@ -104,7 +104,7 @@ class _CalledEmbedder(Embedder):
     def _checked(self, texts: list[str]) -> Floats:
         from memwell.models.checking import checked_vectors  # noqa: PLC0415
 
-        vectors = checked_vectors(_answer(self._name, self._call, texts), len(texts), self._name, self._given)
+        vectors = checked_vectors(answer_of(self._name, self._call, texts), len(texts), self._name, self._given)
         self._given = vectors.shape[1]
         return vectors
 
@@ -122,7 +122,7 @@ class _CalledChat(ChatModel):
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
         passed = {key: value for key, value in options.items() if self._taken is None or key in self._taken}
         given = [check_message(one) for one in messages]
-        return completion_of(_answer(self._name, self._call, given, **passed), self._name)
+        return completion_of(answer_of(self._name, self._call, given, **passed), self._name)
 
 
 def _options_taken(call: Callable[..., Any]) -> frozenset[str] | None:
@@ -166,7 +166,7 @@ class _CalledReranker(Reranker):
         from memwell.models.checking import checked_scores, given_texts  # noqa: PLC0415
 
         given = given_texts(texts)
-        return checked_scores(_answer(self._name, self._call, query, given), len(given), self._name) if given else []
+        return checked_scores(answer_of(self._name, self._call, query, given), len(given), self._name) if given else []
 
 
-__all__ = ["as_chat_model", "as_embedder", "as_reranker", "completion_of"]
+__all__ = ["answer_of", "as_chat_model", "as_embedder", "as_reranker", "completion_of"]

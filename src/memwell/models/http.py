@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Any, Self, Unpack
 
+from memwell._asyncify import Closing
 from memwell.errors import BadModelOutput
 from memwell.messages import Message
 from memwell.models.checking import Floats, checked_vectors, given_texts, zero_rows
@@ -25,7 +26,7 @@ _ASSUMED_OUTPUT = 4096
 """How long an answer may get, for the spend cap, when the call does not say."""
 
 
-class OpenAICompatible:
+class OpenAICompatible(Closing):
     """A server and what is agreed with it: the key, the patience, the ledger, how many calls at once.
 
     ``base_url`` ends where the API begins, usually in ``/v1``. The key is never shown, logged or put into an error. Proxies
@@ -60,14 +61,6 @@ class OpenAICompatible:
     def close(self) -> None:
         """Let go of the connections."""
         self.transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class _ServedChat(ChatModel):

@@ -6,20 +6,17 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias, cast
 
-from memwell._asyncify import block_on
 from memwell.compat.langchain.lines import line_of
 from memwell.compat.langchain.messages import BaseMessage, get_buffer_string
-from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
+from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.messages import Message, human
+from memwell.models.callables import answer_of
 from memwell.models.ports import ChatModel
 from memwell.tokens import TokenCounter, default_counter
 from memwell.values import shown
-
-T = TypeVar("T")
 
 LanguageModelLike: TypeAlias = Any
 """None, a ``ChatModel``, a function of a text, or an object with ``invoke``, ``predict`` or ``__call__``."""
@@ -46,11 +43,11 @@ class LanguageModel:
         """The model's answer. Raises ``ModelError`` when it fails, ``BadModelOutput`` when it does not answer in text."""
         if self._answer is None:
             raise ModelError("there is no model to ask: this memory was made without an llm")
-        return _text(_called(self.name, self._answer, prompt), self.name)
+        return _text(answer_of(self.name, self._answer, prompt), self.name)
 
     def count(self, text: str) -> int:
         """How many tokens a text has, as the model counts them. Raises ``ModelError`` when it cannot say."""
-        found = _called(self.name, self._count, text)
+        found = answer_of(self.name, self._count, text)
         if not isinstance(found, int) or isinstance(found, bool) or found < 0:
             raise BadModelOutput(f"{self.name} counted {shown(found)} tokens")
         return found
@@ -140,21 +137,6 @@ def _counts_itself(thing: Any) -> bool:
 def _home(kind: type[Any], name: str) -> str:
     """The module of the class that defines a method."""
     return next((one.__module__ for one in kind.__mro__ if name in one.__dict__), "")
-
-
-def _called(name: str, call: Callable[[str], Any], text: str) -> Any:
-    try:
-        answer = call(text)
-        return block_on(_awaited(answer)) if inspect.isawaitable(answer) else answer
-    except MemwellError:
-        raise
-    except Exception as error:
-        # A stranger's code may raise anything, and one failing model must look like any other.
-        raise ModelError(f"{name} failed: {type(error).__name__}: {shown(str(error))}") from error
-
-
-async def _awaited(answer: Awaitable[T]) -> T:
-    return await answer
 
 
 def _text(answer: Any, name: str) -> str:

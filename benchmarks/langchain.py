@@ -2,7 +2,7 @@
 
 A turn is ``save_context`` and ``load_memory_variables``. Ours write to a SQLite file that is synced before the call
 returns; theirs keep a list in memory and are also measured over their own durable history, a table in SQLite. Both are
-given the same model, a function that counts words and answers in a few of them, so that no model is measured.
+given the same model, which counts tokens exactly, as OpenAI's do, and answers in a few fixed words.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from benchmarks.measuring import Contender, Timing, cycle_through, each, take_tu
 from benchmarks.report import Figure, Grid, Section, step
 from memwell.compat import langchain as ours
 from memwell.messages import Message, ai, human
+from memwell.tokens import default_counter
 
 _AIM = 5.0
 _LIMIT = 2000
@@ -83,7 +84,7 @@ def _measured(
     folder.mkdir()
     history = ours.MemwellChatMessageHistory("talk", str(folder / "ours.db"))
     _fill(history.history.add, turns, size)
-    model = {"llm": theirs.model() if theirs else _Words()} if kind in _NEEDS_MODEL else {}
+    model = {"llm": theirs.model() if theirs else _Exact()} if kind in _NEEDS_MODEL else {}
     memories: dict[str, Any] = {"ours": getattr(ours, kind)(chat_memory=history, **model, **options)}
     if theirs is not None:
         memories |= theirs.memories(folder, kind, {**model, **options}, size, turns)
@@ -109,11 +110,14 @@ def _turn(memory: Any) -> Callable[[Turn], None]:
     return run
 
 
-class _Words:
-    """A model that counts words."""
+class _Exact:
+    """A model that counts exactly and always says the same."""
+
+    def __init__(self) -> None:
+        self._counter = default_counter()
 
     def get_num_tokens(self, text: str) -> int:
-        return len(text.split())
+        return self._counter.count(text)
 
     def invoke(self, prompt: str) -> str:
         return "Anna, Rome" if "proper nouns" in prompt else "They spoke of Anna and of Rome."
@@ -141,7 +145,7 @@ class _Theirs:
 
     def model(self) -> Any:
         """The same model as a class of theirs, which their memories insist on."""
-        words = _Words()
+        exact = _Exact()
 
         class Counting(self._models.LLM):  # type: ignore[name-defined, misc]
             @property
@@ -149,10 +153,10 @@ class _Theirs:
                 return "counting"
 
             def _call(self, prompt: str, stop: Any = None, run_manager: Any = None, **options: Any) -> str:
-                return words.invoke(prompt)
+                return exact.invoke(prompt)
 
             def get_num_tokens(self, text: str) -> int:
-                return words.get_num_tokens(text)
+                return exact.get_num_tokens(text)
 
         return Counting()
 

@@ -16,16 +16,18 @@ from typing import NamedTuple
 import pytest
 from typer.testing import CliRunner
 
+import memwell
 from memwell.cli import app, main
 from memwell.history import History
 from memwell.messages import ToolCall, ai, human, message, system, tool_result
+from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.storage import open_backend
 from memwell.transcript import from_text
 
 COMMANDS = (
     "demo", "threads", "show", "doctor", "remember", "recall", "context", "forget", "undo", "erase", "audit", "export",
-    "import", "profile", "facts", "bench",
+    "import", "profile", "facts", "settle", "bench",
 )  # fmt: skip
 
 
@@ -477,3 +479,112 @@ def test_recall_is_measured_on_a_data_set(run: Run, tmp_path: Path):
     [header, ranking] = [json.loads(line) for line in (tmp_path / "kept" / "small.jsonl").read_text().splitlines()]
     assert header["data"] == "small"
     assert ranking["ranking"][0] == "u1"
+
+
+# Owed work.
+
+
+def test_what_is_owed_is_settled(run: Run, tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", work=False) as m:
+        m.remember(["Ann likes tea.", "Bob likes milk."])
+        m.at("bob").remember("我喜欢喝茶。")
+    assert_told(run("settle", "--store", "app.db"), "Worked off: 3")
+    with memwell.open(tmp_path / "app.db", work=False) as m:
+        assert m.owed().vectors == m.at("bob").owed().vectors == 0
+    assert_told(run("settle", "--store", "app.db", language="zh"), "已全部处理完，共 0 条")
+
+
+def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", work=False) as m:
+        m.remember("Ann likes tea.")
+        m.at("bob").remember("Bob likes milk.")
+    assert_told(run("settle", "--store", "app.db", "--space", "bob"), "Worked off: 1")
+    with memwell.open(tmp_path / "app.db", work=False) as m:
+        assert (m.owed().vectors, m.at("bob").owed().vectors) == (1, 0)
+
+
+def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.remember("Ann likes tea.")
+        m.settle()
+        m.remember("Bob likes milk.")
+    for language, word in (("en", "not the embedder of the settings"), ("zh", "不是设置中的嵌入模型")):
+        outcome = run("settle", "--store", "app.db", language=language)
+        assert outcome.code == 1
+        assert word in "".join(outcome.err.split()) or word in " ".join(outcome.err.split())
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        assert (m.owed().words, m.owed().vectors) == (0, 1)
+        assert m.indexer.is_current()
+
+
+def test_a_store_that_is_not_there_is_not_settled(run: Run, tmp_path: Path):
+    assert_refused(run("settle", "--store", "none.db"), "There is no store")
+    assert not (tmp_path / "none.db").exists()
+
+
+def assert_told(outcome: Outcome, *words: str) -> None:
+    assert (outcome.code, outcome.err) == (0, "")
+    for word in words:
+        assert word in outcome.out
+
+
+# What cannot be read.
+
+
+@pytest.mark.parametrize(
+    "arguments", [("missing.json",), ("missing.json", "--format", "mem0"), ("odd.json",), ("odd.json", "--format", "x")]
+)
+def test_an_import_that_cannot_be_read_leaves_no_store_behind(run: Run, tmp_path: Path, arguments: tuple[str, ...]):
+    (tmp_path / "odd.json").write_text('{"nobody": "knows"}')
+    outcome = run("import", *arguments, "--store", "new.db")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: ")
+    assert not (tmp_path / "new.db").exists()
+
+
+def piped(data: bytes, *arguments: str, cwd: Path) -> Outcome:
+    environment = {**os.environ, "MEMWELL_LANGUAGE": "en", "PYTHONUTF8": "1"}
+    command = [sys.executable, "-m", "memwell", *arguments]
+    done = subprocess.run(command, input=data, capture_output=True, cwd=cwd, env=environment, check=False)
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def test_a_bad_line_does_not_lose_the_good_ones(tmp_path: Path, run: Run):
+    outcome = piped(b"a\0b hello\nfine line\n", "remember", "-", "--store", "app.db", cwd=tmp_path)
+    assert outcome.code == 1
+    assert len(outcome.out.split()) == 1
+    assert "Not remembered: a\u2400b hello" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert "fine line" in run("recall", "fine line", "--store", "app.db").out
+
+
+def test_an_input_that_is_not_utf_8_is_refused(tmp_path: Path):
+    outcome = piped("你好\n世界\n".encode("gbk"), "remember", "-", "--store", "app.db", cwd=tmp_path)
+    assert outcome.code == 1
+    assert "not UTF-8: line 1" in outcome.err
+    assert "Traceback" not in outcome.err
+    assert not (tmp_path / "app.db").exists()
+
+
+# In Chinese.
+
+
+def test_an_import_is_counted_in_the_readers_language(run: Run, tmp_path: Path):
+    (tmp_path / "notes.txt").write_text("Ann likes tea.\nBob likes milk.\n")
+    assert "新增：2 条记忆。" in run("import", "notes.txt", "--store", "a.db", language="zh").out
+    assert "New: 2 memories." in run("import", "notes.txt", "--store", "b.db").out
+
+
+def test_the_facts_of_the_user_go_by_many_names(run: Run):
+    run("remember", "我住在北京。", "--store", "a.db")
+    for arguments in (("facts",), ("facts", "用户"), ("facts", "user"), ("facts", "我")):
+        assert "北京" in run(*arguments, "--store", "a.db", language="zh").out
+
+
+def test_a_file_of_several_users_is_taken_in_with_a_hint(run: Run, tmp_path: Path):
+    items = [{"memory": "Likes tea", "user_id": "ann"}, {"memory": "Likes milk", "user_id": "bob"}]
+    (tmp_path / "mem0.json").write_text(json.dumps(items))
+    outcome = run("import", "mem0.json", "--store", "a.db")
+    assert (outcome.code, "2 users" in outcome.err) == (0, True)
+    run("import", "mem0.json", "--store", "b.db", "--user", "ann")
+    assert "milk" not in run("recall", "milk", "--store", "b.db").out

@@ -169,3 +169,56 @@ def test_nor_what_was_never_worked_off(store: Path):
     code, out = run("--store", store, "--json")
     found = json.loads(out)["store"]
     assert (code, found["threads"], found["messages"]) == (0, 1, 2)
+
+
+@pytest.fixture
+def owing(tmp_path: Path) -> Path:
+    """A store with memories that are not worked off."""
+    path = tmp_path / "shelf" / "app.db"
+    path.parent.mkdir()
+    with memwell.open(path, work=False, embedder=None) as m:
+        m.remember(["tea", "milk"])
+        # So many that catching up leaves their vectors to others.
+        m.at("bob").remember([f"fish number {number}" for number in range(30)])
+        m.at("bob").catch_up()
+    return path
+
+
+def test_what_is_owed_is_told_by_space(owing: Path):
+    code, out = run("--store", owing)
+    lines = [line.split() for line in out.splitlines()]
+    assert code == 0
+    assert ["default", "2", "2"] in lines
+    assert ["bob", "0", "30"] in lines
+    assert "memwell settle" in out
+    assert "尚未处理完" in run("--store", owing, language="zh")[1]
+    assert {"space": ["bob"], "words": 0, "vectors": 30} in json.loads(run("--store", owing, "--json")[1])["owed"]
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_a_store_that_can_only_be_read_has_no_problem_but_a_note(owing: Path):
+    owing.chmod(0o444)
+    owing.parent.chmod(0o555)
+    try:
+        code, out = run("--store", owing)
+        assert code == 0
+        assert "Everything agrees." in out
+        assert "can only be read here" in out
+        assert "where the store can be written" in " ".join(out.split())
+        assert json.loads(run("--store", owing, "--json")[1])["problems"] == []
+        assert "只能读取" in run("--store", owing, language="zh")[1]
+    finally:
+        owing.parent.chmod(0o755)
+
+
+@pytest.mark.usefixtures("unprivileged")
+def test_damage_is_found_in_a_store_that_can_only_be_read(store: Path):
+    damage(store, "DELETE FROM message_length WHERE key = (SELECT min(key) FROM message_length)")
+    store.chmod(0o444)
+    store.parent.chmod(0o555)
+    try:
+        code, out = run("--store", store)
+    finally:
+        store.parent.chmod(0o755)
+    assert code == 1
+    assert "word index" in out

@@ -86,6 +86,13 @@ class Scripted(LLM):
         return len(text.split())
 
 
+class CountingMessages(Scripted):
+    """Counts messages in a way of its own, which is what LangChain asks then."""
+
+    def get_num_tokens_from_messages(self, messages: Any, tools: Any = None) -> int:
+        return sum(3 * len(message.content.split()) for message in messages)
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """LangChain says of each of these classes that it is deprecated."""
@@ -172,17 +179,33 @@ def test_token_buffer(conversation: Any, limit: int, return_messages: bool) -> N
 
 
 @few
-@given(worded)
-def test_summary(conversation: Any) -> None:
+@given(worded, st.integers(0, 40))
+def test_a_model_that_counts_messages(conversation: Any, limit: int) -> None:
+    how = {"llm": CountingMessages(), "max_token_limit": limit}
+    our = saved(ours.ConversationTokenBufferMemory(**how), conversation)
+    their = saved(made("ConversationTokenBufferMemory", **how), conversation)
+    if len(their.chat_memory.messages) % 2 == 0:
+        assert our.buffer == their.buffer
+    assert CountingMessages().get_num_tokens_from_messages(our.buffer_as_messages) <= limit
+
+
+@few
+@given(worded, st.sampled_from(["", "Before."]))
+def test_summary(conversation: Any, before: str) -> None:
     prompt = TheirPrompt.from_template("{summary}|{new_lines}")
     for return_messages in (False, True):
         their_llm, our_llm = Scripted(), Scripted()
-        how = {"prompt": prompt, "return_messages": return_messages, "human_prefix": "Friend"}
+        how = {"prompt": prompt, "return_messages": return_messages, "human_prefix": "Friend", "buffer": before}
         their = saved(made("ConversationSummaryMemory", llm=their_llm, **how), conversation)
         our = saved(ours.ConversationSummaryMemory(llm=our_llm, **how), conversation)
         assert plain(our.load_memory_variables({})) == plain(their.load_memory_variables({}))
         assert our_llm.asked == their_llm.asked
         assert our.buffer == their.buffer
+        for memory in (our, their):
+            memory.clear()
+            memory.buffer = before
+            saved(memory, conversation)
+        assert our_llm.asked == their_llm.asked
 
 
 @few
@@ -203,11 +226,16 @@ def test_summary_from_messages(conversation: Any, step: int) -> None:
 
 
 @few
-@given(worded, st.integers(0, 40), st.booleans())
-def test_summary_buffer(conversation: Any, limit: int, return_messages: bool) -> None:
+@given(worded, st.integers(0, 40), st.booleans(), st.sampled_from(["", "Before."]))
+def test_summary_buffer(conversation: Any, limit: int, return_messages: bool, before: str) -> None:
     prompt = TheirPrompt.from_template("{summary}|{new_lines}")
     their_llm, our_llm = Scripted(), Scripted()
-    how = {"prompt": prompt, "max_token_limit": limit, "return_messages": return_messages}
+    how = {
+        "prompt": prompt,
+        "max_token_limit": limit,
+        "return_messages": return_messages,
+        "moving_summary_buffer": before,
+    }
     their = made("ConversationSummaryBufferMemory", llm=their_llm, **how)
     our = ours.ConversationSummaryBufferMemory(llm=our_llm, **how)
     between_rounds = True

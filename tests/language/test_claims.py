@@ -107,6 +107,59 @@ def test_others_are_told_of_and_several_things_at_once(text: str, expected: set[
     assert said(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("张三在阿里巴巴工作。", {("张三", "works_at", "阿里巴巴")}),
+        ("张三住在北京。", {("张三", "lives_in", "北京")}),
+        ("李四不喜欢香菜。", {("李四", "dislikes", "香菜")}),
+        ("赵六是医生。", {("赵六", "occupation", "医生")}),
+        ("小明是我的儿子。", {("user", "child", "小明")}),
+        ("周杰伦是我最好的朋友。", {("user", "friend", "周杰伦")}),
+        ("张三是我儿子的老师。", {("张三", "occupation", "老师")}),
+        ("李四是我的同事，在腾讯工作。", {("user", "colleague", "李四"), ("李四", "works_at", "腾讯")}),
+        ("我老公叫李雷，在腾讯工作。", {("user", "married_to", "李雷"), ("李雷", "works_at", "腾讯")}),
+        (
+            "Sam works at Google and lives in New York.",
+            {("Sam", "works_at", "Google"), ("Sam", "lives_in", "New York")},
+        ),
+        ("Anna is my wife and works at Siemens.", {("user", "married_to", "Anna"), ("Anna", "works_at", "Siemens")}),
+        ("I live in Oslo and work at Google.", {("user", "lives_in", "Oslo"), ("user", "works_at", "Google")}),
+        (
+            "Sam likes tea and works at Google and has a dog.",
+            {("Sam", "likes", "tea"), ("Sam", "works_at", "Google"), ("Sam", "pet", "dog")},
+        ),
+        (
+            "My wife is a doctor and speaks German",
+            {("user's wife", "occupation", "doctor"), ("user's wife", "speaks", "German")},
+        ),
+    ],
+)
+def test_others_by_their_full_names_and_what_they_do_besides(text: str, expected: set[tuple[str, str, str]]) -> None:
+    assert said(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "王国在阿里巴巴工作。",
+        "程序在腾讯工作。",
+        "黄色是我的朋友。",
+        "Sam knows a guy who cooks and works at Google.",
+        "Sam's wife cooks and works at Google.",
+        "I want to live in Paris and work at Google.",
+    ],
+)
+def test_no_word_is_a_person_and_nobody_does_what_another_does(text: str) -> None:
+    assert said(text) == set()
+
+
+def test_what_was_given_up_takes_what_it_is_joined_to_with_it() -> None:
+    assert said("I plan to live in Paris and work at Google") == {("user", "plans", "live in Paris and work at Google")}
+    assert said("I don't live in Oslo and work at Google") == set()
+    assert {one.relation for one in claims("I used to live in Oslo and work at Google", time=NOW)} == {"lives_in"}
+
+
 def test_i_is_who_speaks() -> None:
     assert said("I live in Paris. My sister Eva is a nurse.", speaker="Caroline") == {
         ("Caroline", "lives_in", "Paris"),

@@ -39,6 +39,18 @@ NAMED = {
     "上海交通大学在上海": [("organisation", "上海交通大学"), ("place", "上海")],
     "Bart和好朋友Jimmy去了中山路": [("person", "bart"), ("person", "jimmy")],
     "堂弟浩浩很喜欢": [("person", "浩浩")],
+    "张三在北京工作。": [("person", "张三"), ("place", "北京")],
+    "李四喜欢篮球。": [("person", "李四")],
+    "我的朋友刘德华住在香港。": [("person", "刘德华"), ("place", "香港")],
+    "李雷和韩梅梅": [("person", "李雷"), ("person", "韩梅梅")],
+    "王小红": [("person", "王小红")],
+    "张三和李四": [("person", "张三"), ("person", "李四")],
+    "昨天张三说他病了": [("person", "张三")],
+    "我叫王五": [("person", "王五")],
+    "我的同事赵六是医生": [("person", "赵六")],
+    "周杰伦喜欢打篮球": [("person", "周杰伦")],
+    "Paris Hilton visited Paris.": [("unknown", "paris hilton"), ("place", "paris")],
+    "I met Paris Hilton in Paris": [("unknown", "paris hilton"), ("place", "paris")],
 }
 NAMELESS = [
     "The weather is nice. We went out. Then it rained.",
@@ -52,6 +64,9 @@ NAMELESS = [
     "一家公司，这家医院，市场里的路上",
     "妹妹说爸爸妈妈在家",
     "老师小时候的小朋友",
+    "王国在这里，张开嘴，黄色和白色，周末去玩，马上来，方面，白天在家，金色的，安全是第一，常常去，温度很高",
+    "程序在运行，任务是什么，马路在左边，白菜很便宜，陶瓷是一种东西，石榴和李子，龙虾和黄瓜，胡萝卜在哪",
+    "朋友马上来。老师高兴地说。同学许多是。医生严格。老师方便吗。同事周末去玩。我叫马上",
     "**Slow Cooker Recipes**\n* Water Parameters: fine\n## Getting Started Now",
     "",
 ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.language.sentences import sentences
+from memwell.language.small_talk import is_small_talk
 from memwell.language.summary import Line, lines_of, read_summary, summarise, written
 from memwell.testing import strategies
 
@@ -127,7 +128,7 @@ def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[st
         ),
         (
             [("Human", "你好！我叫李雷，住在上海。你会做什么？"), ("AI", "您好！"), ("Human", "我下周三去北京开会。")],
-            40,
+            33,
             "Human: 我叫李雷，住在上海。 我下周三去北京开会。",
         ),
         # Of two that say the same the newest is kept, and of two that weigh the same.
@@ -141,6 +142,53 @@ def test_it_is_the_same_every_time_and_empty_only_of_nothing(talk: list[tuple[st
 )
 def test_what_says_most_is_kept(talk: list[tuple[str, str]], limit: int, summary: str):
     assert written(summarise(lines(talk), limit=limit)) == summary
+
+
+FACTS = (
+    "No, I'm vegan.",
+    "No, on Friday at 8.",
+    "Yes, cancel it.",
+    "Hi, I'm Anna.",
+    "Hello, I am Anna!",
+    "Sure, it costs $900.",
+    "好的，我叫李雷。",
+    "你好，我是李雷。",
+    "是的，我晕车。",
+)
+
+
+@pytest.mark.parametrize("fact", FACTS)
+def test_a_fact_behind_a_courtesy_is_kept(fact: str):
+    talk = [
+        ("AI", "What else?"),
+        ("Human", fact),
+        ("Human", "My train to Bergen leaves on Friday at 9."),
+        ("AI", "OK!"),
+    ]
+    kept = summarise(lines(talk), limit=1_000)
+    assert Line("Human", fact) in kept
+    assert Line("AI", "OK!") not in kept
+
+
+@given(talk=TALKS)
+def test_while_there_is_room_all_that_is_said_is_kept(talk: list[tuple[str, str]]):
+    source = lines(talk)
+    said = {line for line in source if not is_small_talk(line.text)}
+    kept = summarise(source, limit=len(written(source)))
+    assert not said or {(speaker, text.casefold()) for speaker, text in kept} == {
+        (speaker, text.casefold()) for speaker, text in said
+    }
+
+
+def test_items_of_a_list_are_all_kept_and_the_marks_of_code_are_not():
+    text = "To buy:\n- item one\n- item two\n```python\nx = 1\n```\nThat is all I need."
+    kept = [line.text for line in summarise(lines_of("Human", text), limit=1_000)]
+    assert kept == ["To buy:", "- item one", "- item two", "x = 1", "That is all I need."]
+
+
+def test_the_same_words_of_two_speakers_are_two_facts():
+    talk = [("Anna", "I am a doctor."), ("Ben", "I am a doctor."), ("Anna", "I am a doctor.")]
+    assert written(summarise(lines(talk), limit=99)) == "Ben: I am a doctor.\nAnna: I am a doctor."
 
 
 def test_the_size_is_what_it_is_told():

@@ -390,6 +390,33 @@ def test_what_is_no_id_is_refused(memory: Memory, bad: Any):
             call(bad)
     assert memory.count() == 1
 
+    def test_what_has_expired_cannot_be_changed(self, bench: Bench, memory: Memory):
+        memory.remember("The code of the door is 1234.", id="door", ttl=60)
+        memory.pin("door")
+        bench.pass_time(seconds=61)
+        for change in (
+            lambda: memory.update("door", "The code of the door is 5678."),
+            lambda: memory.undo("door"),
+            lambda: memory.pin("door"),
+            lambda: memory.feedback("door", useful=True),
+        ):
+            with pytest.raises(NotFound, match="'door' has expired"):
+                change()
+
+    @pytest.mark.parametrize("settled", [True, False])
+    def test_the_id_of_what_has_expired_is_free_again(self, bench: Bench, memory: Memory, settled: bool):
+        memory.remember("The code of the door is 1234.", id="door", ttl=60)
+        memory.remember("Ann likes tea.", id="tea")
+        if settled:
+            memory.settle()
+        with pytest.raises(Conflict):
+            memory.remember("The code of the door is 5678.", id="door")
+        bench.pass_time(seconds=61)
+        assert memory.remember("The code of the door is 5678.", id="door").id == "door"
+        assert memory.get("door").text == "The code of the door is 5678."
+        assert memory.get("tea").text == "Ann likes tea."
+        assert texts(memory, "1234", limit=5, as_of=bench.now)[0] == "The code of the door is 5678."
+
 
 class TestErasing:
     def test_erasing_takes_all_that_was_made_of_it(self, memory: Memory):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from memwell.errors import InvalidInput
 from memwell.longterm.reasons import LEAST_PART, in_words, reasons, shared_words
 from memwell.longterm.weights import SIGNALS, Signal
 
@@ -101,3 +102,36 @@ def test_without_a_conversation_there_are_no_neighbours():
 )
 def test_the_words_are_those_of_the_query(query: str, text: str, shared: list[str]):
     assert shared_words(query, text) == shared
+
+
+SAID_BY_ALICE = {
+    "words": Signal(1.0, 0.3),
+    "coverage": Signal(1.0, 0.1),
+    "dense": Signal(0.8, 0.4),
+    "speaker": Signal(1.0, 0.2),
+}
+
+
+def test_a_name_that_is_the_speakers_is_no_same_word():
+    assert line(SAID_BY_ALICE, query="What about Alice?") == "spoken by Alice (60 %); same meaning (40 %)"
+    assert line(SAID_BY_ALICE, query="", asked="What about Alice?") == "spoken by Alice (60 %); same meaning (40 %)"
+    assert line(SAID_BY_ALICE, "zh", query="小明呢？", speaker="小明") == "由小明说的（60%）；意思相同（40%）"
+    both = line(SAID_BY_ALICE, query="Does Alice drink milk?")
+    assert "same words: drink, milk (40 %)" in both
+    assert "spoken by Alice (20 %)" in both
+
+
+@pytest.mark.parametrize(
+    ("uses", "english", "chinese"), [(1, "recalled before", "曾被回忆"), (3, "often recalled", "常被回忆")]
+)
+def test_once_is_not_often(uses: int, english: str, chinese: str):
+    signals = {"uses": Signal(1.0 - 1.0 / (1.0 + uses), 0.1)}
+    assert line(signals) == f"{english} (100 %)"
+    assert line(signals, "zh") == f"{chinese}（100%）"
+
+
+def test_only_languages_that_are_spoken():
+    for language in ("fr", "", "english", 5):
+        with pytest.raises(InvalidInput, match="en and zh"):
+            line({}, language)  # pyright: ignore[reportArgumentType]
+    assert line({}, "zh-CN") == line({}, "zh")

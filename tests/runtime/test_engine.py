@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ import pytest
 
 import memwell
 from memwell.errors import BackendError, InvalidInput, ReadOnlyStore
+from memwell.longterm.facts import Facts
+from memwell.longterm.memory import Memory
 from memwell.messages import ai, human
 from memwell.models.scripted import HashEmbedder
 
@@ -285,9 +289,82 @@ def test_what_was_not_worked_off_does_not_hide_the_rest(tmp_path: Path, unprivil
     try:
         with memwell.open(folder / "app.db", embedder=HashEmbedder(32)) as m:
             # Another embedder, too: its vectors cannot be made here.
-            assert [hit.text for hit in m.recall("Berlin")] == ["I live in Berlin."]
+            assert m.recall("Berlin")[0].text == "I live in Berlin."
     finally:
         folder.chmod(0o755)
+
+
+@pytest.fixture
+def owing(tmp_path: Path, unprivileged: None) -> Iterator[Path]:
+    """A store that may not be written, with a memory that is worked off and others that are not."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    with memwell.open(folder / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.remember("I live in Berlin.", speaker="Alice")
+        m.settle()
+        m.remember("I like tea.", speaker="Alice", id="tea")
+        m.remember("I live in Berlin.", speaker="Alice")
+        m.thread("talk").add(human("Where do I live?"))
+    (folder / "app.db").chmod(0o444)
+    folder.chmod(0o555)
+    yield folder / "app.db"
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("embedder", [HashEmbedder(64), HashEmbedder(32), None])
+def test_what_cannot_be_worked_off_is_found_all_the_same(owing: Path, embedder: HashEmbedder | None):
+    before = owing.read_bytes()
+    with memwell.open(owing, embedder=embedder) as m:
+        assert {fact.object for fact in m.facts.about("Alice")} == {"Berlin", "tea"}
+        assert m.recall("tea")[0].text == "I like tea."
+        assert m.recall("tea", as_of=datetime.now(UTC))[0].text == "I like tea."
+        assert m.count() == 2
+        assert {hit.text for hit in m.memories()} == {"I live in Berlin.", "I like tea."}
+        assert m.get("tea").speaker == "Alice"
+        assert m.history("tea") == []
+        assert {fact.object for fact in m.facts_about("Alice")} == {"Berlin", "tea"}
+        assert "tea" in m.profile("Alice").text()
+        assert "tea" in m.context("What does Alice like?").text()
+        assert m.audit().plan == []
+        assert m.owed().words == 2
+    assert owing.read_bytes() == before
+
+
+def test_what_cannot_be_worked_off_is_exported(owing: Path, tmp_path: Path):
+    with memwell.open(owing, embedder=HashEmbedder(64)) as m:
+        m.export(tmp_path / "out.md")
+        m.export(tmp_path / "out.jsonl")
+    assert "I like tea." in (tmp_path / "out.md").read_text()
+    with memwell.open("memory:", embedder=HashEmbedder(64)) as other:
+        report = other.bring(tmp_path / "out.jsonl")
+        assert report.counts == {"memories": 2, "aliases": 1, "threads": 1, "messages": 1}
+        assert {hit.text for hit in other.memories()} == {"I live in Berlin.", "I like tea."}
+
+
+def test_it_is_read_into_memory_once(owing: Path, monkeypatch: pytest.MonkeyPatch):
+    with memwell.open(owing, embedder=HashEmbedder(64)) as m:
+        m.recall("tea")
+        view = m.indexer.view
+        assert view is not m.backend
+        m.recall("Berlin")
+        assert m.indexer.view is view
+
+
+def test_nothing_is_written_to_what_was_read_into_memory(owing: Path):
+    with memwell.open(owing, embedder=HashEmbedder(64)) as m:
+        for write in (
+            lambda: m.update("tea", "I like milk."),
+            lambda: m.forget("tea"),
+            lambda: m.pin("tea"),
+            lambda: m.erase("tea"),
+            m.erase_all,
+            lambda: m.remember("I like figs."),
+            lambda: m.facts.retract(["tea"], final=True),
+        ):
+            with pytest.raises(ReadOnlyStore, match="can only be read"):
+                write()
+        assert m.get("tea").text == "I like tea."
+        assert {fact.object for fact in m.facts_about("Alice")} == {"Berlin", "tea"}
 
 
 def test_a_log_that_nobody_may_read_is_not_passed_over(tmp_path: Path, unprivileged: None):
@@ -304,3 +381,60 @@ def test_a_log_that_nobody_may_read_is_not_passed_over(tmp_path: Path, unprivile
             memwell.open(folder / "app.db", embedder=None)
     finally:
         folder.chmod(0o755)
+
+
+# Twins, and what is refused.
+
+
+@pytest.mark.parametrize("kind", [memwell.Engine, Memory, Facts])
+def test_every_method_that_blocks_has_an_async_twin(kind: type):
+    # These only make an object; nothing is read or written.
+    at_once = {"at", "thread"}
+    methods = dict(inspect.getmembers(kind, inspect.isfunction))
+    blocking = {
+        name for name, one in methods.items() if name[0] != "_" and not inspect.iscoroutinefunction(one)
+    } - at_once
+    assert blocking
+    assert [name for name in sorted(blocking) if not inspect.iscoroutinefunction(methods.get(f"a{name}"))] == []
+
+
+async def _through_twins(engine: memwell.Engine) -> None:
+    await engine.aremember("Ann likes tea.", speaker="Ann")
+    assert (await engine.aowed()).words >= 0
+    await engine.acatch_up()
+    await engine.asettle()
+    assert await engine.aowed() == engine.owed()
+    assert await engine.afailures() == []
+    assert await engine.facts.aconflicts() == []
+
+
+def test_the_work_owed_is_done_by_twins(engine: memwell.Engine):
+    asyncio.run(_through_twins(engine))
+    assert engine.owed().vectors == 0
+
+
+@pytest.mark.parametrize("work", ["no", 0, None])
+def test_work_is_yes_or_no(work: object):
+    with pytest.raises(InvalidInput, match="work must be True or False"):
+        memwell.open("memory:", work=work)  # pyright: ignore[reportArgumentType]
+
+
+def test_reasons_are_asked_for_in_a_text_and_a_language(engine: memwell.Engine):
+    engine.remember("Guitar on Fridays.", speaker="Ann")
+    [hit] = engine.recall("What about Ann?")
+    assert "same words" not in hit.why()
+    assert hit.why().count("spoken by Ann") == 1
+    for options in ({"query": 5}, {"language": "fr"}, {"most": "x"}):
+        with pytest.raises(InvalidInput):
+            hit.why(**options)  # pyright: ignore[reportArgumentType]
+
+
+def test_one_user_of_several_is_brought(engine: memwell.Engine, tmp_path: Path):
+    path = tmp_path / "mem0.json"
+    path.write_text('[{"memory": "Likes tea", "user_id": "ann"}, {"memory": "Likes milk", "user_id": "bob"}]')
+    assert engine.bring(path, user="ann").hints == []
+    assert [hit.text for hit in engine.memories()] == ["Likes tea"]
+    assert "2 users" in engine.at("all").bring(path).hints[0]
+    (tmp_path / "notes.txt").write_text("Likes tea")
+    with pytest.raises(InvalidInput, match="only the memories of mem0"):
+        engine.bring(tmp_path / "notes.txt", user="ann")

@@ -26,6 +26,17 @@ def test_what_is_known_of_the_names_in_the_query(history: History, driven: Any):
     assert [one.index for one in strategy.recall()] == [0, 3, 4]
 
 
+@pytest.mark.parametrize("query", ["where does sam work?", "WHERE DOES SAM WORK?", "sam's job", "is Sam busy, sam?"])
+def test_a_query_names_in_whatever_case(history: History, driven: Any, query: str):
+    strategy = driven(Graph(history, 0))
+    history.add(human("Sam works at Acme. 张三住在北京。"))
+    strategy.observe()
+    (known,) = strategy.recall(query)
+    assert known.text.split("\n")[1:] == ["| On Sam: Sam works at Acme."]
+    assert strategy.recall("张三现在住哪里？")[0].text.endswith("On 张三: 张三 lives in 北京.")
+    assert strategy.recall("the same") == []
+
+
 def test_a_fact_has_the_message_that_says_it(history: History):
     history.add(ai("Hello."), human("I live in Oslo."))
     strategy = Graph(history)

@@ -9,7 +9,7 @@ from memwell.history import History
 from memwell.messages import human
 from memwell.records import Space
 from memwell.storage import Backend
-from memwell.strategies.state import State, until_settled
+from memwell.strategies.state import State, copy_states, until_settled
 
 
 def test_a_state_moves_only_from_where_it_was_read(history: History):
@@ -101,3 +101,52 @@ def test_a_closed_store_says_so(tmp_path: Path):
     history.close()
     with pytest.raises(BackendError):
         state.read()
+
+
+def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_next(history: History):
+    state = State(history, "notes")
+    state.move(state.read(), upto=0, round=0, fields={"a": 1})
+    assert state.read().fields == {"a": 1}
+    history.add(human("one"))
+    held = state.read()
+    assert (held.upto, held.next, held.fields) == (0, 1, {"a": 1})
+    # Deleted below us, without what lies beside it: whoever read the state knows whose it was.
+    history.log.delete(history.thread)
+    assert state.read().fields == {}
+    history.add(human("two"))
+    assert state.read().fields == {}
+
+
+def test_a_state_from_before_the_conversation_goes_with_it(history: History):
+    state = State(history, "notes")
+    state.move(state.read(), upto=0, round=0, fields={"a": 1})
+    history.add(human("one"))
+    history.delete()
+    history.add(human("two"))
+    assert state.read().fields == {}
+
+
+def test_who_read_before_the_conversation_took_the_state_over_can_still_not_overwrite_it(history: History):
+    mine, theirs = State(history, "notes"), State(history, "notes")
+    mine.move(mine.read(), upto=0, round=0, fields={"a": 1})
+    held = theirs.read()
+    history.add(human("one"))
+    mine.move(mine.read(), upto=1, round=1, fields={"a": 2})
+    with pytest.raises(Conflict):
+        theirs.move(held, upto=0, round=0, fields={})
+    assert theirs.read().fields == {"a": 2}
+
+
+def test_states_are_copied_with_their_conversation(history: History, store: Backend):
+    history.add(*(human(str(number)) for number in range(3)))
+    state = State(history, "notes")
+    state.move(state.read(), upto=2, round=2, fields={"a": 1})
+    state.put("anna", {"age": 30})
+    other = History(store, "copy", space=Space("elsewhere"))
+    history.copy_to(other)
+    copy_states(history, other)
+    copied = State(other, "notes")
+    assert (copied.read().upto, copied.read().fields) == (2, {"a": 1})
+    assert [entry.value for entry in copied.entries()] == [{"age": 30}]
+    copied.move(copied.read(), upto=3, round=3, fields={})
+    assert (state.read().upto, state.read().fields) == (2, {"a": 1})

@@ -16,7 +16,7 @@ from memwell.history import History
 from memwell.messages import Message, Role, ToolCall, ai, human, system
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
-from memwell.strategies import Summary, SummaryBuffer
+from memwell.strategies import Summary, SummaryBuffer, TokenWindow
 from memwell.testing import strategies
 
 TALKS = st.lists(st.lists(strategies.messages(max_parts=2), max_size=6) | strategies.conversations(), max_size=4)
@@ -467,3 +467,13 @@ def test_an_answer_to_nothing_is_summed_up_where_it_cannot_be_shown(history: His
     strategy.observe()
     assert strategy.summary == "1"
     assert [one.text for one in strategy.recall()[1:]] == ["Hi", "Hello"]
+
+
+@pytest.mark.parametrize("tokens", [20, 40, 50])
+def test_without_room_for_a_summary_the_rounds_have_it_all(history: History, tokens: int):
+    for number in range(3):
+        history.add(human(f"Question number {number}, with some more words to it."), ai("Yes."))
+    buffer = SummaryBuffer(history, tokens)
+    buffer.observe()
+    assert buffer.summary == ""
+    assert buffer.recall() == TokenWindow(history, tokens).recall()

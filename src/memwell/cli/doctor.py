@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -11,12 +10,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text as Styled
 
+from memwell.cli.owing import noted, owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.terminal import one_line, visible
 from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
-from memwell.records import MAX_SEGMENTS, Space, paged
-from memwell.runtime.jobs import REGISTRY
+from memwell.records import MAX_SEGMENTS, Space
 from memwell.settings import load_settings
 from memwell.storage.protocols import Backend
 
@@ -38,15 +37,19 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
     with console.status(say("checking")):
         problems = backend.check()
         facts = _of_users(backend)
+        owed = [
+            {"space": list(space), "words": one.words, "vectors": one.vectors}
+            for space, one in owed_by_space(backend).items()
+        ]
         model = _embedder_facts()
-    return {"versions": versions(), "store": facts, "embedder": model, "problems": problems}
+    return {"versions": versions(), "store": facts, "owed": owed, "embedder": model, "problems": problems}
 
 
 def _of_users(backend: Backend) -> dict[str, Any]:
     """What the store says of itself, without the conversations and spaces in which memwell keeps its own notes."""
     facts = backend.facts()
     spaces: list[dict[str, Any]] = facts.get("spaces", [])
-    remembered = {Space(*one["space"]) for one in spaces} | set(_owed(backend))
+    remembered = {Space(*one["space"]) for one in spaces} | set(noted(backend))
     for space in remembered:
         if len(space) < MAX_SEGMENTS:
             for own in backend.log.threads(inner_space(space)).items:
@@ -55,12 +58,6 @@ def _of_users(backend: Backend) -> dict[str, Any]:
     if spaces:
         facts["spaces"] = [one for one in spaces if Space(*one["space"]) not in set(map(inner_space, remembered))]
     return facts
-
-
-def _owed(backend: Backend) -> Iterator[Space]:
-    """The spaces whose first memories may still be on their way."""
-    entries = paged(lambda cursor: backend.kv.scan(REGISTRY, cursor=cursor))
-    return (Space.decode(entry.key) for entry in entries)
 
 
 def _embedder_facts() -> dict[str, Any]:
@@ -91,8 +88,15 @@ def report(found: dict[str, Any], console: Console) -> None:
     if "embedder" in found:
         console.print()
         console.print(_rows(say("model"), _model_rows(found["embedder"])))
+    if found.get("owed"):
+        console.print()
+        console.print(_owed(found["owed"]))
+        advice = "owed_read_only" if facts.get("read_only") else "owed_what_to_do"
+        console.print(say(advice), style="yellow", soft_wrap=True)
     problems = found["problems"]
     console.print()
+    if facts.get("read_only"):
+        console.print(say("unchecked"), style="yellow")
     for problem in problems:
         console.print(Styled.assemble(("• ", "red"), visible(problem)))
     key = "problems" if problems else "healthy"
@@ -139,6 +143,15 @@ def _spaces(spaces: list[dict[str, Any]]) -> Table:
         table.add_row(
             one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one["changes_since_graph"])
         )
+    return table
+
+
+def _owed(spaces: list[dict[str, Any]]) -> Table:
+    table = Table(title=say("owed"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("space", "without_words", "without_vectors"):
+        table.add_column(say(name), justify="left" if name == "space" else "right")
+    for one in spaces:
+        table.add_row(one_line(" / ".join(one["space"])), f"{one['words']:,}", f"{one['vectors']:,}")
     return table
 
 

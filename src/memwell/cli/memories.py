@@ -1,4 +1,4 @@
-"""The commands for a memory: remember, recall, context, forget, undo, erase, audit, export, import, facts, profile."""
+"""The commands for a memory: remember, settle, recall, context, forget, undo, erase, audit, export, import, and so on."""
 
 from __future__ import annotations
 
@@ -15,28 +15,42 @@ from rich.text import Text as Styled
 
 import memwell
 from memwell.cli.files import check_export, naming_file
+from memwell.cli.owing import owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, check_exists, file_of, space_of
 from memwell.cli.tables import fact_table, hit_table
 from memwell.cli.terminal import console, one_line, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
-from memwell.runtime.transfer import Imported, Progress, export_jsonl
+from memwell.longterm.journal import inner_space
+from memwell.longterm.remembering import Rejection
+from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
 from memwell.settings import load_settings
-from memwell.values import shown
+from memwell.values import check_text, shown
 
 app = typer.Typer()
 AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")]
+_NEW = {
+    "memories": "new_memories",
+    "aliases": "new_aliases",
+    "threads": "new_threads",
+    "messages": "new_messages",
+    "values": "new_values",
+    "blobs": "new_blobs",
+    "updates": "new_updates",
+    "forgotten": "new_forgotten",
+}
+"""The phrases for what an import may bring."""
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. 不再询问。")]
 
 
 @contextmanager
-def _opened(store: str, space: list[str] | None, *, make: bool = False) -> Generator[memwell.Engine]:
+def _opened(store: str, space: list[str] | None, *, make: bool = False, work: bool = True) -> Generator[memwell.Engine]:
     """The memory of a store. Looking must never make one."""
     if not make:
         check_exists(store)
     try:
-        with memwell.open(store, space=space_of(space)) as engine:
+        with memwell.open(store, space=space_of(space), work=work) as engine:
             yield engine
     except ReadOnlyStore as error:
         raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
@@ -59,21 +73,76 @@ def remember_command(
 ) -> None:
     """Remember something: on disk when this returns. 记住：命令返回时已经落盘。"""
     given = [line for text in texts for line in (_lines() if text == "-" else [text])]
+    good, bad = _sorted_out(given)
     with _opened(store, space, make=True) as engine:
-        done = engine.remember(given, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
+        done = engine.remember(good, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
         screen = console(stderr=True)
         with screen.status(say("embedding")):
             engine.settle()
     for id_ in done.ids:
         typer.echo(id_)
-    for one in done.rejected:
+    for one in (*done.rejected, *bad):
         screen.print(Styled(say("refused", text=one_line(one.text), reasons="; ".join(one.reasons)), style="yellow"))
-    if not done.ids:
+    if bad or not done.ids:
         raise typer.Exit(1)
 
 
 def _lines() -> list[str]:
-    return [line for line in sys.stdin.read().splitlines() if line.strip()]
+    """The lines of the input. Raises ``InvalidInput`` when it is not UTF-8, naming the line."""
+    data = sys.stdin.buffer.read()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(say("input_not_utf8", line=data.count(b"\n", 0, error.start) + 1)) from None
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _sorted_out(texts: list[str]) -> tuple[list[str], list[Rejection]]:
+    """What can be kept, and what no store can: one bad line must not lose the others."""
+    good: list[str] = []
+    bad: list[Rejection] = []
+    for text in texts:
+        try:
+            good.append(check_text(text, "a memory's text"))
+        except InvalidInput as error:
+            bad.append(Rejection(text[:80], (str(error),)))
+    return good, bad
+
+
+@app.command("settle")
+def settle_command(store: Store, space: SpaceOption = None) -> None:
+    """Do the work that memories are still owed: words, facts, vectors. 完成记忆尚欠的处理：词索引、事实、向量。"""
+    check_exists(store)
+    left = done = 0
+    with _opened(store, space, work=False) as engine:
+        wanted = [space_of(space)] if space else list(owed_by_space(engine.backend))
+        for one in wanted:
+            memory = engine.at(one)
+            before = memory.owed().vectors
+            left += _settled(memory)
+            done += before - memory.owed().vectors
+    if left:
+        raise typer.Exit(1)
+    console().print(say("settled", count=f"{done:,}"))
+
+
+def _settled(memory: memwell.Engine) -> int:
+    """Do what one space is owed, and say what could not be done; how many memories still lack something."""
+    name = one_line(" / ".join(memory.space))
+    screen = console(stderr=True)
+    with progress_bar(f"{say('settling')} {name}") as progress:
+        if memory.indexer.is_current():
+            memory.settle(progress)
+        else:
+            # All vectors would be made anew, for a program that then could not use them.
+            memory.catch_up()
+            other = memory.backend.kv.get(inner_space(memory.space), "embedder")
+            made_by = one_line(str(other.value)) if other else "?"
+            screen.print(Styled(say("other_embedder", space=name, name=made_by), style="yellow"))
+    left = memory.owed().vectors
+    if left:
+        screen.print(Styled(say("not_settled", space=name, count=f"{left:,}"), style="yellow"))
+    return left
 
 
 def _moment(text: str | None) -> datetime | None:
@@ -246,28 +315,51 @@ def import_command(
     store: Store,
     space: SpaceOption = None,
     format_: Annotated[str | None, typer.Option("--format", help="Its format, if it is not seen. 文件格式。")] = None,
+    user: Annotated[str | None, typer.Option(help="Only what belongs to this user of mem0. 只要某个用户的。")] = None,
     table: Annotated[str, typer.Option(help="LangChain's table in a database. 数据库中的表。")] = "message_store",
     key_prefix: Annotated[str, typer.Option(help="LangChain's keys in Redis. Redis 键的前缀。")] = "message_store:",
 ) -> None:
     """Take in a file, or what LangChain kept; again changes nothing. 导入，重复导入不会改变任何内容。"""
+    if "://" not in source:
+        # Before the store is opened: what cannot be read must not leave a new one behind.
+        with naming_file(Path(source), "file_unreadable"):
+            format_ = _format_of(Path(source), format_)
     with _opened(store, space, make=True) as engine:
         with naming_file(Path(source), "file_unreadable"), progress_bar(say("importing")) as progress:
-            done = _brought(engine, source, format_, table, key_prefix, progress)
+            done = (
+                _from_url(engine, source, format_, table, key_prefix, progress)
+                if "://" in source
+                else engine.bring(Path(source), format=format_, user=user, progress=progress)
+            )
         with console(stderr=True).status(say("embedding")):
             engine.settle()
-    counts = ", ".join(f"{number:,} {what}" for what, number in done.counts.items() if number) or "0"
-    console().print(say("imported", format=done.format, counts=counts, known=done.known))
+    console().print(say("imported", format=done.format, counts=_in_words(done.counts), known=done.known))
     for note in (*done.skipped[:5], *done.problems[:20]):
         console(stderr=True).print(Styled(f"{note.number}: {visible(note.reason)}", style="yellow"))
+    for hint in done.hints:
+        console(stderr=True).print(Styled(visible(hint), style="yellow"))
     if done.failed:
         raise typer.Exit(1)
 
 
-def _brought(
+def _format_of(path: Path, named: str | None) -> str:
+    """The format of a file that can be read. Raises ``FileError``, ``InvalidInput`` for one that is not known."""
+    if named is None:
+        return detect(path)
+    if named not in FORMATS:
+        raise InvalidInput(say("unknown_format", given=repr(named), known=", ".join(FORMATS)))
+    path.open("rb").close()
+    return named
+
+
+def _in_words(counts: dict[str, int]) -> str:
+    named = [say(_NEW[what], number=f"{number:,}") for what, number in counts.items() if number]
+    return ("、" if load_settings().language.startswith("zh") else ", ").join(named) or "0"
+
+
+def _from_url(
     engine: memwell.Engine, source: str, format_: str | None, table: str, key_prefix: str, progress: Progress
 ) -> Imported:
-    if "://" not in source:
-        return engine.bring(Path(source), format=format_, progress=progress)
     if format_ not in (None, "langchain"):
         raise InvalidInput(say("url_is_langchain", format=visible(format_)))
     # Only this needs the whole room of LangChain's names, which takes a moment to load.
@@ -293,8 +385,8 @@ def profile_command(
 
 @app.command("facts")
 def facts_command(
-    subject: Annotated[str, typer.Argument(help="Of whom or what. 关于谁。")],
     store: Store,
+    subject: Annotated[str, typer.Argument(help="Of whom or what; the user by default. 关于谁，默认为用户。")] = "user",
     space: SpaceOption = None,
     as_of: Annotated[str | None, typer.Option(help="As it held then. 当时成立的。")] = None,
     ended: Annotated[bool, typer.Option("--all", help="What no longer holds, too. 也包括已不成立的。")] = False,

@@ -54,6 +54,32 @@ _PHRASES = {
     "exact": ("exact", "精确"),
     "graph_fresh": ("graph, up to date", "图索引，已是最新"),
     "graph_behind": ("graph, {changes} changes behind", "图索引，落后 {changes} 次改动"),
+    "owed": ("Memories not worked off yet", "尚未处理完的记忆"),
+    "without_words": ("without words", "缺词索引"),
+    "without_vectors": ("without vectors", "缺向量"),
+    "owed_what_to_do": (
+        "Nothing is lost. It is done when a program opens the store, or now: memwell settle",
+        "没有丢失任何内容。程序打开存储时会处理完；也可现在处理：memwell settle",
+    ),
+    "owed_read_only": (
+        "Nothing is lost, and it is found. Run memwell settle once where the store can be written.",
+        "没有丢失任何内容，也都能找到。请在可写的位置运行一次 memwell settle。",
+    ),
+    "unchecked": (
+        "The store can only be read here. SQLite's own check of the word indexes needs to write, and was left out.",
+        "存储在这里只能读取。SQLite 对词索引的自检需要写入，因此没有进行。",
+    ),
+    "settling": ("Working off", "正在处理"),
+    "settled": ("Nothing is owed any more. Worked off: {count}", "已全部处理完，共 {count} 条。"),
+    "not_settled": (
+        "Still without vectors: {count} in {space}. They are found by their words.",
+        "空间 {space} 中仍有 {count} 条缺向量，可按用词找到。",
+    ),
+    "other_embedder": (
+        "The vectors of {space} are made by {name}, which is not the embedder of the settings. Its memories have their "
+        "words now; for their vectors run settle() in the program that has that embedder.",
+        "空间 {space} 的向量由 {name} 生成，不是设置中的嵌入模型。词索引已建好；向量请在使用该模型的程序中运行 settle()。",
+    ),
     "no_store": (
         "There is no store at {path}. Name one, or make one: memwell remember TEXT --store {path}",
         "{path} 处没有存储。请指定一个，或新建：memwell remember TEXT --store {path}",
@@ -115,6 +141,18 @@ _PHRASES = {
     "imported": (
         "Read as {format}. New: {counts}. Known before: {known}.",
         "按 {format} 读取。新增：{counts}。已有：{known}。",
+    ),
+    "new_memories": ("{number} memories", "{number} 条记忆"),
+    "new_aliases": ("{number} aliases", "{number} 个别名"),
+    "new_threads": ("{number} threads", "{number} 个会话"),
+    "new_messages": ("{number} messages", "{number} 条消息"),
+    "new_values": ("{number} values", "{number} 个键值"),
+    "new_blobs": ("{number} blobs", "{number} 个二进制对象"),
+    "new_updates": ("{number} updates", "{number} 条更新"),
+    "new_forgotten": ("{number} forgotten", "{number} 条遗忘"),
+    "input_not_utf8": (
+        "The input is not UTF-8: line {line} cannot be read. Nothing was remembered.",
+        "输入不是 UTF-8：第 {line} 行无法读取。没有记住任何内容。",
     ),
     "measuring": ("Remembering and asking", "正在记忆与提问"),
     "measured": (

@@ -41,6 +41,8 @@ _HEADING = re.compile(
 _OF_PEOPLE = re.compile(r"(?:Mac|Mc|Le|De|La|Di|Van|Fitz|[OD]['’])[A-Z]|[^-]+-").match
 _LOOKED_BACK = 8
 _LONGEST_NAME = 6  # words
+_OWN = frozenset(("I", "I'm", "I'll", "I'd", "I've", "I’m", "I’ll", "I’d", "I’ve"))
+_FEW = 4
 _SHOUTED = 0.6  # Where more of the words than this begin with a capital, capitals say nothing.
 
 
@@ -157,7 +159,9 @@ def _capitalised(text: str) -> list[Entity]:
     capitals = [_capital(text, match) for match in _WORD.finditer(text)]
     if not capitals:
         return []
-    trusted = _SHOUTED * (text.count(" ") + 1) >= len(capitals) or len(capitals) < 4
+    # "I" has its capital always.
+    count = sum(word.word not in _OWN for word in capitals)
+    trusted = count < _FEW or _SHOUTED * (text.count(" ") + 1) >= count
     headings = _headings(text)
     inside = {word.word for word in capitals if not word.begins} if len(capitals) > 1 else set[str]()
     found: list[Entity] = []

@@ -14,7 +14,7 @@ _GIVEN = f"[{''.join(sorted(names.GIVEN))}]"
 # What may stand before a name and what may follow it: Chinese writes no spaces, so its neighbours show where it ends.
 _BEFORE = rf"(?:^|(?<=[^{_HAN}])|(?<=[叫是和跟与同向给对让找见友学的到了请问像陪约帮被把及事人我妹弟哥姐说]))"
 _AFTER = (
-    rf"(?=$|[^{_HAN}]|[说道是在和与跟的也都告问去来了就被把给对让向想要会能很不有又还从同邀请约介送带]"
+    rf"(?=$|[^{_HAN}]|[说道是在住和与跟的也都告问去来了就被把给对让向想要会能很不有又还从同邀请约介送带]"
     "|一起|昨天|今天|明天|最近|刚|这个|结婚|推荐|喜欢|觉得|打电话)"
 )
 _TITLE = re.compile(r"《[^《》\n]{1,40}》")
@@ -22,7 +22,47 @@ _POLITE = re.compile(rf"{_BEFORE}{_SURNAME}(?:{_GIVEN}{{0,2}})(?:{names.PERSON_E
 _FAMILIAR = re.compile(
     rf"(?:(?<![大从很最更太多弱矮缩细胆])小|(?<![古不太好])老|(?<![{_HAN}])阿)[{_COMMON_SURNAMES}明红强华刚丽芳军伟]{_AFTER}"
 )
-_FULL = re.compile(rf"{_BEFORE}(?P<name>{_SURNAME}{_GIVEN}{{1,2}}){_AFTER}")
+_FULL = re.compile(rf"{_BEFORE}(?P<name>{_SURNAME}(?:小{_GIVEN}|{_GIVEN}{{1,2}})){_AFTER}")
+# A given name may be any character, so a name of other characters needs more around it: the front of a clause before
+# what people do, or what says that a person is named. A surname that begins many words says less.
+_WORD_SURNAMES = "何任方白金石万钱严武向付曾许高马周黄江毛叶程田夏龙余段雷熊顾钟范汤史贺陆谢林张孔莫戴陶"
+_NO_GIVEN = (
+    "的了是在我你他她它们这那有和与跟去到来从对把被给就都很还也不没个着过吗呢吧啊呀嘛啦么哪谁吃喝住说叫喜欢爱想要会能可以因为所但"
+    "又再才只最更太真好家先某各每此其让向往于而且或如同及将已曾请问看听"
+)
+_ENDS_WORDS = (
+    "州县市省区城镇村街路山河湖寺桥楼店馆国语树花草鱼虾菜果水汤面饭酒茶油肉鸟猫狗牛色力性化学部式型机器车船票费款钱价度期时日年"
+    "周点分岁里上下中内外前后边间头子者人员师生长服装餐剧片朝代话书包法案务客卡件物事情节布葱蒜"
+)
+_LAST = rf"(?![{_NO_GIVEN}{_ENDS_WORDS}])[{_HAN}]"
+_TWO = rf"(?![{_NO_GIVEN}])[{_HAN}]{_LAST}"
+_ONE_OR_TWO = rf"(?:{_TWO}|{_LAST})"
+_SURE_SURNAMES = "".join(sorted(names.SURNAMES - set(_WORD_SURNAMES)))
+_GIVEN_AFTER = rf"(?:(?<=[{_SURE_SURNAMES}]){_ONE_OR_TWO}|(?<=张)[一二三四五六七八九]|(?<=[{_WORD_SURNAMES}]){_TWO})"
+SURELY_NAMED = rf"[{_COMMON_SURNAMES}]{_GIVEN_AFTER}"
+"""A person's full name, less likely a word than other rows of characters; where it ends, only what follows tells."""
+
+_IS_SOMEONE = rf"是(?=[我你他她一个名位做中美谁]|[{_HAN}]{{1,4}}[师生员人友手](?![{_HAN}]))"
+_LIVES = (
+    rf"(?=住|在(?!于)|喜欢|喜爱|[不很最]喜欢|爱[吃喝看听玩]|讨厌|[说去来养](?![法年明自源老])|{_IS_SOMEONE}|告诉|觉得|认为"
+    "|今年|毕业|出生|结婚|搬[到去家]|[和跟与、]|也[是在喜爱住去来]|有[一两三个只]|昨天|今天|明天|一起|打电话|打算"
+    "|的(?:妈|爸|老[公婆]|生日|朋友|女儿|儿子))"
+)
+# What stands before is looked at behind the surname: a search for one of few characters is much the faster.
+_AT_FRONT = rf"(?:(?<=^.)|(?<=[^{_HAN}].)|(?<=[和跟与].)|(?<=昨天.|今天.|明天.|后来.|但是.|因为.|所以.|最近.|上周.))"
+_KNOWN_BY = "".join(
+    f"|{word}."
+    for word in (
+        "朋友 同事 老师 同学 室友 邻居 儿子 女儿 老公 老婆 丈夫 妻子 哥哥 姐姐 弟弟 妹妹 老板 经理 医生 教授 闺蜜 "
+        "表哥 表姐 表弟 表妹 导师 男友 女友 太太 我叫 他叫 她叫 名叫 叫做 字叫"
+    ).split()
+)[1:]
+_LIVING = re.compile(rf"(?P<name>[{_COMMON_SURNAMES}]{_AT_FRONT}{_GIVEN_AFTER}){_LIVES}")
+_KNOWN = re.compile(
+    rf"(?P<name>[{_COMMON_SURNAMES}](?<={_KNOWN_BY})(?:(?<=[{_SURE_SURNAMES}]){_ONE_OR_TWO}{_AFTER}"
+    rf"|{_ONE_OR_TWO}(?:{_LIVES}|(?=$|[^{_HAN}]))))"
+)
+_BESIDE = re.compile(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
 _DOUBLED = re.compile(rf"(?:同学|邻居|朋友|[弟哥姐妹叫]|孩子|儿子|女儿)(?P<name>(?P<one>[{_HAN}])(?P=one)){_AFTER}")
 _NOT_A_NICKNAME = frozenset("妈爸爷奶哥姐弟妹叔姑舅婶姥公婆常刚天人个年慢偏好多大小高看试说想走")
 _ORGANISATION = re.compile(
@@ -97,11 +137,28 @@ def _people(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _FULL.finditer(text):
         if match["name"][:2] not in names.NOT_PEOPLE_ZH:
             yield *match.span("name"), "person"
+    yield from _less_common(text)
     for match in _FAMILIAR.finditer(text):
         yield *match.span(), "person"
     for match in _DOUBLED.finditer(text):
         if match["one"] not in _NOT_A_NICKNAME:
             yield *match.span("name"), "person"
+
+
+def _less_common(text: str) -> Iterator[tuple[int, int, str]]:
+    """Names of any characters, where their neighbours show a person; whom "and" joins to one is one as well."""
+    for pattern in (_LIVING, _KNOWN):
+        for match in pattern.finditer(text):
+            if not is_a_word(match["name"]):
+                yield *match.span("name"), "person"
+                beside = _BESIDE(text, match.end("name"))
+                if beside and not is_a_word(beside["name"]):
+                    yield *beside.span("name"), "person"
+
+
+def is_a_word(name: str) -> bool:
+    """Whether what is written as a name may be is, or begins with, a word or a name of something else."""
+    return name[:2] in names.NOT_PEOPLE_ZH or name[:2] in _LISTED or name in _LISTED or name[1:] in _LISTED
 
 
 def _listed(text: str) -> Iterator[tuple[int, int, str]]:
@@ -120,4 +177,4 @@ def _listed(text: str) -> Iterator[tuple[int, int, str]]:
                 break
 
 
-__all__ = ["chinese_names"]
+__all__ = ["SURELY_NAMED", "chinese_names", "is_a_word"]

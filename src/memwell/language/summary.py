@@ -16,6 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
+from memwell.language.small_talk import is_small_talk
 from memwell.language.texts import check_string
 from memwell.language.words import STOP_WORDS
 from memwell.values import check_count
@@ -36,16 +37,10 @@ _NUMBER_OR_DATE = re.compile(
     r"|[一二三四五六七八九十百千两][年月日号点岁个天周]|今天|明天|昨天|后天|星期|周[一二三四五六日末]|生日|下周|下个?月",
     re.I,
 ).search
-_SMALL_TALK = re.compile(
-    r"\W*(?:(?:hi|hello|hey|thanks|thank you|you['’]re welcome|ok|okay|sure|great|good (?:morning|evening|afternoon|night)"
-    r"|bye|goodbye|see you|yes|no|yeah|nice|cool|lovely|sounds good|got it|of course|how can i help|i see|noted"
-    r"|i understand|how nice)\b|你好|您好|谢谢|多谢|再见|好的|好吧|嗯|是的|不客气|没问题|明白|知道了|早上好|晚上好|晚安)"
-    r"[\s\S]{0,20}\Z",
-    re.I,
-).match
+_FENCE = re.compile(r"(?:```|~~~)[\w+#.-]*\Z").match
 _STOPS = STOP_WORDS["en"] | STOP_WORDS["zh"]
 _MOST_TERMS = 12
-_TERM, _NAME, _DATE, _OWN, _QUESTIONED, _CHATTED = 0.15, 0.5, 0.6, 0.8, -1.0, -1.5
+_TERM, _NAME, _DATE, _OWN, _QUESTIONED = 0.15, 0.5, 0.6, 0.8, -1.0
 _MOST_NAMES = 2
 _MOST_REMEMBERED = 4096
 _LONGEST_REMEMBERED = 500
@@ -63,6 +58,8 @@ class _Weighed(NamedTuple):
     line: Line
     terms: frozenset[str]
     weight: float
+    says: bool
+    """Whether it is more than small talk or the mark of a block of code."""
 
 
 def _remembered(make: Callable[[str], T]) -> Callable[[str], T]:
@@ -124,31 +121,47 @@ def _parts_again(one: str, other: str) -> bool:
 def summarise(lines: Iterable[Line], *, limit: int, size: Size = len) -> list[Line]:
     """The sentences that say most, in their order, together no larger than ``limit`` as ``size`` measures their text.
 
-    Names, numbers, dates and what people say of themselves weigh most, questions and small talk least; of sentences that
-    weigh the same, and of those that say the same, the newest is kept. Where something is said, what says nothing is left
-    out even if it would fit; when not one sentence fits, it is the beginning of the weightiest. The same lines give the
-    same summary. Raises ``InvalidInput`` for a limit that is no whole number of at least 0.
+    When all that is said fits, all of it is kept, each sentence of a speaker once. Otherwise names, numbers, dates and what
+    people say of themselves weigh most and questions least; of sentences that weigh the same, and of those that say the
+    same, the newest is kept. Small talk is left out even if it would fit, unless there is nothing else; when not one
+    sentence fits, it is the beginning of the weightiest. The same lines give the same summary. Raises ``InvalidInput`` for
+    a limit that is no whole number of at least 0.
     """
     check_count(limit, "limit")
     weighed = sorted(_weigh(lines), key=lambda one: (-one.weight, -one.place))
-    chosen = _fitting(_apart([one for one in weighed if one.weight > 0] or weighed), limit, size)
+    saying = _once([one for one in weighed if one.says] or weighed)
+    measured = _Measured(size)
+    chosen = _fitting(saying, limit, measured)
+    if len(chosen) < len(saying):
+        chosen = _fitting(_apart(saying), limit, measured)
     if chosen or not weighed:
         return [one.line for one in sorted(chosen)]
-    return _beginning(weighed[0].line, limit, size)
+    return _beginning(saying[0].line, limit, size)
 
 
-def _fitting(weighed: Iterable[_Weighed], limit: int, size: Size) -> list[_Weighed]:
+class _Measured(dict[str, int]):
+    """The sizes of texts, each measured once: counting tokens is the dearest part of a summary."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self._size = size
+
+    def __missing__(self, text: str) -> int:
+        return self.setdefault(text, self._size(text))
+
+
+def _fitting(weighed: Iterable[_Weighed], limit: int, size: Mapping[str, int]) -> list[_Weighed]:
     """As many from the front as fit together, passing over those that are too large."""
     likely: list[_Weighed] = []
     used = 0
     for one in weighed:
-        needed = size(one.line.text)
-        if used + needed <= limit and (likely or size(written([one.line])) <= limit):
+        needed = size[one.line.text]
+        if used + needed <= limit and (likely or size[written([one.line])] <= limit):
             likely.append(one)
             used += needed
     # Speakers count too, and a row may measure more than its sentences one by one: the lightest give way. Whatever it
     # measures, what is found fits: a search ends behind a place that was looked at and was not over the limit.
-    most = bisect_right(range(len(likely)), limit, key=lambda place: size(_text(likely[: place + 1])))
+    most = bisect_right(range(len(likely)), limit, key=lambda place: size[_text(likely[: place + 1])])
     return likely[:most]
 
 
@@ -176,10 +189,10 @@ def _weigh(lines: Iterable[Line]) -> list[_Weighed]:
 
 
 @_remembered
-def _read(text: str) -> tuple[frozenset[str], float]:
-    """The terms of a sentence, and its weight."""
+def _read(text: str) -> tuple[frozenset[str], float, bool]:
+    """The terms of a sentence, its weight, and whether it says anything."""
     terms = frozenset(term for term in query_terms(text) if term not in _STOPS)
-    return terms, _weight(text, len(terms))
+    return terms, _weight(text, len(terms)), not (_FENCE(text) or is_small_talk(text))
 
 
 def _weight(text: str, terms: int) -> float:
@@ -189,19 +202,26 @@ def _weight(text: str, terms: int) -> float:
         weight += _QUESTIONED
     elif _FIRST_PERSON(text):
         weight += _OWN
-    return weight + (_CHATTED if _SMALL_TALK(text) else 0.0)
+    return weight
+
+
+def _once(weighed: Sequence[_Weighed]) -> list[_Weighed]:
+    """Without what the same speaker says again, word for word: the newest stays."""
+    newest: dict[tuple[str, str], int] = {}
+    for one in weighed:
+        key = (one.line.speaker, one.line.text.casefold())
+        newest[key] = max(one.place, newest.get(key, -1))
+    kept = set(newest.values())
+    return [one for one in weighed if one.place in kept]
 
 
 def _apart(weighed: Sequence[_Weighed]) -> list[_Weighed]:
-    """Without those whose terms a newer one has as well: they say nothing more."""
+    """Without those whose terms a newer one has as well: they say hardly more."""
     holders: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     kept: set[int] = set()
-    texts: set[str] = set()
     for one in sorted(weighed, key=lambda one: -one.place):
-        key = one.line.text.casefold()
-        if key in texts or _is_said(one.terms, holders):
+        if _is_said(one.terms, holders):
             continue
-        texts.add(key)
         kept.add(one.place)
         for term in one.terms:
             holders[term].append(one.terms)

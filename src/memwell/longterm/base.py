@@ -9,6 +9,7 @@ from typing import Any, cast
 import msgspec
 from msgspec.structs import replace
 
+from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import Filter, id_begins_with
 from memwell.longterm.echoes import Echoes
@@ -77,8 +78,11 @@ class MemoryBase:
 
     @property
     def facts(self) -> Facts:
-        """The facts read from what was remembered."""
-        return self.indexer.facts
+        """The facts read from all that was remembered until now."""
+        # Words alone: nobody waits for an embedder to be told a fact.
+        self.indexer.catch_up(embed_at_most=0)
+        view = self.indexer.view
+        return self.indexer.facts if view is self.backend else Facts(view.kv, self._inner)
 
     def owed(self) -> Owed:
         """What has been stored but not yet given all its words and vectors."""
@@ -88,10 +92,19 @@ class MemoryBase:
         """Make all that was remembered findable by its words now."""
         self.indexer.catch_up()
 
-    def settle(self) -> None:
-        """Do all the work that is owed, here and now: words, facts and vectors."""
+    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+        """Do all the work that is owed, here and now: words, facts and vectors.
+
+        ``progress`` is told how many memories are done, and of how many.
+        """
+        total = self.owed().vectors if progress is not None else 0
         while self.indexer.work():
-            pass
+            if progress is not None:
+                progress(max(total - self.owed().vectors, 0), total)
+
+    aowed = asyncify(owed)
+    acatch_up = asyncify(catch_up)
+    asettle = asyncify(settle)
 
     # Reading single memories
 
@@ -104,9 +117,10 @@ class MemoryBase:
         """The same for who has caught up already, and is inside a transaction now so that nobody else changes it."""
         if not isinstance(id_, str) or not id_:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a memory's id must be text, not {shown(id_)}")
-        found = self.backend.index.get(self.space, [id_])
+        index = self.indexer.view.index
+        found = index.get(self.space, [id_])
         if not found:
-            found = self.backend.index.get(self.space, [self.indexer.resolved(id_)])
+            found = index.get(self.space, [self.indexer.resolved(id_)])
         if not found:
             raise NotFound(f"there is no memory {id_!r} in {self.space!r}")
         return found[0]
@@ -114,15 +128,26 @@ class MemoryBase:
     def _all(self, where: Filter | None = None) -> Iterator[Record]:
         """Every memory of the space, whatever its status, oldest first."""
         self.indexer.catch_up()
-        return paged(lambda cursor: self.backend.index.scan(self.space, where=where, limit=_PAGE, cursor=cursor))
+        index = self.indexer.view.index
+        return paged(lambda cursor: index.scan(self.space, where=where, limit=_PAGE, cursor=cursor))
 
     def _active(self, where: Filter | None = None) -> Iterator[Record]:
         """Every memory that may be recalled now."""
-        now = self.clock()
         for record in self._all(where):
-            traits = traits_of(record)
-            if traits.active and (traits.expires is None or traits.expires > now):
+            if traits_of(record).active and not self._has_expired(record):
                 yield record
+
+    def _has_expired(self, record: Record) -> bool:
+        """Whether its time to live is over. It is as good as gone, and erased when somebody gets to it."""
+        expires = traits_of(record).expires
+        return expires is not None and expires <= self.clock()
+
+    def _lasting(self, id_: str) -> Record:
+        """As ``_stored``, without what has expired. Raises ``NotFound``."""
+        record = self._stored(id_)
+        if self._has_expired(record):
+            raise NotFound(f"the memory {id_!r} has expired")
+        return record
 
     # Changing them
 
@@ -164,7 +189,8 @@ class MemoryBase:
         """The earlier versions of a memory, or of all, oldest first."""
         prefix = _VERSION if id_ is None else version_key(id_, None)
         where = id_begins_with(prefix)
-        entries = paged(lambda cursor: self.backend.kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
+        kv = self.indexer.view.kv
+        entries = paged(lambda cursor: kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
         return [self._version(cast("dict[str, Any]", entry.value)) for entry in entries]
 
     def _version(self, kept: dict[str, Any]) -> Version:

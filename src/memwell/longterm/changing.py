@@ -106,16 +106,16 @@ class Changer(MemoryBase):
     def _relearn(self, old: Record, new: Record) -> None:
         """The facts of the old text no longer hold by its word; those of the new do."""
         # For good: undoing the change learns the old text again, and nothing else may bring its facts back.
-        self.facts.retract([old.id], final=True)
+        self.indexer.facts.retract([old.id], final=True)
         self.backend.kv.delete(self._inner, self.indexer.twins_of(old))
         traits = traits_of(new)
         if traits.trust in ("user", "document"):
             found = claims(new.text, speaker=traits.speaker, time=new.time)
-            self.facts.learn(found, record=new.id, learned_at=self.clock())
+            self.indexer.facts.learn(found, record=new.id, learned_at=self.clock())
 
     def _live(self, id_: str) -> Record:
-        """A memory that was not forgotten. For who has caught up, and is inside a transaction. Raises ``NotFound``."""
-        record = self._stored(id_)
+        """A memory that may be recalled. For who has caught up, and is inside a transaction. Raises ``NotFound``."""
+        record = self._lasting(id_)
         if not traits_of(record).active:
             raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
         return record
@@ -174,7 +174,7 @@ class Changer(MemoryBase):
             hidden = [record for record in records.values() if traits_of(record).active]
             for record in hidden:
                 self._change(record, reason, status=FORGOTTEN)
-            self.facts.retract(self._sources(hidden), final=False)
+            self.indexer.facts.retract(self._sources(hidden), final=False)
         return [record.id for record in hidden]
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
@@ -197,10 +197,10 @@ class Changer(MemoryBase):
         return Forgotten({id_: worth[id_][1] for id_ in chosen}, kept + len(worth) - len(chosen), dry_run)
 
     def undo(self, id_: str, /) -> Recalled:
-        """Take the last change of a memory back. Raises ``NotFound`` when there is none to take back."""
+        """Take the last change of a memory back. Raises ``NotFound`` when there is none, or it has expired."""
         self.catch_up()
         with self.backend.transaction():
-            current = self._stored(id_)
+            current = self._lasting(id_)
             versions = self._versions(current.id)
             if not versions:
                 raise NotFound(f"the memory {id_!r} was never changed: there is nothing to undo")
@@ -212,7 +212,7 @@ class Changer(MemoryBase):
             if not same:
                 self._relearn(current, restored)
             elif traits_of(restored).active and not traits_of(current).active:
-                self.facts.restore(self._sources([restored]))
+                self.indexer.facts.restore(self._sources([restored]))
         if not same:
             self._owe_vectors([restored])
         return as_recalled(restored)
@@ -220,6 +220,7 @@ class Changer(MemoryBase):
     aupdate = asyncify(update)
     apin = asyncify(pin)
     afeedback = asyncify(feedback)
+    anote_uses = asyncify(note_uses)
     aforget = asyncify(forget)
     aforget_by = asyncify(forget_by)
     aundo = asyncify(undo)

@@ -79,7 +79,7 @@ class Eraser(MemoryBase):
         texts += [self.indexer.embedded_text(version.record) for id_ in ids for version in self._versions(id_)]
         with self.backend.transaction():
             self._unlink(set(ids))
-            retracted = self.facts.retract(self._sources(gone.values()), final=True)
+            retracted = self.indexer.facts.retract(self._sources(gone.values()), final=True)
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
                 self.backend.kv.delete(self._inner, self.indexer.twins_of(record))
@@ -139,6 +139,7 @@ class Eraser(MemoryBase):
     aerase = asyncify(erase)
     aerase_where = asyncify(erase_where)
     aerase_all = asyncify(erase_all)
+    asettle_journal = asyncify(settle_journal)
     apurge = asyncify(purge)
 
 

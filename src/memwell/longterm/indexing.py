@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +25,7 @@ from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
 from memwell.longterm.journal import Journal, Marks, inner_key, inner_space
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
+from memwell.longterm.unwritten import Reading
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder
 from memwell.records import Record, Space, paged
@@ -59,21 +61,36 @@ class Indexer:
         self._tries = 0
         self._known_current = False
         self.journal = Journal(backend, space)
+        self._reading = Reading(backend, space, self.journal)
         self.facts = Facts(backend.kv, self._inner)
+
+    @property
+    def view(self) -> Backend:
+        """Where memories are read after catching up: the store, or in memory where the store can only be read."""
+        return self._reading.view
 
     def catch_up(self, *, embed_at_most: int = 16) -> None:
         """Give every entry its words now, and vectors too when only a few are owed: a caller reads its own writes."""
-        # What cannot be written down in a store that can only be read is not found there; the rest is.
         with suppress(ReadOnlyStore):
             while True:
                 marks = self.journal.marks()
                 pending = self.journal.after(marks.indexed, BATCH)
                 if not pending:
+                    self._reading.back()
                     if 0 < marks.indexed - marks.embedded <= embed_at_most and self.is_current():
                         self._embed_indexed(marks)
                     return
                 few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
-                self._index(marks, pending, embed=few)
+                if self._reading.is_ahead(marks):
+                    return
+                try:
+                    self._index(marks, pending, embed=few)
+                except ReadOnlyStore:
+                    self._reading.ahead(marks, partial(self._index_copy, embed=few))
+
+    def _index_copy(self, copy: Backend, pending: Sequence[Message], *, embed: bool) -> None:
+        indexer = Indexer(copy, self._space, embedder=self._embedder)
+        indexer._index(indexer.journal.marks(), pending, embed=embed)
 
     def work(self) -> int:
         """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
@@ -81,8 +98,7 @@ class Indexer:
             self.reembed()
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
-            done = self._embed_indexed(marks)
-            return done or self._embed_apart(self.journal.marks())
+            return self._embed_indexed(marks) or self._embed_apart(self.journal.marks())
         pending = self.journal.after(marks.indexed, BATCH)
         if pending:
             self._index(marks, pending, embed=True, chat=self._chat)
@@ -119,9 +135,11 @@ class Indexer:
             return _record(self._space, entry)
         except (msgspec.ValidationError, InvalidInput) as error:
             _log.warning("an entry of the journal of %r cannot be read: %s", self._space, error)
-            note = {"id": entry.id, "reason": str(error)}
-            self._backend.kv.put(self._inner, inner_key(DEAD, entry.id), note)
+            self._set_aside(entry.id, str(error))
             return None
+
+    def _set_aside(self, id_: str, reason: str) -> None:
+        self._backend.kv.put(self._inner, inner_key(DEAD, id_), {"id": id_, "reason": reason})
 
     def _store(self, records: Sequence[Record], named: frozenset[str]) -> None:
         """Store records, or note that the same was said again."""
@@ -159,7 +177,7 @@ class Indexer:
 
     def resolved(self, id_: str) -> str:
         """The id under which something remembered is found: its own, or that of the memory that said the same before."""
-        entry = self._backend.kv.get(self._inner, inner_key(ALIAS, id_))
+        entry = self.view.kv.get(self._inner, inner_key(ALIAS, id_))
         return id_ if entry is None else str(cast("list[str]", entry.value)[1])
 
     @staticmethod
@@ -195,9 +213,7 @@ class Indexer:
         try:
             return self._embedder.embed([self.embedded_text(record) for record in records])
         except ModelError as error:
-            _log.warning(
-                "the embedder %s failed; memories are found by their words meanwhile: %s", self._embedder.name, error
-            )
+            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", self._embedder.name, error)
             return None
 
     def is_current(self) -> bool:
@@ -215,7 +231,7 @@ class Indexer:
         """Give the next memories that have words but no vector theirs."""
         pending, records = self._without_vectors(marks)
         if not pending:
-            return self._moved(marks, marks.indexed)
+            return _moved(self.journal, marks, marks.indexed)
         vectors = self._vectors(records)
         if vectors is None and records and self._embedder is not None:
             return 0
@@ -238,16 +254,8 @@ class Indexer:
     def _give(self, records: Sequence[Record], vectors: NDArray[np.float32]) -> None:
         """Store vectors, unless a memory has changed since it was read."""
         rows = {record.id: (record, row) for record, row in zip(records, vectors, strict=True)}
-        now = self._backend.index.get(self._space, list(rows))
-        same = [one for one in now if one.text == rows[one.id][0].text]
+        same = [one for one in self._backend.index.get(self._space, list(rows)) if one.text == rows[one.id][0].text]
         self._backend.index.upsert([_with_vector(one, rows[one.id][1]) for one in same])
-
-    def _moved(self, marks: Marks, to: int) -> int:
-        try:
-            self.journal.advance(marks, embedded=to)
-        except Conflict:
-            return 1
-        return to - marks.embedded
 
     def _embed_apart(self, marks: Marks) -> int:
         """After some tries in vain, embed one by one: a text that the embedder cannot take must not hold up the others.
@@ -267,8 +275,7 @@ class Indexer:
             for record in records:
                 row = rows[record.id]
                 if row is None:
-                    note = {"id": record.id, "reason": "the embedder cannot take its text"}
-                    self._backend.kv.put(self._inner, inner_key(DEAD, record.id), note)
+                    self._set_aside(record.id, "the embedder cannot take its text")
                 else:
                     self._give([record], row)
         return len(pending)
@@ -290,6 +297,14 @@ class Indexer:
                 self.journal.write([self.remind(record.id) for record in records])
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
         self._known_current = True
+
+
+def _moved(journal: Journal, marks: Marks, to: int) -> int:
+    try:
+        journal.advance(marks, embedded=to)
+    except Conflict:
+        return 1
+    return to - marks.embedded
 
 
 def _is_reminder(entry: Message) -> bool:

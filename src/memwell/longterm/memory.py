@@ -35,19 +35,16 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
 
     def profile(self, subject: str = "user", *, language: str = "en") -> Profile:
         """What is known of someone: attributes, preferences, people, topics, each with its evidence."""
-        self.catch_up()
         return profile(self.facts, self._active(), subject=subject, language=language)
 
     def facts_about(self, subject: str, *, relation: str | None = None, as_of: datetime | None = None) -> list[Fact]:
         """The facts that hold of someone or something, now or at a moment."""
-        self.catch_up()
         moment = None if as_of is None else as_utc(as_of, "as_of")
         return self.facts.about(subject, relation=relation, as_of=moment)
 
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
         """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to mend it."""
-        self.catch_up()
-        conflicts = list(self.facts.conflicts())
+        conflicts = self.facts.conflicts()
         return audit(self._all(), facts=conflicts, now=self.clock(), rules=rules or Rules(), progress=progress)
 
     def mend(self, actions: list[Action]) -> int:
@@ -64,6 +61,14 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
         where = AllOf((Where("@id", "ge", DEAD), Where("@id", "lt", DEAD + "\U0010ffff")))
         page = self.backend.kv.scan(self._inner, where=where, limit=1000)
         return [str(cast("dict[str, Any]", entry.value)["id"]) for entry in page.items]
+
+    def _check_free(self, id_: str) -> None:
+        """As for every way in, but what has expired gives way: to its owner it is gone already."""
+        if self._is_taken(id_):
+            self.catch_up()
+            if any(self._has_expired(record) for record in self.backend.index.get(self.space, [id_])):
+                self.erase(id_)
+        super()._check_free(id_)
 
     def _mended(self, action: Action) -> bool:
         match action.verb:
@@ -82,6 +87,7 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
     afacts_about = asyncify(facts_about)
     aaudit = asyncify(audit)
     amend = asyncify(mend)
+    afailures = asyncify(failures)
 
 
 __all__ = ["Memory"]

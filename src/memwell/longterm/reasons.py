@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms, segment
 from memwell.language.words import STOP_WORDS
 from memwell.longterm.weights import Signal
+from memwell.values import shown
 
 LEAST_PART = 0.03
 """A reason that is less of the score than this is not told."""
@@ -19,6 +21,8 @@ LEAST_PART = 0.03
 _MOST_WORDS = 4
 _CLOSE = 0.5
 """Vectors with a cosine below this are of texts about the same rather than saying the same."""
+_OFTEN = 0.75
+"""What the signal ``uses`` is for a memory that was recalled three times."""
 _REASONS = {
     "meaning": ("dense", "dense_best"),
     "words": ("words", "coverage", "rarest", "names"),
@@ -59,6 +63,7 @@ _PHRASES = {
         "importance": "important",
         "recency": "recent",
         "uses": "often recalled",
+        "used": "recalled before",
         "reranker": "preferred by the reranker",
         "nothing": "nothing better was found",
         "named": "{reason}: {words}",
@@ -81,6 +86,7 @@ _PHRASES = {
         "importance": "重要",
         "recency": "最近",
         "uses": "常被回忆",
+        "used": "曾被回忆",
         "reranker": "重排模型选中",
         "nothing": "没有更合适的",
         "named": "{reason}：{words}",
@@ -111,12 +117,27 @@ def reasons(signals: Mapping[str, Signal], *, neighbours: bool) -> dict[str, flo
 
 
 def in_words(
-    signals: Mapping[str, Signal], *, text: str, speaker: str, session: str, query: str, language: str, most: int
+    signals: Mapping[str, Signal],
+    *,
+    text: str,
+    speaker: str,
+    session: str,
+    query: str,
+    language: str,
+    most: int,
+    asked: str = "",
 ) -> str:
-    """The weightiest reasons in one line, as in ``same meaning (41 %); same words: milk, coffee (33 %)``."""
-    phrases = _PHRASES["zh" if language.startswith("zh") else "en"]
+    """The weightiest reasons in one line, as in ``same meaning (41 %); same words: milk, coffee (33 %)``.
+
+    Words are named with ``query``; ``asked`` is what the hit was found by. Raises ``InvalidInput`` for another language.
+    """
+    phrases = _PHRASES[_language(language)]
     told: list[str] = []
-    for reason, part in list(reasons(signals, neighbours=bool(session)).items())[:most]:
+    found = reasons(signals, neighbours=bool(session))
+    if "words" in found and _only_named(query or asked, text, speaker):
+        found["speaker"] = found.pop("words") + found.get("speaker", 0.0)
+        found = dict(sorted(found.items(), key=lambda item: -item[1]))
+    for reason, part in list(found.items())[:most]:
         phrase = phrases[_phrase_of(reason, signals, speaker)].format(speaker=speaker)
         words = shared_words(query, text) if reason == "words" else []
         if words:
@@ -125,12 +146,27 @@ def in_words(
     return phrases["and"].join(told) or phrases["nothing"]
 
 
+def _language(given: str) -> str:
+    # As it is given on a machine: zh, zh-CN or zh_CN.
+    if not isinstance(given, str) or re.split("[-_]", given, maxsplit=1)[0] not in _PHRASES:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"reasons are told in {' and '.join(_PHRASES)}, not in {shown(given)}")
+    return given[:2]
+
+
+def _only_named(query: str, text: str, speaker: str) -> bool:
+    """Whether a query shares no word with a text but the name of who said it, which is a word of every memory."""
+    return bool(speaker and shared_words(query, speaker)) and not shared_words(query, text)
+
+
 def _phrase_of(reason: str, signals: Mapping[str, Signal], speaker: str) -> str:
     if reason == "speaker" and not speaker:
         return "anyone"
     nearness = signals.get("dense")
     if reason == "meaning" and nearness is not None and nearness.value < _CLOSE:
         return "loosely"
+    uses = signals.get("uses")
+    if reason == "uses" and uses is not None and uses.value < _OFTEN:
+        return "used"
     return reason
 
 

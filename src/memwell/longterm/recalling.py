@@ -15,11 +15,12 @@ from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
 from memwell.longterm.base import MemoryBase, Version
-from memwell.longterm.pools import HeldPool
+from memwell.longterm.pools import HeldPool, Pools
 from memwell.longterm.reasons import in_words
 from memwell.longterm.traits import Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.records import Record
+from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
 if TYPE_CHECKING:
@@ -55,12 +56,17 @@ class Recalled(msgspec.Struct, frozen=True):
     trust: str = "user"
     flags: tuple[str, ...] = ()
     pinned: bool = False
+    asked: str = ""
+    """The query that found it."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line for people, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
 
         With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. Every signal by itself is in ``signals``.
+        Raises ``InvalidInput`` for a query that is no text, or another language.
         """
+        check_text(query, "a query")
+        check_count(most, "most")
         return in_words(
             self.signals,
             text=self.text,
@@ -69,6 +75,7 @@ class Recalled(msgspec.Struct, frozen=True):
             query=query,
             language=language,
             most=most,
+            asked=self.asked,
         )
 
     def __str__(self) -> str:
@@ -81,6 +88,7 @@ class Recaller(MemoryBase):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._query_vectors: dict[str, NDArray[np.float32]] = {}
+        self._pools_ahead: tuple[Backend, Pools] | None = None
 
     def recall(
         self,
@@ -121,13 +129,23 @@ class Recaller(MemoryBase):
             held = self._held_at(as_utc(as_of, "as_of"))
             wanted = _spoken_by(speaker, held, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
-        if not self._pools.suits(self.space):
+        pools = self._pools_now()
+        if not pools.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
             held = self._held_about(query, question.vector, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
-        with self._pools.of(self.space) as held:
+        with pools.of(self.space) as held:
             wanted = _spoken_by(speaker, held, wanted)
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+
+    def _pools_now(self) -> Pools:
+        """The pools of the store, or of what it would be if it could be written."""
+        view = self.indexer.view
+        if view is self.backend:
+            return self._pools
+        if self._pools_ahead is None or self._pools_ahead[0] is not view:
+            self._pools_ahead = (view, Pools(view.index))
+        return self._pools_ahead[1]
 
     def _ranked(
         self,
@@ -150,7 +168,7 @@ class Recaller(MemoryBase):
             weights=weights or self.weights,
             diversity=diversity,
         )
-        hits = [_recalled(held, one) for one in found]
+        hits = [_recalled(held, one, query) for one in found]
         if self.reranker is not None and hits:
             hits = self._reranked(query, hits)
         self._echoes.heard({hit.id: hit.text for hit in hits[:limit]})
@@ -197,12 +215,10 @@ class Recaller(MemoryBase):
     # Other ways of asking
 
     def get(self, id_: str, /) -> Recalled:
-        """One memory. Raises ``NotFound`` when there is none, or it was forgotten."""
-        record = self._found(id_)
-        traits = traits_of(record)
-        if traits.expires is not None and traits.expires <= self.clock():
-            raise NotFound(f"the memory {id_!r} has expired")
-        if not traits.active:
+        """One memory. Raises ``NotFound`` when there is none, it was forgotten, or it has expired."""
+        self.indexer.catch_up()
+        record = self._lasting(id_)
+        if not traits_of(record).active:
             raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
         return as_recalled(record)
 
@@ -223,11 +239,12 @@ class Recaller(MemoryBase):
     def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None) -> HeldPool:
         """The likeliest memories of a space too large to hold, found by the store's indexes."""
         # What was forgotten is left out afterwards: a filter on every row would cost more than some hits in vain.
-        hits = self.backend.index.match(self.space, query, limit=_CANDIDATES, where=wanted)
+        index = self.indexer.view.index
+        hits = index.match(self.space, query, limit=_CANDIDATES, where=wanted)
         if vector is not None:
-            hits += self.backend.index.near(self.space, vector.tolist(), limit=_CANDIDATES, where=wanted)
+            hits += index.near(self.space, vector.tolist(), limit=_CANDIDATES, where=wanted)
         ids = list(dict.fromkeys(hit.record.id for hit in hits))
-        return HeldPool.of(self.backend.index.get(self.space, ids))
+        return HeldPool.of(index.get(self.space, ids))
 
     def _held_at(self, moment: datetime) -> HeldPool:
         """The memories as they were known at a moment."""
@@ -288,8 +305,8 @@ def _spoken_by(speaker: str | None, held: HeldPool | None, wanted: Filter | None
     return spoken if wanted is None else AllOf((wanted, spoken))
 
 
-def _recalled(held: HeldPool, ranked: Ranked) -> Recalled:
-    return as_recalled(held.records[ranked.id], ranked.score, ranked.signals, held.traits[ranked.id])
+def _recalled(held: HeldPool, ranked: Ranked, query: str) -> Recalled:
+    return as_recalled(held.records[ranked.id], ranked.score, ranked.signals, held.traits[ranked.id], query)
 
 
 def as_recalled(
@@ -297,6 +314,7 @@ def as_recalled(
     score: float = 0.0,
     signals: Mapping[str, Signal] | None = None,
     traits: Traits | None = None,
+    asked: str = "",
 ) -> Recalled:
     """A memory as callers see it: its traits as fields, the user's metadata apart. Traits read before need not be again."""
     traits = traits_of(record) if traits is None else traits
@@ -316,6 +334,7 @@ def as_recalled(
         traits.trust,
         traits.flags,
         traits.pinned,
+        asked,
     )
 
 

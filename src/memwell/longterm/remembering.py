@@ -68,7 +68,8 @@ class Rememberer(MemoryBase):
 
         ``speaker`` is who said it, ``session`` the conversation it belongs to, ``time`` when it was said, ``ttl`` after how
         many seconds it is to vanish. Messages bring their own, and one that was remembered before is not stored again.
-        Raises ``InvalidInput`` for a value that breaks a rule, ``Conflict`` for an ``id`` that is taken.
+        Raises ``InvalidInput`` for a value that breaks a rule, ``Conflict`` for an ``id`` that is taken by a memory
+        that has not expired.
         """
         given = _Given(
             check_id(speaker, "a speaker") if speaker not in (None, "") else "",
@@ -87,9 +88,13 @@ class Rememberer(MemoryBase):
         return self._write(entries)
 
     def _check_free(self, id_: str) -> None:
-        """Raises ``Conflict`` for an id that is taken, be it by something still in the journal."""
-        if self.indexer.journal.holds(id_) or self.backend.index.get(self.space, [id_]):
+        """Raises ``Conflict`` for an id that is taken."""
+        if self._is_taken(id_):
             raise Conflict(f"there is a memory {id_!r} already; update() changes it")
+
+    def _is_taken(self, id_: str) -> bool:
+        """Whether there is a memory of this id, be it still in the journal."""
+        return self.indexer.journal.holds(id_) or bool(self.backend.index.get(self.space, [id_]))
 
     def _checked_traits(self, importance: float | None, ttl: float | None, pinned: bool, trust: str | None) -> Traits:
         if importance is not None:

@@ -31,10 +31,10 @@ from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.jobs import REGISTRY, Worker
-from memwell.runtime.transfer import Imported, Progress, export_jsonl, export_markdown, import_file
+from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
-from memwell.values import shown
+from memwell.values import check_id, shown
 
 if TYPE_CHECKING:
     from memwell.runtime.cache import EmbeddingCache
@@ -200,15 +200,26 @@ class Engine(Closing, Memory):
             return export_markdown(self, path, progress=progress)
         return export_jsonl(self, path, vectors=vectors, values=True, blobs=True, progress=progress)
 
-    def bring(self, path: str | Path, *, format: str | None = None, progress: Progress | None = None) -> Imported:  # noqa: A002
+    def bring(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002
+        user: str | None = None,
+        progress: Progress | None = None,
+    ) -> Imported:
         """Take in a file: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's; known by its content unless named.
 
-        Doing it again changes nothing. Raises ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
+        ``user`` takes what belongs to one user of mem0's. Doing it again changes nothing. Raises ``FileError`` when it
+        cannot be read, ``InvalidInput`` for an unknown format, and for a user where the format knows none.
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
             raise InvalidInput(f"{str(path)!r} is the store itself; name the file to take in")
-        done = import_file(self, path, format=format, progress=progress)
+        options: dict[str, Any] = {} if user is None else {"user_id": check_id(user, "a user")}
+        if options and (format or detect(path)) != "mem0":
+            raise InvalidInput("only the memories of mem0 belong to users; leave user out")
+        done = import_file(self, path, format=format, progress=progress, **options)
         self._told(self.space)
         return done
 
@@ -269,10 +280,12 @@ def open(  # noqa: A001 - the first word users type
 
     ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function; ``chat``
     and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``settle``. Raises
-    ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
+    ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
     """
     if url is not None and not isinstance(url, Backend):
         _check_path(url)
+    if not isinstance(work, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"work must be True or False, not {shown(work)}")
     chosen = settings or load_settings()
     backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
     options = {

@@ -32,8 +32,11 @@ Describe: TypeAlias = Callable[[str, str, str], str]
 LONGEST_NOTES: Final = 1_000
 """How long the notes on one name get by default, in characters."""
 
+_MOST_TEXTS: Final = 10
+_LONGEST_TEXT: Final = 1_000
 _MOST_NAMES: Final = 50
-_MOST_LOOKUPS: Final = 64
+MOST_LOOKUPS: Final = 64
+"""How many of the names that a text may spell are looked up."""
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’-][^\W\u3400-\u9fff]+){0,2}")
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _HAN_NAMES: Final = (4, 3, 2)
@@ -53,6 +56,12 @@ class EntityNotes(msgspec.Struct, frozen=True):
     """When the message was said that last named it."""
     updates: int
     """How often the notes were written."""
+    texts: tuple[str, ...] = ()
+    """The last 10 texts that named it, of each the first 1,000 characters."""
+
+    def named_in(self, *texts: str) -> tuple[str, ...]:
+        """The last texts once it is named in more of them."""
+        return (*self.texts, *(text[:_LONGEST_TEXT] for text in texts))[-_MOST_TEXTS:]
 
 
 class Entities(Strategy):
@@ -121,7 +130,13 @@ class Entities(Strategy):
         old = _decoded(entry.value) if entry else EntityNotes(naming[0][0], "", 0, first, first, 0)
         text = self._described(old, written(said(messages)))
         new = EntityNotes(
-            old.name, text, old.contexts + len(messages), old.created, last, old.updates + (text != old.notes)
+            old.name,
+            text,
+            old.contexts + len(messages),
+            old.created,
+            last,
+            old.updates + (text != old.notes),
+            old.named_in(*(one.text for one in messages)),
         )
         return key, msgspec.to_builtins(new), entry.version if entry else 0
 
@@ -135,7 +150,7 @@ class Entities(Strategy):
     def recall(self, query: str | None = None) -> list[Message]:
         window = self.history.window(rounds=self.rounds, system=self.system) if self.rounds else []
         recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
-        keys = [*_spelt(query or ""), *map(entity_key, self._names(recent))]
+        keys = [*spelt(query or ""), *map(entity_key, self._names(recent))]
         found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
         return with_note(window, note("entities", map(_in_words, found), id_=self.state.id))
 
@@ -149,10 +164,10 @@ class Entities(Strategy):
 
     def named_in(self, text: str) -> list[EntityNotes]:
         """What is noted on the names in a text: those that are found there, and those it spells word for word."""
-        return self._noted_on([*map(entity_key, self._names(text)), *_spelt(text)])
+        return self._noted_on([*map(entity_key, self._names(text)), *spelt(text)])
 
     def _noted_on(self, keys: Iterable[str]) -> list[EntityNotes]:
-        looked_up = list(dict.fromkeys(keys))[:_MOST_LOOKUPS]
+        looked_up = list(dict.fromkeys(keys))[:MOST_LOOKUPS]
         return [found for key in looked_up if (found := self.notes(key)) and found.notes]
 
     def all_notes(self) -> list[EntityNotes]:
@@ -180,8 +195,8 @@ def entity_key(name: str) -> str:
     return " ".join(name.casefold().replace("’", "'").removesuffix("'s").split())
 
 
-def _spelt(text: str) -> list[str]:
-    """What in a text might be a known name, written in whatever case: its words, pairs of them, short rows of Han."""
+def spelt(text: str) -> list[str]:
+    """The keys of what might be a known name in a text of whatever case: its words, pairs of them, short rows of Han."""
     words = [entity_key(one) for one in _WORD.findall(text)]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     rows = [
@@ -209,4 +224,15 @@ def sentences_on(name: str, notes: str, context: str) -> str:
     return written(reversed(kept))
 
 
-__all__ = ["LONGEST_NOTES", "Describe", "Entities", "EntityNotes", "Extract", "entity_key", "named", "sentences_on"]
+__all__ = [
+    "LONGEST_NOTES",
+    "MOST_LOOKUPS",
+    "Describe",
+    "Entities",
+    "EntityNotes",
+    "Extract",
+    "entity_key",
+    "named",
+    "sentences_on",
+    "spelt",
+]

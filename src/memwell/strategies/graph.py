@@ -13,7 +13,7 @@ from memwell.history import HistoryReader
 from memwell.language.claims import USER, claims, relation_of
 from memwell.messages import Message, Role
 from memwell.strategies.base import Strategy
-from memwell.strategies.entities import entity_key, named
+from memwell.strategies.entities import MOST_LOOKUPS, entity_key, named, spelt
 from memwell.strategies.notes import note
 from memwell.strategies.state import AT_ONCE, State, next_index, until_settled, with_note
 from memwell.strategies.windows import checked_history
@@ -47,7 +47,7 @@ Triples: TypeAlias = Callable[[Message], Iterable[Triple]]
 
 
 class Graph(Strategy):
-    """The last ``rounds`` rounds, and before them what is known of the names in the query.
+    """The last ``rounds`` rounds, and before them what is known of the names in the query, in whatever case it is written.
 
     ``extract`` reads triples off a message; by default it is a reader of claims by rule, of what people say. A subject and
     a predicate may have several objects. The newest 100 facts of a subject are kept, each with the message that says it.
@@ -117,9 +117,11 @@ class Graph(Strategy):
         return with_note(window, note("graph", self._known(query or ""), id_=self.state.id))
 
     def _known(self, query: str) -> list[str]:
-        subjects = [*named(query), *([USER] if _FIRST_PERSON(query) else [])]
-        known = [(subject, self.about(subject)) for subject in subjects]
-        return [f"On {subject}: {_in_words(triples)}" for subject, triples in known if triples]
+        """What is known of whom the query names, speaks as, or spells in whatever case."""
+        own = [USER] if _FIRST_PERSON(query) else []
+        keys = dict.fromkeys([*map(entity_key, named(query)), *own, *spelt(query)])
+        known = [triples for key in list(keys)[:MOST_LOOKUPS] if (triples := self.about(key))]
+        return [f"On {triples[0].subject}: {_in_words(triples)}" for triples in known]
 
     def clear(self) -> None:
         self.state.clear()

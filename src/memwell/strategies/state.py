@@ -7,10 +7,10 @@ same store, and moves by compare-and-set: of two that work on the same messages 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -28,6 +28,8 @@ AT_ONCE = 64
 """How many messages are taken in by one step. What is owed after a long absence is worked off in such steps."""
 
 _PAGE = 500
+_FIELDS = ("upto", "round", "fields", "born")
+"""What is stored of a state."""
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -39,7 +41,10 @@ class Held(msgspec.Struct, frozen=True):
     """What the strategy made of them."""
     version: int = 0
     born: str | None = None
-    """When the conversation began that this is the state of; one that was deleted and begun anew is another one."""
+    """When the conversation began that this is the state of; one that was deleted and begun anew is another one.
+
+    None before it begins: what was written then counts for the conversation that begins next.
+    """
     next: int = 0
     """The index that the conversation's next message had when this was read."""
     last_round: int = 0
@@ -71,7 +76,10 @@ class State:
         return self._backend.kv
 
     def read(self) -> Held:
-        """The state now; a blank one when there is none, or when the conversation is not the one it was made of."""
+        """The state now; a blank one when there is none, or when the conversation is not the one it was made of.
+
+        One from before the conversation began is noted to be of this one by whoever first reads it.
+        """
         entry = self._kv.get(self._space, self._prefix)
         info = self._history.info()
         version = 0 if entry is None else entry.version
@@ -80,9 +88,18 @@ class State:
         if entry is None:
             return blank
         kept = msgspec.convert(entry.value, Held)
+        if kept.born is None and blank.born is not None:
+            return self._taken_over(kept, blank)
         if kept.born != blank.born or kept.upto > next_:
             return blank
         return msgspec.structs.replace(blank, upto=kept.upto, round=kept.round, fields=kept.fields)
+
+    def _taken_over(self, kept: Held, now: Held) -> Held:
+        """The state as that of the conversation that has begun since it was written."""
+        # When somebody else did so before, or moved it on, theirs is what counts.
+        with suppress(Conflict):
+            self._put(msgspec.structs.replace(kept, born=now.born), expect=now.version)
+        return self.read()
 
     def _born(self, info: ThreadInfo | None) -> str | None:
         # A log that is no store of ours may not know when a conversation began; there its length alone must do.
@@ -102,7 +119,7 @@ class State:
             self._put(Held(upto, number, born=self._born(info)), expect=None)
 
     def _put(self, held: Held, *, expect: int | None) -> None:
-        value = {"upto": held.upto, "round": held.round, "fields": held.fields, "born": held.born}
+        value = {name: getattr(held, name) for name in _FIELDS}
         self._kv.put(self._space, self._prefix, value, expect=expect)
 
     def together(self) -> AbstractContextManager[None]:
@@ -137,6 +154,19 @@ class State:
         return [one for one in kept if one.key]
 
 
+def copy_states(source: HistoryReader, target: HistoryReader) -> None:
+    """Copy what all strategies made of a conversation to a copy of it, as far as both are in stores."""
+    if source.backend is None or target.backend is None:
+        return
+    (space, begin), (other_space, other_begin) = kept_beside(source.thread), kept_beside(target.thread)
+    kv, where = source.backend.kv, id_begins_with(begin)
+    for entry in list(paged(lambda cursor: kv.scan(space, where=where, limit=_PAGE, cursor=cursor))):
+        value = cast("dict[str, Any]", entry.value)
+        # The copy began at another time than the original; it takes a state over when that is first read.
+        unborn = {**value, "born": None} if value.keys() == {*_FIELDS} else value
+        target.backend.kv.put(other_space, other_begin + entry.key.removeprefix(begin), unborn)
+
+
 def until_settled(step: Callable[[], bool]) -> None:
     """Repeat a step for as long as it says that more is to be done; one that came too late is done again."""
     more = True
@@ -166,4 +196,4 @@ def with_note(window: list[Message], note: Message | None) -> list[Message]:
     return [*window[:front], note, *window[front:]]
 
 
-__all__ = ["AT_ONCE", "Held", "State", "is_preamble", "next_index", "until_settled", "with_note"]
+__all__ = ["AT_ONCE", "Held", "State", "copy_states", "is_preamble", "next_index", "until_settled", "with_note"]

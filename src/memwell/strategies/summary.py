@@ -194,12 +194,12 @@ class SummaryBuffer(_Summing):
 
     ``summary_tokens`` of them are set aside for the summary, its heading included, whether there is one yet or not: unless
     given, 400, but no more than half of ``tokens``. The rest is for the rounds, which leave whole, oldest first, and are
-    then folded into the summary. With ``system`` the instructions from before the first round come first and count as the
-    rounds do; when those alone do not fit, ``recall`` raises ``InvalidInput``. What ``Summary`` says of the summariser, its
-    failures and ``name`` holds here. Each of ``leaving`` is called with the messages that leave, once their summary is made
-    and before anything is noted: when one raises, nothing is noted and they are handed over again by the next ``observe``.
-    So each message is handed over at least once. Raises ``InvalidInput`` for a limit below 0 and for ``summary_tokens``
-    above ``tokens``.
+    then folded into the summary. Where that is hardly more than the heading, no summary is made, and the rounds have it
+    all. With ``system`` the instructions from before the first round come first and count as the rounds do; when those
+    alone do not fit, ``recall`` raises ``InvalidInput``. What ``Summary`` says of the summariser, its failures and ``name``
+    holds here. Each of ``leaving`` is called with the messages that leave, once their summary is made and before anything
+    is noted: when one raises, nothing is noted and they are handed over again by the next ``observe``. So each message is
+    handed over at least once. Raises ``InvalidInput`` for a limit below 0 and for ``summary_tokens`` above ``tokens``.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class SummaryBuffer(_Summing):
 
     def _step(self) -> bool:
         held = self._state.read()
-        room = max(self.tokens - self.share - sum(map(self._count, self._instructions())), 0)
+        room = max(self._room - sum(map(self._count, self._instructions())), 0)
         if self._all_fits(held, room):
             return False
         kept = rounds_after(self.history, held.round, held.last_round, tokens=room, system=False)
@@ -264,7 +264,12 @@ class SummaryBuffer(_Summing):
         if not self.tokens:
             return []
         held = self._state.read()
-        return with_note(self._window(held, self.tokens - self.share), self._message(held))
+        return with_note(self._window(held, self._room), self._message(held))
+
+    @property
+    def _room(self) -> int:
+        """How many tokens the rounds may take."""
+        return self.tokens - self.share if self._has_room else self.tokens
 
     def _window(self, held: Held, room: int) -> list[Message]:
         unfolded = self._unfolded(held)

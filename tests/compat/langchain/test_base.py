@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +23,10 @@ from memwell.compat.langchain import (
     MissingKey,
     get_prompt_input_key,
 )
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, Unsupported
 from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
 from memwell.storage.memory import MemoryBackend
+from memwell.storage.sharing import close_shared
 
 
 @given(st.lists(st.sampled_from(["a", "b", "history", "stop"]), unique=True))
@@ -178,3 +181,61 @@ def test_over_a_history_of_langchain_the_summary_is_one_of_its_messages_too(kind
     shown = memory.load_memory_variables({})["history"]
     assert shown[0].text == "A summary."
     assert all(isinstance(one, theirs.BaseMessage) for one in shown)
+
+
+COPIED: list[Any] = [
+    ConversationBufferMemory,
+    langchain.ConversationBufferWindowMemory,
+    langchain.ConversationTokenBufferMemory,
+    ConversationSummaryMemory,
+    lambda **fields: ConversationSummaryBufferMemory(max_token_limit=12, **fields),
+    langchain.ConversationEntityMemory,
+    langchain.ConversationKGMemory,
+    lambda **fields: langchain.MemoryMetrics(ConversationBufferMemory(**fields)),
+    lambda **fields: langchain.ReadOnlySharedMemory(ConversationBufferMemory(**fields)),
+]
+
+
+def remember(memory: Any, *names: str) -> Any:
+    inner = getattr(memory, "memory", memory)
+    for name in names:
+        inner.save_context({"input": f"{name} lives in Oslo."}, {"output": f"Hello {name}."})
+    return memory.load_memory_variables({"input": "Where do Anna, Ben and Carla live?"})
+
+
+@pytest.mark.parametrize("kind", COPIED)
+def test_a_deep_copy_of_a_memory_goes_its_own_way(kind: Any) -> None:
+    memory = kind()
+    said = remember(memory, "Anna", "Ben")
+    copied = deepcopy(memory)
+    assert remember(copied) == said
+    both = remember(copied, "Carla")
+    assert both != said
+    assert remember(memory) == said
+    assert remember(memory, "Carla") == both
+
+
+@pytest.mark.parametrize("kind", COPIED)
+def test_a_deep_copy_over_a_store_is_of_the_same_conversation(kind: Any, tmp_path: Path) -> None:
+    memory = kind(chat_memory=langchain.MemwellChatMessageHistory("s", str(tmp_path / "m.db")))
+    remember(memory, "Anna")
+    copied = deepcopy(memory)
+    said = remember(copied, "Ben")
+    assert remember(memory) == said
+    close_shared()
+
+
+def test_a_deep_copy_of_an_empty_memory_with_a_summary() -> None:
+    memory = ConversationSummaryMemory(buffer="Human: I am Anna.")
+    copied = deepcopy(memory)
+    copied.save_context({"input": "I live in Oslo."}, {"output": ""})
+    assert (memory.buffer, copied.buffer) == ("Human: I am Anna.", "Human: I am Anna. I live in Oslo.")
+
+
+def test_what_cannot_be_copied_says_so(tmp_path: Path) -> None:
+    memory = ConversationSummaryMemory(chat_memory=langchain.FileChatMessageHistory(tmp_path / "c.json"))
+    remember(memory, "Anna")
+    with pytest.raises(Unsupported, match="this ConversationSummaryMemory cannot be copied"):
+        deepcopy(memory)
+    plain = ConversationBufferMemory(chat_memory=memory.chat_memory)
+    assert deepcopy(plain).buffer == plain.buffer

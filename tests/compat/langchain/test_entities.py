@@ -265,3 +265,30 @@ def test_a_turn_reads_no_more_of_a_long_conversation(store: str, monkeypatch: py
         turn(memory)
         seen.append(count[0])
     assert seen[0] == seen[1]
+
+
+def test_the_last_texts_that_named_something_are_kept(store: str) -> None:
+    memory = made(model(), chat_memory=MemwellChatMessageHistory("s", store))
+    for number in range(12):
+        turn(memory, f"Anna is in Oslo {number}" + "!" * 5000)
+        info = memory.get_entity_info("Anna")
+        assert info is not None
+        assert info.context_count == number + 1
+        assert len(info.contexts) == min(number + 1, 10)
+    close_shared()
+    memory = made(model(), chat_memory=MemwellChatMessageHistory("s", store))
+    again = memory.get_entity_info("anna")
+    assert again is not None
+    assert [text.partition("!")[0] for text in again.contexts] == [f"Anna is in Oslo {n}" for n in range(2, 12)]
+    assert all(len(text) <= 1000 for text in again.contexts)
+    memory.entity_store.set("Anna", "a doctor")
+    by_hand = memory.get_entity_info("Anna")
+    assert by_hand is not None
+    assert (by_hand.info, by_hand.context_count, by_hand.contexts) == ("a doctor", 12, again.contexts)
+
+
+def test_the_strategy_keeps_them_too() -> None:
+    chat = ChatMessageHistory([HumanMessage("Anna is a doctor."), HumanMessage("Anna lives in Oslo.")])
+    Entities(chat.history).observe()
+    info = ThreadEntityStore(chat.history)["Anna"]
+    assert (info.context_count, info.contexts) == (2, ["Anna is a doctor.", "Anna lives in Oslo."])

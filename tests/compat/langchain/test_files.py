@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
 import os
 import subprocess
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from memwell.compat.langchain import array_files
 from memwell.compat.langchain.files import FileChatMessageHistory
 from memwell.compat.langchain.journals import Append, Journal
-from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage
+from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, messages_to_dict
 from memwell.errors import InvalidInput
 
 with warnings.catch_warnings():
@@ -322,3 +323,23 @@ def test_kills_and_two_processes() -> None:
     assert kills["acknowledged"] >= 20
     assert {kills[name] for name in ("unreadable", "destroyed", "lost", "phantom")} == {0}
     assert (crowd["stored"], crowd["errors"]) == (400, 0)
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8", "utf-8-sig"])
+def test_a_file_with_a_byte_order_mark(path: Path, encoding: str | None) -> None:
+    path.write_bytes(codecs.BOM_UTF8 + json.dumps(messages_to_dict([HumanMessage("我")])).encode())
+    history = FileChatMessageHistory(path, encoding=encoding)
+    assert [message.content for message in history.messages] == ["我"]
+    history.add_ai_message("two")
+    history.add_ai_message("three")
+    for reader in (history, FileChatMessageHistory(path, encoding=encoding)):
+        assert [message.content for message in reader.messages] == ["我", "two", "three"]
+    assert len(json.loads(path.read_text("utf-8-sig"))) == 3
+
+
+def test_a_byte_order_mark_and_nothing_else(path: Path) -> None:
+    path.write_bytes(codecs.BOM_UTF8)
+    history = FileChatMessageHistory(path, encoding="utf-8")
+    assert history.messages == []
+    history.add_ai_message("one")
+    assert [message.content for message in FileChatMessageHistory(path, encoding="utf-8").messages] == ["one"]

@@ -157,3 +157,20 @@ def test_the_command_takes_urls(tmp_path: Path, redis: str) -> None:
         assert [one.text for one in engine.thread("from redis")] == ["hello"]
     refused = CliRunner().invoke(app, ["import", url, "--format", "mem0", "--store", store])
     assert refused.exit_code != 0
+
+
+def test_conversations_of_one_name_from_two_places_stay_apart(memory: memwell.Engine, tmp_path: Path) -> None:
+    said = {"a": ["hello", "ok", "I am Anna"], "b": ["hello", "ok", "I am Ben"]}
+    for place, texts in said.items():
+        SQLChatMessageHistory("s", connection=as_url(tmp_path / f"{place}.db")).add_messages(
+            list(map(HumanMessage, texts))
+        )
+    for _ in range(2):
+        for place in said:
+            import_sql(memory, as_url(tmp_path / f"{place}.db"))
+    SQLChatMessageHistory("s", connection=as_url(tmp_path / "b.db")).add_messages([HumanMessage("ok")])
+    import_sql(memory, as_url(tmp_path / "." / "b.db"))
+    found = memory.backend.log.threads(memory.space).items
+    talks = {info.thread.id: [one.text for one in memory.thread(info.thread.id)] for info in found}
+    assert sorted(talks.values()) == sorted([said["a"], [*said["b"], "ok"]])
+    assert talks["s"] == said["a"]

@@ -137,3 +137,34 @@ def test_other_settings_begin_anew(kind: str) -> None:
         elif kind == "tokens":
             memory.max_token_limit = 6
             assert "question 1" not in memory.load_memory_variables({})["history"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_half_of_a_tool_call_that_is_not_shown_still_counts(kind: str) -> None:
+    with open_backend("memory:") as backend:
+        history = History(backend, "talk")
+        memory, elsewhere = (KINDS[kind](ThreadChatMessageHistory(history)) for _ in range(2))
+        steps = [
+            ("tool", "yes"),
+            ("turn", "yes", "a few more words"),
+            ("remove", 2),
+            ("turn", "yes", "a few more words"),
+        ]
+        for step in steps:
+            act(memory, elsewhere, history, step)
+            fresh = KINDS[kind](ThreadChatMessageHistory(history))
+            assert memory.load_memory_variables({}) == fresh.load_memory_variables({})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_answer_whose_question_was_removed_never_comes_to_the_front(kind: str) -> None:
+    with open_backend("memory:") as backend:
+        history = History(backend, "talk")
+        memory = KINDS[kind](ThreadChatMessageHistory(history))
+        for number in range(3):
+            memory.save_context({"input": f"question {number}"}, {"output": f"answer {number}"})
+        history.remove(2)
+        for number in range(3, 9):
+            memory.save_context({"input": f"question {number}"}, {"output": f"answer {number}"})
+            fresh = KINDS[kind](ThreadChatMessageHistory(history))
+            assert memory.load_memory_variables({}) == fresh.load_memory_variables({})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from memwell.compat.langchain import (
     ConversationVectorStoreTokenBufferMemory,
     Document,
+    HumanMessage,
     MemwellChatMessageHistory,
     MemwellVectorStore,
     VectorStoreRetrieverMemory,
@@ -152,6 +153,8 @@ def test_bad_input() -> None:
     for inputs in ({}, {"a": "x", "b": "y"}, {"a": 3}):
         with pytest.raises(InvalidInput):
             memory.load_memory_variables(inputs)
+    with pytest.raises(InvalidInput, match=r"the input must be a string, not \[HumanMessage"):
+        memory.load_memory_variables({"a": [HumanMessage("x")]})
     for retriever in (object(), None):
         nothing = VectorStoreRetrieverMemory(retriever=retriever)
         with pytest.raises(InvalidInput, match="'invoke'"):

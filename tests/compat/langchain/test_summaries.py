@@ -84,8 +84,8 @@ def test_without_a_model_sentences_are_kept_as_they_were_said() -> None:
     said = ["My name is Anna and I live in Oslo.", "我在上海的一家医院当医生。", "My budget is 300 euros."]
     for one in said:
         memory.save_context({"input": one}, {"output": "Good to know."})
-    for sentence in memory.buffer.replace("Human: ", "").split("\n"):
-        assert any(part in sentence for part in said)
+    for sentence in memory.buffer.replace("Human: ", "").replace("AI: ", "").split("\n"):
+        assert any(part in sentence for part in (*said, "Good to know."))
     assert all(one in memory.buffer for one in ("Anna", "上海", "300"))
     again = ConversationSummaryMemory()
     for one in said:
@@ -337,3 +337,90 @@ def test_a_strategy_over_the_same_summary_counts_on() -> None:
     assert (before["summary_count"], after["summary_count"]) == (1, 2)
     assert after["original_message_count"] == before["original_message_count"] + 1
     assert 0 < after["compression_ratio"] <= 1
+
+
+@pytest.fixture(params=["memory", "stored", "file"])
+def chat(request: pytest.FixtureRequest, store: str, tmp_path: Path) -> Any:
+    if request.param == "memory":
+        return ChatMessageHistory()
+    return (
+        FileChatMessageHistory(tmp_path / "c.json")
+        if request.param == "file"
+        else MemwellChatMessageHistory("s", store)
+    )
+
+
+def test_a_summary_that_is_given_before_the_first_turn_is_what_the_model_goes_on_from(chat: Any) -> None:
+    llm = Sums()
+    memory = ConversationSummaryMemory(llm=llm, buffer="OLD", prompt=PROMPT, chat_memory=chat)
+    assert talk(memory, 1).buffer == "s1"
+    assert llm.asked == ["OLD|Human: q0\nAI: a0"]
+    memory.clear()
+    assert memory.buffer == ""
+    memory.buffer = "NEW"
+    assert talk(memory, 1).buffer == "s2"
+    assert llm.asked[-1] == "NEW|Human: q0\nAI: a0"
+    memory.buffer = "DROPPED"
+    memory.clear()
+    talk(memory, 1)
+    assert llm.asked[-1] == "|Human: q0\nAI: a0"
+
+
+def test_without_a_model_a_given_summary_stays_in_the_new_one(chat: Any) -> None:
+    memory = ConversationSummaryMemory(buffer="Human: My name is Anna.", chat_memory=chat)
+    memory.save_context({"input": "I live in Oslo."}, {"output": ""})
+    assert memory.buffer == "Human: My name is Anna. I live in Oslo."
+
+
+def test_a_moving_summary_that_is_given_before_the_first_turn_stays(chat: Any) -> None:
+    llm = Sums()
+    memory = ConversationSummaryBufferMemory(
+        llm=llm, moving_summary_buffer="OLD", prompt=PROMPT, chat_memory=chat, max_token_limit=4
+    )
+    talk(memory, 1)
+    assert memory.buffer == "System: OLD\nHuman: q0\nAI: a0"
+    talk(memory, 1, 1)
+    assert llm.asked == ["OLD|Human: q0\nAI: a0"]
+    memory.clear()
+    memory.moving_summary_buffer = "NEW"
+    assert talk(memory, 1).buffer == "System: NEW\nHuman: q0\nAI: a0"
+    memory.clear()
+    assert talk(memory, 1).buffer == "Human: q0\nAI: a0"
+
+
+IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}]
+
+
+@pytest.mark.parametrize("said", ["Hi!", "你好", "?", "…", "👍", "ok"])
+def test_small_talk_is_no_error_without_a_model(said: str) -> None:
+    memory = ConversationSummaryMemory()
+    memory.save_context({"input": said}, {"output": ""})
+    memory.save_context({"input": said}, {"output": said})
+    assert memory.buffer == "" or said in memory.buffer
+    memory.save_context({"input": "I live in Oslo."}, {"output": ""})
+    assert "I live in Oslo." in memory.buffer
+
+
+@pytest.mark.parametrize("said", ["", " \n ", IMAGE])
+def test_a_turn_that_says_nothing_leaves_the_summary(said: Any) -> None:
+    memory = ConversationSummaryMemory()
+    buffered = ConversationSummaryBufferMemory(max_token_limit=0)
+    for one in (memory, buffered):
+        one.save_context({"input": said}, {"output": ""})
+        assert one.get_summary_stats()["summary_count"] == 0
+        one.save_context({"input": "I live in Oslo."}, {"output": " "})
+        one.save_context({"input": said}, {"output": ""})
+        assert one.get_summary_stats()["summary_count"] == 1
+    assert memory.buffer == buffered.moving_summary_buffer == "Human: I live in Oslo."
+    assert buffered.buffer == "System: Human: I live in Oslo."
+
+
+def test_an_empty_answer_is_no_error_only_when_nothing_was_said() -> None:
+    llm = Sums(lambda number: "sum" if number == 1 else " ")
+    memory = talk(ConversationSummaryMemory(llm=llm, prompt=PROMPT), 1)
+    memory.save_context({"input": " "}, {"output": IMAGE})
+    assert (memory.buffer, len(llm.asked)) == ("sum", 2)
+    with pytest.raises(BadModelOutput):
+        talk(memory, 1, 1)
+    # The turn that said nothing was taken in and is not asked about again.
+    assert llm.asked[-1] == "sum|Human: q1\nAI: a1"

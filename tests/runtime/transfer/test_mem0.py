@@ -77,6 +77,14 @@ def test_mem0_of_one_user_and_of_what_has_expired() -> None:
     assert [note.number for note in report.skipped] == [1, 3]
 
 
+def test_mem0_of_several_users_says_so() -> None:
+    [hint] = import_mem0(opened(), as_json(MEM0)).hints
+    assert "2 users" in hint
+    assert hint.endswith(": ann, bo")
+    assert import_mem0(opened(), as_json(MEM0), user_id="bo").hints == []
+    assert import_mem0(opened(), as_json(MEM0[:1])).hints == []
+
+
 def test_mem0_with_wrong_items() -> None:
     wrong: list[Any] = [
         7,

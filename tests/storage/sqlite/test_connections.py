@@ -126,6 +126,15 @@ def test_a_group_shares_one_commit(tmp_path: Path, store: SqliteBackend):
     other.close()
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Interrupts are heard, also where a shell has started the tests in the background and told them not to listen."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_waiting_leaves_the_others_working(store: SqliteBackend):
     for _ in range(5):
         holder, leave = hold_the_writer(store)

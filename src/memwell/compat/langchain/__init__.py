@@ -16,7 +16,7 @@ from memwell.compat.langchain.buffers import (
     ConversationStringBufferMemory,
     ConversationTokenBufferMemory,
 )
-from memwell.compat.langchain.chains import for_chain
+from memwell.compat.langchain.chains import for_chain, for_runnable
 from memwell.compat.langchain.combined import (
     CombinedMemory,
     CombinedMemoryError,
@@ -202,6 +202,7 @@ __all__ = [
     "count_tokens_approximately",
     "filter_messages",
     "for_chain",
+    "for_runnable",
     "from_core",
     "get_buffer_string",
     "get_prompt_input_key",

@@ -187,14 +187,15 @@ class ArrayFile:
         before = left or _state(self._path, Left(generation=new_version()))
         data = self._path.read_bytes()
         self._elements = self._elements_of(data)
-        self._end = len(data.rstrip(_SPACE)[:-1].rstrip(_SPACE))
+        self._end = len(data.rstrip(_SPACE).removesuffix(b"]").rstrip(_SPACE))
         self._seen = msgspec.structs.replace(before, count=len(self._elements))
         if journal and left is None:
             journal.leave(self._seen)
 
     def _elements_of(self, data: bytes) -> list[bytes]:
         try:
-            return _elements(data.decode(self._encoding))
+            # Some programs write a byte order mark where the encoding that was named has none.
+            return _elements(data.decode(self._encoding).removeprefix("\ufeff"))
         except (ValueError, RecursionError) as error:
             raise InvalidInput(
                 f"{os.fspath(self._path)!r} is no chat history, a JSON array of messages: {error}; it is left as it is"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, cast
 
 from memwell._asyncify import asyncify
@@ -17,7 +18,7 @@ from memwell.compat.langchain.fields import WithFields, made_by
 from memwell.compat.langchain.histories import BaseChatMessageHistory, InMemoryChatMessageHistory
 from memwell.compat.langchain.message_tools import to_langchain_messages
 from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, from_core
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, Unsupported
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
 from memwell.strategies.state import State
@@ -76,6 +77,24 @@ class BaseMemory(WithFields, ABC):
     @abstractmethod
     def clear(self) -> None:
         """Forget everything."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A memory with a conversation of its own when that is in memory, and with the same one when it is in a store.
+
+        The model is shared. Raises ``Unsupported`` when something in it cannot be copied.
+        """
+        made = memo[id(self)] = type(self).__new__(type(self))
+        fields = vars(self)
+        memo[id(fields.get("llm"))] = fields.get("llm")
+        try:
+            # First of all, because other fields refer to the store it is in.
+            deepcopy(fields.get("chat_memory"), memo)
+            vars(made).update(deepcopy(fields, memo))
+        except TypeError as error:
+            raise Unsupported(
+                f"this {type(self).__name__} cannot be copied ({error}); make another one over the same chat_memory"
+            ) from error
+        return made
 
     aload_memory_variables = asyncify(load_memory_variables)
     asave_context = asyncify(save_context)

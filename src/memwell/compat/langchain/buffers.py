@@ -103,7 +103,7 @@ class _KeptConversation(ShownConversation, ABC):
             info = history.info()
             if not (kept.follow(history, info) and self._cut(kept)):
                 window = list(self._window())
-                if info is None or not window or not kept.begin(info, window):
+                if info is None or not _is_whole(history, window) or not kept.begin(info, window):
                     return None
             return list(kept.lines)
 
@@ -291,6 +291,14 @@ class ConversationTokenBufferMemory(_KeptConversation):
         while kept.total > self.max_token_limit and kept.rounds > 1:
             kept.drop_round()
         return kept.rounds > 0 and kept.total <= self.max_token_limit
+
+
+def _is_whole(history: HistoryReader, window: list[Message]) -> bool:
+    """Whether a window is all there is from its first message on: half of a tool call that was left out counts too."""
+    if not window or not window[0].round:
+        return False
+    there = history.log.read(history.thread, after=(window[0].index or 0) - 1)
+    return [one.id for one in there if one.for_model] == [one.id for one in window]
 
 
 def _nothing(message: Message) -> int:

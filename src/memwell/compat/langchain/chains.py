@@ -1,25 +1,70 @@
-"""Our memories in LangChain's own chains, which take nothing but subclasses of LangChain's ``BaseMemory``."""
+"""Our memories and histories inside LangChain's own chains and runnables.
+
+A chain takes nothing but subclasses of LangChain's ``BaseMemory``, and prompts and models nothing but LangChain's messages.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from memwell.compat.langchain.base import BaseMemory
+from memwell.compat.langchain.histories import BaseChatMessageHistory
+from memwell.compat.langchain.message_tools import to_langchain_messages
+from memwell.compat.langchain.messages import BaseMessage
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.values import shown
 
 
-def for_chain(memory: BaseMemory) -> Any:
+def for_chain(memory: Any) -> Any:
     """The memory as one of LangChain's, as in ``ConversationChain(llm=llm, memory=for_chain(memory))``.
 
-    What it does, the memory does, and its attributes are the memory's. Raises ``MissingDependency`` without the package
-    langchain-classic, and ``InvalidInput`` for what is no memory.
+    What it does, the memory does, and its attributes are the memory's; messages that it loads are LangChain's own. What
+    this function made is given back as it is. Raises ``MissingDependency`` without the package langchain-classic, and
+    ``InvalidInput`` for what is no memory.
     """
-    if not isinstance(memory, BaseMemory):  # pyright: ignore[reportUnnecessaryIsInstance]
+    adapter = _adapter()
+    if isinstance(memory, adapter):
+        return memory
+    if not isinstance(memory, BaseMemory):
         raise InvalidInput(f"expected a memory, not {shown(memory)}")
-    return _adapter()(inner=memory)
+    return adapter(inner=memory)
+
+
+def for_runnable(history: Any) -> BaseChatMessageHistory:
+    """The chat history with LangChain's own messages, for ``RunnableWithMessageHistory``.
+
+    Only what is read differs: it writes to the history. Raises ``InvalidInput`` for what is no chat history; reading raises
+    ``MissingDependency`` without the package langchain-core.
+    """
+    if not hasattr(history, "messages") or not hasattr(history, "add_messages"):
+        raise InvalidInput(f"a chat history has 'messages' and 'add_messages', which {shown(history)} has not")
+    return _RunnableHistory(history)
+
+
+class _RunnableHistory(BaseChatMessageHistory):
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    @property
+    def messages(self) -> list[Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return to_langchain_messages(self.inner.messages)
+
+    def add_messages(self, messages: Sequence[Any]) -> None:
+        self.inner.add_messages(messages)
+
+    def clear(self) -> None:
+        self.inner.clear()
+
+
+def _theirs(value: Any) -> Any:
+    """A variable's value with messages of ours, if that is what it is a list of, as LangChain's."""
+    if not isinstance(value, list):
+        return value
+    found = cast("list[Any]", value)
+    return to_langchain_messages(found) if any(isinstance(one, BaseMessage) for one in found) else found
 
 
 @cache
@@ -38,7 +83,7 @@ def _adapter() -> Any:
             return self.inner.memory_variables
 
         def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
-            return self.inner.load_memory_variables(inputs)
+            return {name: _theirs(value) for name, value in self.inner.load_memory_variables(inputs).items()}
 
         def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
             self.inner.save_context(inputs, outputs)
@@ -55,4 +100,4 @@ def _adapter() -> Any:
     return MemwellMemory
 
 
-__all__ = ["for_chain"]
+__all__ = ["for_chain", "for_runnable"]

@@ -26,7 +26,7 @@ from memwell.strategies.state import until_settled
 from memwell.values import check_text, now, shown
 
 _NOTHING = "NONE"
-_MOST_CONTEXTS = 100
+_MOST_CONTEXTS = 10
 
 
 def get_entities(output: str) -> list[str]:
@@ -43,7 +43,7 @@ class EntityInfo:
         self.name = check_text(name, "a name")
         self.info = ""
         self.contexts: list[str] = []
-        """The last texts that named it, in this process."""
+        """The last 10 texts that named it; ``context_count`` says how many there were."""
         self.context_count = 0
         self.created_at = time.time()
         self.last_updated = self.created_at
@@ -54,6 +54,7 @@ class EntityInfo:
         """The same as the core keeps it."""
         info = cls(notes.name)
         info.info, info.context_count, info.update_count = notes.notes, notes.contexts, notes.updates
+        info.contexts = list(notes.texts)
         info.created_at, info.last_updated = notes.created.timestamp(), notes.updated.timestamp()
         return info
 
@@ -122,16 +123,26 @@ class ThreadEntityStore(BaseEntityStore):
 
     def set(self, key: str, value: str | None) -> None:
         """Put other notes on a name in the place of those there are."""
-        until_settled(lambda: self._put(check_text(key, "a name"), value or ""))
+        until_settled(lambda: self._put(check_text(key, "a name"), value or "", ()))
 
-    def _put(self, name: str, text: str) -> bool:
+    def note(self, name: str, notes: str, context: str) -> None:
+        """Put the notes there that were made of one more text that names it."""
+        until_settled(lambda: self._put(check_text(name, "a name"), notes, (context,)))
+
+    def _put(self, name: str, text: str, contexts: tuple[str, ...]) -> bool:
         entry = self._state.get(entity_key(name))
-        old = None if entry is None else msgspec.convert(entry.value, EntityNotes)
         moment = now()
-        if old is None:
-            new = EntityNotes(name, text, 1, moment, moment, 1)
-        else:
-            new = EntityNotes(old.name, text, old.contexts + 1, old.created, moment, old.updates + (text != old.notes))
+        old = EntityNotes(name, "", 0, moment, moment, 0)
+        if entry is not None:
+            old = msgspec.convert(entry.value, EntityNotes)
+        new = msgspec.structs.replace(
+            old,
+            notes=text,
+            contexts=old.contexts + len(contexts),
+            updated=moment,
+            updates=old.updates + (entry is None or text != old.notes),
+            texts=old.named_in(*contexts),
+        )
         self._state.put(entity_key(name), msgspec.to_builtins(new), expect=entry.version if entry else 0)
         return False
 
@@ -270,7 +281,10 @@ class ConversationEntityMemory(BaseChatMemory):
             written[name] = described(llm, self.entity_summarization_prompt, name, old, turn, blanks)
         # Only now: a model that fails half-way must not leave half of the notes of a turn.
         for name, notes in written.items():
-            store.set(name, notes)
+            if isinstance(store, ThreadEntityStore):
+                store.note(name, notes, turn)
+            else:
+                store.set(name, notes)
             self._infos.setdefault(name, EntityInfo(name)).noted(notes, turn)
 
     def _extract(self, text: str, history: str, turn: str | None = None) -> list[str]:

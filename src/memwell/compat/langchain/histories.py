@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from typing import Any
 
 from memwell._asyncify import asyncify, run_blocking
@@ -22,6 +23,7 @@ from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import shared_backend
+from memwell.strategies.state import copy_states
 from memwell.values import check_count, new_id
 
 
@@ -122,6 +124,19 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
         """Delete the conversation."""
         self.history.delete()
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Another object over the same conversation, since that is not in this object but in its store."""
+        made = memo[id(self)] = type(self).__new__(type(self))
+        old, new = self.history, self._history_of_a_copy()
+        # Whatever else is copied along with this, such as a summary's state, must be over the same conversation.
+        for part, other in ((old, new), (old.log, new.log), (old.backend, new.backend), (old.counter, new.counter)):
+            memo[id(part)] = other
+        vars(made).update(deepcopy(vars(self), memo))
+        return made
+
+    def _history_of_a_copy(self) -> History:
+        return self.history
+
     def _together(self) -> AbstractContextManager[None]:
         backend = self.history.backend
         return nullcontext() if backend is None else backend.transaction()
@@ -141,12 +156,18 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
 
 
 class InMemoryChatMessageHistory(ThreadChatMessageHistory):
-    """A conversation that lasts as long as the object."""
+    """A conversation that lasts as long as the object. A deep copy is another conversation, which begins like this one."""
 
     def __init__(self, messages: Iterable[Any] | None = None) -> None:
         super().__init__(History(open_backend("memory:"), "chat"))
         if messages is not None:
             self.add_messages(list(messages))
+
+    def _history_of_a_copy(self) -> History:
+        new = History(open_backend("memory:"), "chat", counter=self.history.counter)
+        self.history.copy_to(new)
+        copy_states(self.history, new)
+        return new
 
 
 ChatMessageHistory = InMemoryChatMessageHistory

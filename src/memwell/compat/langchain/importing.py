@@ -1,7 +1,7 @@
 """Moving in: the conversations that LangChain's own classes keep in tables and in Redis become conversations of ours.
 
-What is there is only read. A conversation is named by its session, and importing again takes only what is new. Files are
-taken in by ``memwell import`` and by ``bring``.
+What is there is only read. A conversation is named by its session, with a mark of its origin behind it where another has
+that name already; importing again takes only what is new. Files are taken in by ``memwell import`` and by ``bring``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memwell.compat.langchain.stored import StoredMessage, StoredMessages
 from memwell.longterm.remembering import Rememberer
 from memwell.runtime.transfer.files import Piece, decoded
 from memwell.runtime.transfer.incoming import Intake, Talk
-from memwell.runtime.transfer.langchain import langchain_talk
+from memwell.runtime.transfer.langchain import OwnNames, langchain_talk
 from memwell.runtime.transfer.report import Imported, Progress
 
 _STEP = 100
@@ -73,9 +73,12 @@ def _taken(
     strict: bool,
     progress: Progress | None,
 ) -> Imported:
+    names = OwnNames(memory, stored.origin)
+
     def read(piece: Piece) -> tuple[Talk, ...]:
         session, number, layout = msgspec.json.decode(piece.data, type=tuple[str, int, str])
-        return (langchain_talk(session, number, decoded(layout.encode()), remember=remember),)
+        told = decoded(layout.encode())
+        return (langchain_talk(names[session], number, told, origin=names.origin, remember=remember),)
 
     return Intake(memory, "langchain", strict=strict).take_all(_pieces(stored.total, stored.messages, progress), read)
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memwell.compat.langchain.lines import line_of
 from memwell.history.reading import HistoryReader
@@ -55,6 +56,10 @@ class KeptEnd:
         self._prefixes = human_prefix, ai_prefix
         self._mark: _Mark | None = None
         self._next = 0
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> KeptEnd:
+        # The copy reads its conversation anew.
+        return KeptEnd(deepcopy(self._count, memo), *self._prefixes)
 
     def begin(self, info: ThreadInfo, messages: Sequence[Message], start: int | None = None) -> bool:
         """Keep these messages, all from the index ``start`` or that of the first on; False when they are not plain.
@@ -108,10 +113,12 @@ class KeptEnd:
         for message in messages:
             if not message.for_model:
                 continue
-            if not _is_plain(message):
+            opens = not self.lines or self.lines[-1].message.round != message.round
+            # An answer to nothing is not shown at the front, which these lines could not tell when they come to be there.
+            if not _is_plain(message) or (opens and message.role is not Role.HUMAN):
                 return False
             tokens = self._count(message)
-            self.rounds += not self.lines or self.lines[-1].message.round != message.round
+            self.rounds += opens
             self.lines.append(Line(message, line_of(message, *self._prefixes), tokens))
             self.total += tokens
         return True

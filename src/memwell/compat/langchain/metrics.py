@@ -46,6 +46,10 @@ class MemoryMetrics(BaseMemory):
         }
         self.memory_usage = {"peak_memory_mb": 0.0, "current_memory_mb": 0.0, "memory_growth_rate": 0.0}
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        memo[id(self._lock)] = threading.Lock()
+        return super().__deepcopy__(memo)
+
     # The memory inside
 
     @property

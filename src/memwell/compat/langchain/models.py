@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
 from memwell.compat.langchain.lines import line_of
-from memwell.compat.langchain.messages import BaseMessage, get_buffer_string
+from memwell.compat.langchain.message_tools import to_langchain_messages
+from memwell.compat.langchain.messages import BaseMessage, from_core, get_buffer_string
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.messages import Message, human
 from memwell.models.callables import answer_of
@@ -24,14 +26,23 @@ LanguageModelLike: TypeAlias = Any
 _COUNTS_NOTHING_ITSELF = "langchain_core.language_models.base"
 _MOST_COUNTED = 4096
 _COUNTING = ("get_num_tokens", "get_token_ids")
+_COUNTING_MESSAGES = "get_num_tokens_from_messages"
+_LANGCHAINS_MESSAGES = "langchain_core.messages"
+
+
+class Counting(NamedTuple):
+    """How a model counts: a text, and a message by itself where it has a way of its own for that."""
+
+    text: Callable[[str], int]
+    messages: Callable[[BaseMessage], Any] | None = None
 
 
 class LanguageModel:
     """A model as the memories see it. ``answers`` says whether there is one at all, or only a counter of tokens."""
 
-    def __init__(self, answer: Callable[[str], Any] | None, count: Callable[[str], int], name: str) -> None:
+    def __init__(self, answer: Callable[[str], Any] | None, counting: Counting, name: str) -> None:
         self._answer = answer
-        self._count = count
+        self._counting = counting
         self.name = name
 
     @property
@@ -47,18 +58,41 @@ class LanguageModel:
 
     def count(self, text: str) -> int:
         """How many tokens a text has, as the model counts them. Raises ``ModelError`` when it cannot say."""
-        found = answer_of(self.name, self._count, text)
-        if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-            raise BadModelOutput(f"{self.name} counted {shown(found)} tokens")
-        return found
+        return self._checked(answer_of(self.name, self._counting.text, text))
 
     def count_messages(self, messages: Iterable[BaseMessage]) -> int:
-        """How many tokens messages have: of each the line that a buffer would show, its prefix included."""
-        return sum(self.count(get_buffer_string([message])) for message in messages)
+        """How many tokens messages have, each counted by itself.
+
+        As the model counts a message when it has a way of its own to, and otherwise the line that a buffer would show of
+        it, its prefix included. Raises ``ModelError`` when it cannot say.
+        """
+        return sum(
+            self._count_message(lambda one=one: one, lambda one=one: get_buffer_string([one])) for one in messages
+        )
+
+    def count_core(self, message: Message) -> int:
+        """The same for one message of the core."""
+        return self._count_message(lambda: from_core(message), lambda: line_of(message))
+
+    def _count_message(self, message: Callable[[], BaseMessage], line: Callable[[], str]) -> int:
+        # Most models count text alone, and for those no message need be made.
+        if self._counting.messages is not None:
+            found = answer_of(self.name, self._counting.messages, message())
+            if found is not None:
+                return self._checked(found)
+        return self.count(line())
+
+    def _checked(self, count: Any) -> int:
+        if not isinstance(count, int) or isinstance(count, bool) or count < 0:
+            raise BadModelOutput(f"{self.name} counted {shown(count)} tokens")
+        return count
 
 
 class LineCounter(TokenCounter):
-    """Counts a core message as the line it would be in a buffer, in the model's own tokens, each but once."""
+    """Counts a core message in the model's own tokens: as the model counts messages, or as its line in a buffer.
+
+    Each is counted once.
+    """
 
     def __init__(self, llm: LanguageModel) -> None:
         self._llm = llm
@@ -78,7 +112,7 @@ class LineCounter(TokenCounter):
             return held[1]
         if len(self._counted) >= _MOST_COUNTED:
             self._counted.clear()
-        count = self._llm.count(line_of(message))
+        count = self._llm.count_core(message)
         self._counted[message.id] = (message, count)
         return count
 
@@ -100,16 +134,16 @@ def as_llm(thing: LanguageModelLike) -> LanguageModel:
     """
     if isinstance(thing, LanguageModel):
         return thing
-    count = _counting(thing)
+    counting = Counting(_text_counter(thing), _message_counter(thing))
     if thing is None:
-        return LanguageModel(None, count, "no model")
+        return LanguageModel(None, counting, "no model")
     if isinstance(thing, ChatModel):
-        return LanguageModel(lambda prompt: thing.complete([human(prompt)]).text, count, thing.name)
+        return LanguageModel(lambda prompt: thing.complete([human(prompt)]).text, counting, thing.name)
     for method in ("invoke", "predict", "__call__"):
         # A class has a __call__ too, which would make an object instead of asking one.
         found = None if isinstance(thing, type) else getattr(thing, method, None)
         if callable(found):
-            return LanguageModel(found, count, _name_of(thing))
+            return LanguageModel(found, counting, _name_of(thing))
     raise InvalidInput(f"an llm must be a model, a function, or have 'invoke' or 'predict', not {shown(thing)}")
 
 
@@ -118,7 +152,27 @@ def _name_of(thing: Any) -> str:
     return name if isinstance(name, str) else type(thing).__name__
 
 
-def _counting(thing: Any) -> Callable[[str], int]:
+def _message_counter(thing: Any) -> Callable[[BaseMessage], Any] | None:
+    """The model's own way to count a message, if it has one that is not LangChain's default.
+
+    It gives None where the model says that it has none after all.
+    """
+    own: Any = getattr(thing, _COUNTING_MESSAGES, None)
+    if not callable(own) or _home(cast("type[Any]", type(thing)), _COUNTING_MESSAGES) == _COUNTS_NOTHING_ITSELF:
+        return None
+
+    def count(message: BaseMessage) -> Any:
+        # Whoever has a model of LangChain's has loaded its messages; nobody else needs them.
+        given = to_langchain_messages([message]) if _LANGCHAINS_MESSAGES in sys.modules else [message]
+        try:
+            return own(given)
+        except NotImplementedError:
+            return None
+
+    return count
+
+
+def _text_counter(thing: Any) -> Callable[[str], int]:
     own: Any = getattr(thing, "get_num_tokens", None)
     return cast("Callable[[str], int]", own) if callable(own) and _counts_itself(thing) else default_counter().count
 

@@ -136,7 +136,9 @@ def stored_messages(url: str, key_prefix: str) -> StoredMessages:
                 if len(batch) < _BATCH:
                     break
 
-    return StoredMessages(total, rows())
+    where = client.connection_pool.connection_kwargs
+    origin = f"redis {where.get('host')} {where.get('port')} {where.get('path')} {where.get('db')} {key_prefix}"
+    return StoredMessages(origin, total, rows())
 
 
 def _literally(text: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Generator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from memwell.compat.langchain.histories import TailedChatMessageHistory
@@ -301,7 +302,11 @@ def stored_messages(connection: DBConnection, table_name: str, session_id_field_
                 for place, row in enumerate(of_one, 1):
                     yield StoredMessage(whose, place, _text(row[1]))
 
-    return StoredMessages(total, rows())
+    where = engine.url
+    # A file is the same however its path is written; a password is nobody's business and may change.
+    name = Path(where.database).resolve() if where.database and not where.host else where.database
+    origin = f"{where.get_backend_name()} {where.host} {where.port} {name} {table_name}"
+    return StoredMessages(origin, total, rows())
 
 
 def _text(value: object) -> str:

@@ -15,8 +15,9 @@ class StoredMessage(NamedTuple):
 
 
 class StoredMessages(NamedTuple):
-    """The messages of all sessions, one session after the other, and how many there are."""
+    """The messages of all sessions, one session after the other, how many there are, and where they come from."""
 
+    origin: str
     total: int
     messages: Iterable[StoredMessage]
 

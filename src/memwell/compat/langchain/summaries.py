@@ -83,7 +83,7 @@ class _SummarisingMemory(BaseChatMemory, SummarizerMixin):
         """Store the turn, then bring the summary up to date.
 
         Raises ``InvalidInput`` as any memory does, and ``ModelError`` when the model fails or says nothing: then the turn
-        is kept and the summary as it was.
+        is kept and the summary as it was. A turn in which nobody says anything may leave it as it is.
         """
         super().save_context(inputs, outputs)
         self._observe()
@@ -112,10 +112,16 @@ class _SummarisingMemory(BaseChatMemory, SummarizerMixin):
         if not spoken:
             return held.fields
         llm = as_llm(self.llm)
+        says_nothing = not any(one.text.strip() for one in spoken)
+        if says_nothing and not llm.answers:
+            return held.fields
         given = self._shown(spoken)
         tokens = llm.count(self._lines(given))
         begun = time.perf_counter()
         new = self.predict_new_summary(given, str(held.fields.get("summary", "")))
+        if not str(new).strip() and (says_nothing or not llm.answers):
+            # There was nothing worth keeping, so an empty summary is no failure.
+            return held.fields
         said_something(new, llm.name)
         self._last_summary_time = time.perf_counter() - begun
         return {

@@ -10,7 +10,9 @@ from memwell.language import names
 from memwell.language.claims.chinese_pets import named_pet, next_name, pet_of_mine, pet_of_nobody
 from memwell.language.claims.chinese_rules import KIN, NOT_OBJECTS, RULES, Rule
 from memwell.language.claims.found import Found
+from memwell.language.claims.relations import RELATIONS, Relation
 from memwell.language.claims.timing import PAST, STATE
+from memwell.language.entities_chinese import SURELY_NAMED, is_a_word
 
 _H = "\u4e00-\u9fff"
 _KIN = "|".join(sorted(KIN, key=len, reverse=True))
@@ -19,6 +21,11 @@ _GIVEN = f"[{''.join(sorted(names.GIVEN))}]"
 _NO_NICKNAME = "老师|老板|老人|老家|老是|老爱|小孩|小时|小心|小猫|小狗|小学|阿姨"
 _NICKNAME = rf"(?!{_NO_NICKNAME})[小阿老][{_H}](?=叫|是|住|在|喜|不|很|最|也|养|搬|来)"
 _NAME = rf"(?:{_SURNAME}{_GIVEN}{{1,2}}|{_NICKNAME}|[A-Z][A-Za-z]{{1,20}})"
+# A name of whatever characters, before what the rules read.
+_FULL_NAME = (
+    rf"(?:{SURELY_NAMED})(?=住|在|是|喜欢|不喜欢|很喜欢|最喜欢|特别喜欢|非常喜欢|喜爱|讨厌|爱[吃喝看听玩]|来自|出生|毕业|就读|养了|养着|搬|今年"
+    r"|对[^，。]{1,8}过敏|会说|也|都|现在|目前|去过|打算|计划|的生日)"
+)
 _CLAUSE = re.compile(r"[^，,。！？!?；;：:\n…～~—（）()]+")
 _FILLER = (
     "(?:嗯|哦|噢|啊|哎|对了|其实|不过|但是|但|而且|然后|因为|所以|另外|还有|是的|对呀|对啊|当然|说实话|嘿|哈哈|顺便说一下|"
@@ -26,7 +33,7 @@ _FILLER = (
 )
 _SUBJECT = re.compile(
     rf"[\s\"“'「]*{_FILLER}(?:(?P<own>我们家|我家)?(?P<mine>我的?|俺的?|咱)?(?P<kin>(?:{_KIN}))(?P<name>{_NAME}|(?P<twin>[{_H}])(?P=twin))?|(?P<we>我们家(?!住|在)|我家(?!住|在)|我们(?!家)|咱们)"
-    rf"|(?P<me>本人|我自己|我|俺)|(?P<other>{_NAME}))"
+    rf"|(?P<me>本人|我自己|我|俺)|(?P<other>{_FULL_NAME}|{_NAME}))"
 ).match
 _TIME = (
     "(?:从|自)?(?:(?:[去今明昨前后][年天晚早]|大前[年天]|[上下这本]个?(?:周|月|星期|学期)(?:[一二三四五六日天末])?|[零〇一二三四五六七八九十两几\\d]{1,4}"
@@ -54,6 +61,8 @@ _KIN_NAMED = re.compile(
     rf"(?:的名字)?(?:叫做|叫|名叫|是)(?P<name>(?:{_SURNAME}{_GIVEN}{{1,2}}|[小阿][{_H}]|(?P<twice>[{_H}])(?P=twice)"
     rf"|[A-Z][A-Za-z]{{1,20}}))(?=\s*$)|(?:的名字)?(?:叫做|叫|名叫)(?P<any>(?:(?![我你他她它了过来去回的着得不])[{_H}]){{2,3}})(?=\s*$)"
 ).match
+_IS_KIN = re.compile(rf"(?:就)?是我(?:最好的|的|大学|高中|初中|小学)?(?P<kin>{_KIN})[啊呀哦啦哈]?(?=\s*$)").match
+_WITH = re.compile("[和与跟]").search
 _COMPANY = re.compile(
     rf"(?:[{_H}]{{2,5}}地|昨天|今天|周末|刚刚|刚|在[{_H}]{{1,6}}?)?[和与跟](?:我的|他的|她的|自己的)?(?:新)?(?P<kin>{_KIN})(?P<name>{_NAME}|[{_H}]{{2}}(?=一起))"
 ).match
@@ -71,6 +80,7 @@ _ACTS = re.compile("[画看玩吃做打听买去写唱跳读学喝逛收种在�
 _SOFTENED = re.compile("挺|蛮|好喜|还是|是很|是非常").search
 _NO_OBJECT = tuple(NOT_OBJECTS)
 _LONGEST, _LONGEST_LATIN = 14, 80
+_NO_RELATION = Relation("")
 
 
 class _Subject(NamedTuple):
@@ -110,11 +120,20 @@ def _clause(sentence: str, start: int, end: int, before: Found | None) -> Iterat
     elif head["kin"]:
         yield from _of_kin(sentence, start, end, head)
     elif head["other"]:
-        yield from _said(sentence, start, end, _Subject(head.end(), head["other"]))
+        if not is_a_word(head["other"]):
+            yield from _of_someone(sentence, start, end, head)
     else:
         first = head.start("we") if head["we"] else head.start("me")
         pet = pet_of_mine(sentence, first, start, end)
         yield from pet or _said(sentence, start, end, _Subject(head.end()))
+
+
+def _of_someone(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[Found]:
+    kin = _IS_KIN(sentence, head.end(), end)
+    if kin is not None:
+        yield Found(KIN[kin["kin"]], *head.span("other"), start, end, confidence=0.85)
+    else:
+        yield from _said(sentence, start, end, _Subject(head.end(), head["other"]))
 
 
 def _continued(sentence: str, start: int, end: int, before: Found) -> Iterator[Found]:
@@ -123,8 +142,16 @@ def _continued(sentence: str, start: int, end: int, before: Found) -> Iterator[F
     if called is not None:
         yield from called
     elif _SPEAKS_ON(sentence, start, end):
-        for found in _said(sentence, start, end, _Subject(start, before.subject, before.kin)):
+        for found in _said(sentence, start, end, _spoken_of(sentence, start, before)):
             yield found._replace(confidence=round(found.confidence * _LESS_SURE, 2))
+
+
+def _spoken_of(sentence: str, at: int, before: Found) -> _Subject:
+    """Who a clause without a subject speaks of: after 李雷是我的同事 of him, after 我和同事李雷 of whoever speaks."""
+    first = before.object_start
+    if RELATIONS.get(before.relation, _NO_RELATION).people and not _WITH(sentence, before.start, first):
+        return _Subject(at, sentence[first : before.object_end])
+    return _Subject(at, before.subject, before.kin)
 
 
 def _of_kin(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[Found]:

@@ -15,7 +15,7 @@ from memwell.language.claims.english_pets import named_pets, pets_in_passing
 from memwell.language.claims.english_rules import RULES, Place, Rule, phrase, phrases, proper
 from memwell.language.claims.found import Found
 from memwell.language.claims.relations import FAVOURITE
-from memwell.language.claims.timing import PAST, STATE
+from memwell.language.claims.timing import EVENT, PAST, STATE
 
 _NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"
 _KIN = "|".join(sorted(words.KIN, key=len, reverse=True))
@@ -112,6 +112,21 @@ _LONGEST_CLAUSE = 400
 _PLURAL_SAYS = frozenset(("lives_in", "pet", "kind", "owns", "visited", "bought", "plans"))
 
 
+# What a subject does besides. With its s a verb goes with nothing but a third person; without it, it may go with a
+# helper before it ("I want to travel and work"), so that the first thing said must be a plain one.
+_BESIDES = re.compile(
+    r" and (?:also |now |currently |still )?(?=(?:lives|resides|works|studies|speaks|has|owns|likes|loves|enjoys|adores|"
+    r"hates|dislikes|plays|collects|is|was born|moved to|graduated from)\b)"
+).search
+_BESIDES_OWN = re.compile(
+    r" and (?:also |now |currently )?(?=(?:live in|work (?:at|for|as)|study at|speak|am|graduated from|moved to)\b)"
+).search
+_OF_ANOTHER = re.compile(r"\b(?:who|whom|whose|that|which|where|when|while)\b").search
+_PLAIN = frozenset(
+    "lives_in works_at occupation studies_at from name age nationality speaks diet graduated_from pet".split()
+)
+
+
 class _Predicate(NamedTuple):
     verb: str
     at: int
@@ -184,6 +199,9 @@ def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iter
     kin = _IS_KIN(sentence, at, end)
     if kin is not None:
         yield Found(words.KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
+        besides = _BESIDES(sentence, kin.end(), end)
+        if besides is not None and besides.start() == kin.end():
+            yield from _said(sentence, besides.end(), besides.end(), end, name)
     else:
         yield from _said(sentence, start, at, end, name)
 
@@ -223,6 +241,24 @@ def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[Fo
 
 
 def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: str = "") -> Iterator[Found]:
+    """What a clause says of its subject: one thing, or several that *and* joins."""
+    besides = (_BESIDES if subject or kin else _BESIDES_OWN)(sentence, at, end)
+    if besides is None or _OF_ANOTHER(sentence, at, besides.start()):
+        yield from _by_verb(sentence, start, at, end, subject, kin)
+        return
+    first = list(_by_verb(sentence, start, at, besides.start(), subject, kin))
+    if not first or not (subject or kin or all(map(_is_plain, first))):
+        yield from _by_verb(sentence, start, at, end, subject, kin)
+        return
+    yield from first
+    yield from _said(sentence, besides.end(), besides.end(), end, subject, kin=kin)
+
+
+def _is_plain(found: Found) -> bool:
+    return found.relation in _PLAIN and not found.negated and found.kind in (STATE, EVENT)
+
+
+def _by_verb(sentence: str, start: int, at: int, end: int, subject: str, kin: str) -> Iterator[Found]:
     """What a clause says of its subject, by its verb."""
     said = _predicate(sentence, at, end)
     if said is None or (said.negated and _NOT_SO_MUCH(sentence, said.at, end)):

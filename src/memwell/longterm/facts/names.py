@@ -11,7 +11,7 @@ from memwell.errors import InvalidInput
 from memwell.language.claims.relations import USER
 from memwell.values import shown
 
-_SPEAKER = frozenset("i me my mine myself user 我 本人 我自己 俺 咱".split())
+_SPEAKER = frozenset("i me my mine myself user 用户 我 本人 我自己 俺 咱".split())
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
 _ARTICLE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
 _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《》"
@@ -21,8 +21,8 @@ _LONGEST_PART = 200
 def name_key(name: str) -> str:
     """The form in which names are compared: NFKC, case folded, without article, possessive and outer marks.
 
-    *I*, *me*, 我 and *user* are one. It is empty for a name of marks and spaces alone. Raises ``InvalidInput`` for what is
-    no string.
+    *I*, *me*, *user*, 我 and 用户 are one. It is empty for a name of marks and spaces alone. Raises ``InvalidInput`` for
+    what is no string.
     """
     if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"a name must be a string, not {shown(name)}")

@@ -127,11 +127,11 @@ class Facts:
             cursor = f"{question}\U0010ffff"
         return Page(found)
 
-    def conflicts(self, subject: str | None = None) -> Iterator[Clash]:
+    def conflicts(self, subject: str | None = None) -> list[Clash]:
         """The facts that contradict each other, rather than follow each other: of one subject, or of the whole space."""
         prefix = BY_SUBJECT if subject is None else prefix_of(subject)
-        for _, group in self._statements.groups(prefix):
-            yield from _clashes([fact for fact in timeline(group) if fact.retired_at is None])
+        groups = (timeline(group) for _, group in self._statements.groups(prefix))
+        return [clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None])]
 
     def walk(
         self, start: str, *, depth: int = 2, as_of: datetime | None = None, limit: int = _MOST_EDGES
@@ -213,6 +213,7 @@ class Facts:
     aabout = asyncify(about)
     ahistory = asyncify(history)
     aall = asyncify(all)  # noqa: A003 — the method above, which is what is meant
+    aconflicts = asyncify(conflicts)
     awalk = asyncify(walk)
     aretract = asyncify(retract)
     arestore = asyncify(restore)

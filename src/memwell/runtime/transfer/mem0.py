@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from memwell.errors import InvalidInput
 from memwell.longterm.remembering import Rememberer
 from memwell.runtime.transfer.files import FileLike, Piece, decoded, items, reading
@@ -13,6 +15,7 @@ from memwell.runtime.transfer.report import Imported, Progress
 from memwell.values import check_id, check_text
 
 _TEXT = ("memory", "data", "text")
+_NAMED = 5
 _OURS = frozenset({*_TEXT, "metadata"})
 
 
@@ -27,19 +30,27 @@ def import_mem0(
     """Remember what mem0 remembered, of one user or of all.
 
     ``created_at`` becomes the time, ``run_id`` the session, and ``expiration_date`` is kept to. All other fields stay in
-    the metadata under ``mem0``. Raises ``FileError`` when the file cannot be read.
+    the metadata under ``mem0``. Memories of several users come into one space, and a hint says so: ``user_id`` takes those
+    of one. Raises ``FileError`` when the file cannot be read.
     """
     intake = Intake(memory, "mem0", strict=strict)
+    owners: set[str] = set()
 
     def read(piece: Piece) -> Sequence[Arrival]:
         item = as_object(decoded(piece.data), "a memory of mem0")
+        if isinstance(item.get("user_id"), str):
+            owners.add(item["user_id"])
         if user_id is not None and item.get("user_id") != user_id:
             intake.tally.skip(piece.number, f"it is not {user_id!r} who it belongs to")
             return ()
         return (_arrival(item),)
 
     with reading(file, progress) as source:
-        return intake.take_all(items(source, ("results", "memories")), read)
+        done = intake.take_all(items(source, ("results", "memories")), read)
+    if user_id is None and len(owners) > 1:
+        hint = f"the memories of {len(owners)} users came into one space; name one of them to take in theirs alone"
+        return msgspec.structs.replace(done, hints=[f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
+    return done
 
 
 def _arrival(item: dict[str, Any]) -> Arrival:

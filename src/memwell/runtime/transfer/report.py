@@ -36,6 +36,8 @@ class Imported(msgspec.Struct, frozen=True):
     """What could not be read or stored. The rest came over."""
     failed: int
     """How many problems there were, also when too many to list."""
+    hints: list[str] = []
+    """What whoever imported should know, although nothing went wrong."""
 
     @property
     def new(self) -> int:

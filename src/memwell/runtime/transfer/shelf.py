@@ -28,8 +28,9 @@ class Shelf(MemoryBase):
     @classmethod
     def of(cls, memory: MemoryBase) -> Shelf:
         """The shelf of a memory. It shares all that the memory holds."""
+        memory.catch_up()
         return cls(
-            memory.backend,
+            memory.indexer.view,
             memory.space,
             embedder=memory.embedder,
             gate=memory._gate,
@@ -111,14 +112,14 @@ class Shelf(MemoryBase):
         """Know the text again when it is said again, and learn the facts in it."""
         traits = traits_of(record)
         if not fresh:
-            self.facts.retract([record.id], final=True)
+            self.indexer.facts.retract([record.id], final=True)
         if traits.active and not traits.session and self.value(self.indexer.twins_of(record)) is None:
             self.keep(self.indexer.twins_of(record), record.id)
         if traits.trust in _TRUSTED:
             found = claims(record.text, speaker=traits.speaker, time=record.time)
-            self.facts.learn(found, record=record.id, learned_at=traits.learned or record.time)
+            self.indexer.facts.learn(found, record=record.id, learned_at=traits.learned or record.time)
         if traits.status == FORGOTTEN:
-            self.facts.retract([record.id], at=traits.changed)
+            self.indexer.facts.retract([record.id], at=traits.changed)
 
     def add_alias(self, id_: str, memory: str) -> bool:
         """Let something that was said again be found under its own id; whether that is new."""

@@ -19,6 +19,7 @@ def counted(session: Session) -> dict[str, Any]:
     return {
         "sqlite": apsw.sqlite_lib_version(),
         "format": _number(session, "PRAGMA user_version"),
+        "read_only": session.connection.readonly("main"),
         "threads": counts["thread"],
         "messages": _number(session, "SELECT count(*) FROM message WHERE body IS NOT NULL"),
         "messages_indexed": _number(session, "SELECT count(*) FROM message_length"),

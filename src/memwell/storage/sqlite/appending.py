@@ -64,20 +64,42 @@ class KnownEnds:
     def append(self, thread: Thread, messages: Sequence[Message]) -> list[Message] | None:
         """Store plain messages, all or none, and return them with their places; None when they must go the longer way."""
         end = self._ends.get(thread)
-        encoded = None if end is None else _encoded(messages)
-        if end is None or encoded is None:
+        if end is None:
+            return None
+        if len(messages) == 1:
+            # What is written out for one message below is what the loops would do: they cost it a fifth of its time.
+            stored = self._append_one(thread, end, messages[0])
+            return None if stored is None else [stored]
+        encoded = _encoded(messages)
+        if encoded is None:
             return None
         rows = _rows(end, messages, encoded)
         alone = self._connections.statement(*_statement(rows, end[3]))
         if alone is None:
-            rows = self._connections.write(lambda session: self._append(session, thread, messages, encoded))
+            rows = self._connections.write(lambda session: self._together(session, thread, messages, encoded))
         if alone is False or rows is None:
             return None
         key, _, round_, _, total, _ = rows[-1]
         self.learn(thread, (key, round_, total, end[3]))
         return [_stored(message, row) for message, row in zip(messages, rows, strict=True)]
 
-    def _append(
+    def _append_one(self, thread: Thread, end: End, message: Message) -> Message | None:
+        encoded = plain_json(message)
+        if encoded is None or (message.tokens or 0) > MAX_TOKENS:
+            return None
+        row = _row(end, message, encoded)
+        alone = self._connections.statement(_APPEND[0], (*row, end[3]))
+        if alone is None:
+            together = self._connections.write(lambda session: self._together(session, thread, [message], [encoded]))
+            if together is None:
+                return None
+            row = together[0]
+        elif alone is False:
+            return None
+        self.learn(thread, (row[0], row[2], row[4], end[3]))
+        return _stored(message, row)
+
+    def _together(
         self, session: Session, thread: Thread, messages: Sequence[Message], encoded: list[str]
     ) -> list[Row] | None:
         """The same among others of a group, who may have moved the thread's end just now."""
@@ -104,17 +126,21 @@ def _encoded(messages: Sequence[Message]) -> list[str] | None:
     return found
 
 
+def _row(end: End, message: Message, encoded: str) -> Row:
+    last, round_, total, ended = end
+    if message.role is Role.HUMAN or round_ == ended:
+        round_ += 1
+    tokens = message.tokens or 0
+    body = f'{{"index":{(last + 1) & MAX_INDEX},"round":{round_},{encoded}'
+    return (last + 1, message.id, round_, tokens, total + tokens, body)
+
+
 def _rows(end: End, messages: Sequence[Message], encoded: list[str]) -> list[Row]:
-    key, round_, total, ended = end
     rows: list[Row] = []
     for message, one in zip(messages, encoded, strict=True):
-        if message.role is Role.HUMAN or round_ == ended:
-            round_ += 1
-        key += 1
-        tokens = message.tokens or 0
-        total += tokens
-        body = f'{{"index":{key & MAX_INDEX},"round":{round_},{one}'
-        rows.append((key, message.id, round_, tokens, total, body))
+        row = _row(end, message, one)
+        rows.append(row)
+        end = (row[0], row[2], row[4], end[3])
     return rows
 
 

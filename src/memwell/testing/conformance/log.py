@@ -298,6 +298,16 @@ class _ListingSuite(Suite):
         assert info == ThreadInfo(TALK, 0, 4, 4, 8, 2, info.created, newest.time, {}, None)
         assert clock.sleeps or info.created == created
 
+    def test_messages_that_come_together_are_counted_and_placed_one_by_one(self, store: Backend) -> None:
+        for turn in range(1, 4):
+            told = [human("a", tokens=3), ai("b", tokens=5), human("c"), ai("d", tokens=7)]
+            stored = store.log.append(TALK, told)
+            assert [one.round for one in stored] == [2 * turn - 1, 2 * turn - 1, 2 * turn, 2 * turn]
+            [info] = store.log.threads(HOME, ids=[TALK.id]).items
+            assert (info.messages, info.tokens, info.rounds) == (4 * turn, 15 * turn, 2 * turn)
+        assert store.log.trim(TALK, 5) == 5
+        assert store.log.threads(HOME, ids=[TALK.id]).items[0].tokens == 45 - 18
+
     def test_a_thread_tells_that_what_was_read_no_longer_stands(self, store: Backend) -> None:
         def edits() -> int:
             return store.log.threads(HOME, ids=[TALK.id]).items[0].edits

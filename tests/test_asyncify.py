@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from memwell._asyncify import AsyncContext, asyncify, block_on
+from memwell._asyncify import AsyncContext, asyncify, block_on, blocking
 
 LOOSE = contextvars.ContextVar("loose", default="unset")
 
@@ -240,3 +240,52 @@ def test_block_on_inside_its_own_loop_would_never_end():
 
     with pytest.raises(RuntimeError, match="await the coroutine instead"):
         block_on(nested())
+
+
+class Writer:
+    """An async class with a blocking twin."""
+
+    def __init__(self) -> None:
+        self.written: list[str] = []
+
+    async def write(self, text: str, *, times: int = 1) -> int:
+        """Write some."""
+        await asyncio.sleep(0)
+        if not text:
+            raise ZeroDivisionError("nothing to write")
+        self.written += [text] * times
+        return len(self.written)
+
+    async def write_inside(self, text: str) -> int:
+        return self.write_sync(text)
+
+    write_sync = blocking(write)
+    write_inside_sync = blocking(write_inside)
+
+
+class Twice(Writer):
+    """Overrides a method, and so its twin."""
+
+    async def write(self, text: str, *, times: int = 1) -> int:
+        return await super().write(text, times=2 * times)
+
+
+def test_a_blocking_twin_does_what_its_method_does():
+    writer = Writer()
+    assert writer.write_sync("a") == 1
+    assert writer.write_sync("b", times=2) == 3
+    with pytest.raises(ZeroDivisionError, match="nothing to write"):
+        writer.write_sync("")
+    assert writer.written == ["a", "b", "b"]
+    assert Twice().write_sync("a") == 2
+    assert Writer.write_sync.__name__ == "write_sync"
+    assert "Write some." in (Writer.write_sync.__doc__ or "")
+
+
+def test_a_blocking_twin_works_inside_a_running_loop_and_refuses_to_wait_for_its_own():
+    async def use() -> int:
+        return Writer().write_sync("a")
+
+    assert asyncio.run(use()) == 1
+    with pytest.raises(RuntimeError, match="await the coroutine"):
+        Writer().write_inside_sync("a")

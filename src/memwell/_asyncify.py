@@ -184,6 +184,24 @@ def block_on(coroutine: Coroutine[Any, Any, T]) -> T:
     return asyncio.run_coroutine_threadsafe(coroutine, loop).result()
 
 
+def blocking(method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate[S, P], T]:
+    """The blocking twin of an async method, for rooms whose vocabulary is async: ``write_sync = blocking(write)``.
+
+    The method is looked up by name when called, as by ``asyncify``. Called from inside a running event loop it would hold
+    that loop up until it is done; what runs inside our own loop gets a ``RuntimeError``.
+    """
+    name = method.__name__
+
+    def twin(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        bound: Callable[..., Coroutine[Any, Any, T]] = getattr(self, name)
+        return block_on(bound(*args, **kwargs))
+
+    twin.__name__ = f"{name}_sync"
+    twin.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{name}_sync"
+    twin.__doc__ = f"The blocking twin of ``{name}``.\n\n{method.__doc__ or ''}"
+    return twin
+
+
 def _running_loop() -> asyncio.AbstractEventLoop | None:
     try:
         return asyncio.get_running_loop()
@@ -191,4 +209,4 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-__all__ = ["AsyncContext", "Closing", "asyncify", "block_on", "run_blocking"]
+__all__ = ["AsyncContext", "Closing", "asyncify", "block_on", "blocking", "run_blocking"]

@@ -507,9 +507,15 @@ class Failing(KeyValue):
         return self.inner.delete(space, key, expect=expect)
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
     ) -> Page[Entry]:
-        page = self.inner.scan(space, where=where, limit=limit, cursor=cursor)
+        page = self.inner.scan(space, where=where, limit=limit, cursor=cursor, skip=skip)
         self.read += len(page.items)
         return page
 

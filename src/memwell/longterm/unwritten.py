@@ -129,9 +129,18 @@ class _Values(KeyValue):
         return self._of(space).get(space, key)
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
     ) -> Page[Entry]:
-        return self._of(space).scan(space, where=where, limit=limit, cursor=cursor)
+        return self._of(space).scan(space, where=where, limit=limit, cursor=cursor, skip=skip)
+
+    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
+        return self._of(space).count(space, where=where)
 
     def put(
         self,

@@ -15,6 +15,7 @@ from memwell.values import check_count, check_id, check_json, check_size, check_
 
 MAX_LIMIT = 100_000
 MAX_TTL = 1e10
+_MOST_SKIPPED = 2**62
 MAX_BLOB_BYTES = 512 * 1024 * 1024
 _HEX = frozenset("0123456789abcdef")
 
@@ -90,6 +91,11 @@ def check_limit(limit: int) -> int:
     if check_count(limit, "limit", least=1) > MAX_LIMIT:
         raise InvalidInput(f"limit must be at most {MAX_LIMIT:,}, not {limit}")
     return limit
+
+
+def check_skip(skip: int) -> int:
+    """How many to leave out, never more than any store holds. Raises ``InvalidInput`` when it is no count."""
+    return min(check_count(skip, "skip"), _MOST_SKIPPED)
 
 
 def check_records(records: Sequence[Record]) -> dict[tuple[Space, str], Record]:
@@ -184,6 +190,7 @@ __all__ = [
     "check_name_cursor",
     "check_places",
     "check_records",
+    "check_skip",
     "check_space",
     "check_span",
     "check_thread",

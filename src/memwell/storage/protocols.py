@@ -21,7 +21,7 @@ import msgspec
 from memwell._asyncify import AsyncContext, Closing, asyncify
 from memwell.filters import FilterLike
 from memwell.messages import Message
-from memwell.records import Hit, Page, Record, Space, Thread, Vector
+from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
@@ -184,18 +184,30 @@ class KeyValue(ABC):
 
     @abstractmethod
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
     ) -> Page[Entry]:
         """The live entries of the space in the order of their keys (by code point), those that satisfy ``where``.
 
         Fields of the filter are keys of values that are JSON objects; bytes and other values have no fields, but ``@id``
-        is the key.
+        is the key. ``skip`` leaves out that many of those behind the cursor; a store still looks at each of them, so a
+        long list is better read on with the cursor.
         """
+
+    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
+        """How many live entries of the space satisfy ``where``."""
+        return sum(1 for _ in paged(lambda cursor: self.scan(space, where=where, limit=1000, cursor=cursor)))
 
     aget = asyncify(get)
     aput = asyncify(put)
     adelete = asyncify(delete)
     ascan = asyncify(scan)
+    acount = asyncify(count)
 
 
 class IndexInfo(msgspec.Struct, frozen=True):

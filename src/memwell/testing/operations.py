@@ -210,6 +210,8 @@ def _reads() -> st.SearchStrategy[Operation]:
         _operation("log", "threads", _spaces, limit=_limits),
         _operation("kv", "get", _spaces, _keys),
         _operation("kv", "scan", _spaces, **pages),
+        _operation("kv", "scan", _spaces, skip=st.integers(0, 4), **pages),
+        _operation("kv", "count", _spaces, where=_wheres),
         _operation("index", "get", _spaces, st.lists(st.sampled_from(RECORDS), max_size=3)),
         _operation("index", "scan", _spaces, **pages),
         _operation("index", "info", _spaces),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from memwell.errors import Conflict
-from memwell.filters import FilterLike, as_filter, holds_for_value
+from memwell.filters import Filter, FilterLike, as_filter, holds_for_value
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
 from memwell.storage.memory.state import State, Store, Stored, page_of
@@ -76,16 +78,36 @@ class MemoryKeyValue(KeyValue):
             return live
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
     ) -> Page[Entry]:
         given.check_space(space)
         wanted = as_filter(where)
         start = given.check_name_cursor(cursor)
+        given.check_limit(limit)
+        left_out = given.check_skip(skip)
         with self._store.use() as state:
             keys = sorted(key for key in state.entries.get(space, ()) if start is None or key > start)
-            found = [entry for key in keys if (entry := self._live(state, space, key)) is not None]
-        kept = [e for e in found if wanted is None or holds_for_value(wanted, e.key, e.value)]
-        return page_of(kept, given.check_limit(limit), lambda entry: entry.key)
+            # One more than the page holds says whether there is another.
+            kept = list(islice(self._satisfying(state, space, keys, wanted), left_out, left_out + limit + 1))
+        return page_of(kept, limit, lambda entry: entry.key)
+
+    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
+        given.check_space(space)
+        wanted = as_filter(where)
+        with self._store.use() as state:
+            return sum(1 for _ in self._satisfying(state, space, state.entries.get(space, ()), wanted))
+
+    def _satisfying(self, state: State, space: Space, keys: Iterable[str], wanted: Filter | None) -> Iterator[Entry]:
+        for key in keys:
+            entry = self._live(state, space, key)
+            if entry is not None and (wanted is None or holds_for_value(wanted, key, entry.value)):
+                yield entry
 
 
 __all__ = ["MemoryKeyValue"]

@@ -92,20 +92,34 @@ class SqliteKeyValue(KeyValue):
         return self._connections.write(operation)
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
     ) -> Page[Entry]:
         path, now = given.check_space(space).encoded(), self._clock()
         condition = compiled(as_filter(where), ENTRY)
         start = given.check_name_cursor(cursor)
         given.check_limit(limit)
+        left_out = given.check_skip(skip)
         sql = (
             "SELECT key, value, version, expires FROM entry WHERE space = ? AND (? IS NULL OR key > ?) "
-            f"AND ifnull(expires > ?, 1) AND {condition.sql} ORDER BY key LIMIT ?"
+            f"AND ifnull(expires > ?, 1) AND {condition.sql} ORDER BY key LIMIT ? OFFSET ?"
         )
-        bindings = (path, start, start, now, *condition.bindings, limit + 1)
+        bindings = (path, start, start, now, *condition.bindings, limit + 1, left_out)
         rows = self._connections.read(lambda session: session.execute(sql, bindings).fetchall())
         items = [_entry(row) for row in rows[:limit]]
         return Page(items, items[-1].key if len(rows) > limit else None)
+
+    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
+        path, now = given.check_space(space).encoded(), self._clock()
+        condition = compiled(as_filter(where), ENTRY)
+        sql = f"SELECT count(*) FROM entry WHERE space = ? AND ifnull(expires > ?, 1) AND {condition.sql}"
+        row = self._connections.read(lambda session: session.one(sql, (path, now, *condition.bindings)))
+        return 0 if row is None else row[0]
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

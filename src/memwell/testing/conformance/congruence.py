@@ -65,6 +65,7 @@ class CongruenceSuite(Suite):
                 found = all_pages(store.kv.scan, space, where=where, limit=2)
                 assert_same(found, all_pages(reference.kv.scan, space, where=where), Versions())
                 assert all(holds_for_value(where, one.key, one.value) for one in found)
+                assert store.kv.count(space, where=where) == len(found)
 
         check()
 

@@ -184,6 +184,30 @@ class KeyValueSuite(Suite):
         found = all_pages(store.kv.scan, HOME, where={"even": True}, limit=4)
         assert [int(entry.key) for entry in found] == list(range(0, 30, 2))
 
+    def test_a_scan_skips_of_what_it_keeps(self, store: Backend) -> None:
+        for number in range(20):
+            store.kv.put(HOME, f"{number:02}", {"even": number % 2 == 0})
+        page = store.kv.scan(HOME, where={"even": True}, skip=3, limit=4)
+        assert [int(entry.key) for entry in page.items] == [6, 8, 10, 12]
+        behind = store.kv.scan(HOME, where={"even": True}, cursor=page.next, skip=1, limit=100)
+        assert [int(entry.key) for entry in behind.items] == [16, 18]
+        assert behind.next is None
+        for beyond in (20, 2**63 - 1):
+            assert store.kv.scan(HOME, skip=beyond).items == []
+
+    def test_a_count_is_that_of_a_scan(self, store: Backend, clock: Clock) -> None:
+        assert store.kv.count(HOME) == 0
+        for number in range(1500):
+            store.kv.put(HOME, str(number), {"third": number % 3 == 0} if number % 2 else number)
+        store.kv.put(HOME, "short", {"third": True}, ttl=0.1)
+        store.kv.put(Space("home", "x"), "foreign", {"third": True})
+        assert store.kv.count(HOME) == 1501
+        assert store.kv.count(HOME, where={"third": True}) == 251
+        clock.advance(0.2)
+        assert store.kv.count(HOME) == 1500
+        assert store.kv.count(HOME, where={"third": True}) == 250
+        assert store.kv.count(HOME, where={"third": {"$exists": False}}) == 750
+
     def test_what_is_no_value_is_refused(self, store: Backend) -> None:
         for bad in (object(), {1, 2}, {1: "x"}, float("inf"), 2**63, "\ud800", ["\x00"], {"k\x00": 1}, 1j):
             with pytest.raises(InvalidInput):

@@ -191,6 +191,7 @@ def _threads_and_spaces() -> Iterable[Case]:
             ("kv", "put", "key", 1),
             ("kv", "delete", "key"),
             ("kv", "scan"),
+            ("kv", "count"),
             ("index", "get", ["x"]),
             ("index", "delete", ["x"]),
             ("index", "scan"),
@@ -242,11 +243,14 @@ def _values() -> Iterable[Case]:
         yield _kv("delete", HOME, "key", expect=bad), "expect"
     for bad in BAD_LIMITS:
         yield _kv("scan", HOME, limit=bad), "limit"
+    for bad in BAD_COUNTS:
+        yield _kv("scan", HOME, skip=bad), "skip"
     for bad, rule in BAD_TEXTS:
         if bad is not None:
             yield _kv("scan", HOME, cursor=bad), rule
     for bad, rule in BAD_FILTERS:
         yield _kv("scan", HOME, where=bad), rule
+        yield _kv("count", HOME, where=bad), rule
 
 
 def _records() -> Iterable[Case]:

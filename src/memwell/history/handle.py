@@ -24,6 +24,14 @@ def kept_beside(thread: Thread) -> tuple[Space, str]:
     return thread.space / "memwell", f"thread/{key_part(thread.id)}/"
 
 
+def blobs_beside(thread: Thread) -> Space:
+    """The space of the blobs of one conversation alone, so that they can go with it. A value that is kept beside the
+    conversation names one by its key ``blob``.
+    """
+    # One segment, as for what lies beside it: a space has only so many.
+    return thread.space / f"memwell thread {key_part(thread.id)}"
+
+
 def key_part(id_: str) -> str:
     """An id as a part of a key. A long one is digested, and its length in front keeps it from reaching into another."""
     short = id_ if len(id_) <= _LONGEST else blake2b(id_.encode(errors="surrogatepass"), digest_size=32).hexdigest()
@@ -91,4 +99,4 @@ class ThreadHandle(Closing):
     ainfo = asyncify(info)
 
 
-__all__ = ["ThreadHandle", "kept_beside", "key_part"]
+__all__ = ["ThreadHandle", "blobs_beside", "kept_beside", "key_part"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import id_begins_with
 from memwell.history.copying import copy_conversation, together
-from memwell.history.handle import kept_beside
+from memwell.history.handle import blobs_beside, kept_beside
 from memwell.history.reading import HistoryReader, Target
 from memwell.messages import Content, Message, Role, ToolCall, ai, check_message, human, system, tool_result
 from memwell.records import paged
@@ -141,8 +141,11 @@ class History(HistoryReader):
         kv, (space, prefix) = self.backend.kv, kept_beside(self.thread)
         with together(self):
             where = id_begins_with(prefix)
-            for key in [one.key for one in paged(lambda cursor: kv.scan(space, where=where, cursor=cursor))]:
-                kv.delete(space, key)
+            for entry in list(paged(lambda cursor: kv.scan(space, where=where, cursor=cursor))):
+                value: object = entry.value
+                if isinstance(value, dict) and "blob" in value:
+                    self.backend.blobs.delete(blobs_beside(self.thread), cast("dict[str, Any]", value)["blob"])
+                kv.delete(space, entry.key)
             return self.log.delete(self.thread)
 
     # Copies

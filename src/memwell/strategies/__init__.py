@@ -8,6 +8,7 @@ in a short one. Every verb has an async twin with an ``a`` in front.
 
 from memwell.strategies.base import ReadOnly, Strategy, Wrapper
 from memwell.strategies.combined import Combined
+from memwell.strategies.compaction import Compaction, Offloaded
 from memwell.strategies.entities import Entities, EntityNotes
 from memwell.strategies.graph import Graph, Triple
 from memwell.strategies.recalled import Recalled, Recaller
@@ -18,12 +19,14 @@ from memwell.strategies.windows import Buffer, LastRounds, TokenWindow
 __all__ = [
     "Buffer",
     "Combined",
+    "Compaction",
     "Entities",
     "EntityNotes",
     "Extractive",
     "Graph",
     "LastRounds",
     "ModelSummariser",
+    "Offloaded",
     "ReadOnly",
     "Recalled",
     "Recaller",

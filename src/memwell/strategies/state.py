@@ -20,7 +20,7 @@ from memwell.history import HistoryReader
 from memwell.history.handle import kept_beside, key_part
 from memwell.messages import Message, Role
 from memwell.records import paged
-from memwell.storage.protocols import Backend, Entry, KeyValue, ThreadInfo
+from memwell.storage.protocols import Backend, Blobs, Entry, KeyValue, ThreadInfo
 from memwell.storage.registry import open_backend
 from memwell.values import check_id
 
@@ -75,6 +75,11 @@ class State:
     def _kv(self) -> KeyValue:
         return self._backend.kv
 
+    @property
+    def blobs(self) -> Blobs:
+        """Where large things are kept; what is kept there is named in a value with the key ``blob``."""
+        return self._backend.blobs
+
     def read(self) -> Held:
         """The state now; a blank one when there is none, or when the conversation is not the one it was made of.
 
@@ -117,6 +122,10 @@ class State:
                 self._kv.delete(self._space, self._prefix + key)
             upto, number = (info.next, info.rounds) if info else (0, 0)
             self._put(Held(upto, number, born=self._born(info)), expect=None)
+
+    def restart(self) -> None:
+        """Drop how far the conversation was taken in and what was made of it, as if none of it had been read."""
+        self._kv.delete(self._space, self._prefix)
 
     def _put(self, held: Held, *, expect: int | None) -> None:
         value = {name: getattr(held, name) for name in _FIELDS}

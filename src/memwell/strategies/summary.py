@@ -78,6 +78,10 @@ class _Summing(Strategy):
     def clear(self) -> None:
         self._state.clear()
 
+    def restart(self) -> None:
+        """Forget the summary as if nothing had ever been folded; the next ``observe`` begins at the first message."""
+        self._state.restart()
+
     def _fold(self, held: Held, messages: Sequence[Message]) -> dict[str, Any]:
         """The fields of the state once these messages are folded in."""
         spoken = [one for one in messages if one.for_model and not is_preamble(one) and one.text.strip()]
@@ -226,7 +230,7 @@ class SummaryBuffer(_Summing):
         room = max(self._room - sum(map(self._count, self._instructions())), 0)
         if self._all_fits(held, room):
             return False
-        kept = rounds_after(self.history, held.round, held.last_round, tokens=room, system=False)
+        kept = self._to_keep(held, room)
         cut = kept[0].index if kept else None
         messages = self._state.unread(held, cut)
         newest = messages[-1:] if len(messages) < AT_ONCE else self._last_before(cut)
@@ -239,6 +243,13 @@ class SummaryBuffer(_Summing):
         number = kept[0].round - 1 if is_last and kept and kept[0].round else messages[-1].round or 0
         self._state.move(held, upto=next_index(messages), round=number, fields=fields)
         return not is_last
+
+    def _to_keep(self, held: Held, room: int) -> list[Message]:
+        """What stays as it was said when not everything fits."""
+        return self._rounds(held, room)
+
+    def _rounds(self, held: Held, room: int) -> list[Message]:
+        return rounds_after(self.history, held.round, held.last_round, tokens=room, system=False)
 
     def _last_before(self, cut: int | None) -> list[Message]:
         return self.history.log.read(self.history.thread, before=cut, last=1)

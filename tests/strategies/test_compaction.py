@@ -1,0 +1,303 @@
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput, ModelError, NotFound, Unsupported
+from memwell.history import History
+from memwell.history.handle import blobs_beside
+from memwell.messages import Image, Message, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
+from memwell.models.scripted import ScriptedChat
+from memwell.storage import open_backend
+from memwell.strategies import Buffer, Compaction
+from memwell.strategies.state import copy_states
+from memwell.windows import paired
+
+SHARED = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+
+Talk = Callable[..., History]
+
+LONG = "\n".join(f"row {number}: {number * 7919 % 1000} units in Oslo" for number in range(2_000)) + "\nTOTAL 42"
+
+
+def called(history: History, number: int, result: str, answer: str = "Done.") -> None:
+    history.add(
+        human(f"Look up number {number}."),
+        ai(tool_calls=[ToolCall(f"call-{number}", "lookup", {"n": number})]),
+        tool_result(f"call-{number}", result, name="lookup"),
+        ai(answer),
+    )
+
+
+def size(history: History, messages: list[Message]) -> int:
+    return sum(map(history.counter.count_message, messages))
+
+
+def the_handle(messages: list[Message]) -> str:
+    [shown] = [one.text for one in messages if "read_tool_result" in one.text]
+    return shown.split('handle="')[1].split('"')[0]
+
+
+def test_a_long_tool_result_is_shown_as_its_beginning_and_end_and_fetched_whole(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    compaction = Compaction(history)
+    compaction.observe()
+    view = compaction.recall()
+    [shown] = [one for one in view if one.tool_results]
+    assert shown.text.startswith("row 0: 0 units")
+    assert shown.text.endswith("TOTAL 42")
+    assert history.counter.count_message(shown) < 300
+    handle = the_handle(view)
+    assert compaction.fetch(handle) == LONG
+    assert asyncio.run(compaction.afetch(handle)) == LONG
+    assert compaction.fetch(handle, start=len(LONG) - 8) == "TOTAL 42"
+    assert history.counter.count(compaction.fetch(handle, start=5, tokens=50)) <= 50
+    [kept] = compaction.offloaded()
+    assert (kept.handle, kept.message, kept.call, kept.characters) == (handle, shown.id, "call-1", len(LONG))
+    # The log is as it was, and the rest of the view too.
+    assert [one.text for one in history if one.tool_results] == [LONG]
+    assert [one for one in view if not one.tool_results] == [one for one in history if not one.tool_results]
+
+
+def test_a_result_within_the_limit_stays_as_it_is(talk: Talk):
+    history = talk()
+    text = history.counter.truncate(LONG, 100)
+    called(history, 1, text)
+    compaction = Compaction(history, tool_tokens=100)
+    compaction.observe()
+    assert compaction.recall() == list(history)
+    assert compaction.offloaded() == []
+    assert Compaction(history, tool_tokens=99).recall() != list(history)
+
+
+def test_what_nobody_observed_is_shown_short_and_can_be_fetched_too(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    compaction = Compaction(history)
+    assert compaction.fetch(the_handle(compaction.recall())) == LONG
+    assert compaction.offloaded() == []
+
+
+def test_media_and_other_results_of_a_message_stay(talk: Talk):
+    history = talk()
+    picture = Image(url="https://example.org/a.png")
+    results = [ToolResult("a", (Text(LONG), picture)), ToolResult("b", (Text("short"),))]
+    calls = [ToolCall("a", "lookup"), ToolCall("b", "lookup")]
+    history.add(human("Go."), ai(tool_calls=calls), message("tool", results))
+    [one, other] = Compaction(history).recall()[-1].tool_results
+    assert one.content[1:] == (picture,)
+    assert len(one.text) < 2_000
+    assert other == results[1]
+
+
+def test_a_chinese_result_is_shown_with_a_chinese_notice(talk: Talk):
+    history = talk()
+    called(history, 1, "北京今天晴，气温二十度。" * 2_000)
+    assert "完整结果已保存" in "".join(one.text for one in Compaction(history).recall())
+
+
+def test_an_edited_result_has_another_preview(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    compaction = Compaction(history)
+    before = the_handle(compaction.recall())
+    index = next(one.index for one in history if one.tool_results)
+    assert index is not None
+    history.edit(index, tool_result("call-1", LONG.replace("Oslo", "Rome"), name="lookup").parts)
+    after = the_handle(compaction.recall())
+    assert before != after
+    assert "Rome" in compaction.fetch(after)
+
+
+@SHARED
+@given(
+    sizes=st.lists(st.integers(0, 3_000), min_size=1, max_size=8),
+    tokens=st.integers(300, 3_000),
+    keep=st.integers(0, 12),
+    mode=st.sampled_from(["auto", "compact", "compress"]),
+)
+def test_the_view_fits_and_pairs_stay_together(talk: Talk, sizes: list[int], tokens: int, keep: int, mode: Any):
+    history = talk()
+    history.add(system("Be brief."))
+    compaction = Compaction(
+        history, tokens=tokens, tool_tokens=100, preview_tokens=40, keep_recent=keep, mode=mode, name=f"c{tokens}"
+    )
+    for number, length in enumerate(sizes):
+        called(history, number, LONG[:length] or "nothing")
+        compaction.observe()
+    view = compaction.recall()
+    assert paired(view) == view
+    assert view[0].text == "Be brief."
+    if mode != "compact":
+        assert size(history, view) <= tokens
+    else:
+        assert [one.id for one in view] == [one.id for one in history]
+    if mode == "compress":
+        assert not any("read_tool_result" in one.text for one in view if one.tool_results)
+    # Nothing is lost: every result can be read back, from the view or from the log.
+    for one in view:
+        if "read_tool_result(handle" in one.text and one.tool_results:
+            raw = history.get(one.id)
+            assert compaction.fetch(the_handle([one])) == raw.text
+
+
+def test_old_turns_fold_only_when_previews_are_not_enough(talk: Talk):
+    history = talk()
+    compaction = Compaction(history, tokens=1_500, tool_tokens=200, preview_tokens=60)
+    for number in range(3):
+        called(history, number, LONG)
+    compaction.observe()
+    assert compaction.summary == ""
+    assert size(history, Buffer(history).recall()) > 50_000
+    for number in range(3, 20):
+        called(history, number, LONG, answer=f"I found {number} units in Oslo for customer {number}.")
+        compaction.observe()
+    assert "units in Oslo" in compaction.summary
+    view = compaction.recall()
+    assert view[-1].text.startswith("I found 19 units")
+    # Folding makes room for several rounds at once, so that a prompt's beginning changes seldom.
+    folds = compaction._inner._state.read().fields["folds"]  # type: ignore[union-attr] - how often is not told otherwise
+    assert folds <= 6
+    compaction.restart()
+    assert compaction.summary == ""
+    assert [one.text for one in history if one.tool_results] == [LONG] * 20
+    compaction.observe()
+    assert "units in Oslo" in compaction.summary
+
+
+def test_the_last_messages_stay_as_long_as_they_fit(talk: Talk):
+    history = talk()
+    few = Compaction(history, tokens=2_000, keep_recent=0, name="few")
+    many = Compaction(history, tokens=2_000, keep_recent=70, name="many")
+    for number in range(60):
+        history.add(human(f"I have {number} cats in Oslo and a long story about them."), ai(f"So {number} cats it is."))
+    for one in (few, many):
+        one.observe()
+    assert len(many.recall()) >= 70
+    assert len(few.recall()) < len(many.recall())
+
+
+def test_a_model_that_fails_moves_nothing(talk: Talk):
+    history = talk()
+    for number in range(10):
+        called(history, number, LONG, answer="words " * 60)
+    compaction = Compaction(history, tokens=600, tool_tokens=200, preview_tokens=50, summariser=ScriptedChat([]))
+    with pytest.raises(ModelError):
+        compaction.observe()
+    assert compaction.summary == ""
+    assert len(compaction.offloaded()) == 1
+    assert size(history, compaction.recall()) <= 600
+    assert len(history) == 40
+
+
+def test_handles_of_others_open_nothing(talk: Talk):
+    mine, other = talk(), talk()
+    for history, text in ((mine, LONG), (other, LONG.replace("Oslo", "Rome"))):
+        called(history, 1, text)
+        Compaction(history).observe()
+    handle = the_handle(Compaction(other).recall())
+    for bad in (handle, "0" * 16, "", "../../etc/passwd"):
+        with pytest.raises(NotFound):
+            Compaction(mine).fetch(bad)
+    with pytest.raises(InvalidInput):
+        Compaction(mine).fetch(None)  # type: ignore[arg-type]
+
+
+def test_a_deleted_conversation_takes_its_blobs_along():
+    with open_backend("memory:") as store:
+        history, twin = History(store, "talk"), History(store, "twin")
+        for one in (history, twin):
+            called(one, 1, LONG)
+            Compaction(one).observe()
+        [kept] = Compaction(history).offloaded()
+        digest = store.blobs.put(blobs_beside(history.thread), LONG.encode())
+        assert digest.startswith(kept.handle)
+        history.delete()
+        with pytest.raises(NotFound):
+            store.blobs.get(blobs_beside(history.thread), digest)
+        # Another conversation that got the same result keeps its own.
+        assert Compaction(twin).fetch(kept.handle) == LONG
+
+
+def test_a_copy_reads_from_its_log(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    Compaction(history).observe()
+    other = history.fork("copy of it")
+    copy_states(history, other)
+    compaction = Compaction(other)
+    assert compaction.fetch(the_handle(compaction.recall())) == LONG
+
+
+def test_the_view_is_not_for_writing(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    view: Any = Compaction(history, mode="compact")._inner.history  # type: ignore[union-attr] - nobody else can reach it
+    writes: list[Callable[[], object]] = [
+        lambda: view.log.append(view.thread, [human("x")]),
+        lambda: view.log.edit(view.thread, {0: None}),
+        lambda: view.log.trim(view.thread, 1),
+        lambda: view.log.delete(view.thread),
+        lambda: view.log.annotate(view.thread, end_round=True),
+    ]
+    for write in writes:
+        with pytest.raises(Unsupported, match="write to its History"):
+            write()
+    assert len(history) == 4
+    assert view.log.versions(view.thread, 0) == []
+    assert [found.text for found, _ in view.log.match(view.thread, "number")] == ["Look up number 1."]
+
+
+def test_the_tool_describes_what_fetch_takes(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    compaction = Compaction(history)
+    described = compaction.tool()["function"]
+    assert described["name"] == "read_tool_result"
+    arguments = {"handle": the_handle(compaction.recall()), "start": 3, "tokens": 10}
+    assert set(arguments) == set(described["parameters"]["properties"])
+    assert compaction.fetch(**arguments) in LONG
+
+
+@pytest.mark.parametrize(
+    "bad", [{"mode": "all"}, {"tokens": -1}, {"tool_tokens": "2"}, {"preview_tokens": 1.5}, {"keep_recent": -1}]
+)
+def test_bad_limits_are_refused(talk: Talk, bad: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        Compaction(talk(), **bad)
+    with pytest.raises(InvalidInput):
+        Compaction("talk")  # type: ignore[arg-type]
+
+
+def test_a_small_preview_is_the_notice_alone(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    view = Compaction(history, preview_tokens=0).recall()
+    [shown] = [one.text for one in view if one.tool_results]
+    assert shown.startswith("[… ")
+
+
+def test_it_is_there_after_a_restart(tmp_path: Path):
+    program = """
+import sys
+from memwell.history import History
+from memwell.strategies import Compaction
+compaction = Compaction(History.open(sys.argv[1], "talk"))
+[kept] = compaction.offloaded()
+print(len(compaction.fetch(kept.handle)))
+"""
+    path = str(tmp_path / "a.db")
+    with History.open(path, "talk") as history:
+        called(history, 1, LONG)
+        Compaction(history).observe()
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert int(done.stdout) == len(LONG)

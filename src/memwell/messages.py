@@ -328,9 +328,12 @@ def decode_messages(encoded: Sequence[str]) -> list[Message]:
     A conversation's last messages are read again and again. Those that are plain text, and so can be shared, are remembered
     by their JSON: the same JSON is the same message.
     """
-    if encoded and max(map(len, encoded)) > _LONG:
-        # Looking up and joining what is that long would cost as much as decoding it.
-        return [decode_message(one) for one in encoded]
+    try:
+        if encoded and max(map(len, encoded)) > _LONG:
+            # Looking up and joining what is that long would cost as much as decoding it.
+            return [_decoder.decode(one) for one in encoded]
+    except _DECODE_ERRORS as error:
+        raise InvalidInput(f"not a list of messages: {error}") from error
     # The metadata of a plain message, though empty, can be written to: no two readers may hold the same.
     found = [replace(known, metadata={}) if (known := _recent.get(one)) is not None else None for one in encoded]
     if None not in found:

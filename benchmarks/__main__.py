@@ -14,6 +14,7 @@ import onnxruntime  # noqa: F401
 from benchmarks import conversations, memory, searching, startup
 from benchmarks.cache import cache
 from benchmarks.context import context
+from benchmarks.dbgpt import dbgpt
 from benchmarks.group import group
 from benchmarks.langchain import langchain
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
@@ -21,7 +22,7 @@ from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
-    "langchain",
+    "langchain", "dbgpt",
 )  # fmt: skip
 
 
@@ -86,6 +87,8 @@ def _runner(
         return lambda: context(folder, quick=quick)
     if name == "langchain":
         return lambda: langchain(folder, quick=quick)
+    if name == "dbgpt":
+        return lambda: dbgpt(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

@@ -12,8 +12,10 @@ import pytest
 
 from memwell.errors import Conflict, InvalidInput, ModelError, NotFound
 from memwell.longterm.changing import Forgetting
+from memwell.longterm.importance import evaluated, importance_of
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
+from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
 from memwell.models.scripted import HashEmbedder, ScriptedChat, ScriptedReranker
@@ -366,6 +368,61 @@ class TestChanging:
         assert memory.history(id_) == []
         assert memory.backend.index.get(memory.space, [id_])[0].metadata["memwell"]["uses"] == 3
 
+    def test_when_it_was_last_used_is_kept_and_never_goes_back(self, bench: Bench, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.").id
+        memory.settle()
+        later = NOON + timedelta(hours=5)
+        memory.note_uses({id_: 1}, later)
+        memory.note_uses({id_: 1}, {id_: NOON})
+        assert memory.get(id_).accessed == later
+        bench.pass_time(hours=9)
+        memory.note_uses({id_: 1})
+        assert memory.get(id_).accessed == bench.now
+
+    def test_what_is_recalled_counts_as_used_at_once(self, bench: Bench, memory: Memory):
+        red, blue = memory.remember("Dave drives a red car.").id, memory.remember("Eve rides a blue bicycle.").id
+        memory.settle()
+        newest = Weights.time_weighted(similarity=0.0, importance=0.0)
+        bench.pass_time(hours=10)
+        assert memory.recall("a red car", limit=1)[0].id == red
+        bench.pass_time(hours=10)
+        found = memory.recall("anything", weights=newest)
+        assert [hit.id for hit in found] == [red, blue]
+        assert [hit.score for hit in found] == pytest.approx([0.99**10, 0.99**20], abs=1e-4)
+        assert (found[0].accessed, found[1].accessed) == (NOON + timedelta(hours=10), None)
+
+    def test_a_recall_that_the_store_has_not_heard_of_outlives_a_change(self, bench: Bench, memory: Memory):
+        red = memory.remember("Dave drives a red car.").id
+        memory.recall("a red car")
+        memory.pin(red)
+        bench.pass_time(hours=1)
+        assert memory.recall("a red car")[0].accessed == NOON
+
+    def test_what_it_has_shown_to_be_worth_moves_with_use_and_with_what_was_said_of_it(self, memory: Memory):
+        id_ = memory.remember("Dave drives a red car.", importance=0.1).id
+        plain = memory.evaluate(id_)
+        assert plain == pytest.approx(importance_of("Dave drives a red car.", claims=1), abs=0.11)
+        memory.note_uses({id_: 5})
+        used = memory.evaluate(id_)
+        memory.feedback(id_, useful=True)
+        praised = memory.evaluate(id_)
+        memory.feedback(id_, useful=False)
+        memory.feedback(id_, useful=False)
+        assert memory.evaluate(id_) < plain < used < praised
+        memory.forget(id_)
+        with pytest.raises(NotFound):
+            memory.evaluate(id_)
+
+    def test_the_nearness_of_memories_is_that_of_their_vectors(self, memory: Memory):
+        ids = [memory.remember(text).id for text in ("a red car", "a blue bicycle")]
+        memory.settle()
+        rows = HashEmbedder(64).embed(["a red car", "a blue bicycle", "my red car"])
+        expected = rows[:2] @ rows[2]
+        assert memory.similarities("my red car", [*ids, "never was"]) == pytest.approx(
+            dict(zip(ids, expected.tolist(), strict=True)), abs=1e-3
+        )
+        assert memory.similarities("my red car", []) == {}
+
     def test_a_policy_forgets_what_it_names_and_says_why(self, bench: Bench, memory: Memory):
         old = memory.remember("hello there you", importance=0.1).id
         kept = memory.remember("Ann is allergic to nuts.", importance=0.9).id
@@ -502,6 +559,27 @@ class TestConsolidation:
         assert one in {evidence.record for evidence in memory.get(two).evidence}
         memory.undo(one)
         assert memory.count() == 3
+
+    def test_only_what_a_filter_names_is_merged(self, memory: Memory):
+        said = "Ann really likes green tea with honey in the morning"
+        mine = [memory.remember(said + tail, metadata={"of": "me"}).id for tail in ("", " now")]
+        memory.remember(said + " too", metadata={"of": "you"})
+        done = memory.compress(threshold=0.7, where={"of": "me"})
+        assert (done.before, done.after) == (2, 1)
+        assert {*done.merges[0].merged, done.merges[0].kept} == set(mine)
+        assert memory.count() == 2
+        with pytest.raises(InvalidInput):
+            memory.compress(where={"$odd": 1})
+
+    def test_an_insight_of_some_memories_is_theirs_alone(self, memory: Memory):
+        for of in ("me", "you"):
+            for word in ("hot", "wet", "dry"):
+                memory.remember(f"The trip to Zanzibar was {word} for {of}.", metadata={"of": of})
+        mine, yours = (memory.reflect(where={"of": of}, metadata={"of": of})[0] for of in ("me", "you"))
+        assert mine.id != yours.id
+        assert {memory.get(one.record).metadata["of"] for one in mine.evidence} == {"me"}
+        assert yours.id in {one.id for one in memory.memories(where={"of": "you"}) if one.kind == "insight"}
+        assert memory.reflect(where={"of": "me"}, metadata={"of": "me"})[0].id == mine.id
 
     def test_conversations_are_left_as_they_were(self, memory: Memory):
         memory.remember([human("yes, that is fine with me"), human("yes, that is fine with me")], session="talk")
@@ -672,3 +750,35 @@ def test_the_async_twins_do_the_same(memory: Memory):
 
 def _raw(memory: Memory, text: str) -> Any:
     return Record(text=text, space=memory.space, time=datetime(2020, 1, 1, tzinfo=NOON.tzinfo))
+
+
+@pytest.mark.parametrize(("uses", "useful"), [(0, 0), (7, 0), (0, 3), (0, -3), (10**6, 10**6), (0, -(10**6))])
+def test_what_a_memory_has_shown_to_be_worth_stays_between_nothing_and_everything(uses: int, useful: int):
+    worth = evaluated(0.4, uses=uses, useful=useful)
+    assert 0.0 <= worth <= 1.0
+    assert (worth > 0.4) == (uses > 0 or useful > 0)
+    assert (worth < 0.4) == (useful < 0)
+
+
+def test_a_filter_used_before_sees_what_has_changed_since(bench: Bench):
+    memory = bench.memory()
+
+    def tagged(value: Any) -> set[str]:
+        return {hit.id for hit in memory.recall("tea", where={"tag": value}, limit=500)}
+
+    ids = [memory.remember(f"tea number {n}", metadata={"tag": n % 2}).id for n in range(6)]
+    assert tagged(1) == {ids[1], ids[3], ids[5]}
+    memory.update(ids[1], metadata={"tag": 0})
+    memory.forget(ids[3])
+    more = [memory.remember(f"tea again {n}", metadata={"tag": 1}).id for n in range(150)]
+    assert tagged(1) <= {ids[5], *more}
+    assert len(tagged(1)) == 150
+    assert tagged(True) == set()
+    assert ids[1] in tagged(0)
+    assert ids[3] not in tagged(1)
+    memory.undo(ids[3])
+    for other in range(20):
+        assert tagged(other + 2) == set()
+    assert ids[3] in {hit.id for hit in memory.recall("tea number 3", where={"tag": 1}, limit=500)}
+    memory.erase_all()
+    assert tagged(1) == set()

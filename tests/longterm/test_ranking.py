@@ -122,6 +122,51 @@ def test_time_weighted_scoring_is_a_choice_of_weights() -> None:
     assert hit.score == pytest.approx(0.6 + 0.99**10 + 0.5, abs=0.005)
 
 
+def test_time_counts_since_a_record_was_said_or_last_recalled_before_the_moment_asked() -> None:
+    pool = Pool.build(
+        [
+            Entry("said", "x", time=NOW - 4 * 3600),
+            Entry("recalled", "x", time=NOW - 90 * 3600, accessed=NOW - 2 * 3600),
+            Entry("later", "x", time=NOW - 8 * 3600, accessed=NOW + 3600),
+        ]
+    )
+    hits = rank(pool, ask("y"), weights=Weights.time_weighted(importance=0.0))
+    assert [hit.id for hit in hits] == ["recalled", "said", "later"]
+    assert [hit.score for hit in hits] == pytest.approx([0.99**2, 0.99**4, 0.99**8], abs=1e-4)
+
+
+def test_importance_counts_as_it_was_given_when_the_time_is_weighted() -> None:
+    pool = Pool.build([Entry("a", "x", importance=0.9, worth=0.2), Entry("b", "x", importance=0.1, worth=0.3)])
+    hits = rank(pool, ask("y"), weights=Weights.time_weighted(recency=0.0, importance=2.0))
+    assert [(hit.id, round(hit.score, 4)) for hit in hits] == [("b", 0.6), ("a", 0.4)]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000), st.tuples(*[st.floats(0.0, 10.0)] * 3))
+def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
+    seed: int, counts: tuple[float, float, float]
+) -> None:
+    numbers = np.random.default_rng(seed)
+    total = 4 * CANDIDATES
+    near, age, worth = numbers.random(total), numbers.integers(0, 900, total), numbers.random(total)
+    pool = Pool.build(
+        Entry(
+            f"{n:04}",
+            "x",
+            time=NOW - 3600.0 * age[n],
+            worth=worth[n],
+            vector=np.array([near[n], (1 - near[n] ** 2) ** 0.5]),
+        )
+        for n in range(total)
+    )
+    similarity, recency, importance = counts
+    weights = Weights.time_weighted(similarity=similarity, recency=recency, importance=importance)
+    found = rank(pool, ask("y", np.array([1.0, 0.0])), weights=weights, limit=5)
+    best = np.sort(similarity * near + recency * 0.99**age + importance * worth)[::-1][:5]
+    # Vectors are held in bytes, and two numbers to a vector are the worst case of it.
+    assert [hit.score for hit in found] == pytest.approx(best.tolist(), abs=1e-3 + 0.005 * similarity)
+
+
 def test_weights_that_count_the_time_alone_choose_candidates_by_it() -> None:
     pool = Pool.build(Entry(f"{number:04}", "train ticket", time=1.0 + number * 3600) for number in range(1000))
     pool.apply([Entry("last", "flower", time=NOW)], ())

@@ -59,7 +59,7 @@ class MemoryBase:
         echoes: Echoes | None = None,
         clock: Callable[[], datetime] = utc_now,
         told: Callable[[Space], None] = lambda space: None,
-        used: Callable[[Space, Sequence[str]], None] = lambda space, ids: None,
+        used: Callable[[Space, Sequence[str], datetime], None] = lambda space, ids, at: None,
     ) -> None:
         self.backend = backend
         self.space = as_space(space)

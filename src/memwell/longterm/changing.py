@@ -14,7 +14,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike, as_filter, holds
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
-from memwell.longterm.importance import effective, moved
+from memwell.longterm.importance import effective, evaluated, importance_of, moved
 from memwell.longterm.recalling import Recalled, as_recalled
 from memwell.longterm.remembering import check_importance
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
@@ -143,22 +143,26 @@ class Changer(MemoryBase):
             )
         return as_recalled(changed)
 
-    def note_uses(self, uses: Mapping[str, int]) -> None:
-        """Count recalls of memories. No version is kept: being used changes nothing that was said."""
+    def note_uses(self, uses: Mapping[str, int], at: datetime | Mapping[str, datetime] | None = None) -> None:
+        """Count recalls of memories, the last of them ``at`` a moment: one for all, or one for each; None is now.
+
+        No version is kept: being used changes nothing that was said.
+        """
+        moments = at if isinstance(at, Mapping) else dict.fromkeys(uses, self.clock() if at is None else at)
         with self.backend.transaction():
             records = self.backend.index.get(self.space, list(uses))
-            self.backend.index.upsert(
-                [
-                    replace(
-                        record,
-                        metadata=with_traits(
-                            own_metadata(record),
-                            replace(traits_of(record), uses=traits_of(record).uses + uses[record.id]),
-                        ),
-                    )
-                    for record in records
-                ]
-            )
+            self.backend.index.upsert([_used(one, uses[one.id], moments.get(one.id)) for one in records])
+
+    def evaluate(self, id_: str, /) -> float:
+        """What a memory has shown to be worth, from 0 to 1: by its content, its uses and what was said of it.
+
+        It changes nothing: ``update`` gives a memory another importance. Raises ``NotFound``.
+        """
+        self.catch_up()
+        record = self._live(id_)
+        traits = traits_of(record)
+        content = importance_of(record.text) if traits.content is None else traits.content
+        return evaluated(content, uses=traits.uses, useful=traits.useful)
 
     # Forgetting
 
@@ -221,9 +225,18 @@ class Changer(MemoryBase):
     apin = asyncify(pin)
     afeedback = asyncify(feedback)
     anote_uses = asyncify(note_uses)
+    aevaluate = asyncify(evaluate)
     aforget = asyncify(forget)
     aforget_by = asyncify(forget_by)
     aundo = asyncify(undo)
+
+
+def _used(record: Record, times: int, at: datetime | None) -> Record:
+    """A memory that was recalled some more times, last at a moment."""
+    traits = traits_of(record)
+    last = max((one for one in (at, traits.accessed) if one is not None), default=None)
+    counted = replace(traits, uses=traits.uses + times, accessed=last)
+    return replace(record, metadata=with_traits(own_metadata(record), counted))
 
 
 def _worth(record: Record) -> float:

@@ -7,13 +7,15 @@ the words are those of the memories themselves; with one they are its words, if 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
 import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError
+from memwell.filters import FilterLike, as_filter
 from memwell.language.detect import language_of
 from memwell.language.entities import entities
 from memwell.language.keywords import keywords
@@ -24,7 +26,7 @@ from memwell.longterm.remembering import Rememberer, is_number
 from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
 from memwell.messages import human, system
 from memwell.records import Record
-from memwell.values import check_count
+from memwell.values import check_count, check_metadata
 
 INSIGHT = "insight"
 _MOST_EVIDENCE = 64
@@ -64,14 +66,17 @@ class Compression(msgspec.Struct, frozen=True):
 class Consolidator(Rememberer):
     """Merging and reflecting."""
 
-    def compress(self, *, threshold: float = 0.85, dry_run: bool = False) -> Compression:
+    def compress(
+        self, *, threshold: float = 0.85, where: FilterLike | None = None, dry_run: bool = False
+    ) -> Compression:
         """Merge memories that say nearly the same into the one that says most; conversations are left as they were.
 
-        ``threshold`` is how alike two must be, from 0 to 1. Raises ``InvalidInput`` for another one.
+        ``threshold`` is how alike two must be, from 0 to 1; ``where`` (over the metadata) names those that may be merged.
+        Raises ``InvalidInput`` for another threshold, and for a filter that breaks a rule.
         """
         if not is_number(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
-        records = {record.id: record for record in self._active() if not traits_of(record).session}
+        records = {record.id: record for record in self._active(as_filter(where)) if not traits_of(record).session}
         groups = clusters([(record.id, record.text) for record in records.values()], threshold=threshold)
         merges = [_merge([records[id_] for id_ in group]) for group in groups if len(group) > 1]
         if not dry_run:
@@ -102,18 +107,27 @@ class Consolidator(Rememberer):
                 self._change(other, f"merged into {into}", status=SUPERSEDED, replaced_by=into)
         return merged
 
-    def reflect(self, *, least: int = 3, most: int = 10) -> list[Recalled]:
+    def reflect(
+        self,
+        *,
+        least: int = 3,
+        most: int = 10,
+        where: FilterLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> list[Recalled]:
         """Remember what many memories show together, one insight for each matter that at least ``least`` speak of.
 
-        An insight names the memories it rests on. One that was drawn before is renewed when there is more to it.
+        An insight names the memories it rests on. One that was drawn before is renewed when there is more to it. ``where``
+        (over the metadata) names the memories to look at; insights carry ``metadata``, and those with another are others.
         """
         check_count(least, "least")
         check_count(most, "most")
-        records = [record for record in self._active() if record.kind != INSIGHT]
+        own = {} if metadata is None else check_metadata(metadata)
+        records = [record for record in self._active(as_filter(where)) if record.kind != INSIGHT]
         made: list[Recalled] = []
         for matter, about in _matters(records, least)[:most]:
             text, used = self._insight(matter, about)
-            made.append(self._store_insight(matter, text, used))
+            made.append(self._store_insight(_insight_id(matter, own), text, used, own))
         return made
 
     def _insight(self, matter: str, about: Sequence[Record]) -> tuple[str, Sequence[Record]]:
@@ -139,9 +153,8 @@ class Consolidator(Rememberer):
         verdict = self._gate.judge(text, speaker="", trust="model")
         return (verdict.text, used) if verdict.accepted and used and len(text) <= 1000 else None
 
-    def _store_insight(self, matter: str, text: str, used: Sequence[Record]) -> Recalled:
+    def _store_insight(self, id_: str, text: str, used: Sequence[Record], own: dict[str, Any]) -> Recalled:
         evidence = tuple(Evidence(record=record.id) for record in used[:_MOST_EVIDENCE])
-        id_ = f"{INSIGHT}:{matter}"
         known = self.backend.index.get(self.space, [id_])
         if known:
             traits = traits_of(known[0])
@@ -149,12 +162,12 @@ class Consolidator(Rememberer):
                 return as_recalled(known[0])
             record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
         else:
-            record = self._new_insight(id_, text, evidence)
+            record = self._new_insight(id_, text, evidence, own)
         self._owe_vectors([record])
         return as_recalled(record)
 
-    def _new_insight(self, id_: str, text: str, evidence: tuple[Evidence, ...]) -> Record:
-        record = derived_record(self, id_, text, INSIGHT, evidence)
+    def _new_insight(self, id_: str, text: str, evidence: tuple[Evidence, ...], own: dict[str, Any]) -> Record:
+        record = derived_record(self, id_, text, INSIGHT, evidence, own)
         self.backend.index.upsert([record])
         return record
 
@@ -168,11 +181,21 @@ class _Insight(msgspec.Struct):
     evidence: list[int]
 
 
-def derived_record(memory: MemoryBase, id_: str, text: str, kind: str, evidence: tuple[Evidence, ...]) -> Record:
-    """A memory made of others."""
+def derived_record(
+    memory: MemoryBase, id_: str, text: str, kind: str, evidence: tuple[Evidence, ...], own: Mapping[str, Any]
+) -> Record:
+    """A memory made of others, with metadata of its own."""
     now = memory.clock()
     traits = Traits(trust="derived", evidence=evidence, importance=0.6, learned=now)
-    return Record(text=text, space=memory.space, id=id_, kind=kind, time=now, metadata=with_traits({}, traits))
+    return Record(text=text, space=memory.space, id=id_, kind=kind, time=now, metadata=with_traits(own, traits))
+
+
+def _insight_id(matter: str, own: Mapping[str, Any]) -> str:
+    """The id of what is known of a matter. Insights that are kept apart by their metadata have ids of their own."""
+    if not own:
+        return f"{INSIGHT}:{matter}"
+    whose = blake2b(msgspec.json.encode(own, order="sorted"), digest_size=8).hexdigest()
+    return f"{INSIGHT}:{matter}:{whose}"
 
 
 def _merge(group: Sequence[Record]) -> Merge:

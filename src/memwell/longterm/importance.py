@@ -21,6 +21,10 @@ _SMALL_TALK = 12
 """Texts with fewer characters than this (Chinese ones count thrice) are seldom more than an answer or a greeting."""
 
 
+_MOST_WORDS_OF_FEEDBACK = 32
+"""After so many of one mind nothing moves any more."""
+
+
 def importance_of(text: str, *, claims: int = 0) -> float:
     """What a text is worth by itself; ``claims`` is how many facts were read from it."""
     weight = len(text.strip()) if text.isascii() else 3 * len(text.strip())
@@ -44,4 +48,15 @@ def effective(importance: float, uses: int) -> float:
     return min(1.0, importance + 0.04 * math.log1p(max(uses, 0)))
 
 
-__all__ = ["effective", "importance_of", "moved"]
+def evaluated(content: float, *, uses: int = 0, useful: int = 0) -> float:
+    """What a memory has shown to be worth, from 0 to 1: its content, then every word of feedback, then its uses.
+
+    ``useful`` is how often it was called useful, less how often useless.
+    """
+    importance = content
+    for _ in range(min(abs(useful), _MOST_WORDS_OF_FEEDBACK)):
+        importance = moved(importance, useful=useful > 0)
+    return round(effective(importance, uses), 3)
+
+
+__all__ = ["effective", "evaluated", "importance_of", "moved"]

@@ -75,6 +75,10 @@ class Entry(NamedTuple):
     importance: float = 0.0
     uses: int = 0
     vector: NDArray[Any] | None = None
+    accessed: float = 0.0
+    """When it was last recalled, in seconds since 1970; 0 is never."""
+    worth: float | None = None
+    """The importance it was given, as it was given; None is the same as ``importance``."""
 
 
 def is_chinese(text: str) -> bool:
@@ -124,8 +128,10 @@ class Pool:
         self.lengths: Floats = np.zeros(rows, np.float32)
         self.text_lengths: Floats = np.zeros(rows, np.float32)
         self.times = np.zeros(rows, np.float64)
+        self.accessed = np.zeros(rows, np.float64)
         self.importance: Floats = np.zeros(rows, np.float32)
         self.uses: Floats = np.zeros(rows, np.float32)
+        self.worth: Floats = np.zeros(rows, np.float32)
         self.speaker: Integers = np.zeros(rows, np.int32)
         self.session: Integers = np.zeros(rows, np.int32)
         self.previous: Integers = np.full(rows, NOWHERE, np.int32)
@@ -138,8 +144,8 @@ class Pool:
         self.vectors.grow(rows)
 
     _COLUMNS = (
-        "alive", "lengths", "text_lengths", "times", "importance", "uses", "speaker", "session", "previous", "following",
-        "asks", "tells_time", "tells_number", "has_vector", "session_lengths",
+        "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
+        "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "session_lengths",
     )  # fmt: skip
 
     @classmethod
@@ -194,6 +200,10 @@ class Pool:
     def row_of(self, identity: str) -> int:
         """The row of an entry. Raises ``KeyError`` when it is not here."""
         return self._rows[identity]
+
+    def touch(self, identity: str, moment: float) -> None:
+        """Note that an entry was recalled at a moment. Raises ``KeyError`` when it is not here."""
+        self.accessed[self._rows[identity]] = moment
 
     def likeness(self, one: int, other: int) -> float:
         """How much two rows say the same, from 0 to 1: by their words, and by their vectors where these are very near."""
@@ -256,7 +266,9 @@ class Pool:
         self.alive[row] = True
         self.text_lengths[row] = len(entry.text) * (4.0 if is_chinese(entry.text) else 1.0)
         self.times[row] = entry.time
+        self.accessed[row] = entry.accessed
         self.importance[row] = entry.importance
+        self.worth[row] = entry.importance if entry.worth is None else entry.worth
         self.uses[row] = entry.uses
         self.speaker[row] = self.speakers.add(entry.speaker)
         self.asks[row] = _QUESTION.search(entry.text) is not None

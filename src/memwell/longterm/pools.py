@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from datetime import datetime
 
 import numpy as np
+from msgspec.structs import replace
 
-from memwell.filters import Filter, holds
+from memwell.filters import Filter
 from memwell.longterm.importance import effective
 from memwell.longterm.pool import Entry, Flags, Pool
+from memwell.longterm.sieve import Sieve
 from memwell.longterm.traits import Traits, traits_of
 from memwell.records import Record, Space, stored_record
 from memwell.storage.protocols import Changes, RecordIndex
@@ -45,6 +47,8 @@ def entry_of(record: Record, traits: Traits) -> Entry:
         effective(_standing(traits), traits.uses),
         traits.uses,
         None if record.vector is None else np.asarray(record.vector, np.float32),
+        0.0 if traits.accessed is None else traits.accessed.timestamp(),
+        0.5 if traits.importance is None else traits.importance,
     )
 
 
@@ -59,6 +63,8 @@ class HeldPool:
         self.expiring: dict[str, datetime] = {}
         self.state: int | None = None
         self._ids: dict[int, str] = {}
+        self._touched: dict[str, datetime] = {}
+        self._sieve = Sieve()
         self.text_bytes = 0
         self.nbytes = 0
         """About how much memory it takes, as last measured."""
@@ -72,17 +78,37 @@ class HeldPool:
             self._drop(number)
         entries: list[Entry] = []
         for number, record in changes.records:
-            traits = traits_of(record)
+            traits = self._with_touch(record.id, traits_of(record))
             if traits.active:
                 self._keep(number, record, traits)
                 entries.append(entry_of(record, traits))
             else:
                 self._drop(number)
         self.pool.apply(entries, ())
+        self._sieve.follow(self.pool, self.records, (entry.id for entry in entries))
         self.state = changes.state
         self._followed += len(changes.records)
         if changes.whole or self._followed > _MEASURED_EVERY:
             self.nbytes, self._followed = self.pool.nbytes + self.text_bytes, 0
+
+    def touch(self, ids: Iterable[str], moment: datetime) -> None:
+        """Note that memories were recalled. The store hears of it later; what is held here knows it at once."""
+        for id_ in ids:
+            traits = self.traits[id_]
+            if traits.accessed is None or traits.accessed < moment:
+                self._touched[id_] = moment
+                self.traits[id_] = replace(traits, accessed=moment)
+                self.pool.touch(id_, moment.timestamp())
+
+    def _with_touch(self, id_: str, traits: Traits) -> Traits:
+        """What the store says of a memory, with a recall that it has not heard of yet."""
+        moment = self._touched.get(id_)
+        if moment is None:
+            return traits
+        if traits.accessed is not None and traits.accessed >= moment:
+            del self._touched[id_]
+            return traits
+        return replace(traits, accessed=moment)
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> HeldPool:
@@ -93,7 +119,7 @@ class HeldPool:
 
     def _clear(self) -> None:
         self.pool = Pool()
-        for held in (self.records, self.traits, self.expiring, self._ids):
+        for held in (self.records, self.traits, self.expiring, self._ids, self._sieve):
             held.clear()
         self.text_bytes = 0
 
@@ -116,16 +142,15 @@ class HeldPool:
             self.text_bytes -= 0 if record is None else 2 * len(record.text) + 800
             self.traits.pop(id_, None)
             self.expiring.pop(id_, None)
+            self._touched.pop(id_, None)
 
     def allowed(self, wanted: Filter | None, now: datetime) -> Flags | None:
         """The rows that may be recalled now and satisfy a filter; None when all may."""
         expired = [id_ for id_, moment in self.expiring.items() if moment <= now]
         if wanted is None and not expired:
             return None
-        flags = np.zeros(self.pool.limit, np.bool_)
-        for id_, record in self.records.items():
-            if wanted is None or holds(wanted, record):
-                flags[self.pool.row_of(id_)] = True
+        pool = self.pool
+        flags = np.ones(pool.limit, np.bool_) if wanted is None else self._sieve.flags(wanted, pool, self.records)
         for id_ in expired:
             flags[self.pool.row_of(id_)] = False
         return flags

@@ -33,8 +33,8 @@ _REASONS = {
     "when": ("when",),
     "number": ("how_many",),
     "speaker": ("speaker", "role"),
-    "importance": ("importance",),
-    "recency": ("recency",),
+    "importance": ("importance", "worth"),
+    "recency": ("recency", "access"),
     "uses": ("uses",),
     "reranker": ("reranker",),
 }

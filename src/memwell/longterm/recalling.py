@@ -58,6 +58,8 @@ class Recalled(msgspec.Struct, frozen=True):
     pinned: bool = False
     asked: str = ""
     """The query that found it."""
+    accessed: datetime | None = None
+    """When it was last recalled before, as far as that has been noted."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
         """The reasons in one line for people, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
@@ -171,9 +173,12 @@ class Recaller(MemoryBase):
         hits = [_recalled(held, one, query) for one in found]
         if self.reranker is not None and hits:
             hits = self._reranked(query, hits)
-        self._echoes.heard({hit.id: hit.text for hit in hits[:limit]})
-        self._used(self.space, [hit.id for hit in hits[:limit]])
-        return hits[:limit]
+        hits = hits[:limit]
+        ids = [hit.id for hit in hits]
+        self._echoes.heard({hit.id: hit.text for hit in hits})
+        held.touch(ids, moment)
+        self._used(self.space, ids, moment)
+        return hits
 
     def _reranked(self, query: str, hits: Sequence[Recalled]) -> list[Recalled]:
         """In the order of the reranker's scores, scaled to the span of ours; when it fails, in the order they were."""
@@ -211,6 +216,22 @@ class Recaller(MemoryBase):
                 self._query_vectors.clear()
             self._query_vectors[query] = vector
         return vector if vector.any() else None
+
+    def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
+        """How near memories are to a query in meaning: the cosines of their stored vectors, by their ids.
+
+        Those without a vector are left out; so are all when there is no embedder, or it fails.
+        """
+        check_text(query, "a query")
+        vector = self._query_vector(query)
+        if vector is None or not ids:
+            return {}
+        import numpy as np  # noqa: PLC0415 - see recall
+
+        asked = vector / np.linalg.norm(vector)
+        records = self.indexer.view.index.get(self.space, list(ids))
+        rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
+        return {id_: float(row @ asked) for id_, row in rows.items() if len(row) == len(asked)}
 
     # Other ways of asking
 
@@ -261,6 +282,7 @@ class Recaller(MemoryBase):
         return HeldPool.of(known)
 
     arecall = asyncify(recall)
+    asimilarities = asyncify(similarities)
     aget = asyncify(get)
     amemories = asyncify(memories)
     ahistory = asyncify(history)
@@ -335,6 +357,7 @@ def as_recalled(
         traits.flags,
         traits.pinned,
         asked,
+        traits.accessed,
     )
 
 

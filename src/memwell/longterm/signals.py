@@ -113,12 +113,31 @@ def _compare(pool: Pool, question: Question, weights: Weights) -> Compared:
         dense[:limit] = pool.vectors.dots(question.vector, limit)
         lowest, highest = float(dense.min()), float(dense.max())
         choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, _TINY))
+    if weights.plain:
+        return Compared(matches, words, dense, _plain_scores(pool, question, weights, dense))
     for name, curve in weights.broad:
         values = broad_signal(name, pool, question.now, weights.decay, slice(limit))
         none, all_of_it = np.interp((0.0, 1.0), curve.values, curve.shares)
         rise = np.interp(values, curve.values, curve.shares) - none
         choice += (rise * (_BROAD / max(abs(all_of_it - none), _TINY))).astype(np.float32)
     return Compared(matches, words, dense, choice)
+
+
+def _plain_scores(pool: Pool, question: Question, weights: Weights, dense: Floats) -> Floats:
+    """The scores of all records, under weights that need nothing but what is at hand for all."""
+    scores = np.zeros(pool.limit, np.float32)
+    for name, curve in weights.curves.items():
+        if not curve.spread:
+            continue
+        near = name == "dense"
+        values = dense[:-1] if near else broad_signal(name, pool, question.now, weights.decay, slice(pool.limit))
+        if len(curve.values) == 2 and curve.values[0] <= -1.0 and curve.values[1] >= 1.0:
+            # A straight line over all that a signal can be is followed many times faster; its start is the same for all.
+            values = values * ((curve.shares[1] - curve.shares[0]) / (curve.values[1] - curve.values[0]))
+        else:
+            values = np.interp(values, curve.values, curve.shares)
+        scores += values.astype(np.float32)
+    return scores
 
 
 def _are_embedded(pool: Pool) -> bool:
@@ -354,6 +373,16 @@ class Candidates:
         """How often it was of use: 0 for never, a half for once, towards 1."""
         return self._broad("uses")
 
+    @property
+    def access(self) -> Numbers | None:
+        """1 for what was said or recalled just now, losing ``decay`` every hour."""
+        return self._broad("access")
+
+    @property
+    def worth(self) -> Numbers | None:
+        """The importance that it was given, or found to have by its content, whatever its uses."""
+        return self._broad("worth")
+
     @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:
         """How often each candidate, and each window of it with its neighbours, has each term."""
@@ -398,9 +427,21 @@ def broad_signal(name: str, pool: Pool, now: float, decay: float, rows: NDArray[
         return pool.importance[rows]
     if name == "uses":
         return 1.0 - 1.0 / (1.0 + pool.uses[rows])
+    if name == "worth":
+        return pool.worth[rows]
     times = pool.times[rows]
+    if name == "access":
+        return _access(times, pool.accessed[rows], now, decay)
     hours = np.maximum(now - times, 0.0) * (1.0 / _HOUR)
     return np.where(times != 0.0, (1.0 - decay) ** hours, 0.0)
+
+
+def _access(times: Numbers, accessed: Numbers, now: float, decay: float) -> Numbers:
+    # What is asked as of an earlier moment knows nothing of what was recalled after it.
+    last = np.where(accessed <= now, np.maximum(times, accessed), times)
+    hours = np.maximum(now - last, 0.0) * (1.0 / _HOUR)
+    # A power of one base is an exponential, and ten times as fast as one.
+    return np.where(last != 0.0, np.exp(hours * np.log1p(-decay)), 0.0)
 
 
 def _tally(matches: Matches, places: Integers, count: int) -> Numbers:

@@ -46,6 +46,8 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """What its content alone was found to be worth; ``importance`` begins there unless it was given."""
     uses: int = 0
     """How often it was recalled."""
+    accessed: datetime | None = None
+    """When it was last recalled, as far as that has been noted; None when it never was."""
     useful: int = 0
     """Feedback: how often it was called useful, less how often it was not."""
     pinned: bool = False

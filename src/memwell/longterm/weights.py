@@ -26,11 +26,11 @@ SIGNALS = (
     "words", "near", "window", "session", "coverage", "window_coverage", "rarest", "names", "peak", "answers",
     "dense", "dense_best", "dense_window", "dense_session", "answers_dense",
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
-    "importance", "recency", "uses",
+    "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip
 """The signals there are, in the order of the columns in which they are computed."""
 
-BROAD = ("importance", "recency", "uses")
+BROAD = ("importance", "recency", "uses", "access", "worth")
 """Signals that do not depend on what is asked; where they count much, they help to choose the candidates."""
 
 
@@ -81,9 +81,11 @@ class Weights:
         return cls(curves, decay, note)
 
     @classmethod
-    def time_weighted(cls, *, similarity: float = 1.0, importance: float = 1.0, decay: float = 0.01) -> Weights:
-        """Similarity, plus ``(1 - decay) ** hours`` since the record's time, plus its importance."""
-        return cls.linear({"dense": similarity, "recency": 1.0, "importance": importance}, decay=decay)
+    def time_weighted(
+        cls, *, similarity: float = 1.0, recency: float = 1.0, importance: float = 1.0, decay: float = 0.01
+    ) -> Weights:
+        """Similarity, plus ``(1 - decay) ** hours`` since it was said or last recalled, plus its importance."""
+        return cls.linear({"dense": similarity, "access": recency, "worth": importance}, decay=decay)
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -97,6 +99,11 @@ class Weights:
     def count_words(self) -> bool:
         """Whether any signal of words counts."""
         return not _OF_WORDS.isdisjoint(self.curves)
+
+    @cached_property
+    def plain(self) -> bool:
+        """Whether every signal that counts is at hand for all records: then the candidates are the best of all."""
+        return bool(self.curves) and all(name == "dense" or name in BROAD for name in self.curves)
 
     @cached_property
     def broad(self) -> tuple[tuple[str, Curve], ...]:

@@ -10,110 +10,27 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from hashlib import blake2b
 from typing import Any, Generic, TypeVar, Unpack, cast
 
 import msgspec
 import numpy as np
 
-from memwell.errors import Conflict, InvalidInput
+from memwell.errors import InvalidInput
 from memwell.messages import Message, decode_message, encode_message
 from memwell.models.checking import Floats, given_texts, zero_rows
 from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
-from memwell.records import Space, SpaceLike, as_space
-from memwell.storage.protocols import Entry, KeyValue
+from memwell.records import SpaceLike, as_space
+from memwell.runtime.ring import Ring, Transaction
+from memwell.storage.protocols import KeyValue
 from memwell.transcript import to_openai
 from memwell.values import check_count, new_id, now
 
 T = TypeVar("T")
-Transaction = Callable[[], AbstractContextManager[None]]
 _DIGEST = 20
 _KEPT_ENDINGS = frozenset({"stop", "tool_calls", "function_call"})
-
-
-class _Ring:
-    """Values by digest, at most ``slots`` of them: each new one takes the place of the one written longest ago.
-
-    A value ``v…`` is only ever written after the slot ``s…`` that names it, and only dropped with its slot, so that a
-    process may die at any moment and the bound still holds. Places are handed out by a counter with compare-and-set;
-    two processes that add the same value take two places, and nothing else happens.
-    """
-
-    def __init__(self, kv: KeyValue, space: Space, kind: str, slots: int, transaction: Transaction) -> None:
-        self._kv = kv
-        self._space = space
-        self._kind = kind
-        self._slots = check_count(slots, "most_entries", least=1)
-        self._transaction = transaction
-
-    def read(self, digest: str) -> Any:
-        """The value of a digest, or None."""
-        entry = self._kv.get(self._space, f"{self._kind}.v{digest}")
-        return None if entry is None else entry.value
-
-    def write(self, values: Mapping[str, Any]) -> None:
-        """Store values, in one transaction if there are transactions."""
-        with self._transaction():
-            # What is more than the ring holds would only push itself out again.
-            kept = list(values.items())[-self._slots :]
-            for slot, (digest, value) in zip(self._take(len(kept)), kept, strict=True):
-                self._vacate(slot)
-                self._kv.put(self._space, self._slot(slot), digest)
-                self._kv.put(self._space, f"{self._kind}.v{digest}", value)
-
-    def drop(self, digest: str) -> bool:
-        """Drop a value; its slot is used again when its turn comes."""
-        return self._kv.delete(self._space, f"{self._kind}.v{digest}")
-
-    def clear(self) -> None:
-        """Drop everything."""
-        with self._transaction():
-            _, used, _ = self._state()
-            for slot in range(used):
-                self._vacate(slot)
-                self._kv.delete(self._space, self._slot(slot))
-            self._kv.delete(self._space, f"{self._kind}.ring")
-
-    def _take(self, count: int) -> Iterator[int]:
-        """The next places of the ring, claimed for this writer."""
-        while True:
-            place, used, version = self._state()
-            # A ring that became larger goes on behind its old end, so that the oldest are still the next to go.
-            place = used if place == 0 and used < self._slots else place % self._slots
-            end = place + count
-            state = {"next": end % self._slots, "used": min(max(used, end), self._slots)}
-            try:
-                self._kv.put(self._space, f"{self._kind}.ring", state, expect=version)
-            except Conflict:
-                continue
-            break
-        # A ring that became smaller gives up what lies beyond its end.
-        for slot in range(self._slots, used):
-            self._vacate(slot)
-            self._kv.delete(self._space, self._slot(slot))
-        return ((place + number) % self._slots for number in range(count))
-
-    def _state(self) -> tuple[int, int, int]:
-        """Which place is next, how many were ever used, and the version of this state."""
-        entry: Entry | None = self._kv.get(self._space, f"{self._kind}.ring")
-        if entry is None:
-            return 0, 0, 0
-        try:
-            state = msgspec.convert(entry.value, dict[str, int])
-            return max(0, state["next"]), max(0, state["used"]), entry.version
-        except (msgspec.ValidationError, KeyError):
-            # Somebody else wrote here. Starting over is safe: slots say themselves what they hold.
-            return 0, self._slots, entry.version
-
-    def _vacate(self, slot: int) -> None:
-        old = self._kv.get(self._space, self._slot(slot))
-        if old is not None and isinstance(old.value, str):
-            self.drop(old.value)
-
-    def _slot(self, slot: int) -> str:
-        return f"{self._kind}.s{slot}"
 
 
 class _Recent(Generic[T]):
@@ -168,7 +85,7 @@ class EmbeddingCache(Embedder):
         transaction: Transaction = nullcontext,
     ) -> None:
         self._embedder = embedder
-        self._ring = _Ring(kv, as_space(space), "embedding", most_entries, transaction)
+        self._ring = Ring(kv, as_space(space), "embedding", most_entries, transaction)
         self._recent: _Recent[Floats] = _Recent(most_recent)
 
     @property
@@ -268,7 +185,7 @@ class CompletionCache(ChatModel):
         transaction: Transaction = nullcontext,
     ) -> None:
         self._chat = chat
-        self._ring = _Ring(kv, as_space(space), "completion", most_entries, transaction)
+        self._ring = Ring(kv, as_space(space), "completion", most_entries, transaction)
 
     @property
     def name(self) -> str:

@@ -13,8 +13,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
+from typing import NamedTuple
 
-from memwell.errors import Conflict, MemwellError, ReadOnlyStore
+from memwell.errors import BackendError, Conflict, MemwellError, ReadOnlyStore
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
 from memwell.records import Space, paged
@@ -35,6 +37,13 @@ _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
 
 
+class _Uses(NamedTuple):
+    """How often memories were recalled since it was last stored, and when last."""
+
+    counts: Counter[str]
+    last: dict[str, datetime]
+
+
 class Worker:
     """Works off what spaces are owed, in one thread that starts when there is something to do."""
 
@@ -47,7 +56,7 @@ class Worker:
         self._me = new_id()
         self._owing: set[Space] = set()
         self._known: set[Space] = set()
-        self._uses: dict[Space, Counter[str]] = {}
+        self._uses: dict[Space, _Uses] = {}
         self._lock = threading.Lock()
         self._leases: set[Space] = set()
         self._wake = threading.Event()
@@ -81,10 +90,13 @@ class Worker:
                 self._thread = threading.Thread(target=self._run, name="memwell-worker", daemon=True)
                 self._thread.start()
 
-    def used(self, space: Space, ids: Sequence[str]) -> None:
-        """Memories were recalled. Their counts are stored now and then, not at once."""
+    def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
+        """Memories were recalled at a moment. Their counts are stored now and then, not at once."""
         with self._lock:
-            self._uses.setdefault(space, Counter()).update(ids)
+            uses = self._uses.setdefault(space, _Uses(Counter(), {}))
+            uses.counts.update(ids)
+            for id_ in ids:
+                uses.last[id_] = max(at, uses.last.get(id_, at))
 
     def close(self) -> None:
         """Stop after the piece of work under way. What is still owed is done by the next one."""
@@ -97,7 +109,9 @@ class Worker:
         for space in list(self._leases):
             with suppress(MemwellError):
                 self._let_go(space)
-        self._store_uses()
+        self.store_uses()
+        # Who makes memories holds this worker too: the ring would keep all of it until the collector comes.
+        self._memory_of = _closed
 
     def settle(self, spaces: Sequence[Space]) -> None:
         """Do all that these spaces are owed, in the calling thread."""
@@ -117,7 +131,7 @@ class Worker:
                 if not self._stopped and not self._work(space):
                     undone.add(space)
             if time.monotonic() - stored > _USES_EVERY_S:
-                self._store_uses()
+                self.store_uses()
                 stored = time.monotonic()
             if not self._owing:
                 self._wake.wait(pause if undone else _PAUSE_S)
@@ -196,16 +210,22 @@ class Worker:
         self._leases.add(space)
         return True
 
-    def _store_uses(self) -> None:
+    def store_uses(self, only: Space | None = None) -> None:
+        """Store the counts of all spaces, or of one, now."""
         with self._lock:
-            uses, self._uses = self._uses, {}
-        for space, counts in uses.items():
+            spaces = list(self._uses) if only is None else [only]
+            uses = {space: self._uses.pop(space) for space in spaces if space in self._uses}
+        for space, (counts, last) in uses.items():
             try:
-                self._memory_of(space).note_uses(counts)
+                self._memory_of(space).note_uses(counts, last)
             except ReadOnlyStore:
                 continue
             except MemwellError as error:
                 _log.warning("the uses of memories in %r could not be counted: %s", space, error)
+
+
+def _closed(space: Space) -> Memory:
+    raise BackendError(f"the store is closed; nothing is done for {space!r} any more")
 
 
 __all__ = ["REGISTRY", "Worker"]

@@ -1,0 +1,428 @@
+"""What an agent remembers, piece by piece: fragments, what was seen in them, and what a memory lets go of."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import os
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Generic, Self, TypedDict, TypeVar, cast
+
+from memwell.compat.dbgpt.times import check_moment
+from memwell.errors import InvalidInput
+from memwell.values import check_count, check_json, check_text, new_version, shown
+
+T = TypeVar("T", bound="MemoryFragment")
+
+_EPOCH_MS = 1_577_836_800_000
+_PROCESS_BITS, _COUNT_BITS = 14, 8
+
+
+class WriteOperation(StrEnum):
+    """Why a fragment is written: it is new, or it was recalled."""
+
+    ADD = "add"
+    RETRIEVAL = "retrieval"
+
+
+class _Ids:
+    """Ids of 63 bits: milliseconds since 2020, a number of this process, and a count. Each is larger than the last."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tick = 0
+        self.reseed()
+
+    def reseed(self) -> None:
+        """Take another number for this process, as after a fork: parent and child must not give the same ids."""
+        self._lock = threading.Lock()
+        self._process = (new_version() % 2**_PROCESS_BITS) << _COUNT_BITS
+
+    def next(self) -> int:
+        present = (time.time_ns() // 1_000_000 - _EPOCH_MS) << _COUNT_BITS
+        with self._lock:
+            # A tick is a millisecond and a count; a full millisecond runs over into the next one.
+            self._tick = max(self._tick + 1, present)
+            tick = self._tick
+        moment, count = tick >> _COUNT_BITS, tick & (2**_COUNT_BITS - 1)
+        return (moment << _PROCESS_BITS + _COUNT_BITS) | self._process | count
+
+
+_ids = _Ids()
+os.register_at_fork(after_in_child=_ids.reseed)
+
+
+def new_memory_id() -> int:
+    """A fresh id for a fragment, above those this process gave before."""
+    return _ids.next()
+
+
+def check_importance(value: object, what: str = "importance") -> float:
+    """Return ``value`` when it is a finite number; raises ``InvalidInput`` otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
+        raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
+    return value
+
+
+def check_embedding(value: object) -> list[float]:
+    """The numbers of a vector as a list of floats; raises ``InvalidInput`` for anything else."""
+    try:
+        numbers = list(map(float, cast("Iterable[float]", value)))
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidInput(f"embeddings must be a list of numbers, not {shown(value)}") from None
+    if isinstance(value, str | bytes) or not numbers or not all(map(math.isfinite, numbers)):
+        raise InvalidInput(f"embeddings must be finite numbers, at least one, not {shown(value)}")
+    return numbers
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # An integer beyond what a float can hold.
+        return False
+
+
+class MemoryFragment(ABC):
+    """The unit of memory: an observation, how much it matters, and when it was last used."""
+
+    @classmethod
+    @abstractmethod
+    def build_from(
+        cls,
+        observation: str,
+        embeddings: list[float] | None = None,
+        memory_id: int | None = None,
+        importance: float | None = None,
+        is_insight: bool = False,
+        last_accessed_time: datetime | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A fragment of these values; without an id it has a new one."""
+
+    @property
+    @abstractmethod
+    def id(self) -> int:
+        """What it is known by. A copy has the same."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What else is known of it."""
+        return {}
+
+    @property
+    def importance(self) -> float | None:
+        """How much it matters by itself; None when nobody said."""
+        return None
+
+    @abstractmethod
+    def update_importance(self, importance: float | None) -> float | None:
+        """Set the importance and return what it was."""
+
+    @property
+    @abstractmethod
+    def raw_observation(self) -> str:
+        """The observation as text."""
+
+    @property
+    def embeddings(self) -> list[float] | None:
+        """Its vector, if it has one."""
+        return None
+
+    @abstractmethod
+    def update_embeddings(self, embeddings: list[float] | None) -> None:
+        """Set the vector."""
+
+    def calculate_current_embeddings(self, embedding_func: Callable[[list[str]], Sequence[Any]]) -> list[float]:
+        """The vector that a function of texts gives for this observation; it is not set."""
+        return list(embedding_func([self.raw_observation])[0])
+
+    @property
+    @abstractmethod
+    def is_insight(self) -> bool:
+        """Whether it was concluded from other fragments."""
+
+    @property
+    @abstractmethod
+    def last_accessed_time(self) -> datetime | None:
+        """When it was last used."""
+
+    @abstractmethod
+    def update_accessed_time(self, now: datetime) -> datetime | None:
+        """Set when it was last used and return what it was."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """Another object with the same values and the same id."""
+
+    def reduce(self, memory_fragments: Sequence[MemoryFragment], **kwargs: Any) -> Self:
+        """One new fragment that says what these say, joined by ``;``. ``kwargs`` are passed to ``build_from``.
+
+        Raises ``InvalidInput`` when there are none.
+        """
+        if not memory_fragments:
+            raise InvalidInput("Memory fragments is empty.")
+        joined = ";".join(one.raw_observation for one in memory_fragments)
+        return self.current_class.build_from(joined, **kwargs)
+
+    @property
+    def current_class(self) -> type[Self]:
+        """The class of this fragment."""
+        return type(self)
+
+
+class AgentMemoryFragment(MemoryFragment):
+    """A fragment of plain text.
+
+    Raises ``InvalidInput`` for an observation that is no text, an importance that is no finite number, a time that is no
+    datetime, and an id that is no whole number.
+    """
+
+    def __init__(
+        self,
+        observation: str,
+        embeddings: list[float] | None = None,
+        memory_id: int | None = None,
+        importance: float | None = None,
+        last_accessed_time: datetime | None = None,
+        is_insight: bool = False,
+        snapshot_path: str | None = None,
+    ) -> None:
+        self.observation = check_text(observation, "an observation")
+        self.memory_id = new_memory_id() if not memory_id else check_count(memory_id, "memory_id")
+        self.snapshot_path = None if snapshot_path is None else check_text(snapshot_path, "snapshot_path")
+        self._embeddings: list[float] | None = None if embeddings is None else check_embedding(embeddings)
+        self._importance = None if importance is None else check_importance(importance)
+        self._last_accessed_time = (
+            None if last_accessed_time is None else check_moment(last_accessed_time, "last_accessed_time")
+        )
+        self._is_insight = bool(is_insight)
+
+    @classmethod
+    def build_from(
+        cls,
+        observation: Any,
+        embeddings: list[float] | None = None,
+        memory_id: int | None = None,
+        importance: float | None = None,
+        is_insight: bool = False,
+        last_accessed_time: datetime | None = None,
+        snapshot_path: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """A fragment of these values; other keyword arguments are left alone."""
+        # A subclass with a constructor of its own need not know the path of a snapshot.
+        extra = {} if snapshot_path is None else {"snapshot_path": snapshot_path}
+        return cls(
+            observation=observation,
+            embeddings=embeddings,
+            memory_id=memory_id,
+            importance=importance,
+            last_accessed_time=last_accessed_time,
+            is_insight=is_insight,
+            **extra,
+        )
+
+    @property
+    def id(self) -> int:
+        return self.memory_id
+
+    @property
+    def raw_observation(self) -> str:
+        return self.observation
+
+    @property
+    def embeddings(self) -> list[float] | None:
+        return self._embeddings
+
+    def update_embeddings(self, embeddings: list[float] | None) -> None:
+        """Set the vector; raises ``InvalidInput`` for what is none."""
+        self._embeddings = None if embeddings is None else check_embedding(embeddings)
+
+    @property
+    def is_insight(self) -> bool:
+        return self._is_insight
+
+    @property
+    def importance(self) -> float | None:
+        return self._importance
+
+    def update_importance(self, importance: float | None) -> float | None:
+        """Set the importance and return what it was. Raises ``InvalidInput`` for what is no finite number."""
+        before = self._importance
+        self._importance = None if importance is None else check_importance(importance)
+        return before
+
+    @property
+    def last_accessed_time(self) -> datetime | None:
+        return self._last_accessed_time
+
+    def update_accessed_time(self, now: datetime) -> datetime | None:
+        """Set when it was last used and return what it was. Raises ``InvalidInput`` for what is no datetime."""
+        before = self._last_accessed_time
+        self._last_accessed_time = check_moment(now, "now")
+        return before
+
+    def copy(self) -> Self:
+        """Another object of the same class with the same values and the same id."""
+        twin = copy.copy(self)
+        twin._embeddings = None if self._embeddings is None else list(self._embeddings)
+        return twin
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(id={self.memory_id}, observation={shown(self.observation)})"
+
+
+class StructuredObservation(TypedDict, total=False):
+    """What a step of an agent consists of; every key may be left out."""
+
+    question: str | None
+    thought: str | None
+    phase: str | None
+    action_intention: str | None
+    action_reason: str | None
+    action: str | None
+    action_input: str | None
+    observation: str | None
+
+
+class StructuredAgentMemoryFragment(AgentMemoryFragment):
+    """A fragment whose observation is a step of an agent, or several; as text it is their JSON.
+
+    Text that is no JSON object or list becomes a step with that ``observation`` alone. Raises ``InvalidInput`` for what
+    JSON cannot hold.
+    """
+
+    def __init__(
+        self,
+        observation: StructuredObservation | list[StructuredObservation] | dict[str, Any] | list[Any] | str,
+        embeddings: list[float] | None = None,
+        memory_id: int | None = None,
+        importance: float | None = None,
+        last_accessed_time: datetime | None = None,
+        is_insight: bool = False,
+        snapshot_path: str | None = None,
+    ) -> None:
+        steps = _steps(observation)
+        super().__init__(
+            self.to_raw_observation(steps),
+            embeddings=embeddings,
+            memory_id=memory_id,
+            importance=importance,
+            last_accessed_time=last_accessed_time,
+            is_insight=is_insight,
+            snapshot_path=snapshot_path,
+        )
+        self._structured_observation = steps
+
+    @property
+    def structured_observation(self) -> Any:
+        """The step, or the list of steps."""
+        return self._structured_observation
+
+    def to_raw_observation(self, observation: Any) -> str:
+        """The JSON of a step or of several; raises ``InvalidInput`` for what JSON cannot hold."""
+        check_json(observation, "an observation")
+        return json.dumps(observation, ensure_ascii=False)
+
+    def reduce(self, memory_fragments: Sequence[MemoryFragment], **kwargs: Any) -> Self:
+        """One fragment with the steps of all, in order; a single fragment is returned as it is.
+
+        Raises ``InvalidInput`` when there are none.
+        """
+        if not memory_fragments:
+            raise InvalidInput("Memory fragments is empty.")
+        if len(memory_fragments) == 1 and isinstance(memory_fragments[0], type(self)):
+            return memory_fragments[0]
+        together: list[Any] = []
+        for one in memory_fragments:
+            steps = _steps(one.raw_observation)
+            together += steps if isinstance(steps, list) else [steps]
+        return self.current_class.build_from(together, **kwargs)
+
+
+def _steps(observation: object) -> Any:
+    if not isinstance(observation, str):
+        if not isinstance(observation, dict | list):
+            raise InvalidInput(f"an observation must be a dict, a list or a string, not {shown(observation)}")
+        # Taken as it is now: what the caller does to his own dict later must not change a memory.
+        return copy.deepcopy(cast("dict[str, Any] | list[Any]", observation))
+    try:
+        read: Any = json.loads(observation)
+    except (ValueError, RecursionError):
+        read = None
+    return cast(Any, read) if isinstance(read, dict | list) else {"observation": observation}
+
+
+class InsightMemoryFragment(Generic[T]):
+    """What was concluded from a fragment, or from several. Insights given as text become fragments of the same class.
+
+    Raises ``InvalidInput`` for insights in text that come from no fragment.
+    """
+
+    def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
+        self._original_memory_fragment = original_memory_fragment
+        self._insights: list[T] = [
+            self._built(one) if isinstance(one, str) else one
+            for one in insights  # Both kinds may stand side by side.
+        ]
+
+    def _built(self, text: str) -> T:
+        original = self._original_memory_fragment
+        if isinstance(original, list):
+            if not original:
+                raise InvalidInput(f"an insight must come from a fragment: {shown(text)}")
+            original = original[0]
+        return original.current_class.build_from(text, is_insight=True)
+
+    @property
+    def original_memory_fragment(self) -> T | list[T]:
+        """What it was concluded from."""
+        return self._original_memory_fragment
+
+    @property
+    def insights(self) -> list[T]:
+        """The conclusions; there may be none."""
+        return self._insights
+
+
+class DiscardedMemoryFragments(Generic[T]):
+    """What a memory let go of, for the next memory to take: fragments, oldest first, and what was concluded from them."""
+
+    def __init__(
+        self,
+        discarded_memory_fragments: list[T],
+        discarded_insights: list[InsightMemoryFragment[T]] | None = None,
+    ) -> None:
+        self._discarded_memory_fragments = discarded_memory_fragments
+        self._discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
+
+    @property
+    def discarded_memory_fragments(self) -> list[T]:
+        """The fragments."""
+        return self._discarded_memory_fragments
+
+    @property
+    def discarded_insights(self) -> list[InsightMemoryFragment[T]]:
+        """What was concluded from them."""
+        return self._discarded_insights
+
+
+__all__ = [
+    "AgentMemoryFragment",
+    "DiscardedMemoryFragments",
+    "InsightMemoryFragment",
+    "MemoryFragment",
+    "StructuredAgentMemoryFragment",
+    "StructuredObservation",
+    "WriteOperation",
+    "check_embedding",
+    "check_importance",
+    "new_memory_id",
+]

@@ -1,0 +1,69 @@
+"""The memory of an agent passes on what it is told, and why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from memwell.compat.dbgpt.agent import AgentMemory
+from memwell.compat.dbgpt.fragments import AgentMemoryFragment, WriteOperation
+from memwell.compat.dbgpt.hybrid import HybridMemory
+from memwell.compat.dbgpt.long_term import LongTermMemory
+from memwell.compat.dbgpt.scoring import ContentImportanceScorer, SentenceInsightExtractor
+from memwell.compat.dbgpt.short_term import ShortTermMemory
+
+NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
+
+
+def texts(fragments: list[AgentMemoryFragment]) -> list[str]:
+    return [one.raw_observation for one in fragments]
+
+
+def test_by_itself_it_has_the_last_five_in_mind():
+    memory = AgentMemory()
+    for number in range(5):
+        assert memory.write_sync(AgentMemoryFragment(f"number {number}")) is None
+    discarded = memory.write_sync(AgentMemoryFragment("number 5"))
+    assert discarded is not None
+    assert texts(discarded.discarded_memory_fragments) == ["number 0"]
+    assert texts(memory.read_sync("x")) == [f"number {n}" for n in range(1, 6)]
+    assert len(memory.clear_sync()) == 5
+    assert memory.read_sync("x") == []
+
+
+def test_why_something_is_written_is_passed_on():
+    memory = AgentMemory()
+    memory.write_sync(AgentMemoryFragment("recalled"), op=WriteOperation.RETRIEVAL)
+    memory.write_batch_sync([AgentMemoryFragment("new")])
+    assert texts(memory.read_sync("x")) == ["new"]
+
+
+def test_weights_are_passed_on():
+    memory = AgentMemory()
+    memory.write_batch_sync([AgentMemoryFragment("low", importance=1), AgentMemoryFragment("high", importance=9)])
+    assert texts(memory.read_sync("x", gamma=1.0))[0] == "high"
+
+
+def test_it_tells_its_memory_whom_to_ask():
+    scorer, extractor = ContentImportanceScorer[Any](), SentenceInsightExtractor[Any]()
+    memory = AgentMemory(importance_scorer=scorer, insight_extractor=extractor)
+    memory.initialize("me", session_id="s")
+    inner = memory.memory
+    assert (inner.name, inner.importance_scorer, inner.insight_extractor) == ("me", scorer, extractor)
+    assert (inner.real_memory_fragment_class, inner.session_id) == (AgentMemoryFragment, "s")
+    assert memory.real_memory_fragment_class is AgentMemoryFragment
+
+
+def test_a_clone_shares_plans_and_messages_and_what_is_kept():
+    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None) as long:
+        short = ShortTermMemory[AgentMemoryFragment](1)
+        memory = AgentMemory(HybridMemory(NOW, short_term_memory=short, long_term_memory=long))
+        memory.initialize("me")
+        memory.write_batch_sync([AgentMemoryFragment("apple"), AgentMemoryFragment("pear")])
+        clone = memory.structure_clone()
+        assert clone.gpts_memory is memory.gpts_memory
+        assert clone.plans_memory is memory.plans_memory
+        assert clone.message_memory is memory.message_memory
+        assert clone.name == clone.memory.name == "me"
+        assert texts(clone.read_sync("apple")) == ["apple"]
+        assert set(texts(memory.read_sync("apple"))) == {"apple", "pear"}

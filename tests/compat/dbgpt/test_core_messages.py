@@ -1,0 +1,121 @@
+"""Messages of this vocabulary in a log, and a log's in this vocabulary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.compat.dbgpt.core_messages import from_core, to_core
+from memwell.compat.dbgpt.media import MediaContent, MediaObject
+from memwell.compat.dbgpt.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ViewMessage
+from memwell.errors import InvalidInput
+from memwell.messages import (
+    Image,
+    Message,
+    Role,
+    Text,
+    ToolCall,
+    Video,
+    ai,
+    decode_message,
+    encode_message,
+    human,
+    message,
+    tool_result,
+)
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+FORMATS = st.sampled_from(["text", "url", "url@image/png", "base64", "base64@image/png", "binary", "odd@@"])
+PIECES = st.builds(
+    MediaContent,
+    st.builds(MediaObject, WORDS | st.sampled_from(["AAAA", "aGk=", "aGk"]), FORMATS)
+    | st.builds(MediaObject, st.just(b"\0\xff"), st.just("binary@video/mp4")),
+    st.sampled_from(["image", "audio", "video"]),
+) | st.builds(MediaContent, st.builds(MediaObject, WORDS, FORMATS), st.sampled_from(["text", "thinking"]))
+KWARGS = st.dictionaries(
+    WORDS, st.none() | st.integers(0, 9) | WORDS | st.lists(st.integers(0, 9), max_size=2), max_size=3
+)
+PLACES = st.integers(0, 99)
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> BaseMessage:
+    cls = draw(st.sampled_from([HumanMessage, AIMessage, ViewMessage, SystemMessage]))
+    content: Any = draw(WORDS | st.lists(PIECES, max_size=4))
+    made = cls(content, draw(PLACES), draw(PLACES), draw(KWARGS))
+    if not isinstance(made, SystemMessage):
+        made.example = draw(st.booleans())
+    return made
+
+
+@given(messages())
+def test_nothing_is_lost_in_a_log(said: BaseMessage) -> None:
+    stored = decode_message(encode_message(to_core(said).changed(index=said.index, round=7)))
+    assert from_core(stored) == said
+
+
+def test_other_parts_see_what_was_said() -> None:
+    picture = MediaContent(MediaObject("https://example.com/a.png", "url@image/png"), "image")
+    stored = to_core(HumanMessage([MediaContent.build_text("look"), picture]))
+    assert stored.parts == (Text("look"), Image(url="https://example.com/a.png", media_type="image/png"))
+    assert stored.text == "look"
+    assert to_core(ViewMessage("v")).for_model is False
+
+
+FOREIGN: list[tuple[Message, BaseMessage]] = [
+    (human("q"), HumanMessage("q")),
+    (ai("a", tool_calls=(ToolCall("c", "f"),)), AIMessage("a")),
+    (tool_result("c", "42"), AIMessage("42")),
+    (message("chat", "x", chat_role="assistant"), AIMessage("x")),
+    (message("chat", "x", chat_role="Alice"), HumanMessage("x")),
+    (message("chat", "x", chat_role="system"), SystemMessage("x")),
+    (message("function", "x", name="f"), AIMessage("x")),
+    (ai("secret", hidden=True), ViewMessage("secret")),
+    (human(["a", "b"]), HumanMessage("a\nb")),
+    (human(()), HumanMessage("")),
+    (
+        human(["see", Video(url="v")]),
+        HumanMessage([MediaContent.build_text("see"), MediaContent(MediaObject("v", "url"), "video")]),
+    ),
+    (
+        human([Image(data=b"hi", media_type="image/png")]),
+        HumanMessage([MediaContent(MediaObject("aGk=", "base64@image/png"), "image")]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("stored", "expected"), FOREIGN)
+def test_what_others_wrote_reads_as_the_nearest_kind(stored: Message, expected: BaseMessage) -> None:
+    read = from_core(stored.changed(index=3, round=2))
+    expected.index, expected.round_index = 3, 2
+    assert read == expected
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["x", 7, {"round_index": -1}, {"round_index": "1"}, {"additional_kwargs": []}, {"formats": 3}, {"example": "yes"}],
+)
+def test_a_mark_that_somebody_broke_is_passed_over(mark: Any) -> None:
+    assert from_core(human("q", metadata={"dbgpt": mark})) == HumanMessage("q")
+
+
+def test_a_content_that_others_changed_is_read_as_it_is_now() -> None:
+    stored = to_core(HumanMessage([MediaContent(MediaObject("AAAA", "base64"), "image")]))
+    assert from_core(stored.changed(content="words")).content == "words"
+    assert from_core(stored.changed(content=["a", "b"])).content == "a\nb"
+    moved = from_core(stored.changed(content=[Image(url="u")])).content
+    assert moved == [MediaContent(MediaObject("u", "url"), "image")]
+
+
+def test_a_kind_of_its_own_is_refused() -> None:
+    class RobotMessage(BaseMessage):
+        @property
+        def type(self) -> str:
+            return "robot"
+
+    with pytest.raises(InvalidInput, match="unexpected type"):
+        to_core(RobotMessage("x"))
+    assert {Role(one.type) for one in (HumanMessage(""), AIMessage(""), ViewMessage(""), SystemMessage(""))} < set(Role)

@@ -1,0 +1,205 @@
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.dbgpt.fragments import (
+    AgentMemoryFragment,
+    DiscardedMemoryFragments,
+    InsightMemoryFragment,
+    StructuredAgentMemoryFragment,
+    WriteOperation,
+    new_memory_id,
+)
+from memwell.errors import InvalidInput
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
+MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
+
+
+def test_the_operations() -> None:
+    assert [(one.name, one.value) for one in WriteOperation] == [("ADD", "add"), ("RETRIEVAL", "retrieval")]
+    assert WriteOperation("retrieval") is WriteOperation.RETRIEVAL
+
+
+def test_ids_grow_and_fit_63_bits() -> None:
+    ids = [new_memory_id() for _ in range(5000)]
+    assert ids == sorted(set(ids))
+    assert ids[0] > 0
+    assert ids[-1] < 2**63
+
+
+def test_threads_get_different_ids() -> None:
+    found: list[int] = []
+    threads = [threading.Thread(target=lambda: found.extend(new_memory_id() for _ in range(500))) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert len(set(found)) == len(found) == 2000
+
+
+def test_a_forked_child_gets_ids_of_its_own() -> None:
+    # The number of a process is one of 16,384, so that five children in a row hardly have their parent's by chance.
+    code = (
+        "import os\n"
+        "from memwell.compat.dbgpt.fragments import _ids\n"
+        "read, write = os.pipe()\n"
+        "for _ in range(5):\n"
+        "    if os.fork() == 0:\n        os.write(write, f'{_ids._process} '.encode()); os._exit(0)\n"
+        "    os.wait()\n"
+        "print(_ids._process, os.read(read, 999).decode())"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    parent, *children = out.split()
+    assert len(children) == 5
+    assert set(children) != {parent}
+
+
+def test_a_fragment_has_what_it_was_given() -> None:
+    made = AgentMemoryFragment("saw a cat", [1, 0.5], 7, 3.0, MOMENT, True, "/tmp/snapshot")
+    assert (made.id, made.memory_id, made.raw_observation, made.observation) == (7, 7, "saw a cat", "saw a cat")
+    assert (made.embeddings, made.importance, made.last_accessed_time) == ([1.0, 0.5], 3.0, MOMENT)
+    assert (made.is_insight, made.snapshot_path, made.metadata) == (True, "/tmp/snapshot", {})
+    built = AgentMemoryFragment.build_from("x", is_insight=True, snapshot_path="p", unknown=1)
+    assert (built.raw_observation, built.is_insight, built.snapshot_path, built.current_class) == (
+        "x",
+        True,
+        "p",
+        AgentMemoryFragment,
+    )
+    assert AgentMemoryFragment("x").importance is None
+
+
+def test_updates_return_what_was() -> None:
+    made = AgentMemoryFragment("x", importance=1.0)
+    assert (made.update_importance(2.0), made.importance) == (1.0, 2.0)
+    assert (made.update_accessed_time(MOMENT), made.last_accessed_time) == (None, MOMENT)
+    made.update_embeddings([1.0])
+    assert made.embeddings == [1.0]
+    assert made.calculate_current_embeddings(lambda texts: [[float(len(text))] for text in texts]) == [1.0]
+    assert made.embeddings == [1.0]
+
+
+def test_a_copy_is_another_object_of_the_same_class() -> None:
+    for made in (AgentMemoryFragment("x", [1.0]), StructuredAgentMemoryFragment({"thought": "x"}, [1.0])):
+        twin = made.copy()
+        assert type(twin) is type(made)
+        assert twin is not made
+        assert twin.id == made.id
+        twin.update_importance(9.0)
+        assert twin.embeddings is not None
+        twin.embeddings.append(2.0)
+        assert (made.importance, made.embeddings) == (None, [1.0])
+
+
+@pytest.mark.parametrize(
+    ("given_", "told"),
+    [
+        ({"observation": 5}, "an observation"),
+        ({"observation": None}, "an observation"),
+        ({"observation": "a\x00"}, "NUL"),
+        ({"importance": math.nan}, "importance"),
+        ({"importance": math.inf}, "importance"),
+        ({"importance": "high"}, "importance"),
+        ({"importance": True}, "importance"),
+        ({"importance": 10**400}, "importance"),
+        ({"embeddings": [math.nan]}, "embeddings"),
+        ({"embeddings": []}, "embeddings"),
+        ({"embeddings": "abc"}, "embeddings"),
+        ({"embeddings": 5}, "embeddings"),
+        ({"memory_id": "seven"}, "memory_id"),
+        ({"memory_id": -1}, "memory_id"),
+        ({"last_accessed_time": "today"}, "last_accessed_time"),
+        ({"snapshot_path": 5}, "snapshot_path"),
+    ],
+)
+def test_bad_values_are_refused(given_: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidInput, match=told):
+        AgentMemoryFragment(**{"observation": "x", **given_})
+
+
+def test_a_refused_update_changes_nothing() -> None:
+    made = AgentMemoryFragment("x", [1.0], importance=1.0, last_accessed_time=MOMENT)
+    with pytest.raises(InvalidInput):
+        made.update_importance(math.nan)
+    with pytest.raises(InvalidInput):
+        made.update_embeddings([math.inf])
+    with pytest.raises(InvalidInput):
+        made.update_accessed_time("now")  # type: ignore[arg-type]
+    assert (made.importance, made.embeddings, made.last_accessed_time) == (1.0, [1.0], MOMENT)
+
+
+@given(st.lists(TEXTS, min_size=1, max_size=5))
+def test_reduce_joins_observations(texts: list[str]) -> None:
+    made = [AgentMemoryFragment(text) for text in texts]
+    whole = made[0].reduce(made, importance=4.0)
+    assert (whole.raw_observation, whole.importance) == (";".join(texts), 4.0)
+    assert whole.id not in {one.id for one in made}
+
+
+def test_reduce_of_nothing_is_refused() -> None:
+    for made in (AgentMemoryFragment("x"), StructuredAgentMemoryFragment({})):
+        with pytest.raises(InvalidInput, match=r"Memory fragments is empty\."):
+            made.reduce([])
+
+
+def test_a_structured_fragment_is_json() -> None:
+    step = {"question": "天气如何？", "thought": "look"}
+    made = StructuredAgentMemoryFragment(step)
+    assert made.raw_observation == '{"question": "天气如何？", "thought": "look"}'
+    step["thought"] = "changed"
+    assert made.structured_observation["thought"] == "look"
+    again = StructuredAgentMemoryFragment.build_from(made.raw_observation, memory_id=made.id)
+    assert again.structured_observation == made.structured_observation
+
+
+def test_structured_steps_are_reduced_without_loss() -> None:
+    one, two = StructuredAgentMemoryFragment({"thought": "a"}), StructuredAgentMemoryFragment([{"thought": "b"}, {}])
+    whole = one.reduce([one, two, AgentMemoryFragment("plain")], importance=2.0)
+    assert json.loads(whole.raw_observation) == [{"thought": "a"}, {"thought": "b"}, {}, {"observation": "plain"}]
+    assert whole.importance == 2.0
+    assert one.reduce([one]) is one
+
+
+@pytest.mark.parametrize("bad", [5, None, {"a": object()}, {"a": math.nan}, {1: 2}])
+def test_what_json_cannot_hold_is_refused(bad: Any) -> None:
+    with pytest.raises(InvalidInput):
+        StructuredAgentMemoryFragment(bad)
+
+
+@settings(max_examples=40)
+@given(TEXTS)
+def test_any_text_becomes_an_insight_of_a_structured_fragment(text: str) -> None:
+    (insight,) = InsightMemoryFragment(StructuredAgentMemoryFragment({"thought": "x"}), [text]).insights
+    assert insight.is_insight
+    read = json.loads(insight.raw_observation)
+    assert read == {"observation": text} or read == json.loads(text)
+
+
+def test_insights_are_fragments() -> None:
+    original = AgentMemoryFragment("x")
+    ready = AgentMemoryFragment("ready", is_insight=True)
+    made = InsightMemoryFragment(original, [ready, "said"])
+    assert made.original_memory_fragment is original
+    assert made.insights[0] is ready
+    assert (made.insights[1].raw_observation, made.insights[1].is_insight) == ("said", True)
+    assert InsightMemoryFragment([original], ["a"]).insights[0].is_insight
+    assert InsightMemoryFragment(original, []).insights == []
+    with pytest.raises(InvalidInput, match="from a fragment"):
+        InsightMemoryFragment([], ["a"])
+
+
+def test_discarded_fragments() -> None:
+    one = AgentMemoryFragment("x")
+    made = DiscardedMemoryFragments([one])
+    assert (made.discarded_memory_fragments, made.discarded_insights) == ([one], [])

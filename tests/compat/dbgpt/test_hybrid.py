@@ -1,0 +1,409 @@
+"""The three memories as one: a fragment goes all the way or nowhere, and a read finds it wherever it is."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memwell
+from memwell.compat.dbgpt.enhanced import EnhancedShortTermMemory
+from memwell.compat.dbgpt.fragments import AgentMemoryFragment, InsightMemoryFragment, WriteOperation
+from memwell.compat.dbgpt.hybrid import HybridMemory
+from memwell.compat.dbgpt.long_term import LongTermMemory
+from memwell.compat.dbgpt.scoring import ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.sensory import SensoryMemory
+from memwell.compat.dbgpt.short_term import ShortTermMemory
+from memwell.errors import BackendError, FileError, InvalidInput, ModelError
+from memwell.longterm.memory import Memory as LastingMemory
+
+NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
+Fragment = AgentMemoryFragment
+Hybrid = HybridMemory[AgentMemoryFragment]
+
+
+def embed(texts: Sequence[str]) -> list[list[float]]:
+    return [[float("apple" in text), float("pear" in text), 0.1 + float("stone" in text)] for text in texts]
+
+
+def hybrid(
+    store: Any = None,
+    *,
+    buffer_size: int = 2,
+    sensory: int = 0,
+    scorer: Any = None,
+    extractor: Any = None,
+    k: int = 100,
+) -> Hybrid:
+    return HybridMemory(
+        NOW,
+        SensoryMemory(sensory),
+        ShortTermMemory(buffer_size),
+        LongTermMemory(vector_store=store, now=NOW, embedder=None, k=k),
+        default_insight_extractor=extractor,
+        default_importance_scorer=scorer,
+    )
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Hybrid]:
+    made = hybrid(None if request.param == "memory" else tmp_path / "agent.db")
+    yield made
+    made.long_term_memory.close()
+
+
+def in_mind(memory: Hybrid) -> list[str]:
+    return [one.raw_observation for one in memory.short_term_memory.short_term_memories]
+
+
+def kept(memory: Hybrid) -> set[str]:
+    return {one.text for one in memory.long_term_memory.memory.memories()}
+
+
+def write(memory: Hybrid, *texts: str) -> list[Fragment]:
+    made = [Fragment(text) for text in texts]
+    for one in made:
+        memory.write_sync(one)
+    return made
+
+
+class Extractor(InsightExtractor[Fragment]):
+    async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
+        text = memory_fragment.raw_observation
+        return InsightMemoryFragment(memory_fragment, [f"first of {text}", f"second of {text}"])
+
+
+class Failing(ImportanceScorer[Fragment], InsightExtractor[Fragment]):
+    """Raises, or is cancelled, when it comes to a text."""
+
+    def __init__(self, text: str, error: BaseException) -> None:
+        self.text, self.error = text, error
+
+    async def score_importance(self, memory_fragment: Fragment, llm_client: Any = None) -> float:
+        await asyncio.sleep(0)
+        if self.text in memory_fragment.raw_observation:
+            raise self.error
+        return 5.0
+
+    async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
+        await self.score_importance(memory_fragment)
+        return InsightMemoryFragment(memory_fragment, [f"of {memory_fragment.raw_observation}"])
+
+
+class TestWriting:
+    def test_what_makes_room_is_kept_for_good_the_oldest_first(self, memory: Hybrid):
+        write(memory, "one", "two", "three", "four")
+        assert in_mind(memory) == ["three", "four"]
+        assert kept(memory) == {"one", "two"}
+
+    def test_all_that_was_concluded_is_kept_with_an_importance(self):
+        memory = hybrid(extractor=Extractor(), buffer_size=1)
+        write(memory, "apple", "pear")
+        assert kept(memory) == {"apple", "first of apple", "second of apple"}
+        found = memory.long_term_memory.read_sync("apple")
+        assert {(one.raw_observation, one.is_insight, one.importance) for one in found} == {
+            ("apple", False, 4.5),
+            ("first of apple", True, 4.5),
+            ("second of apple", True, 4.5),
+        }
+
+    def test_a_batch_goes_the_whole_way(self, memory: Hybrid):
+        assert memory.write_batch_sync([Fragment(text) for text in ("one", "two", "three", "four")]) is None
+        assert in_mind(memory) == ["three", "four"]
+        assert kept(memory) == {"one", "two"}
+
+    def test_what_was_only_recalled_is_not_written(self, memory: Hybrid):
+        memory.write_sync(Fragment("one"), op=WriteOperation.RETRIEVAL)
+        assert in_mind(memory) == []
+
+    @pytest.mark.parametrize("bad", [None, "one", 7])
+    def test_what_is_no_fragment_is_refused(self, memory: Hybrid, bad: Any):
+        with pytest.raises(InvalidInput):
+            memory.write_sync(bad)
+        with pytest.raises(InvalidInput):
+            memory.write_batch_sync([Fragment("one"), bad])
+        assert (in_mind(memory), kept(memory)) == ([], set())
+
+    def test_what_does_not_matter_is_not_taken_in(self):
+        memory = hybrid(scorer=Failing("never", RuntimeError()))
+        memory.sensory_memory.threshold_to_short_term = 5.0
+        write(memory, "one")
+        assert in_mind(memory) == []
+
+    def test_names_and_sessions_reach_all_three(self, memory: Hybrid):
+        scorer = Failing("never", RuntimeError())
+        memory.initialize("me", importance_scorer=scorer, real_memory_fragment_class=Fragment, session_id="s")
+        parts = (memory, memory.sensory_memory, memory.short_term_memory, memory.long_term_memory)
+        assert {(one.name, one.importance_scorer, one.session_id) for one in parts} == {("me", scorer, "s")}
+
+
+class TestFailing:
+    @pytest.mark.parametrize("role", ["scorer", "extractor"])
+    def test_who_raises_leaves_all_as_it_was(self, role: str):
+        memory = hybrid(**{role: Failing("three" if role == "scorer" else "one", RuntimeError("no"))})
+        first = write(memory, "one", "two")
+        for call in (
+            lambda: memory.write_sync(Fragment("three")),
+            lambda: memory.write_batch_sync([Fragment("three")]),
+        ):
+            with pytest.raises(RuntimeError, match="no"):
+                call()
+            assert memory.short_term_memory.short_term_memories == first
+            assert kept(memory) == set()
+            assert len(memory.sensory_memory) == 0
+
+    def test_a_batch_that_fails_at_its_end_has_no_beginning(self):
+        memory = hybrid(scorer=Failing("nine", RuntimeError("no")), sensory=3)
+        first = write(memory, "one", "two", "three", "four", "five", "six")
+        before, stored = in_mind(memory), kept(memory)
+        with pytest.raises(RuntimeError, match="no"):
+            memory.write_batch_sync([Fragment(text) for text in ("seven", "eight", "nine", "ten", "eleven", "twelve")])
+        assert (in_mind(memory), kept(memory)) == (before, stored)
+        assert [one.raw_observation for one in memory.sensory_memory.read_sync("x")] == [
+            one.raw_observation for one in first[4:]
+        ]
+
+    def test_a_store_that_fails_leaves_all_as_it_was(self, memory: Hybrid, monkeypatch: pytest.MonkeyPatch):
+        first = write(memory, "one", "two")
+        remember = LastingMemory.remember
+
+        def failing(self: LastingMemory, content: Any, **options: Any) -> Any:
+            if content == "two":
+                raise BackendError("the disk is full")
+            return remember(self, content, **options)
+
+        monkeypatch.setattr(LastingMemory, "remember", failing)
+        with pytest.raises(BackendError):
+            memory.write_batch_sync([Fragment("three"), Fragment("four")])
+        assert memory.short_term_memory.short_term_memories == first
+        assert [one.importance for one in first] == [4.5, 4.5]
+        assert kept(memory) == set()
+        monkeypatch.undo()
+        write(memory, "three", "four")
+        assert (in_mind(memory), kept(memory)) == (["three", "four"], {"one", "two"})
+
+    def test_an_embedder_that_fails_in_mind_leaves_all_as_it_was(self):
+        broken = False
+
+        def moody(texts: Sequence[str]) -> Any:
+            if broken:
+                raise RuntimeError("out of order")
+            return embed(texts)
+
+        memory = HybridMemory[Fragment].from_vstore(None, moody, now=NOW)
+        first = write(memory, "apple", "stone")
+        broken = True
+        with pytest.raises(ModelError):
+            memory.write_sync(Fragment("pear"))
+        assert memory.short_term_memory.short_term_memories == first
+        broken = False
+        write(memory, "pear")
+        assert in_mind(memory) == ["apple", "stone", "pear"]
+        memory.close()
+
+    def test_a_write_that_is_cancelled_is_done_or_never_was(self, memory: Hybrid, monkeypatch: pytest.MonkeyPatch):
+        first = write(memory, "one", "two")
+        storing, go_on = threading.Event(), threading.Event()
+        remember = LastingMemory.remember
+
+        def slow(self: LastingMemory, content: Any, **options: Any) -> Any:
+            storing.set()
+            assert go_on.wait(10)
+            return remember(self, content, **options)
+
+        async def cancelled_while(event: threading.Event | None) -> None:
+            task = asyncio.ensure_future(memory.write(Fragment("three")))
+            await (asyncio.to_thread(event.wait, 10) if event else asyncio.sleep(0))
+            task.cancel()
+            asyncio.get_running_loop().call_later(0.05, go_on.set)
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        memory.short_term_memory.insight_extractor = Failing("never", RuntimeError())
+        asyncio.run(cancelled_while(None))
+        assert memory.short_term_memory.short_term_memories == first
+        assert kept(memory) == set()
+        monkeypatch.setattr(LastingMemory, "remember", slow)
+        asyncio.run(cancelled_while(storing))
+        assert in_mind(memory) == ["two", "three"]
+        assert kept(memory) == {"one", "of one"}
+
+
+class TestReading:
+    def test_a_read_finds_both_each_once_and_changes_nothing(self, memory: Hybrid):
+        made = write(memory, "apple one", "apple two", "apple three")
+        memory.long_term_memory.write_sync(made[1])
+        found = memory.read_sync("apple")
+        assert sorted(one.id for one in found) == sorted(one.id for one in made)
+        assert all(one is not other for one in found for other in made)
+        found[0].update_importance(9.0)
+        assert [one.importance for one in made] == [4.5] * 3
+        assert (in_mind(memory), len(kept(memory))) == (["apple two", "apple three"], 2)
+        assert [one.id for one in memory.read_sync("apple")] == [one.id for one in found]
+
+    @pytest.mark.parametrize(
+        ("alpha", "beta", "gamma", "first"), [(1, 0, 0, "new"), (0, 1, 0, "pear"), (0, 0, 1, "big")]
+    )
+    def test_with_weights_all_come_best_first(self, alpha: int, beta: int, gamma: int, first: str):
+        long = LongTermMemory[Fragment](now=NOW, embedder=embed)
+        memory = HybridMemory(NOW, short_term_memory=ShortTermMemory[Fragment](3), long_term_memory=long)
+        old = NOW - timedelta(hours=100)
+        long.write_sync(Fragment("big apple", importance=9.0, last_accessed_time=old))
+        long.write_sync(Fragment("pear", importance=1.0, last_accessed_time=old.astimezone(UTC)))
+        memory.short_term_memory.write_sync(Fragment("stone", importance=0.5, last_accessed_time=old))
+        memory.short_term_memory.write_sync(Fragment("new stone", importance=0.5, last_accessed_time=NOW))
+        found = [one.raw_observation for one in memory.read_sync("pear", alpha, beta, gamma)]
+        assert len(found) == 4
+        assert first in found[0]
+        memory.close()
+        long.close()
+
+    def test_what_is_in_mind_weighs_by_the_same_sum(self):
+        long = LongTermMemory[Fragment](now=NOW, embedder=embed)
+        day = NOW - timedelta(hours=24)
+        one = Fragment("apple pear", importance=1.0, last_accessed_time=day)
+        long.write_sync(one)
+        ((_, stored),) = asyncio.run(long.scored("apple"))
+        weights = long.memory_retriever.weights
+        (in_mind_score,) = asyncio.run(long.scores_of("apple", [one], weights))
+        assert stored == pytest.approx(in_mind_score, abs=1e-3)
+        long.close()
+
+    def test_the_vectors_of_what_is_in_mind_are_made_once(self):
+        asked: list[str] = []
+
+        def counting(texts: Sequence[str]) -> Any:
+            asked.extend(texts)
+            return embed(texts)
+
+        long = LongTermMemory[Fragment](now=NOW, embedder=counting)
+        memory = HybridMemory(NOW, long_term_memory=long)
+        write(memory, "apple", "pear")
+        for _ in range(3):
+            assert memory.read_sync("stone", 1.0)[0].raw_observation in ("apple", "pear")
+        assert sorted(text for text in asked if text != "stone") == ["apple", "pear"]
+        long.close()
+
+    @pytest.mark.parametrize("bad", [{"alpha": "x"}, {"beta": float("nan")}, {"gamma": True}])
+    def test_weights_that_are_none_are_refused(self, memory: Hybrid, bad: dict[str, Any]):
+        with pytest.raises(InvalidInput):
+            memory.read_sync("apple", **bad)
+        with pytest.raises(InvalidInput):
+            memory.read_sync(None)  # pyright: ignore[reportArgumentType]
+        assert memory.read_sync("apple") == []
+
+    def test_fetched_memories_come_without_anything_let_go(self, memory: Hybrid):
+        write(memory, "one", "two", "three")
+        alone, gone = asyncio.run(memory.fetch_memories("one"))
+        assert ([one.raw_observation for one in alone], gone) == (["one"], [])
+        both, _ = memory.fetch_memories_sync("one", memory.short_term_memory)
+        assert {one.raw_observation for one in both} == {"one", "two", "three"}
+
+
+def test_clear_empties_all_three_and_returns_what_was_in_them(memory: Hybrid):
+    write(memory, "one", "two", "three", "four")
+    assert {one.raw_observation for one in memory.clear_sync()} == {"one", "two", "three", "four"}
+    assert memory.read_sync("one") == []
+    assert (in_mind(memory), kept(memory), memory.clear_sync()) == ([], set(), [])
+    write(memory, "one", "two", "three")
+    assert kept(memory) == {"one"}
+
+
+def test_a_clone_has_nothing_in_mind_and_shares_what_is_kept(memory: Hybrid):
+    memory.initialize("me", session_id="s")
+    write(memory, "one", "two", "three")
+    clone = memory.structure_clone()
+    assert (clone.name, clone.session_id, clone.now, in_mind(clone)) == ("me", "s", NOW, [])
+    assert [one.raw_observation for one in clone.read_sync("one")] == ["one"]
+    clone.close()
+    write(memory, "four")
+    assert kept(memory) == {"one", "two"}
+
+
+class TestManyWriters:
+    @settings(max_examples=10, deadline=None)
+    @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 25), st.sets(st.integers(0, 24)))
+    def test_tasks_lose_nothing_whoever_fails(self, buffer_size: int, sensory: int, count: int, failing: set[int]):
+        class Picky(ImportanceScorer[Fragment]):
+            async def score_importance(self, memory_fragment: Fragment, llm_client: Any = None) -> float:
+                await asyncio.sleep(0)
+                return 5.0
+
+        class Moody(InsightExtractor[Fragment]):
+            async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
+                await asyncio.sleep(0)
+                if len(failing) % 2 and memory_fragment.importance == 3.0:
+                    raise RuntimeError("no")
+                return None
+
+        memory = hybrid(buffer_size=buffer_size, sensory=sensory, scorer=Picky(), extractor=Moody())
+        made = [Fragment(f"number {n}") for n in range(count)]
+
+        async def all_at_once() -> list[Any]:
+            return await asyncio.gather(*(memory.write(one) for one in made), return_exceptions=True)
+
+        done = asyncio.run(all_at_once())
+        written = {one.raw_observation for one, outcome in zip(made, done, strict=True) if outcome is None}
+        perceived = [one.raw_observation for one in memory.sensory_memory.read_sync("x")]
+        everywhere = [*perceived, *in_mind(memory), *kept(memory)]
+        assert sorted(everywhere) == sorted(written)
+        memory.long_term_memory.close()
+
+    def test_threads_lose_nothing(self, memory: Hybrid):
+        def work(number: int) -> None:
+            for n in range(8):
+                memory.write_sync(Fragment(f"{number} {n}"))
+                memory.read_sync("anything")
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        everything = [*in_mind(memory), *kept(memory)]
+        assert sorted(everything) == sorted(f"{number} {n}" for number in range(4) for n in range(8))
+
+
+class TestMaking:
+    def test_one_that_is_given_nothing_works(self):
+        with HybridMemory[Fragment].from_vstore(embeddings=embed) as memory:
+            assert isinstance(memory.short_term_memory, EnhancedShortTermMemory)
+            write(memory, "apple")
+            assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple"]
+
+    def test_a_file_is_opened_and_closed(self, tmp_path: Path):
+        with Hybrid.open(tmp_path / "agent.db", embeddings=embed, short_term_memory=ShortTermMemory(1)) as memory:
+            write(memory, "apple", "pear")
+        with Hybrid.open(str(tmp_path / "agent.db"), embeddings=embed) as memory:
+            assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple"]
+
+    def test_what_was_chroma_is_a_file_of_our_own(self, tmp_path: Path):
+        folder = tmp_path / "deep" / "down"
+        with Hybrid.from_chroma("notes", str(folder), embed, short_term_memory=ShortTermMemory(0)) as memory:
+            write(memory, "apple")
+        with memwell.open(folder / "notes.db", embedder=None) as engine:
+            assert [one.text for one in engine.memories()] == ["apple"]
+        (tmp_path / "taken").write_text("")
+        with pytest.raises(FileError):
+            Hybrid.from_chroma(vstore_path=str(tmp_path / "taken"), embeddings=embed)
+
+    def test_a_store_that_was_given_stays_open(self):
+        with memwell.open("memory:", embedder=None) as engine:
+            with Hybrid.from_vstore(engine, short_term_memory=ShortTermMemory(0)) as memory:
+                write(memory, "a red apple")
+            assert engine.recall("apple")[0].text == "a red apple"
+            with LongTermMemory[Fragment](vector_store=engine) as long, HybridMemory(long_term_memory=long):
+                assert long.memory is engine
+            assert isinstance(Hybrid.from_vstore(engine, embed).short_term_memory, EnhancedShortTermMemory)
+            assert engine.count() == 1
+
+    def test_bad_times_are_refused(self):
+        with pytest.raises(InvalidInput):
+            HybridMemory(now="today")  # pyright: ignore[reportArgumentType]

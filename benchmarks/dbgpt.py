@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+import memwell
 from benchmarks.corpus import Writer
 from benchmarks.measuring import Contender, Timing, cycle_through, each, take_turns
 from benchmarks.report import Figure, Grid, Section, step
@@ -38,7 +39,6 @@ from memwell.compat.dbgpt import (
     StorageConversation,
     StorageItem,
 )
-from memwell.longterm.memory import Memory
 from memwell.longterm.weights import Weights
 from memwell.models.callables import as_embedder
 from memwell.records import Space
@@ -360,8 +360,8 @@ def _long_term(section: Section, folder: Path, *, quick: bool) -> None:
     def hash_of(word: str) -> int:
         return sum(ord(letter) * 31**place for place, letter in enumerate(word[:8])) % 4096
 
-    backend = open_backend(f"sqlite:{folder / 'hybrid.db'}")
-    store = Memory(backend, "agent", embedder=as_embedder(embed, name="words", dimensions=64))
+    # What a memory over a path opens for itself: accesses are noted in the background, as by any memory that is open.
+    store = memwell.open(folder / "hybrid.db", embedder=as_embedder(embed, name="words", dimensions=64))
     long_term = LongTermMemory(vector_store=store)
     hybrid = HybridMemory(
         sensory_memory=SensoryMemory(), short_term_memory=ShortTermMemory(5), long_term_memory=long_term
@@ -387,7 +387,7 @@ def _long_term(section: Section, folder: Path, *, quick: bool) -> None:
     ]
     timings = take_turns(contenders, rounds=4 if quick else 15, batch=5)
     loop.close()
-    backend.close()
+    store.close()
     ratio, plain = timings["read"].ratio(timings["recall"]), timings["read"].ratio(timings["plain"])
     grid = Grid(
         f"HybridMemory.read with {size:,} long-term fragments",

@@ -4,6 +4,11 @@ Every name is here; DB-GPT itself is not needed. Change the import line, and the
 which faults of the original are not here, is listed in the documentation's page on moving from DB-GPT.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.cache import (
     CacheClient,
@@ -52,13 +57,6 @@ from memwell.compat.dbgpt.gpts import (
     html_page,
     mermaid_dialogue,
     mermaid_plan,
-)
-from memwell.compat.dbgpt.hybrid import HybridMemory
-from memwell.compat.dbgpt.long_term import (
-    Chunk,
-    ForgetReport,
-    LongTermMemory,
-    LongTermRetriever,
 )
 from memwell.compat.dbgpt.media import (
     MediaContent,
@@ -121,6 +119,30 @@ from memwell.compat.dbgpt.stores import (
     BackendStorage,
     InMemoryStorage,
 )
+
+if TYPE_CHECKING:
+    from memwell.compat.dbgpt.hybrid import HybridMemory
+    from memwell.compat.dbgpt.long_term import Chunk, ForgetReport, LongTermMemory, LongTermRetriever
+
+_LATER = {
+    "Chunk": "long_term",
+    "ForgetReport": "long_term",
+    "HybridMemory": "hybrid",
+    "LongTermMemory": "long_term",
+    "LongTermRetriever": "long_term",
+}
+"""Loaded when first asked for: what finds by meaning needs numpy, and a program that only converses does not."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LATER})
+
 
 __all__ = [
     "AIMessage",

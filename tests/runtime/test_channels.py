@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.compat.dbgpt.gpts.channels import DONE, Channel
 from memwell.errors import InvalidInput
+from memwell.runtime.channels import DONE, Channel
 
 
 async def settled() -> None:
@@ -25,15 +25,15 @@ async def waiting_reader(channel: Channel, got: list[Any]) -> asyncio.Task[None]
     """A task that has read what is there and waits for more."""
 
     async def read() -> None:
-        async for view in channel:
-            got.append(view)  # noqa: PERF401 - what was read before the task is cancelled counts
+        async for item in channel:
+            got.append(item)  # noqa: PERF401 - what was read before the task is cancelled counts
 
     task = asyncio.create_task(read())
     await settled()
     return task
 
 
-def test_views_come_in_order_until_the_end() -> None:
+def test_items_come_in_order_until_the_end() -> None:
     async def run() -> None:
         channel = Channel()
         for number in range(3):
@@ -41,7 +41,7 @@ def test_views_come_in_order_until_the_end() -> None:
         assert (channel.qsize(), channel.empty(), channel.full()) == (3, False, False)
         channel.complete()
         channel.complete()
-        assert [view async for view in channel] == [0, 1, 2]
+        assert [item async for item in channel] == [0, 1, 2]
         assert channel.completed
         assert not await channel.put("late")
         assert [await channel.get(), await channel.get()] == [DONE, DONE]
@@ -70,13 +70,13 @@ def test_a_writer_waits_while_the_channel_is_full_and_somebody_reads() -> None:
     asyncio.run(run())
 
 
-def test_without_a_reader_writers_never_wait_and_the_latest_views_stay() -> None:
+def test_without_a_reader_writers_never_wait_and_the_latest_items_stay() -> None:
     async def run() -> None:
         channel = Channel(3)
         for number in range(100):
             await asyncio.wait_for(channel.put(number), 5)
         channel.complete()
-        assert [view async for view in channel] == [97, 98, 99]
+        assert [item async for item in channel] == [97, 98, 99]
 
     asyncio.run(run())
 
@@ -138,7 +138,7 @@ def test_completing_lets_in_what_waits_and_then_ends() -> None:
         await settled()
         assert await channel.put(DONE)
         assert all(await asyncio.gather(*writers))
-        assert got + [view async for view in iteration] == [0, 1, 2, 3, 4]
+        assert got + [item async for item in iteration] == [0, 1, 2, 3, 4]
 
     asyncio.run(run())
 
@@ -180,7 +180,7 @@ def test_a_cancelled_reader_takes_nothing_with_it() -> None:
         channel = Channel()
         reader = asyncio.create_task(channel.get())
         await settled()
-        # The view is handed over, and in the same moment, before the reader runs, it is cancelled.
+        # The item is handed over, and in the same moment, before the reader runs, it is cancelled.
         await channel.put("kept")
         reader.cancel()
         with suppress(asyncio.CancelledError):
@@ -245,8 +245,8 @@ def test_it_works_between_event_loops_and_threads() -> None:
     reading = threading.Event()
 
     def read() -> None:
-        for view in channel:
-            got.append(view)
+        for item in channel:
+            got.append(item)
             reading.set()
 
     async def write() -> None:

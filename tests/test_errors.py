@@ -33,6 +33,7 @@ def test_the_drawing_is_the_tree():
 def test_builtins_that_fit_are_bases_too():
     assert issubclass(errors.InvalidInput, ValueError)
     assert issubclass(errors.NotFound, LookupError)
+    assert issubclass(errors.NotGranted, PermissionError)
 
 
 @pytest.mark.parametrize("name", errors.__all__)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memwell import messages as messages_module
 from memwell.errors import InvalidInput
 from memwell.messages import (
     Audio,
@@ -32,6 +33,7 @@ from memwell.messages import (
     decode_message,
     decode_messages,
     encode_message,
+    forget_decoded,
     human,
     message,
     system,
@@ -494,3 +496,12 @@ class TestRules:
 
 def test_a_changed_name_loses_the_token_count():
     assert human("Hello", tokens=4).changed(name="Anna").tokens is None
+
+
+def test_messages_that_were_read_can_be_let_go():
+    encoded = [encode_message(human("a secret that nobody else says")).decode()]
+    decode_messages(encoded)
+    assert encoded[0] in messages_module._recent
+    forget_decoded()
+    assert messages_module._recent == {}
+    assert decode_messages(encoded)[0].text == "a secret that nobody else says"

@@ -5,6 +5,7 @@
     │   └── MissingDependency     an optional package is not installed
     ├── InvalidInput              a value breaks a rule; nothing was stored
     ├── NotFound                  a thread, message, record or blob that must exist does not
+    ├── NotGranted                a space that was not shared with the one who asks
     ├── Conflict                  somebody else got there first: an id, an index or a version is taken
     ├── FileError                 a file that was named cannot be read or written
     ├── Unsupported               this backend or model cannot do what was asked
@@ -39,6 +40,10 @@ class InvalidInput(MemwellError, ValueError):
 
 class NotFound(MemwellError, LookupError):
     """A thing that must exist for this call does not."""
+
+
+class NotGranted(MemwellError, PermissionError):
+    """A space was not shared with the one who asks, no longer is, or not for writing. Nothing was read or stored."""
 
 
 class Conflict(MemwellError):
@@ -85,6 +90,7 @@ __all__ = [
     "MissingDependency",
     "ModelError",
     "NotFound",
+    "NotGranted",
     "ReadOnlyStore",
     "Unsupported",
 ]

@@ -360,6 +360,11 @@ def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
     )
 
 
+def forget_decoded() -> None:
+    """Let go of the messages that ``decode_messages`` has remembered, which outlive the store they were read from."""
+    _recent.clear()
+
+
 def check_message(value: object) -> Message:
     """Return ``value`` when it is a message that any store can keep; raises ``InvalidInput`` naming what is wrong."""
     if not isinstance(value, Message):
@@ -453,6 +458,7 @@ __all__ = [
     "decode_message",
     "decode_messages",
     "encode_message",
+    "forget_decoded",
     "human",
     "message",
     "plain_json",

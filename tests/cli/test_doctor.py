@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 import memwell
-from memwell.cli import app
+from memwell.cli import app, doctor
 from memwell.cli.doctor import report, versions
 from memwell.cli.terminal import console
 from memwell.history import History
@@ -222,3 +222,32 @@ def test_damage_is_found_in_a_store_that_can_only_be_read(store: Path):
         store.parent.chmod(0o755)
     assert code == 1
     assert "word index" in out
+
+
+def test_it_looks_for_leaks_and_finds_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    code, out = run("--leaks")
+    assert code == 0
+    assert "Nothing leaks." in out
+    assert "Objects: none more than before." in out
+    # It works in stores of its own, and leaves none.
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_it_finds_what_leaks(monkeypatch: pytest.MonkeyPatch):
+    kept: list[object] = []
+
+    def keep(file: Path) -> None:
+        kept.append(Record(text=file.name))
+
+    monkeypatch.setattr(doctor, "_use", keep)
+    code, out = run("--leaks", language="zh")
+    assert code == 1
+    assert "+3  memwell.records.Record" in out
+    assert "存在泄漏。请报告这个问题。" in out
+    code, out = run("--leaks", "--json")
+    found = json.loads(out)
+    assert code == 1
+    assert found["leaks"] is True
+    assert found["objects"] == {"memwell.records.Record": 3}
+    assert found["rings"] == []

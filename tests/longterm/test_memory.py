@@ -15,6 +15,7 @@ from memwell.longterm.changing import Forgetting
 from memwell.longterm.importance import evaluated, importance_of
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
+from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder
@@ -161,6 +162,27 @@ class TestRemembering:
     def test_a_model_that_goes_on_after_a_refusal_is_heard(self, memory: Memory):
         said = "I'm sorry, but I can't help with that on Friday because the shop is closed. Try Saturday."
         assert memory.remember(ai(said)).rejected == []
+
+
+    def test_evidence_that_is_given_is_kept(self, memory: Memory):
+        first = memory.remember("Ann is allergic to nuts.", id="first").id
+        made = memory.remember("No nuts for Ann.", trust="derived", evidence=[Evidence(record=first)]).id
+        assert memory.get(made).evidence == (Evidence(record=first),)
+        said = human("And none for Bob.")
+        told = memory.remember(said, session="talk", evidence=[Evidence(record=first)]).id
+        assert memory.get(told).evidence == (Evidence(thread="talk", message=said.id), Evidence(record=first))
+        assert memory.erase(first).derived == 1
+        assert memory.count() == 1
+
+    @pytest.mark.parametrize("bad", ["first", ["first"], [None], 7, {"record": "first"}])
+    def test_what_is_no_evidence_is_refused(self, memory: Memory, bad: Any):
+        with pytest.raises(InvalidInput):
+            memory.remember("No nuts for Ann.", evidence=bad)
+        held = memory.remember("No nuts for Bob.").id
+        with pytest.raises(InvalidInput):
+            memory.update(held, evidence=bad)
+        assert memory.count() == 1
+        assert memory.get(held).evidence == ()
 
 
 class TestRecalling:
@@ -475,6 +497,18 @@ def test_what_is_no_id_is_refused(memory: Memory, bad: Any):
         assert texts(memory, "1234", limit=5, as_of=bench.now)[0] == "The code of the door is 5678."
 
 
+def test_evidence_and_trust_can_be_changed(memory: Memory):
+    first = memory.remember("Ann is allergic to nuts.").id
+    other = memory.remember("No nuts for Ann at all.", trust="tool").id
+    changed = memory.update(other, evidence=[Evidence(record=first)], trust="derived")
+    assert (changed.evidence, changed.trust) == ((Evidence(record=first),), "derived")
+    assert memory.update(other, "No nuts for Ann.").evidence == (Evidence(record=first),)
+    with pytest.raises(InvalidInput):
+        memory.update(other, trust="rumour")
+    memory.erase(first)
+    assert memory.count() == 0
+
+
 class TestErasing:
     def test_erasing_takes_all_that_was_made_of_it(self, memory: Memory):
         ids = [memory.remember(f"Zanzibar trip number {n} was with Ann Miller.").id for n in range(3)]
@@ -782,3 +816,26 @@ def test_a_filter_used_before_sees_what_has_changed_since(bench: Bench):
     assert ids[3] in {hit.id for hit in memory.recall("tea number 3", where={"tag": 1}, limit=500)}
     memory.erase_all()
     assert tagged(1) == set()
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_a_filter_on_a_space_too_large_to_hold_finds_what_satisfies_it(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, narrow: bool
+):
+    memory = bench.memory(pools=Pools(bench.backend.index, most_records=10))
+    for number in range(500):
+        memory.remember(f"tea number {number}", metadata={"of": "me" if not narrow or number % 50 == 0 else "you"})
+    memory.settle()
+    asked: list[object] = []
+    match = bench.backend.index.match
+
+    def spied(*args: Any, **options: Any) -> Any:
+        asked.append(options["where"])
+        return match(*args, **options)
+
+    monkeypatch.setattr(bench.backend.index, "match", spied)
+    for _ in range(2):
+        found = memory.recall("tea number", where={"of": "me"}, limit=20)
+        assert len(found) == (10 if narrow else 20)
+        assert {hit.metadata["of"] for hit in found} == {"me"}
+    assert [one is not None for one in asked] == ([False, True, True] if narrow else [False, False])

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +126,19 @@ def test_uses_are_counted_when_it_ends(tmp_path: Path):
         m.recall("allergic")
     with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
         assert m.backend.index.get(m.space, [id_])[0].metadata["memwell"]["uses"] == 2
+
+
+def test_when_a_memory_was_last_used_survives_a_restart_and_counts(tmp_path: Path):
+    asked = datetime(2030, 1, 1, tzinfo=UTC)
+    with memwell.open(tmp_path / "app.db", embedder=None) as m:
+        id_ = m.remember("Ann is allergic to nuts.").id
+        before = m.evaluate(id_)
+        m.recall("nuts", now=asked)
+        assert m.evaluate(id_) > before
+        m.recall("nuts", now=asked + timedelta(hours=1))
+        m.recall("nuts", now=asked - timedelta(hours=1))
+    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
+        assert m.get(id_).accessed == asked + timedelta(hours=1)
 
 
 def test_a_closed_engine_says_so(tmp_path: Path):

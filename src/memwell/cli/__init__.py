@@ -14,7 +14,7 @@ from rich.text import Text as Styled
 
 from memwell.cli import bench, memories
 from memwell.cli.demo import run_demo
-from memwell.cli.doctor import examine, report, versions
+from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, space_of
 from memwell.cli.tables import message_table, thread_table
@@ -141,9 +141,18 @@ def _written(messages: list[Message], output: str) -> str:
 def doctor_command(
     store: Store,
     as_json: Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")] = False,
+    leaks: Annotated[
+        bool,
+        typer.Option(
+            "--leaks", help="Instead, look for memory leaks, in stores of its own. 改为检查内存泄漏，不看存储。"
+        ),
+    ] = False,
 ) -> None:
     """Look a store over: versions, sizes, indexes, integrity. 检查存储：版本、大小、索引、完整性。"""
     screen = console()
+    if leaks:
+        _look_for_leaks(as_json)
+        return
     with existing(store) as backend:
         found = examine(backend, console(stderr=True) if as_json else screen)
     if as_json:
@@ -151,6 +160,17 @@ def doctor_command(
     else:
         report(found, screen)
     if found["problems"]:
+        raise typer.Exit(1)
+
+
+def _look_for_leaks(as_json: bool) -> None:
+    screen = console()
+    growth = find_leaks(console(stderr=True) if as_json else screen)
+    if as_json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(growth.as_dict()), indent=2).decode())
+    else:
+        report_leaks(growth, screen)
+    if growth.leaks:
         raise typer.Exit(1)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+import tempfile
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -15,7 +17,10 @@ from memwell.cli.phrases import say
 from memwell.cli.terminal import one_line, visible
 from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
+from memwell.messages import ai, human
 from memwell.records import MAX_SEGMENTS, Space
+from memwell.runtime import engine
+from memwell.runtime.leaks import Growth, watching
 from memwell.settings import load_settings
 from memwell.storage.protocols import Backend
 
@@ -29,6 +34,8 @@ _COUNTS = (
     ("vectors", "vectors"),
     ("blobs", "blobs"),
 )
+_WARM, _WATCHED = 2, 3
+"""How often the work is done before it is watched, so that all is loaded and cached, and how often then."""
 _SIZES = (("store", "size"), ("log", "log_size"), ("graphs", "graph_size"))
 
 
@@ -103,6 +110,45 @@ def report(found: dict[str, Any], console: Console) -> None:
     console.print(say(key, count=len(problems)), style="red" if problems else "green")
 
 
+def find_leaks(console: Console) -> Growth:
+    """Use memwell in stores of its own, which are gone afterwards, and find what stays in memory of each."""
+    with console.status(say("leaks_watching")), tempfile.TemporaryDirectory(prefix="memwell-leaks-") as folder:
+        for number in range(_WARM):
+            _use(Path(folder) / f"warm-{number}.db")
+        with watching() as watch:
+            for number in range(_WATCHED):
+                _use(Path(folder) / f"watched-{number}.db")
+    return watch.growth()
+
+
+def _use(file: Path) -> None:
+    """Some of everything that a memory is used for."""
+    # Loads numpy, which other commands do without.
+    from memwell.models.scripted import HashEmbedder  # noqa: PLC0415
+
+    with engine.open(file, embedder=HashEmbedder(64)) as memory:
+        memory.thread("tea").add(human("Ann likes green tea with honey."), ai("Noted: 绿茶加蜂蜜。"))
+        memory.remember_thread("tea")
+        memory.remember([f"Guest {number} drinks tea at {number} o'clock." for number in range(20)])
+        memory.settle()
+        hits = memory.recall("who drinks tea at 7 o'clock?")
+        memory.context("what does Ann like?", thread="tea", budget=500)
+        memory.forget(hits[0].id)
+        memory.undo(hits[0].id)
+        memory.grant("Ann")
+        memory.at("Ann").shared(memory.space).recall("tea")
+        memory.revoke("Ann")
+        memory.erase(hits[1].id)
+
+
+def report_leaks(growth: Growth, console: Console) -> None:
+    """Print what stays in memory."""
+    console.print(say("leaks_title", rounds=_WATCHED))
+    console.print(visible(growth.report(load_settings().language)), markup=False, highlight=False, soft_wrap=True)
+    console.print()
+    console.print(say("leaks_found" if growth.leaks else "leaks_none"), style="red" if growth.leaks else "green")
+
+
 def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     rows = {say("file"): visible(facts["path"])} if "path" in facts else {say("kind"): str(facts["kind"])}
     rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
@@ -170,4 +216,4 @@ def _bytes(count: int) -> str:
     return f"{size:.2f} GB"
 
 
-__all__ = ["examine", "report", "versions"]
+__all__ = ["examine", "find_leaks", "report", "report_leaks", "versions"]

@@ -85,6 +85,13 @@ _PHRASES = {
         "{path} 处没有存储。请指定一个，或新建：memwell remember TEXT --store {path}",
     ),
     "problems": ("Problems found: {count}", "发现的问题：{count} 个"),
+    "leaks_watching": ("Using memwell and watching what stays in memory…", "正在使用 memwell 并观察内存中留下了什么……"),
+    "leaks_title": (
+        "What stayed in memory after {rounds} stores were made, used and closed:",
+        "新建、使用并关闭 {rounds} 个存储之后，内存中留下的：",
+    ),
+    "leaks_none": ("Nothing leaks.", "没有泄漏。"),
+    "leaks_found": ("Something leaks. Please report this.", "存在泄漏。请报告这个问题。"),
     "healthy": ("Everything agrees.", "一切正常。"),
     "when": ("said", "时间"),
     "why": ("why", "理由"),

@@ -16,8 +16,8 @@ from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.importance import effective, evaluated, importance_of, moved
 from memwell.longterm.recalling import Recalled, as_recalled
-from memwell.longterm.remembering import check_importance
-from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
+from memwell.longterm.remembering import check_evidence, check_importance, check_trust
+from memwell.longterm.traits import FORGOTTEN, Evidence, own_metadata, traits_of, with_traits
 from memwell.records import Record
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
@@ -70,6 +70,8 @@ class Changer(MemoryBase):
         time: datetime | None = None,
         kind: str | None = None,
         importance: float | None = None,
+        evidence: Iterable[Evidence] | None = None,
+        trust: str | None = None,
         reason: str = "updated",
     ) -> Recalled:
         """Change a memory and return it; what is not given stays. Raises ``NotFound``, ``InvalidInput`` for a bad value."""
@@ -82,6 +84,10 @@ class Changer(MemoryBase):
             fields["kind"] = check_id(kind, "a memory's kind")
         if importance is not None:
             fields["importance"] = check_importance(importance)
+        if evidence is not None:
+            fields["evidence"] = check_evidence(evidence)
+        if trust is not None:
+            fields["trust"] = check_trust(trust)
         if text is not None:
             check_text(text, "a memory's text")
         self.catch_up()

@@ -62,12 +62,14 @@ class Rememberer(MemoryBase):
         ttl: float | None = None,
         pinned: bool = False,
         trust: str | None = None,
+        evidence: Iterable[Evidence] = (),
         id: str | None = None,  # noqa: A002 - what everybody calls it
     ) -> Remembered:
         """Store texts or messages, and return when they are on disk. They can be recalled at once.
 
         ``speaker`` is who said it, ``session`` the conversation it belongs to, ``time`` when it was said, ``ttl`` after how
-        many seconds it is to vanish. Messages bring their own, and one that was remembered before is not stored again.
+        many seconds it is to vanish, ``evidence`` what it rests on: with the trust ``derived`` it is erased when a memory
+        named there is. Messages bring their own, and one that was remembered before is not stored again.
         Raises ``InvalidInput`` for a value that breaks a rule, ``Conflict`` for an ``id`` that is taken by a memory
         that has not expired.
         """
@@ -78,6 +80,7 @@ class Rememberer(MemoryBase):
             kind if kind is None else check_id(kind, "a memory's kind"),
             {} if metadata is None else check_metadata(metadata),
             self._checked_traits(importance, ttl, pinned, trust),
+            check_evidence(evidence),
         )
         items = _items(content)
         if id is not None and len(items) != 1:
@@ -103,8 +106,8 @@ class Rememberer(MemoryBase):
             raise InvalidInput(f"ttl must be a number of seconds above 0 and below {_LONGEST_S:,}, not {shown(ttl)}")
         if not isinstance(pinned, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"pinned must be True or False, not {shown(pinned)}")
-        if trust is not None and not (isinstance(trust, str) and trust in TRUSTS):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"unknown trust {shown(trust)}; known: {', '.join(sorted(TRUSTS))}")
+        if trust is not None:
+            check_trust(trust)
         if importance is None and ttl is None and not pinned and trust is None:
             return _PLAIN
         expires = None if ttl is None else self.clock() + timedelta(seconds=ttl)
@@ -116,7 +119,7 @@ class Rememberer(MemoryBase):
         if not isinstance(item, str) and isinstance(item, Mapping):
             [item] = from_openai([cast("dict[str, Any]", item)])
         if isinstance(item, str):
-            text, traits, evidence = check_text(item, "a memory's text"), given.traits, ()
+            text, traits, evidence = check_text(item, "a memory's text"), given.traits, given.evidence
             speaker, time, name = given.speaker, given.time, new_id() if id_ is None else check_id(id_, "a memory's id")
             kind = given.kind or "memory"
         elif isinstance(item, Message):
@@ -124,7 +127,7 @@ class Rememberer(MemoryBase):
             speaker = given.speaker or item.name or _SPEAKERS.get(item.role, "")
             trust = _TRUST.get(item.role, "user") if given.traits.trust == "user" else given.traits.trust
             traits = msgspec.structs.replace(given.traits, trust=trust, position=item.index or 0)
-            evidence = (Evidence(thread=given.session, message=item.id),)
+            evidence = (Evidence(thread=given.session, message=item.id), *given.evidence)
             kind = given.kind or "message"
         else:
             raise InvalidInput(f"remember takes texts and messages, not {shown(item)}")
@@ -180,6 +183,24 @@ def check_importance(value: float) -> float:
     return value
 
 
+def check_trust(value: str) -> str:
+    """Return it when it is one. Raises ``InvalidInput``."""
+    if not isinstance(value, str) or value not in TRUSTS:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"unknown trust {shown(value)}; known: {', '.join(sorted(TRUSTS))}")
+    return value
+
+
+def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """The pieces of evidence, each once. Raises ``InvalidInput`` for anything else."""
+    if given == ():
+        return ()
+    pieces = tuple(given) if isinstance(given, Iterable) else (given,)  # pyright: ignore[reportUnnecessaryIsInstance]
+    for one in pieces:
+        if not isinstance(one, Evidence):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"evidence must be several Evidence, not {shown(cast(object, given))}")
+    return tuple(dict.fromkeys(pieces))
+
+
 class _Given(msgspec.Struct, frozen=True):
     speaker: str
     session: str
@@ -187,6 +208,7 @@ class _Given(msgspec.Struct, frozen=True):
     kind: str | None
     own: dict[str, Any]
     traits: Traits
+    evidence: tuple[Evidence, ...]
 
 
 _PLAIN = Traits()
@@ -216,4 +238,13 @@ def _short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-__all__ = ["Rejection", "Rememberable", "Remembered", "Rememberer", "check_importance", "is_number"]
+__all__ = [
+    "Rejection",
+    "Rememberable",
+    "Remembered",
+    "Rememberer",
+    "check_evidence",
+    "check_importance",
+    "check_trust",
+    "is_number",
+]

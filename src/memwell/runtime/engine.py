@@ -13,6 +13,7 @@ import atexit
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -30,7 +31,8 @@ from memwell.models.callables import as_chat_model, as_embedder, as_reranker
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
-from memwell.runtime.jobs import REGISTRY, Worker
+from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
+from memwell.runtime.jobs import Worker
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
@@ -87,9 +89,9 @@ class _Parts:
             else:
                 self.worker.note(space)
 
-    def used(self, space: Space, ids: Sequence[str]) -> None:
+    def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
         if self.works and ids:
-            self.worker.used(space, ids)
+            self.worker.used(space, ids, at)
 
     def close(self) -> None:
         if not self.closed:
@@ -111,7 +113,14 @@ class Engine(Closing, Memory):
             # For what is kept. A query is asked once, and not worth a write.
             self.indexer = Indexer(self.backend, self.space, embedder=self._cached, chat=self.chat)
         self._parts = parts
-        self.uncache = self._uncached
+        # Weakly: an engine that held a method of its own would be a ring, which only the collector could free.
+        uncached = weakref.WeakMethod(self._uncached)
+        self.uncache = lambda ids, texts: 0 if (alive := uncached()) is None else alive(ids, texts)
+
+    def evaluate(self, id_: str, /) -> float:
+        """What a memory has shown to be worth, from 0 to 1, all uses until now counted. Raises ``NotFound``."""
+        self._parts.worker.store_uses(self.space)
+        return super().evaluate(id_)
 
     def _uncached(self, ids: list[str], texts: list[str]) -> int:
         self._query_vectors.clear()
@@ -122,9 +131,39 @@ class Engine(Closing, Memory):
     def at(self, space: SpaceLike) -> Engine:
         """The memory of another space of the same store, such as another user's. Nothing is shared between spaces."""
         wanted = as_space(space)
-        if wanted[: len(REGISTRY)] == REGISTRY:
+        if wanted[:2] in OWN_SPACES:
             raise InvalidInput(f"the space {shown(space)} is memwell's own; choose another")
         return self._parts.engine(wanted)
+
+    def grant(self, to: SpaceLike, *, write: bool = False, until: datetime | None = None) -> Grant:
+        """Let another space read this memory, and add to it with ``write``; until a time, or until it is revoked.
+
+        Raises ``InvalidInput`` for this space itself and for a time that is over.
+        """
+        return self._grants.give(self.space, to, write=write, until=until)
+
+    def revoke(self, to: SpaceLike) -> bool:
+        """End the grant of another space at once. Returns whether it had one."""
+        return self._grants.revoke(self.space, to)
+
+    def grants(self) -> list[Grant]:
+        """Who may see this memory now, and who may add to it."""
+        return self._grants.given_by(self.space)
+
+    def shared_with_me(self) -> list[Grant]:
+        """Whose memories this space may see now."""
+        return self._grants.given_to(self.space)
+
+    def shared(self, owner: SpaceLike) -> SharedMemory:
+        """The memory of a space that was granted to this one. Raises ``NotGranted`` when it was not.
+
+        It asks for the grant at every call, so that it is of no more use the moment the grant ends.
+        """
+        return SharedMemory(self.at(owner), self.space, self._grants)
+
+    @property
+    def _grants(self) -> Grants:
+        return Grants(self.backend.kv, self.clock)
 
     def thread(self, id_: str, /) -> History:
         """A conversation of this space, made when the first message is added."""
@@ -227,6 +266,11 @@ class Engine(Closing, Memory):
         """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
         self._parts.close()
 
+    agrant = asyncify(grant)
+    arevoke = asyncify(revoke)
+    agrants = asyncify(grants)
+    ashared_with_me = asyncify(shared_with_me)
+    ashared = asyncify(shared)
     aremember_thread = asyncify(remember_thread)
     acontext = asyncify(context)
     aexport = asyncify(export)

@@ -315,7 +315,7 @@ def test_a_write_cancelled_at_any_await_leaves_everything_as_it_was(after: int) 
     assert asyncio.run(run()) or after > 3
 
 
-def _accounted(written: Fragments, memory: Any, given_on: Fragments) -> None:
+def _check_accounted(written: Fragments, memory: Any, given_on: Fragments) -> None:
     """Each fragment is held, or was handed on, itself or as the one that others were merged into: exactly once."""
     places = [one.raw_observation for one in memory.short_term_memories]
     places += [one.raw_observation.split(";")[0] for one in given_on]
@@ -356,7 +356,7 @@ def test_tasks_lose_nothing(size: int, threshold: int, plan: list[Any], seed: in
                 taken.append(one)
                 assert result is not None
                 given_on += result.discarded_memory_fragments
-        _accounted(taken, memory, given_on)
+        _check_accounted(taken, memory, given_on)
         assert len(memory) <= size
 
     asyncio.run(run())
@@ -388,7 +388,7 @@ def test_threads_lose_nothing() -> None:
         one.start()
     for one in threads:
         one.join(60)
-    _accounted(written, memory, given_on)
+    _check_accounted(written, memory, given_on)
 
 
 @settings(max_examples=40, deadline=None)

@@ -22,6 +22,8 @@ from memwell.compat.dbgpt.scoring import ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.sensory import SensoryMemory
 from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.errors import BackendError, FileError, InvalidInput, ModelError
+from memwell.language.claims import claims
+from memwell.longterm.importance import importance_of
 from memwell.longterm.memory import Memory as LastingMemory
 
 NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
@@ -74,6 +76,11 @@ def write(memory: Hybrid, *texts: str) -> list[Fragment]:
     return made
 
 
+def weighed(text: str) -> float:
+    """What the content of a text is worth to a memory that asks nobody else."""
+    return round(9 * importance_of(text, claims=len(claims(text, time=NOW.astimezone()))), 9)
+
+
 class Extractor(InsightExtractor[Fragment]):
     async def extract_insights(self, memory_fragment: Fragment, llm_client: Any = None) -> Any:
         text = memory_fragment.raw_observation
@@ -109,10 +116,44 @@ class TestWriting:
         assert kept(memory) == {"apple", "first of apple", "second of apple"}
         found = memory.long_term_memory.read_sync("apple")
         assert {(one.raw_observation, one.is_insight, one.importance) for one in found} == {
-            ("apple", False, 4.5),
-            ("first of apple", True, 4.5),
-            ("second of apple", True, 4.5),
+            ("apple", False, 1.8),
+            ("first of apple", True, weighed("first of apple")),
+            ("second of apple", True, weighed("second of apple")),
         }
+
+    def test_without_a_scorer_the_content_says_what_a_fragment_is_worth(self, memory: Hybrid):
+        said = ["ok", "Ann is allergic to nuts.", "会议定在5月3日，记住地址。"]
+        write(memory, *said, "one", "two")
+        held = {one.text: round(one.importance * 10, 9) for one in memory.long_term_memory.memory.memories()}
+        assert held == {text: weighed(text) for text in said}
+        assert len(set(held.values())) == len(said)
+
+    def test_whoever_is_named_is_asked_instead(self):
+        memory = hybrid(buffer_size=0)
+        memory.initialize(importance_scorer=Failing("never", RuntimeError()))
+        write(memory, "ok")
+        memory.initialize()
+        write(memory, "yes")
+        found = memory.long_term_memory.read_sync("ok")
+        assert {one.raw_observation: one.importance for one in found} == {"ok": 4.5, "yes": weighed("yes")}
+
+    @settings(max_examples=20, deadline=None)
+    @given(importance=st.floats(0.1, 10), sensory=st.integers(0, 2), size=st.integers(0, 2), batch=st.booleans())
+    def test_an_importance_that_was_given_arrives_as_it_is(
+        self, importance: float, sensory: int, size: int, batch: bool
+    ):
+        memory = hybrid(scorer=Failing("mine", ZeroDivisionError()), sensory=sensory, buffer_size=size)
+        mine = Fragment("this is mine", importance=importance)
+        others = [Fragment(f"other {number}") for number in range(sensory + size + 2)]
+        if batch:
+            memory.write_batch_sync([mine, *others])
+        else:
+            for one in (mine, *others):
+                memory.write_sync(one)
+        found = {one.id: one.importance for one in memory.long_term_memory.read_sync("mine")}
+        assert found[mine.id] == pytest.approx(importance, abs=1e-9)
+        assert mine.importance == importance
+        assert others[0].importance == 4.5
 
     def test_a_batch_goes_the_whole_way(self, memory: Hybrid):
         assert memory.write_batch_sync([Fragment(text) for text in ("one", "two", "three", "four")]) is None
@@ -142,6 +183,56 @@ class TestWriting:
         memory.initialize("me", importance_scorer=scorer, real_memory_fragment_class=Fragment, session_id="s")
         parts = (memory, memory.sensory_memory, memory.short_term_memory, memory.long_term_memory)
         assert {(one.name, one.importance_scorer, one.session_id) for one in parts} == {("me", scorer, "s")}
+
+
+def evidence(memory: Hybrid) -> dict[str, tuple[str, set[str]]]:
+    """What each memory kept for good rests on, in texts, and whose word it is."""
+    held = {one.id: one for one in memory.long_term_memory.memory.memories()}
+    return {
+        one.text: (one.trust, {held[other.record].text for other in one.evidence if other.record})
+        for one in held.values()
+    }
+
+
+class TestEvidence:
+    @pytest.mark.parametrize("batch", [False, True])
+    @pytest.mark.parametrize("session", [None, "s"])
+    def test_an_insight_names_what_it_was_concluded_from(self, memory: Hybrid, batch: bool, session: str | None):
+        memory.initialize(insight_extractor=Extractor(), session_id=session)
+        texts = ["apple", "pear", "stone", "plum"]
+        if batch:
+            memory.write_batch_sync([Fragment(text) for text in texts])
+        else:
+            write(memory, *texts)
+        expected: dict[str, tuple[str, set[str]]] = {"apple": ("tool", set()), "pear": ("tool", set())}
+        for text in ("apple", "pear"):
+            expected |= {f"{which} of {text}": ("derived", {text}) for which in ("first", "second")}
+        assert evidence(memory) == expected
+
+    def test_an_insight_goes_with_what_it_was_concluded_from(self, memory: Hybrid):
+        memory.initialize(insight_extractor=Extractor())
+        apple, _, _ = write(memory, "apple", "pear", "stone")
+        write(memory, "plum")
+        held = memory.long_term_memory
+        held.memory.erase(str(apple.id))
+        assert kept(memory) == {"pear", "first of pear", "second of pear"}
+
+    def test_what_is_merged_has_its_insights_too(self):
+        short = EnhancedShortTermMemory[Fragment](embed, buffer_size=5, enhance_threshold=1)
+        memory = HybridMemory(NOW, None, short, LongTermMemory(now=NOW, embedder=None), Extractor())
+        write(memory, "apple one", "apple two")
+        merged = "apple one;apple two"
+        assert evidence(memory)[f"first of {merged}"] == ("derived", {merged})
+
+    def test_an_insight_that_is_read_says_where_it_is_from(self, memory: Hybrid):
+        memory.initialize(insight_extractor=Extractor())
+        apple, *_ = write(memory, "apple", "pear", "stone")
+        found = {one.raw_observation: one for one in memory.long_term_memory.read_sync("apple")}
+        assert found["first of apple"].derived_from == found["first of apple"].copy().derived_from == (apple.id,)
+        assert found["apple"].derived_from == ()
+        before = evidence(memory)
+        memory.long_term_memory.write_batch_sync(list(found.values()))
+        assert evidence(memory) == before
 
 
 class TestFailing:
@@ -183,7 +274,7 @@ class TestFailing:
         with pytest.raises(BackendError):
             memory.write_batch_sync([Fragment("three"), Fragment("four")])
         assert memory.short_term_memory.short_term_memories == first
-        assert [one.importance for one in first] == [4.5, 4.5]
+        assert [one.importance for one in first] == [weighed("one")] * 2
         assert kept(memory) == set()
         monkeypatch.undo()
         write(memory, "three", "four")
@@ -244,7 +335,7 @@ class TestReading:
         assert sorted(one.id for one in found) == sorted(one.id for one in made)
         assert all(one is not other for one in found for other in made)
         found[0].update_importance(9.0)
-        assert [one.importance for one in made] == [4.5] * 3
+        assert [one.importance for one in made] == [weighed("apple one")] * 3
         assert (in_mind(memory), len(kept(memory))) == (["apple two", "apple three"], 2)
         assert [one.id for one in memory.read_sync("apple")] == [one.id for one in found]
 

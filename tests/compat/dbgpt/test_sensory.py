@@ -71,6 +71,14 @@ def test_what_does_not_matter_is_dropped() -> None:
     assert len(memory) == 0
 
 
+@pytest.mark.parametrize("size", [0, 2])
+def test_an_importance_that_was_given_is_the_score(size: int) -> None:
+    memory = sensory(size, Scores())
+    worth: list[tuple[str, float | None]] = [("a", 7.25), ("5", None), ("c", 0.05)]
+    out = handed(memory.write_batch_sync([AgentMemoryFragment(text, importance=given_) for text, given_ in worth]))
+    assert [(one.observation, one.importance) for one in out] == [("a", 7.25), ("5", 4.5)]
+
+
 def test_what_was_recalled_is_not_perceived() -> None:
     memory = sensory(2)
     assert memory.write_sync(fragments("a")[0], None, WriteOperation.RETRIEVAL) is None

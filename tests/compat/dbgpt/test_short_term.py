@@ -243,10 +243,10 @@ class Model:
 @settings(max_examples=60, deadline=None)
 @given(size=st.integers(0, 5), steps=STEPS, concluding=st.booleans())
 def test_it_is_first_in_first_out(kind: type[Any], size: int, steps: list[Any], concluding: bool) -> None:
-    asyncio.run(_compare(kind(size), Model(size), steps, concluding))
+    asyncio.run(_check_against(kind(size), Model(size), steps, concluding))
 
 
-async def _compare(memory: Any, model: Model, steps: list[Any], concluding: bool) -> None:
+async def _check_against(memory: Any, model: Model, steps: list[Any], concluding: bool) -> None:
     memory.insight_extractor = Concludes() if concluding else None
     for verb, what in steps:
         if verb == "write":
@@ -305,10 +305,10 @@ PLANS = st.lists(st.tuples(st.sampled_from(["well", "well", "cancel"]), st.integ
 @settings(max_examples=60, deadline=None)
 @given(size=st.integers(0, 3), rests=st.integers(0, 3), plan=PLANS)
 def test_tasks_lose_nothing(kind: type[Any], size: int, rests: int, plan: list[tuple[str, int, bool]]) -> None:
-    asyncio.run(_crowd(kind(size), rests, plan))
+    asyncio.run(_check_crowd(kind(size), rests, plan))
 
 
-async def _crowd(memory: Any, rests: int, plan: list[tuple[str, int, bool]]) -> None:
+async def _check_crowd(memory: Any, rests: int, plan: list[tuple[str, int, bool]]) -> None:
     first, written = numbered(2), numbered(len(plan))
     given_on = handed(await memory.write_batch(first))
     extractor = Concludes(rests, {one.id for one, (_, _, fails) in zip(written, plan, strict=True) if fails})

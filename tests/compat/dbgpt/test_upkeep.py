@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from memwell.compat.dbgpt.fragments import AgentMemoryFragment
+from memwell.compat.dbgpt.fragments import AgentMemoryFragment, InsightMemoryFragment
 from memwell.compat.dbgpt.long_term import LongTermMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.models.scripted import HashEmbedder
@@ -135,6 +135,51 @@ class TestDeleting:
 
         asyncio.run(both())
         assert held(long) <= {"pear"}
+
+
+class TestInsights:
+    def write(self, long: Long) -> tuple[list[AgentMemoryFragment], list[AgentMemoryFragment]]:
+        """Two fragments, the first of which matters less, an insight of each, and one of the first insight."""
+        given = [fragment("apple", 1.0, 40), fragment("pear", 9.0)]
+        insights = [made for one in given for made in InsightMemoryFragment(one, [f"of {one.observation}"]).insights]
+        insights += InsightMemoryFragment([insights[0]], ["of all of it"]).insights
+        for one in insights:
+            one.update_importance(9.0)
+        long.write_batch_sync([*given, *insights])
+        return given, insights
+
+    @pytest.mark.parametrize("rule", [{"importance_below": 5.0}, {"older_than": timedelta(days=9)}])
+    def test_they_are_forgotten_with_what_they_rest_on(self, long: Long, rule: dict[str, Any]):
+        given, insights = self.write(long)
+        planned = long.forget_sync(**rule, dry_run=True)
+        assert set(planned.deleted) == {given[0].id, insights[0].id, insights[2].id}
+        assert planned.kept == 2
+        assert str(given[0].id) in planned.reasons[insights[0].id]
+        assert len(held(long)) == 5
+        done = long.forget_sync(**rule)
+        assert (done.reasons, done.kept) == (planned.reasons, 2)
+        assert (done.erased.memories, done.erased.derived) == (1, 2)
+        assert held(long) == {"pear", "of pear"}
+
+    def test_they_are_cleared_with_what_they_rest_on(self, long: Long):
+        self.write(long)
+        cleared = long.clear_sync(importance_below=5.0)
+        assert {one.observation for one in cleared} == {"apple", "of apple", "of all of it"}
+        assert held(long) == {"pear", "of pear"}
+        assert {one.observation for one in long.clear_sync()} == {"pear", "of pear"}
+
+    def test_one_that_gets_another_source_has_both(self, long: Long):
+        given, insights = self.write(long)
+        insights[1].derived_from = (given[0].id,)
+        long.write_sync(insights[1])
+        rests = {one.text: {other.record for other in one.evidence} for one in long.memory.memories()}
+        assert rests["of pear"] == {str(one.id) for one in given}
+        plain = fragment("stone")
+        long.write_sync(plain)
+        plain.derived_from = (given[0].id,)
+        long.write_sync(plain)
+        long.memory.erase(str(given[0].id))
+        assert held(long) == {"pear"}
 
 
 class TestMerging:

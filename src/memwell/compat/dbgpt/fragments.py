@@ -92,6 +92,9 @@ def _is_finite(value: float) -> bool:
 class MemoryFragment(ABC):
     """The unit of memory: an observation, how much it matters, and when it was last used."""
 
+    derived_from: tuple[int, ...] = ()
+    """The ids of the fragments that an insight was concluded from. In a store it is erased together with any of them."""
+
     @classmethod
     @abstractmethod
     def build_from(
@@ -372,6 +375,10 @@ class InsightMemoryFragment(Generic[T]):
             self._built(one) if isinstance(one, str) else one
             for one in insights  # Both kinds may stand side by side.
         ]
+        sources = original_memory_fragment if isinstance(original_memory_fragment, list) else [original_memory_fragment]
+        for one in self._insights:
+            ids = (*one.derived_from, *(source.id for source in sources))
+            one.derived_from = tuple(dict.fromkeys(id_ for id_ in ids if id_ != one.id))
 
     def _built(self, text: str) -> T:
         original = self._original_memory_fragment

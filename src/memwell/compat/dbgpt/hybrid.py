@@ -16,7 +16,7 @@ from memwell.compat.dbgpt.fragments import DiscardedMemoryFragments, MemoryFragm
 from memwell.compat.dbgpt.long_term import LongTermMemory
 from memwell.compat.dbgpt.memory import Memory, check_fragment
 from memwell.compat.dbgpt.ranking import Coefficients, coefficients
-from memwell.compat.dbgpt.scoring import ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.scoring import ContentImportanceScorer, ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.sensory import SensoryMemory
 from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.compat.dbgpt.stored_fragments import VectorStore
@@ -38,7 +38,7 @@ class HybridMemory(Closing, Memory[T]):
     A write is done whole or not at all: when a scorer, a model or the store fails, or the call is cancelled before the
     store was asked, all three memories are as they were. Without memories given they are a ``SensoryMemory``, a
     ``ShortTermMemory`` and a ``LongTermMemory`` in this process. The defaults are asked where ``initialize`` names no
-    extractor or scorer. ``now`` is a clock that stands still; without it the real one is asked.
+    extractor or scorer; the default scorer is a ``ContentImportanceScorer`` unless one is given. ``now`` is a clock that stands still; without it the real one is asked.
     """
 
     importance_weight: float = 0.9
@@ -62,7 +62,7 @@ class HybridMemory(Closing, Memory[T]):
             LongTermMemory(now=now) if long_term_memory is None else long_term_memory
         )
         self._default_insight_extractor = default_insight_extractor
-        self._default_importance_scorer = default_importance_scorer
+        self._default_importance_scorer: ImportanceScorer[T] = default_importance_scorer or ContentImportanceScorer()
         self._ask_defaults()
 
     def _ask_defaults(self) -> None:

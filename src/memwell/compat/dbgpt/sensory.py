@@ -22,7 +22,7 @@ class SensoryMemory(BufferedMemory[T]):
     """A buffer that is emptied whole when it overflows: every fragment in it is scored.
 
     Those of at least ``threshold_to_short_term`` get their score as importance and are handed on; the others are dropped.
-    Raises ``InvalidInput`` for a size below 0.
+    A fragment that has an importance is not scored: that is its score, and it keeps it. Raises ``InvalidInput`` for a size below 0.
     """
 
     importance_weight: float = 0.9
@@ -89,12 +89,16 @@ class SensoryMemory(BufferedMemory[T]):
 
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
         """Nothing to keep, and those that matter enough, with their score as importance."""
-        scores = await self.score_memory_importance(memory_fragments)
+        unweighed = [one for one in memory_fragments if one.importance is None]
+        scores = await self.score_memory_importance(unweighed) if unweighed else []
+        worth = {id(one): score for one, score in zip(unweighed, scores, strict=True)}
         mattering: list[T] = []
-        for fragment, score in zip(memory_fragments, scores, strict=True):
-            if score >= self.threshold_to_short_term:
-                undone_by(partial(_set_importance, fragment, fragment.update_importance(score)))
-                mattering.append(fragment)
+        for one in memory_fragments:
+            score = worth.get(id(one), one.importance)
+            if score is not None and score >= self.threshold_to_short_term:
+                if one.importance is None:
+                    undone_by(partial(_set_importance, one, one.update_importance(score)))
+                mattering.append(one)
         return [], mattering
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -57,8 +57,6 @@ class Serializer(ABC):
 class JsonSerializer(Serializer):
     """JSON in UTF-8, every character as it is."""
 
-    suffix: ClassVar[str] = "json"
-
     def serialize(self, obj: Serializable) -> bytes:
         """The object as JSON. Raises ``StorageError`` for one that holds anything but plain data."""
         return _json_of(obj)
@@ -70,8 +68,6 @@ class JsonSerializer(Serializer):
 
 class MsgpackSerializer(Serializer):
     """MessagePack: smaller than JSON, and it keeps bytes and times with a zone as they are."""
-
-    suffix: ClassVar[str] = "msgpack"
 
     def serialize(self, obj: Serializable) -> bytes:
         """The object as MessagePack. Raises ``StorageError`` for one that holds what MessagePack has no form for."""

@@ -7,7 +7,7 @@ labels and the session of who wrote it are metadata, so that filters reach them.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
@@ -22,6 +22,7 @@ from memwell.longterm import gate
 from memwell.longterm.consolidation import INSIGHT
 from memwell.longterm.memory import Memory
 from memwell.longterm.recalling import Recalled
+from memwell.longterm.traits import Evidence
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import SpaceLike
@@ -131,6 +132,12 @@ class Stored(NamedTuple):
     time: datetime
     kind: str
     metadata: dict[str, Any]
+    evidence: tuple[Evidence, ...]
+
+    @property
+    def trust(self) -> str:
+        """What an agent notes is no evidence of what is true of a person, nor is what it concludes."""
+        return "derived" if self.evidence else "tool"
 
 
 def stored(fragment: MemoryFragment, importance: float, now: datetime, owner: Owner) -> Stored:
@@ -147,6 +154,7 @@ def stored(fragment: MemoryFragment, importance: float, now: datetime, owner: Ow
         as_aware(moment).astimezone(UTC),
         INSIGHT if fragment.is_insight else _FRAGMENT,
         {**owner.metadata, _OWN: own} if own else owner.metadata,
+        tuple(Evidence(record=owner.record_id(source)) for source in fragment.derived_from),
     )
 
 
@@ -162,7 +170,7 @@ def as_fragment(found: Recalled, kind: type[T]) -> T:
     own = cast("dict[str, Any]", found.metadata.get(_OWN, {}))
     moment = found.time if found.accessed is None else max(found.time, found.accessed)
     path = own.get("snapshot_path")
-    return kind.build_from(
+    made = kind.build_from(
         observation=found.text,
         memory_id=fragment_id(found.id),
         # A tenth times ten is not always what it was.
@@ -171,6 +179,9 @@ def as_fragment(found: Recalled, kind: type[T]) -> T:
         last_accessed_time=moment.astimezone().replace(tzinfo=None) if own.get("naive") else moment,
         **({} if path is None else {"snapshot_path": path}),
     )
+    if found.trust == "derived":
+        made.derived_from = tuple(fragment_id(one.record) for one in found.evidence if one.record)
+    return made
 
 
 def fragment_id(record_id: str) -> int:
@@ -217,8 +228,8 @@ def _remember(memory: Memory, item: Stored) -> None:
         time=item.time,
         kind=item.kind,
         metadata=item.metadata,
-        # What an agent notes is no evidence of what is true of a person.
-        trust="tool",
+        trust=item.trust,
+        evidence=item.evidence,
     )
     if done.rejected:
         reasons = "; ".join(reason for one in done.rejected for reason in one.reasons)
@@ -227,8 +238,10 @@ def _remember(memory: Memory, item: Stored) -> None:
 
 def _change(memory: Memory, item: Stored) -> None:
     old = _active(memory, item.id)
-    now = (old.text, old.importance, old.time, old.kind, old.metadata)
-    if now != (item.text, item.importance, item.time, item.kind, item.metadata):
+    # What it rested on before, it still does.
+    evidence = tuple(dict.fromkeys((*old.evidence, *_unnamed(item.evidence, old.evidence))))
+    now = (old.text, old.importance, old.time, old.kind, old.metadata, old.evidence)
+    if now != (item.text, item.importance, item.time, item.kind, item.metadata, evidence):
         memory.update(
             item.id,
             item.text,
@@ -236,8 +249,16 @@ def _change(memory: Memory, item: Stored) -> None:
             time=item.time,
             kind=item.kind,
             importance=item.importance,
+            evidence=evidence,
+            trust="derived" if item.evidence else old.trust,
             reason="written again",
         )
+
+
+def _unnamed(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> Iterator[Evidence]:
+    """Those of memories that are not named yet, under whichever id: a fragment knows them by number alone."""
+    numbers = {fragment_id(one.record) for one in known}
+    return (one for one in evidence if fragment_id(one.record) not in numbers)
 
 
 def _active(memory: Memory, id_: str) -> Recalled:

@@ -77,12 +77,13 @@ class Upkeep(Memory[T]):
     async def clear(self, *, importance_below: float | None = None, older_than: timedelta | None = None) -> list[T]:
         """Delete the fragments of this memory and its session for good, and return them, oldest first.
 
-        With ``importance_below`` (from 0 to 10) or ``older_than`` only those that satisfy all that is given; pinned ones
-        stay then. Raises ``InvalidInput`` for values that make no sense.
+        With ``importance_below`` (from 0 to 10) or ``older_than`` only those that satisfy all that is given, with the
+        insights that were concluded from them; pinned ones stay then. Raises ``InvalidInput`` for values that make no sense.
         """
         where = self._matching(importance_below, older_than)
         gone, _ = await run_blocking(partial(self._erased, where))
-        return [as_fragment(one, self._fragment_class) for one in gone]
+        ordered = sorted((one for one, _ in gone), key=lambda one: one.time)
+        return [as_fragment(one, self._fragment_class) for one in ordered]
 
     async def forget(
         self,
@@ -93,7 +94,7 @@ class Upkeep(Memory[T]):
     ) -> ForgetReport:
         """Delete for good what is less important and older than this, or only say what would be; pinned fragments stay.
 
-        Raises ``InvalidInput`` when nothing is given, and for values that make no sense.
+        An insight goes with the fragment it was concluded from, whatever it is worth itself. Raises ``InvalidInput`` when nothing is given, and for values that make no sense.
         """
         if importance_below is None and older_than is None:
             raise InvalidInput("say what to forget, by importance_below or older_than; clear() deletes everything")
@@ -122,17 +123,36 @@ class Upkeep(Memory[T]):
         self, where: Filter, importance_below: float | None, older_than: timedelta | None, dry_run: bool
     ) -> ForgetReport:
         before = len(self.memory.memories(where=self._owner.filter))
-        gone, erased = (self.memory.memories(where=where), Erased()) if dry_run else self._erased(where)
+        gone, erased = (self._matched(where), Erased()) if dry_run else self._erased(where)
         now = as_aware(self.now)
-        reasons = {fragment_id(one.id): _reason(one, now, importance_below, older_than) for one in gone}
+        reasons = {
+            fragment_id(one.id): _reason(one, now, importance_below, older_than) if source is None else _rests(source)
+            for one, source in gone
+        }
         return ForgetReport(reasons, max(before - len(gone), 0), erased, dry_run)
 
-    def _erased(self, where: Filter) -> tuple[list[Recalled], Erased]:
+    def _matched(self, where: Filter) -> list[tuple[Recalled, str | None]]:
+        """What satisfies a filter, and what rests on that, with the id of what it rests on."""
+        found: dict[str, tuple[Recalled, str | None]] = {one.id: (one, None) for one in self.memory.memories(where=where)}
+        insights = [one for one in self.memory.memories(where=self._owner.filter) if one.trust == "derived"]
+        more = bool(found)
+        while more:
+            before = len(found)
+            for one in insights:
+                sources = (piece.record for piece in one.evidence if piece.record in found)
+                source = None if one.id in found else next(sources, None)
+                if source is not None:
+                    found[one.id] = (one, source)
+            more = len(found) > before
+        return list(found.values())
+
+    def _erased(self, where: Filter) -> tuple[list[tuple[Recalled, str | None]], Erased]:
         """Erase what satisfies a filter; what can be seen of it is returned, what was merged or hidden goes, too."""
         for _ in range(_TRIES):
-            gone = self.memory.memories(where=where)
+            gone = self._matched(where)
             try:
-                seen = self.memory.erase([one.id for one in gone]) if gone else Erased()
+                # The insights go with what they rest on.
+                seen = self.memory.erase([one.id for one, source in gone if source is None]) if gone else Erased()
             except NotFound:
                 # Somebody else erased one of them in the same moment.
                 continue
@@ -225,6 +245,10 @@ def _reason(one: Recalled, now: datetime, importance_below: float | None, older_
     if older_than is not None:
         reasons.append(f"it is {now - one.time} old, more than {older_than}")
     return "; ".join(reasons)
+
+
+def _rests(source: str) -> str:
+    return f"it was concluded from the fragment {fragment_id(source)}, which is forgotten"
 
 
 def _sum(one: Erased, other: Erased) -> Erased:

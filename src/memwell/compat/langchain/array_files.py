@@ -23,9 +23,9 @@ from pathlib import Path
 import msgspec
 
 from memwell.compat.langchain.journals import Append, Journal, Left
-from memwell.compat.langchain.locking import locked
-from memwell.compat.langchain.replacing import replace_file
 from memwell.errors import InvalidInput
+from memwell.storage.locking import locked
+from memwell.storage.replacing import replace_file
 from memwell.values import new_version
 
 _BLOCK = _PAGE = 4096

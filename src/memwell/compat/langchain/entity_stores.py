@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from memwell._asyncify import asyncify
-from memwell.compat.langchain.locking import locked
-from memwell.compat.langchain.replacing import replace_file
 from memwell.errors import InvalidInput
 from memwell.records import Space
+from memwell.storage.locking import locked
+from memwell.storage.replacing import replace_file
 from memwell.storage.sharing import shared_backend
 from memwell.values import shown
 

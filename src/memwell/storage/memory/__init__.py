@@ -14,6 +14,7 @@ from typing import Any
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, NotFound
+from memwell.messages import forget_decoded
 from memwell.records import Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.memory.index import MemoryIndex
@@ -81,6 +82,7 @@ class MemoryBackend(Backend):
     def scrub(self) -> None:
         if self._store.inside():
             raise BackendError("a store cannot be scrubbed inside its own transaction")
+        forget_decoded()
 
     def facts(self) -> dict[str, Any]:
         with self._store.use() as state:

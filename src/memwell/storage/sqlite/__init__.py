@@ -12,6 +12,7 @@ import apsw
 
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, ConfigurationError
+from memwell.messages import forget_decoded
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite.blobs import SqliteBlobs
@@ -94,6 +95,8 @@ class SqliteBackend(Backend):
             raise BackendError("a store cannot be scrubbed inside its own transaction")
         self._index.scrub()
         self._connections.empty_log()
+        # What was read a moment ago is remembered for the whole process.
+        forget_decoded()
 
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from memwell import messages
 from memwell.errors import BackendError, Conflict, NotFound
 from memwell.messages import ai, human
 from memwell.records import Record, Thread
@@ -406,6 +407,13 @@ class _ScrubbingSuite(Suite):
         store.scrub()
         assert all(read_everywhere(store, "kept"))
         assert store.check() == []
+
+    def test_scrubbing_lets_go_of_messages_that_were_read(self, store: Backend) -> None:
+        store.log.append(TALK, [human("a canary that was read")])
+        assert store.log.read(TALK)
+        store.log.delete(TALK)
+        store.scrub()
+        assert not any("canary" in text for text in messages._recent)  # pyright: ignore[reportPrivateUsage]
 
     def test_a_store_cannot_be_scrubbed_inside_its_own_transaction(self, store: Backend) -> None:
         with store.transaction(), pytest.raises(BackendError, match="inside"):

@@ -1,0 +1,423 @@
+"""A memory that keeps all that was said, and apart from it what an agent is shown: compressed when it grows too long."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import re
+import warnings
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
+from functools import partial
+from typing import Any, Final, TypeAlias, cast
+
+from memwell._asyncify import block_on, run_blocking
+from memwell.compat.agentscope.chat_models import asking_from_here, chat_model
+from memwell.compat.agentscope.core_messages import to_core
+from memwell.compat.agentscope.memories import MemoryBase, messages_in, with_summary
+from memwell.compat.agentscope.message_storage import MessageStorageBase, ThreadMessageStorage, as_storage, places_in
+from memwell.compat.agentscope.messages import Msg
+from memwell.errors import BadModelOutput, InvalidInput, ModelError, Unsupported
+from memwell.history import History
+from memwell.messages import Message, Role, ai, human
+from memwell.models.ports import ChatModel
+from memwell.runtime.state import MissingState
+from memwell.strategies.summarising import Extractive, ModelSummariser, Summariser, condensed, said_something
+from memwell.tokens import default_counter
+from memwell.transcript import to_openai
+from memwell.values import check_count, check_text, shown
+
+Compress: TypeAlias = Callable[[list[Msg]], Awaitable[list[Msg]] | list[Msg]]
+Trigger: TypeAlias = Callable[[list[Msg]], Awaitable[bool] | bool]
+
+_COMPRESSED: Final = (
+    "The compression of the previous conversation is: <compressed_memory>\n{text}\n</compressed_memory>"
+)
+_COMPRESSED_AGAIN: Final = re.compile(r"<compressed_memory>\n(.*)\n</compressed_memory>\Z", re.DOTALL)
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"compressed_text": {"type": "string", "description": "What the messages say, in short."}},
+    "required": ["compressed_text"],
+}
+_SHARE_OF_SUMMARY: Final = 4
+_SHARE_OF_TAIL: Final = 2
+
+
+class MemoryWithCompress(MemoryBase):
+    """All that was said in ``chat_history_storage``, and in ``memory_storage`` what an agent is shown of it.
+
+    When that is over ``max_token``, or ``compression_trigger_func`` says so, it is compressed: on reading, or also on
+    adding. Instructions in front and the last ``keep_recent`` messages stay, as far as those take no more than half; a tool
+    call and its result never part; the rest becomes one message. A ``compress_func`` of your own is given all of it, and
+    what it returns is put in its place. A storage is a ``History``, an object with AgentScope's methods, or None for one in
+    memory that nobody else has. ``model`` is a ``ChatModel``, a function, one of AgentScope's kind, or None: then the
+    sentences that say most are kept. Without a ``token_counter`` tokens are counted exactly. Raises ``InvalidInput`` for
+    what is none of these and for a limit below 0.
+    """
+
+    def __init__(
+        self,
+        model: Any = None,
+        formatter: Any = None,
+        max_token: int = 28_000,
+        chat_history_storage: MessageStorageBase | History | None = None,
+        memory_storage: MessageStorageBase | History | None = None,
+        token_counter: Any = None,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        compression_on_add: bool = False,
+        compression_on_get: bool = True,
+        customized_compression_prompt: str | None = None,
+        *,
+        keep_recent: int = 3,
+    ) -> None:
+        super().__init__()
+        self.model = chat_model(model, formatter)
+        self.formatter = formatter
+        self.max_token = check_count(max_token, "max_token")
+        self.chat_history_storage = as_storage(chat_history_storage, "chat_history_storage")
+        self.memory_storage = as_storage(memory_storage, "memory_storage")
+        self.token_counter = _counter(token_counter)
+        self.compress_func: Compress = compress_func or self._compressed
+        self.compression_trigger_func = compression_trigger_func
+        self.compression_on_add = bool(compression_on_add)
+        self.compression_on_get = bool(compression_on_get)
+        self.customized_compression_prompt = _prompt(customized_compression_prompt)
+        self.keep_recent = check_count(keep_recent, "keep_recent")
+        # Held while something is stored, never while a model is asked.
+        self._storing = asyncio.Lock()
+
+    # Adding
+
+    async def add(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's own class differs here too
+        self,
+        msgs: Msg | Sequence[Msg] | None,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        *,
+        marks: str | list[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Add a message or several to both storages; one whose id was there before is passed over, None adds nothing.
+
+        Raises ``WrongType`` (a ``TypeError``) for what is no message, and ``Unsupported`` for marks. What failed half-way
+        can be added again.
+        """
+        _refuse_marks(marks)
+        fresh = {one.id: one for one in reversed(_messages(msgs))}
+        async with self._storing:
+            for one in await self.chat_history_storage.known(fresh):
+                del fresh[one]
+            # First what is shown: were the history first and this to fail, a second try would take it for done.
+            shown_already = await self.memory_storage.known(fresh)
+            added = list(map(deepcopy, reversed(fresh.values())))
+            await self.memory_storage.add([one for one in added if one.id not in shown_already])
+            await self.chat_history_storage.add(added)
+        if self.compression_on_add:
+            await self._compress_if_needed(compress_func, compression_trigger_func)
+
+    async def direct_update_memory(self, msgs: Msg | Sequence[Msg] | None) -> None:
+        """Put messages in the place of all that is shown; the history stays as it is. None changes nothing."""
+        if msgs is not None:
+            await self._show(_messages(msgs))
+
+    async def _show(self, messages: Iterable[Msg]) -> None:
+        each_once = {one.id: one for one in messages}
+        async with self._storing:
+            await self.memory_storage.replace(list(map(deepcopy, each_once.values())))
+
+    # Reading
+
+    async def get_memory(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's own class differs here too
+        self,
+        recent_n: int | None = None,
+        filter_func: Callable[[int, Msg], bool] | None = None,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        *,
+        mark: str | None = None,
+        exclude_mark: str | None = None,
+        prepend_summary: bool = True,
+        **kwargs: Any,
+    ) -> list[Msg]:
+        """What is shown, compressed first if need be; of it what ``filter_func`` lets pass, and of that the last ones.
+
+        When the model fails that is a warning and nothing changes. Raises ``Unsupported`` for a ``mark``: messages here
+        have none, so there is none to leave out either.
+        """
+        _refuse_marks(mark)
+        if self.compression_on_get:
+            await self._compress_if_needed(compress_func, compression_trigger_func)
+        found = await self.memory_storage.get()
+        if filter_func is not None:
+            found = [one for place, one in enumerate(found) if filter_func(place, one)]
+        if recent_n is not None and recent_n > 0:
+            found = found[-recent_n:]
+        return with_summary(found, self._compressed_summary if prepend_summary else "")
+
+    async def size(self) -> int:
+        """How many messages were said, compressed or not."""
+        return await self.chat_history_storage.size()
+
+    async def retrieve(self, *args: Any, **kwargs: Any) -> None:
+        """There is none. Raises ``NotImplementedError``."""
+        raise NotImplementedError("Use get_memory() instead of retrieve() for MemoryWithCompress")
+
+    # Taking out
+
+    async def delete(self, indices: Iterable[int] | int | list[str], **kwargs: Any) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Take out of what is shown the messages at these places, or of these ids; the history keeps them.
+
+        Returns how many. Raises ``NoSuchPlace`` (an ``IndexError``) for a place where there is none.
+        """
+        async with self._storing:
+            if isinstance(indices, list) and indices and all(isinstance(one, str) for one in indices):
+                found = await self.memory_storage.get()
+                places = [place for place, one in enumerate(found) if one.id in indices]
+            else:
+                places = places_in(indices)
+            if places:
+                await self.memory_storage.delete(places)
+            return len(places)
+
+    async def clear(self) -> None:
+        """Take everything out of both storages."""
+        async with self._storing:
+            await self.memory_storage.clear()
+            await self.chat_history_storage.clear()
+
+    # Compressing
+
+    async def check_and_compress(
+        self,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        memory: list[Msg] | None = None,
+    ) -> tuple[bool, list[Msg]]:
+        """Whether the trigger asks for compression of ``memory``, or of what is shown, and what comes of it.
+
+        Nothing is stored. Raises what the two functions raise, and ``ModelError``.
+        """
+        messages = await self.memory_storage.get() if memory is None else memory
+        trigger = compression_trigger_func or self.compression_trigger_func
+        if trigger is None or not await _answer(trigger(messages)):
+            return False, messages
+        return True, _messages(await _answer((compress_func or self.compress_func)(messages)))
+
+    async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
+        before = await self.memory_storage.get()
+        too_long = bool(before) and await self._tokens(before) > self.max_token
+        try:
+            asked, after = await self.check_and_compress(compress_func, _always if too_long else trigger, [*before])
+        except ModelError as error:
+            warnings.warn(f"Error compressing the memory: {error}", stacklevel=3)
+            return False
+        return asked and await self._put(before, after)
+
+    async def _put(self, before: list[Msg], after: list[Msg]) -> bool:
+        """Put what was compressed in its place, unless that was changed meanwhile; what came since stays behind it."""
+        async with self._storing:
+            now = await self.memory_storage.get()
+            if [one.id for one in now[: len(before)]] != [one.id for one in before]:
+                return False
+            await self.memory_storage.replace([*map(deepcopy, after), *now[len(before) :]])
+            return True
+
+    async def _compressed(self, messages: list[Msg]) -> list[Msg]:
+        """The messages with the middle of them as one."""
+        front = _instructions(messages)
+        cut = front + await self._tail(messages[front:])
+        old = [match[1] for one in messages[front:cut] if (match := _compressed_before(one))]
+        spoken = [to_core(one) for one in messages[front:cut] if not _compressed_before(one)]
+        if not any(one.text.strip() for one in spoken):
+            return messages
+        with asking_from_here():
+            text = await run_blocking(partial(self._summed_up, "\n".join(old), spoken))
+        return [*messages[:front], Msg("assistant", _COMPRESSED.format(text=text), "assistant"), *messages[cut:]]
+
+    def _summed_up(self, old: str, messages: list[Message]) -> str:
+        summariser = self._summariser()
+        who = type(summariser).__name__
+        answer = _structured(said_something(summariser.fold(old, messages), who))
+        # One that is a little too long is no reason to lose it, but it must not fill the memory again.
+        return said_something(condensed(answer, limit=self._share, size=default_counter().count), who)
+
+    @property
+    def _share(self) -> int:
+        return max(self.max_token // _SHARE_OF_SUMMARY, 1)
+
+    def _summariser(self) -> Summariser:
+        if self.model is None:
+            return Extractive(self._share)
+        if self.customized_compression_prompt is None:
+            return ModelSummariser(self.model, tokens=self._share)
+        return _Prompted(self.model, self.customized_compression_prompt, self.max_token)
+
+    async def _tail(self, messages: list[Msg]) -> int:
+        """The place from which on messages stay as they are."""
+        for cut in range(max(len(messages) - self.keep_recent, 0), len(messages)):
+            fits = await self._tokens(messages[cut:]) <= self.max_token // _SHARE_OF_TAIL
+            if fits and not _parts_a_pair(messages[:cut], messages[cut:]):
+                return cut
+        # A call whose result is still to come stays, however long it is.
+        return len(messages) - 1 if messages and messages[-1].has_content_blocks("tool_use") else len(messages)
+
+    async def _tokens(self, messages: Sequence[Msg]) -> int:
+        core = list(map(to_core, messages))
+        if self.token_counter is None:
+            return sum(map(default_counter().count_message, core))
+        if hasattr(self.token_counter, "count_message"):
+            return sum(map(self.token_counter.count_message, core))
+        return await _answer(self.token_counter.count(to_openai(core)))
+
+    # State
+
+    def state_dict(self) -> dict[str, Any]:
+        """Both storages, and the limit."""
+        return {
+            **super().state_dict(),
+            "max_token": self.max_token,
+            "chat_history_storage": [one.to_dict() for one in _held(self.chat_history_storage)],
+            "memory_storage": [one.to_dict() for one in _held(self.memory_storage)],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Put a state in the place of all there is; also AgentScope's own, and one without messages.
+
+        Raises ``MissingState`` (a ``KeyError``) for a part that it lacks, which otherwise stays as it is when ``strict`` is
+        off, and ``InvalidInput`` for what is no state. Then everything is as it was.
+        """
+        state = _state(state_dict)
+        missing = [name for name in ("max_token", "chat_history_storage", "memory_storage") if name not in state]
+        if missing and strict:
+            raise MissingState(f"the state of {type(self).__name__} has no {missing[0]!r}")
+        limit = check_count(state.get("max_token", self.max_token), "max_token")
+        summary = check_text(state.get("_compressed_summary", self._compressed_summary), "a summary")
+        history = _written(state, "chat_history_storage")
+        shown_now = _written(state, "memory_storage")
+        before = _held(self.chat_history_storage)
+        try:
+            _hold(self.chat_history_storage, history)
+            _hold(self.memory_storage, shown_now)
+        except BaseException:
+            _hold(self.chat_history_storage, before)
+            raise
+        self.max_token, self._compressed_summary = limit, summary
+
+
+class _Prompted:
+    """Lets a model compress by a prompt of the user's."""
+
+    def __init__(self, model: ChatModel, template: str, max_token: int) -> None:
+        self._model = model
+        self._template = template
+        self._max_token = max_token
+
+    def fold(self, summary: str, messages: Sequence[Message]) -> str:
+        given = to_openai([*([ai(summary)] if summary else []), *messages])
+        prompt = _filled(self._template, self._max_token, json.dumps(given, ensure_ascii=False, indent=2))
+        answer = self._model.complete([human(prompt)])
+        if answer.finish == "length":
+            raise BadModelOutput(f"{self._model.name} was cut off before its summary was complete")
+        return answer.text
+
+
+def _prompt(template: str | None) -> str | None:
+    if template is None:
+        return None
+    try:
+        _filled(check_text(template, "customized_compression_prompt"), 0, "")
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        places = "{max_token}, {messages_list_json} and {schema_json}"
+        raise InvalidInput(f"customized_compression_prompt may have {places} in braces, not {error}") from error
+    return template
+
+
+def _filled(template: str, max_token: int, messages: str) -> str:
+    return template.format(max_token=max_token, messages_list_json=messages, schema_json=json.dumps(_SCHEMA))
+
+
+def _structured(answer: str) -> str:
+    """What a model says that was asked for JSON, or as good as that."""
+    try:
+        data = json.loads(answer)
+    except (ValueError, RecursionError):
+        return answer
+    text = cast("dict[str, Any]", data).get("compressed_text") if isinstance(data, dict) else None
+    return text if isinstance(text, str) else answer
+
+
+def _instructions(messages: Sequence[Msg]) -> int:
+    """How many messages in front are instructions."""
+    places = (place for place, one in enumerate(messages) if to_core(one).role is not Role.SYSTEM)
+    return next(places, len(messages))
+
+
+def _compressed_before(message: Msg) -> re.Match[str] | None:
+    text = message.content if message.role == "assistant" else None
+    return _COMPRESSED_AGAIN.search(text) if isinstance(text, str) else None
+
+
+def _parts_a_pair(earlier: Sequence[Msg], later: Sequence[Msg]) -> bool:
+    called = {block["id"] for one in earlier for block in one.get_content_blocks("tool_use")}
+    return any(block["id"] in called for one in later for block in one.get_content_blocks("tool_result"))
+
+
+def _always(messages: list[Msg]) -> bool:
+    return True
+
+
+async def _answer(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+def _messages(msgs: object) -> list[Msg]:
+    return messages_in(list(cast("tuple[Any, ...]", msgs)) if isinstance(msgs, tuple) else msgs)
+
+
+def _refuse_marks(marks: object) -> None:
+    if marks:
+        raise Unsupported("MemoryWithCompress keeps no marks; InMemoryMemory and ReMeShortTermMemory do")
+
+
+def _counter(counter: Any) -> Any:
+    if counter is not None and not callable(getattr(counter, "count", None)):
+        raise InvalidInput(f"a token_counter must have a method count, and {shown(counter)} has not")
+    return counter
+
+
+# States are read and put back by code that does not wait, whatever the storage.
+
+
+def _held(storage: MessageStorageBase) -> list[Msg]:
+    return storage.messages() if isinstance(storage, ThreadMessageStorage) else block_on(storage.get())
+
+
+def _hold(storage: MessageStorageBase, messages: list[Msg] | None) -> None:
+    if messages is None:
+        return
+    if isinstance(storage, ThreadMessageStorage):
+        storage.put(messages)
+    else:
+        block_on(storage.replace(messages))
+
+
+def _state(value: Any) -> Mapping[str, Any]:
+    """A state of ours, or of AgentScope's class, which is an object with fields."""
+    state = value.model_dump() if hasattr(value, "model_dump") else value
+    if not isinstance(state, Mapping):
+        raise InvalidInput(f"a state must be a mapping, not {shown(state)}")
+    return cast("Mapping[str, Any]", state)
+
+
+def _written(state: Mapping[str, Any], name: str) -> list[Msg] | None:
+    written = state.get(name)
+    if written is None:
+        return None
+    if not isinstance(written, list | tuple):
+        raise InvalidInput(f"{name} of a state must be a list, not {shown(written)}")
+    return [Msg.from_dict(one) for one in cast("Sequence[Any]", written)]
+
+
+__all__ = ["Compress", "MemoryWithCompress", "Trigger"]

@@ -1,0 +1,404 @@
+"""What an agent knows for good: of a person, of tasks done before, of the tools it uses.
+
+ReMe, on which AgentScope's own classes are built, is not needed, nor a model: what is recorded is kept by our long-term
+memory as it was said, and found by its meaning and its words.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from types import TracebackType
+from typing import Any, ClassVar, Self, cast
+
+from memwell.compat.agentscope.core_messages import to_core
+from memwell.compat.agentscope.memories import WrongType
+from memwell.compat.agentscope.messages import AudioBlock, ImageBlock, Msg, TextBlock, VideoBlock, check_message
+from memwell.errors import MemwellError
+from memwell.messages import Message, Role
+from memwell.models.callables import as_embedder
+from memwell.models.ports import Embedder
+from memwell.records import DEFAULT_SPACE
+from memwell.runtime.engine import Engine
+from memwell.runtime.engine import open as open_engine
+from memwell.runtime.state import StateModule
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import check_text, new_id, shown
+
+_SHOWN_OUTPUT = 500
+
+
+class NotStarted(MemwellError, RuntimeError):
+    """The memory is used outside of its ``async with``. Nothing was stored."""
+
+
+@dataclass
+class ToolResponse:
+    """What a tool function answers, or a piece of it."""
+
+    content: list[TextBlock | ImageBlock | AudioBlock | VideoBlock]
+    metadata: dict[str, Any] | None = None
+    stream: bool = False
+    is_last: bool = True
+    is_interrupted: bool = False
+    id: str = field(default_factory=new_id)
+
+
+class LongTermMemoryBase(StateModule):
+    """What an agent knows for good. A class of your own gives the methods it is to have.
+
+    ``record`` and ``retrieve`` are for the program, ``record_to_memory`` and ``retrieve_from_memory`` for the agent itself,
+    as tools. What is not given raises ``NotImplementedError``.
+    """
+
+    async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
+        """Keep what messages say."""
+        raise NotImplementedError("The `record` method is not implemented. ")
+
+    async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
+        """What is known that a message asks for, as text for the prompt."""
+        raise NotImplementedError("The `retrieve` method is not implemented. ")
+
+    async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
+        """Keep what will be useful later.
+
+        Args:
+            thinking: Why it is worth keeping.
+            content: What to keep, a complete statement each.
+        """
+        raise NotImplementedError(
+            "The `record_to_memory` method is not implemented. You can implement it in your own long-term memory class."
+        )
+
+    async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
+        """Look up what is known.
+
+        Args:
+            keywords: What to look for, such as names, places or dates; each is looked up by itself.
+            limit: How many memories to return for each at most.
+        """
+        raise NotImplementedError(
+            "The `retrieve_from_memory` method is not implemented. "
+            "You can implement it in your own long-term memory class."
+        )
+
+
+class ReMeLongTermMemoryBase(LongTermMemoryBase):
+    """What the three have in common: a memory of ours, opened by ``async with``, in the space of the user.
+
+    ``user_name`` is the space, ``run_name`` the session; ``store`` is a path, a URL or an open backend. ``embedding_model``
+    is any embedder or function, or None for the one that runs here; ``model`` is for consolidating. ReMe's own settings
+    are taken and have no effect. Outside of its ``async with`` every method raises ``NotStarted``, a ``RuntimeError``.
+    """
+
+    _kind: ClassVar[str] = "memory"
+    _noun: ClassVar[str] = "memory"
+
+    def __init__(
+        self,
+        agent_name: str | None = None,
+        user_name: str | None = None,
+        run_name: str | None = None,
+        model: Any = None,
+        embedding_model: Any = None,
+        reme_config_path: str | None = None,
+        *,
+        store: Store = "memwell.db",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__()
+        self.agent_name = agent_name
+        self.workspace_id = user_name
+        self.run_name = run_name
+        self.store = store
+        self._options: dict[str, Any] = {"chat": model, "embedder": _embedder(embedding_model)}
+        self._engine: Engine | None = None
+
+    @property
+    def memory(self) -> Engine:
+        """The memory itself. Raises ``NotStarted`` outside of the ``async with``."""
+        if self._engine is None:
+            raise NotStarted("ReMeApp context not started. Please use 'async with' to initialize the app.")
+        return self._engine
+
+    async def __aenter__(self) -> Self:
+        space = self.workspace_id or DEFAULT_SPACE
+        self._engine = open_engine(shared_backend(self.store), space=space, work=False, **self._options)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._engine = None
+
+    async def record(self, msgs: list[Msg | None], **kwargs: Any) -> None:
+        """Keep what messages say; None among them, instructions and thoughts are left out.
+
+        Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
+        """
+        messages = _messages(msgs)
+        if not messages:
+            return
+        memory = self.memory
+        try:
+            await self._keep(memory, messages, kwargs)
+        except MemwellError as error:
+            warnings.warn(f"Error recording messages to {self._noun}: {error}", stacklevel=2)
+
+    async def retrieve(self, msg: Msg | list[Msg] | None, limit: int = 5, **kwargs: Any) -> str:
+        """What is known that the last message asks for, a line each; empty when there is nothing.
+
+        Raises ``WrongType`` (a ``TypeError``) for what is no message. When the store or a model fails that is a warning.
+        """
+        if msg is None:
+            return ""
+        asked = _asked(msg)
+        memory = self.memory
+        query = (asked[-1].get_text_content() or "") if asked else ""
+        try:
+            return await self._answer(memory, query, limit) if query.strip() else ""
+        except MemwellError as error:
+            warnings.warn(f"Error retrieving {self._noun}: {error}", stacklevel=2)
+            return ""
+
+    async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
+        """Keep what will be useful later.
+
+        Args:
+            thinking: Why it is worth keeping.
+            content: What to keep, a complete statement each.
+        """
+        memory = self.memory
+        try:
+            return await self._record(memory, check_text(thinking, "thinking"), _texts(content, "content"), kwargs)
+        except MemwellError as error:
+            return _said(f"Error recording {self._noun}: {error}")
+
+    async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
+        """Look up what is known.
+
+        Args:
+            keywords: What to look for, such as names, places or dates; each is looked up by itself.
+            limit: How many memories to return for each at most.
+        """
+        memory = self.memory
+        try:
+            return _said(await self._found(memory, _texts(keywords, "keywords"), limit))
+        except MemwellError as error:
+            return _said(f"Error retrieving {self._noun}: {error}")
+
+    # What a kind of memory does in its own way
+
+    async def _keep(self, memory: Engine, messages: list[Msg], options: dict[str, Any]) -> None:
+        said = [made for one in messages if _is_said(made := to_core(one))]
+        await memory.aremember(said, kind=self._kind, session=self.run_name, metadata=self._about(options))
+        await memory.asettle()
+
+    async def _record(self, memory: Engine, thinking: str, content: list[str], options: dict[str, Any]) -> ToolResponse:
+        about = self._about(options) | ({"thinking": thinking} if thinking else {})
+        kept = await memory.aremember(content, kind=self._kind, session=self.run_name, metadata=about)
+        await memory.asettle()
+        listed = [{"id": id_, "content": (await memory.aget(id_)).text} for id_ in kept.ids]
+        return _said(self._recorded(len(kept.ids)), {"result": {"answer": "", "metadata": {"memory_list": listed}}})
+
+    async def _answer(self, memory: Engine, query: str, limit: int) -> str:
+        found = await memory.arecall(query, limit=limit, kinds=self._kind)
+        return "\n".join(one.text for one in found)
+
+    async def _found(self, memory: Engine, keywords: list[str], limit: int) -> str:
+        answers = [(keyword, await self._answer(memory, keyword, limit)) for keyword in keywords]
+        found = [f"Keyword '{keyword}':\n{answer}" for keyword, answer in answers if answer]
+        return "\n\n".join(found) if found else self._nothing(keywords)
+
+    def _about(self, options: dict[str, Any]) -> dict[str, Any]:
+        return {"agent": self.agent_name} if self.agent_name else {}
+
+    def _recorded(self, count: int) -> str:
+        return f"Successfully recorded {count} {self._noun}/memories."
+
+    def _nothing(self, keywords: list[str]) -> str:
+        return "No memories found for the given keywords."
+
+
+class ReMePersonalLongTermMemory(ReMeLongTermMemoryBase):
+    """What is known of a person: preferences, habits, facts."""
+
+    _kind = "personal"
+
+    def _recorded(self, count: int) -> str:
+        if not count:
+            return "Memory recording completed."
+        return f"Successfully recorded {count} memory/memories to personal memory."
+
+
+class ReMeTaskLongTermMemory(ReMeLongTermMemoryBase):
+    """What was learned from tasks. A ``score`` given with a record, 1.0 without one, is kept with it."""
+
+    _kind = "task"
+    _noun = "task memory"
+
+    def _about(self, options: dict[str, Any]) -> dict[str, Any]:
+        return super()._about(options) | {"score": options.get("score", 1.0)}
+
+    def _nothing(self, keywords: list[str]) -> str:
+        return "No task experiences found for the given keywords."
+
+
+class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
+    """What came of using tools: how often a tool worked, what it cost, and calls that worked and failed.
+
+    What is recorded is a JSON object a call, with ``tool_name`` and, as far as known, ``input``, ``output``, ``success``,
+    ``time_cost`` and ``token_cost``. Anything else is left out with a warning.
+    """
+
+    _kind = "tool"
+    _noun = "tool memory"
+
+    async def _keep(self, memory: Engine, messages: list[Msg], options: dict[str, Any]) -> None:
+        texts = [block["text"] for one in messages for block in one.get_content_blocks("text")]
+        await self._keep_calls(memory, _calls(texts), options)
+
+    async def _record(self, memory: Engine, thinking: str, content: list[str], options: dict[str, Any]) -> ToolResponse:
+        calls = _calls(content)
+        if not calls:
+            return _said("No valid tool call results to record.")
+        count = await self._keep_calls(memory, calls, options | {"thinking": thinking})
+        plural = "s" if count > 1 else ""
+        return _said(f"Successfully recorded {count} tool execution result{plural} and generated usage guidelines.")
+
+    async def _keep_calls(self, memory: Engine, calls: Sequence[dict[str, Any]], options: dict[str, Any]) -> int:
+        count = 0
+        for call in calls:
+            about = self._about(options) | {"tool_name": call["tool_name"], "call": call}
+            kept = await memory.aremember(
+                _call_in_words(call), kind=self._kind, session=self.run_name, metadata=about, trust="tool"
+            )
+            count += len(kept.ids)
+        await memory.asettle()
+        return count
+
+    async def _answer(self, memory: Engine, query: str, limit: int) -> str:
+        names = [name.strip() for name in query.split(",") if name.strip()]
+        known = await self._guidelines(memory, names, limit)
+        if known:
+            return known
+        found = await memory.arecall(query, limit=limit, kinds=self._kind)
+        return await self._guidelines(memory, [one.metadata["tool_name"] for one in found], limit)
+
+    async def _found(self, memory: Engine, keywords: list[str], limit: int) -> str:
+        return await self._guidelines(memory, keywords, limit) or self._nothing(keywords)
+
+    async def _guidelines(self, memory: Engine, names: Iterable[str], limit: int) -> str:
+        written: list[str] = []
+        for name in dict.fromkeys(names):
+            kept = await memory.amemories(where={"tool_name": name})
+            calls = [one.metadata["call"] for one in kept if one.kind == self._kind]
+            written += [_guideline(name, calls, limit)] if calls else []
+        return "\n\n".join(written)
+
+    def _nothing(self, keywords: list[str]) -> str:
+        return f"No tool guidelines found for: {','.join(keywords)}"
+
+
+def _messages(msgs: object) -> list[Msg]:
+    given = [msgs] if isinstance(msgs, Msg) else msgs
+    if not isinstance(given, list):
+        raise WrongType(f"The input messages must be a list of Msg objects, not {shown(given)}")
+    found = [one for one in cast("list[object]", given) if one is not None]
+    if not all(isinstance(one, Msg) for one in found):
+        raise WrongType("The input messages must be a list of Msg objects.")
+    return list(map(check_message, found))
+
+
+def _asked(msg: object) -> list[Msg]:
+    given = [msg] if isinstance(msg, Msg) else msg
+    if not isinstance(given, list) or not all(isinstance(one, Msg) for one in cast("list[object]", given)):
+        raise WrongType("The input message must be a Msg or a list of Msg objects.")
+    return cast("list[Msg]", given)
+
+
+def _is_said(message: Message) -> bool:
+    # Instructions are nothing that anybody said.
+    return message.role is not Role.SYSTEM and bool(message.text.strip())
+
+
+def _texts(value: object, what: str) -> list[str]:
+    if not isinstance(value, list):
+        raise WrongType(f"{what} must be a list of strings, not {shown(value)}")
+    return [check_text(one, f"an item of {what}") for one in cast("list[object]", value)]
+
+
+def _said(text: str, metadata: dict[str, Any] | None = None) -> ToolResponse:
+    return ToolResponse([TextBlock(type="text", text=text)], metadata)
+
+
+# Tools
+
+
+def _calls(texts: Iterable[str]) -> list[dict[str, Any]]:
+    """The calls of tools that texts tell of; what tells of none is left out with a warning."""
+    found: list[dict[str, Any]] = []
+    for text in texts:
+        try:
+            call: object = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            warnings.warn(f"Failed to parse tool call result JSON: {shown(text)}. Error: {error}", stacklevel=2)
+            continue
+        if isinstance(call, dict) and isinstance(cast("dict[str, Any]", call).get("tool_name"), str):
+            found.append(cast("dict[str, Any]", call))
+        else:
+            warnings.warn(f"A tool call result is a JSON object with a tool_name, not {shown(text)}", stacklevel=2)
+    return found
+
+
+def _call_in_words(call: dict[str, Any]) -> str:
+    arguments = json.dumps(call.get("input", {}), ensure_ascii=False)
+    outcome = "failed" if call.get("success") is False else "worked"
+    return f"{call['tool_name']}({arguments}) {outcome}: {str(call.get('output', ''))[:_SHOWN_OUTPUT]}"
+
+
+def _guideline(name: str, calls: Sequence[dict[str, Any]], limit: int) -> str:
+    failed = [call for call in calls if call.get("success") is False]
+    worked = [call for call in calls if call.get("success") is not False]
+    costs = [
+        f"{fmean(numbers):.3g} {unit} on average"
+        for key, unit in (("time_cost", "s"), ("token_cost", "tokens"))
+        if (numbers := [call[key] for call in calls if type(call.get(key)) in (int, float)])
+    ]
+    head = ", ".join([f"{name}: {len(calls)} recorded, {len(worked)} worked", *costs])
+    # The latest say most, and of those that failed one wants to know as well as of those that worked.
+    examples = [*worked[-limit:], *failed[-limit:]] if limit > 0 else []
+    return "\n".join([head, *(f"- {_call_in_words(call)}" for call in examples)])
+
+
+# Models
+
+
+def _embedder(model: Any) -> Any:
+    """The embedder meant: ours, a function, or an object of AgentScope's kind, whose answer holds the vectors."""
+    if model is None:
+        return "local"
+    if isinstance(model, str | Embedder) or hasattr(model, "embed") or inspect.isroutine(model):
+        return model
+
+    async def embed(texts: list[str]) -> Any:
+        answer = model(texts)
+        answer = await answer if inspect.isawaitable(answer) else answer
+        return getattr(answer, "embeddings", answer)
+
+    return as_embedder(embed, name=getattr(model, "model_name", None) or type(model).__name__)
+
+
+__all__ = [
+    "LongTermMemoryBase",
+    "NotStarted",
+    "ReMeLongTermMemoryBase",
+    "ReMePersonalLongTermMemory",
+    "ReMeTaskLongTermMemory",
+    "ReMeToolLongTermMemory",
+    "ToolResponse",
+]

@@ -1,0 +1,191 @@
+"""Sessions: the states of agents and memories, saved under a session's id and a user's."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+from abc import ABC, abstractmethod
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
+
+from memwell._asyncify import Closing, run_blocking
+from memwell.errors import FileError, InvalidInput, NotFound
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
+from memwell.runtime.state import Sessions, StateModule, restore, states_of
+from memwell.storage.protocols import Backend
+from memwell.storage.registry import open_backend
+from memwell.values import check_id, shown
+
+# A file's name may have 255 bytes; the ending and that of the unfinished file need a few.
+_LONGEST = 200
+
+
+class SessionNotFound(NotFound, ValueError):
+    """There is no such session, and it was said that there must be."""
+
+
+class SessionBase(ABC):
+    """Saves the states of modules by session and user, and restores them."""
+
+    @abstractmethod
+    async def save_session_state(
+        self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
+    ) -> None:
+        """Save the states of these modules, in the place of what the session held."""
+
+    @abstractmethod
+    async def load_session_state(
+        self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
+    ) -> None:
+        """Restore those of these modules that the session holds, all or, when one fails, none.
+
+        Raises ``SessionNotFound`` (a ``ValueError``) when there is no such session and ``allow_not_exist`` is off.
+        """
+
+
+class JSONSession(SessionBase):
+    """Sessions as JSON files in a folder, in AgentScope's layout, one file a session.
+
+    The file of user ``ann``, session ``s-1`` is ``ann_s-1.json``, and ``s-1.json`` without a user. All but ASCII's small
+    letters, digits and ``-`` is escaped, so that no id leaves the folder and no two ids share a file, on any file system.
+    A file is replaced as a whole, so a reader never sees half of one.
+    """
+
+    def __init__(self, save_dir: str = "./") -> None:
+        self.save_dir = save_dir
+
+    def _get_save_path(self, session_id: str, user_id: str) -> str:
+        return os.path.join(self.save_dir, _file_name(session_id, user_id))
+
+    async def save_session_state(
+        self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
+    ) -> None:
+        """As ``SessionBase`` says. Raises ``FileError`` when the file cannot be written."""
+        path = Path(self._get_save_path(session_id, user_id))
+        text = json.dumps(states_of(state_modules_mapping), ensure_ascii=False)
+        await run_blocking(partial(_write, path, text))
+
+    async def load_session_state(
+        self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
+    ) -> None:
+        """As ``SessionBase`` says. Raises ``FileError`` when the file cannot be read, ``InvalidInput`` when it is none."""
+        path = Path(self._get_save_path(session_id, user_id))
+        text = await run_blocking(partial(_read, path))
+        if text is not None:
+            _restore_known(state_modules_mapping, _parsed(text, path), f"session file {path.name}")
+        elif not allow_not_exist:
+            raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}: no file {path}")
+
+
+class MemwellSession(SessionBase, Closing):
+    """Sessions in a memwell store; each user has a space of its own under ``space``, and ids are never paths.
+
+    ``store`` is a path, a URL or a ``Backend``; what is opened here is closed by ``close``.
+    """
+
+    def __init__(
+        self, store: str | os.PathLike[str] | Backend = "memwell.db", *, space: SpaceLike = DEFAULT_SPACE
+    ) -> None:
+        self._space = as_space(space)
+        self._backend = store if isinstance(store, Backend) else open_backend(store)
+        self._owned = self._backend is not store
+
+    def _sessions(self, user_id: str) -> Sessions:
+        space = self._space / check_id(user_id, "a user's id") if user_id != "" else self._space
+        return Sessions(self._backend, space=space)
+
+    async def save_session_state(
+        self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
+    ) -> None:
+        """As ``SessionBase`` says."""
+        await self._sessions(user_id).asave(session_id, **state_modules_mapping)
+
+    async def load_session_state(
+        self, session_id: str, user_id: str = "", allow_not_exist: bool = True, **state_modules_mapping: StateModule
+    ) -> None:
+        """As ``SessionBase`` says. Raises ``InvalidInput`` for a session that a newer memwell wrote."""
+        states = await self._sessions(user_id).astates(session_id)
+        if states is not None:
+            _restore_known(state_modules_mapping, states, f"session {shown(session_id)}")
+        elif not allow_not_exist:
+            raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}")
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self._owned:
+            self._backend.close()
+
+
+def _restore_known(modules: dict[str, StateModule], states: dict[str, Any], what: str) -> None:
+    # A module that the session does not hold is left alone; one that it holds must be there whole.
+    restore({name: module for name, module in modules.items() if name in states}, states, strict=True, what=what)
+
+
+# Files
+
+
+def _file_name(session_id: object, user_id: object) -> str:
+    session = check_id(session_id, "a session's id")
+    user = "" if user_id == "" else check_id(user_id, "a user's id")
+    # With a user all up to the first "_" is the user's; without one there is no "_".
+    name = f"{_escaped(user)}_{_escaped(session, keep='_')}" if user else _escaped(session)
+    if len(name) > _LONGEST:
+        digest = sha256(json.dumps([user, session]).encode()).hexdigest()
+        # No escape has two percent signs in a row.
+        name = f"{name[:100]}%%{digest}"
+    return f"{name}.json"
+
+
+def _escaped(id_: str, keep: str = "") -> str:
+    plain = set("abcdefghijklmnopqrstuvwxyz0123456789-" + keep)
+    # quote leaves some more as they are: capitals, which some file systems take for small letters, and "_.~".
+    return "".join(
+        each if each in plain else f"%{ord(each):02x}" if each.isascii() else quote(each).lower() for each in id_
+    )
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, unfinished = tempfile.mkstemp(dir=path.parent, prefix=".session-", suffix=".tmp")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unfinished, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(unfinished)
+            raise
+    except OSError as error:
+        raise FileError(f"the session file {path} cannot be written: {error}") from error
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise InvalidInput(f"{path} is no saved session: it is not UTF-8") from None
+    except OSError as error:
+        raise FileError(f"the session file {path} cannot be read: {error}") from error
+
+
+def _parsed(text: str, path: Path) -> dict[str, Any]:
+    try:
+        states = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"{path} is no saved session: {error}") from None
+    if not isinstance(states, dict):
+        raise InvalidInput(f"{path} is no saved session: it holds no object")
+    return cast("dict[str, Any]", states)
+
+
+__all__ = ["JSONSession", "MemwellSession", "SessionBase", "SessionNotFound", "StateModule"]

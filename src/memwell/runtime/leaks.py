@@ -1,0 +1,378 @@
+"""What stays in memory and should not: objects that live on, memory that grows, and rings that hold themselves.
+
+    with watching() as watch:
+        serve_a_thousand_requests()
+    print(watch.growth().report())
+
+Do the same work once before watching: what is loaded and cached at the first time is no leak. ``gc_tuned`` and
+``collected_after`` are for programs that make and drop many objects at once.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.messages import forget_decoded
+from memwell.values import check_count, check_id, shown
+
+Thresholds: TypeAlias = int | tuple[int] | tuple[int, int] | tuple[int, int, int]
+"""When the collector runs, as ``gc.set_threshold`` takes it: one number, or those of up to three generations."""
+
+_BEGIN, _END = "begin", "end"
+_MOST_SEARCHED = 2000
+_MOST_VISITED = 5000
+_MOST_FILES = 5
+_LEAST_BYTES = 1024
+_PHRASES = {
+    "en": {
+        "no_objects": "Objects: none more than before.",
+        "objects": "Objects: more than before:",
+        "no_rings": "Rings: none that only the collector could free.",
+        "rings": "Rings that only the collector could free:",
+        "memory": "Memory: {bytes:+,} bytes in all.",
+        "files": "Memory: {bytes:+,} bytes in all. Most of what was added, by file:",
+        "unwatched": "Memory: not watched.",
+    },
+    "zh": {
+        "no_objects": "对象：没有比之前更多。",
+        "objects": "对象：比之前更多：",
+        "no_rings": "引用环：没有只能靠回收器释放的环。",
+        "rings": "只能靠回收器释放的引用环：",
+        "memory": "内存：共 {bytes:+,} 字节。",
+        "files": "内存：共 {bytes:+,} 字节。增加最多的文件：",
+        "unwatched": "内存：未监测。",
+    },
+}
+
+
+class FileGrowth(msgspec.Struct, frozen=True):
+    """How much more memory is held that was asked for in a file of code, and in how many pieces."""
+
+    file: str
+    bytes: int
+    blocks: int
+
+
+class Ring(msgspec.Struct, frozen=True):
+    """Objects that held each other when nobody else did: a way round through their types and attributes."""
+
+    path: tuple[str, ...]
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} × {' → '.join((*self.path, self.path[0].split('.', 1)[0]))}"
+
+
+class Growth(msgspec.Struct, frozen=True):
+    """What became more between two marks.
+
+    ``objects`` are by type, how many more live (less than 0 for fewer); ``rings`` went through them; ``memory`` is by file
+    of code, the largest first, or None when it was not watched.
+    """
+
+    objects: dict[str, int]
+    rings: list[Ring]
+    memory: list[FileGrowth] | None
+
+    @property
+    def leaks(self) -> bool:
+        """Whether objects live on or had to be collected. Memory alone says little: caches fill, and Python keeps some."""
+        return any(count > 0 for count in self.objects.values()) or bool(self.rings)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**cast("dict[str, Any]", msgspec.to_builtins(self)), "leaks": self.leaks}
+
+    def report(self, language: str = "en") -> str:
+        """The same in words, ``en`` or ``zh``. Raises ``InvalidInput`` for another language."""
+        if language[:2] not in _PHRASES:
+            raise InvalidInput(f"a report is written in en or zh, not {shown(language)}")
+        words = _PHRASES[language[:2]]
+        more = [(name, count) for name, count in self.objects.items() if count > 0]
+        more.sort(key=lambda one: (-one[1], one[0]))
+        lines = [words["objects" if more else "no_objects"]]
+        lines += [f"  {count:+,}  {name}" for name, count in more]
+        lines.append(words["rings" if self.rings else "no_rings"])
+        lines += [f"  {ring}" for ring in self.rings]
+        return "\n".join(lines + self._memory_lines(words))
+
+    def _memory_lines(self, words: dict[str, str]) -> list[str]:
+        if self.memory is None:
+            return [words["unwatched"]]
+        largest = [one for one in self.memory if one.bytes >= _LEAST_BYTES][:_MOST_FILES]
+        title = words["files" if largest else "memory"].format(bytes=sum(one.bytes for one in self.memory))
+        return [title, *(f"  {one.bytes:+,}  {_short(one.file)}" for one in largest)]
+
+
+class _Mark(msgspec.Struct):
+    """What was there at a moment. ``rings`` are those found since the mark before."""
+
+    objects: Counter[str]
+    memory: dict[str, tuple[int, int]] | None
+    rings: Counter[tuple[str, ...]]
+
+
+class Watch:
+    """What is watched by ``watching``: marks, and what became more between any two."""
+
+    def __init__(self, packages: Sequence[str], *, memory: bool) -> None:
+        self._packages = tuple(packages)
+        self._memory = memory
+        self._marks: dict[str, _Mark] = {}
+
+    def mark(self, name: str) -> None:
+        """Take stock now, under a name. Raises ``InvalidInput`` for a name that is taken."""
+        check_id(name, "a mark")
+        if name in self._marks:
+            raise InvalidInput(f"there is a mark {name!r} already")
+        # Bounded, and for the whole process: what it holds is no leak, but would look like one.
+        forget_decoded()
+        rings = _collected_rings(self._packages)
+        memory = _memory_by_file() if self._memory else None
+        self._marks[name] = _Mark(Counter(live(*self._packages)), memory, rings)
+
+    def growth(self, since: str = _BEGIN, until: str | None = None) -> Growth:
+        """What became more between two marks; from the beginning to the last one when they are not named.
+
+        Raises ``InvalidInput`` for a mark that was not made.
+        """
+        names = list(self._marks)
+        first, last = self._place(since), len(names) - 1 if until is None else self._place(until)
+        before, after = self._marks[names[first]], self._marks[names[last]]
+        objects = {
+            name: after.objects[name] - before.objects[name]
+            for name in sorted(before.objects.keys() | after.objects.keys())
+            if after.objects[name] != before.objects[name]
+        }
+        rings: Counter[tuple[str, ...]] = Counter()
+        for name in names[first + 1 : last + 1]:
+            rings.update(self._marks[name].rings)
+        found = [Ring(path, count) for path, count in rings.most_common()]
+        return Growth(objects, found, _grown(before.memory, after.memory))
+
+    def _place(self, name: str) -> int:
+        try:
+            return list(self._marks).index(name)
+        except ValueError:
+            raise InvalidInput(f"there is no mark {shown(name)}; known: {', '.join(self._marks)}") from None
+
+
+def live(*packages: str) -> dict[str, int]:
+    """How many objects of each type are alive, for the types of these packages; memwell's own when none is named.
+
+    Values that hold nothing but text and numbers count when something holds them that Python's collector knows.
+    """
+    tracked = cast("list[object]", gc.get_objects())
+    counts = Counter(map(type, tracked))
+    held = cast("list[object]", gc.get_referents(*tracked))
+    # There are millions of these: a look into a set is all the time there is for one.
+    ours = _kinds_of(packages or ("memwell",), {*counts, *map(type, held)})
+    untracked = {id(one): type(one) for one in held if type(one) in ours and not gc.is_tracked(one)}
+    counts.update(untracked.values())
+    return dict(sorted((_name(kind), counts[kind]) for kind in ours if counts[kind]))
+
+
+@contextmanager
+def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
+    """Watch the objects of these packages (memwell's own when none is named) and, with ``memory``, where memory goes.
+
+    The collector rests inside, except at marks, so that rings that only it could free are seen. Watching memory makes
+    everything several times slower. Raises ``InvalidInput`` for a package that is no name.
+    """
+    for package in packages:
+        check_id(package, "a package")
+    watch = Watch(packages or ("memwell",), memory=memory)
+    starts_tracing = memory and not tracemalloc.is_tracing()
+    rested = gc.isenabled()
+    if starts_tracing:
+        tracemalloc.start()
+    gc.disable()
+    try:
+        watch.mark(_BEGIN)
+        yield watch
+        watch.mark(_END)
+    finally:
+        if rested:
+            gc.enable()
+        if starts_tracing:
+            tracemalloc.stop()
+
+
+@contextmanager
+def gc_tuned(threshold: Thresholds) -> Generator[None]:
+    """Have the collector run less or more often inside, and as before afterwards; 0 keeps it from running by itself.
+
+    Higher is for work that makes many objects which stay, lower for work that drops many rings. It is set for the whole
+    process. Raises ``InvalidInput`` for what is not one to three whole numbers.
+    """
+    numbers = threshold if isinstance(threshold, tuple) else (threshold,)
+    if not 1 <= len(numbers) <= 3:
+        raise InvalidInput(f"a threshold is one to three whole numbers, not {shown(threshold)}")
+    for number in numbers:
+        if check_count(number, "a threshold") >= 2**31:
+            raise InvalidInput(f"a threshold must be below {2**31}, not {number}")
+    before = gc.get_threshold()
+    gc.set_threshold(*numbers)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+class Collected:
+    """What ``collected_after`` found: how many objects only the collector could free; None until it has run."""
+
+    freed: int | None = None
+
+
+@contextmanager
+def collected_after(generation: int = 2) -> Generator[Collected]:
+    """Run the collector once when the block ends, be it by an error: after heavy work, before the next request.
+
+    Raises ``InvalidInput`` for a generation that is not 0, 1 or 2.
+    """
+    if check_count(generation, "a generation") > 2:
+        raise InvalidInput(f"a generation is 0, 1 or 2, not {generation}")
+    collected = Collected()
+    try:
+        yield collected
+    finally:
+        collected.freed = gc.collect(generation)
+
+
+def _kinds_of(packages: Iterable[str], kinds: Iterable[type[object]]) -> set[type[object]]:
+    """The types that are defined in the packages; what is used for watching does not count."""
+    prefixes = tuple(f"{package}." for package in packages)
+    ours: set[type[object]] = set()
+    for kind in kinds:
+        # Some types say something else than a text there.
+        module = cast(object, getattr(kind, "__module__", None))
+        if isinstance(module, str) and f"{module}.".startswith(prefixes) and module != __name__:
+            ours.add(kind)
+    return ours
+
+
+def _memory_by_file() -> dict[str, tuple[int, int]]:
+    ours = [tracemalloc.Filter(False, file) for file in (tracemalloc.__file__, __file__)]
+    statistics = tracemalloc.take_snapshot().filter_traces(ours).statistics("filename")
+    return {one.traceback[0].filename: (one.size, one.count) for one in statistics}
+
+
+def _grown(
+    before: dict[str, tuple[int, int]] | None, after: dict[str, tuple[int, int]] | None
+) -> list[FileGrowth] | None:
+    if before is None or after is None:
+        return None
+    grown: list[FileGrowth] = []
+    for file in before.keys() | after.keys():
+        (size, blocks), (size_before, blocks_before) = after.get(file, (0, 0)), before.get(file, (0, 0))
+        if size != size_before or blocks != blocks_before:
+            grown.append(FileGrowth(file, size - size_before, blocks - blocks_before))
+    return sorted(grown, key=lambda one: (-one.bytes, one.file))
+
+
+# Rings
+
+
+def _collected_rings(packages: Sequence[str]) -> Counter[tuple[str, ...]]:
+    """Run the collector, and say which rings it freed of those made since it last ran, and how often."""
+    rings = _rings(packages)
+    searched = {one for ids in rings for one in ids}
+    gc.collect()
+    alive = {id(one) for one in gc.get_objects() if id(one) in searched} if rings else set[int]()
+    return Counter(path for ids, path in rings.items() if alive.isdisjoint(ids))
+
+
+def _rings(packages: Sequence[str]) -> dict[frozenset[int], tuple[str, ...]]:
+    """The rings through new objects of the packages, by the ids of all in them. Nothing here outlives the call."""
+    # While the collector rests, what is made stays in the youngest generation.
+    new = {id(one): one for one in cast("list[object]", gc.get_objects(generation=0))}
+    kinds = _kinds_of(packages, set(map(type, new.values())))
+    ours = [one for one in new.values() if type(one) in kinds]
+    rings: dict[frozenset[int], tuple[str, ...]] = {}
+    for one in ours[:_MOST_SEARCHED]:
+        ring = _ring_through(one, new)
+        if ring:
+            rings.setdefault(frozenset(map(id, ring)), _described(ring))
+    return rings
+
+
+def _ring_through(start: object, new: dict[int, object]) -> list[object]:
+    """The shortest way from an object to itself through new ones; empty when there is none."""
+    came_from: dict[int, int] = {}
+    waiting = deque([id(start)])
+    while waiting and len(came_from) < _MOST_VISITED:
+        here = waiting.popleft()
+        for held in gc.get_referents(new[here]):
+            there = id(held)
+            if there == id(start):
+                return [new[one] for one in _way(here, came_from)]
+            if there in new and there not in came_from:
+                came_from[there] = here
+                waiting.append(there)
+    return []
+
+
+def _way(end: int, came_from: dict[int, int]) -> list[int]:
+    way = [end]
+    while way[-1] in came_from:
+        way.append(came_from[way[-1]])
+    return way[::-1]
+
+
+def _described(ring: Sequence[object]) -> tuple[str, ...]:
+    """A ring as the types in it, each with the attribute that holds the next; begun anywhere it is the same."""
+    # The dict of an object's attributes is not told by itself.
+    previous = [ring[-1], *ring[:-1]]
+    nodes = [one for one, owner in zip(ring, previous, strict=True) if one is not _attributes(owner)]
+    steps = [type(one).__qualname__ + _attribute(one, held) for one, held in pairwise([*nodes, nodes[0]])]
+    turns = [tuple(steps[turn:] + steps[:turn]) for turn in range(len(steps))]
+    return min(turns)
+
+
+def _attributes(owner: object) -> dict[str, object] | None:
+    try:
+        # Asked past the object's own ``__getattr__``, which may do anything.
+        found = object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+    return cast("dict[str, object]", found) if type(found) is dict else None
+
+
+def _attribute(owner: object, held: object) -> str:
+    if isinstance(owner, msgspec.Struct):
+        named = ((field, getattr(owner, field)) for field in owner.__struct_fields__)
+    else:
+        named = iter((_attributes(owner) or {}).items())
+    return next((f".{name}" for name, value in named if value is held), "")
+
+
+def _name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _short(file: str) -> str:
+    return "/".join(file.replace("\\", "/").rsplit("/", 4)[-4:])
+
+
+__all__ = [
+    "Collected",
+    "FileGrowth",
+    "Growth",
+    "Ring",
+    "Thresholds",
+    "Watch",
+    "collected_after",
+    "gc_tuned",
+    "live",
+    "watching",
+]

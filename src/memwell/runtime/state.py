@@ -1,0 +1,351 @@
+"""State trees, and the sessions they are saved in and restored from."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
+
+from memwell._asyncify import Closing, asyncify
+from memwell.errors import InvalidInput
+from memwell.history.handle import key_part
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
+from memwell.storage.protocols import Backend, JSONValue, KeyValue
+from memwell.storage.registry import open_backend
+from memwell.values import check_id, check_json, shown
+
+T = TypeVar("T")
+
+SESSION_FORMAT = 1
+# The first memwell that reads this format: it goes into the session, so that an older one can name it.
+_NEEDS = "0.1.0"
+_PREFIX = "session/"
+# All keys with the prefix lie between these two, for "0" follows "/".
+_ALL_SESSIONS = {"@id": {"$ge": _PREFIX, "$lt": "session0"}}
+
+
+class MissingState(InvalidInput, KeyError):
+    """A state lacks a part that the module has; nothing was loaded."""
+
+    # A KeyError shows its message in quotes.
+    __str__ = Exception.__str__
+
+
+class NotPlain(InvalidInput, TypeError):
+    """A part of a state is not plain JSON data, and there is no function that makes it so."""
+
+
+class _Converters(NamedTuple):
+    to_json: Callable[[Any], JSONValue] | None
+    from_json: Callable[[JSONValue], Any] | None
+
+
+class StateModule:
+    """Something whose state can be taken out as plain JSON data and put back: registered attributes and nested modules.
+
+    A module assigned to an attribute is nested under its name, also before ``super().__init__()`` has run; deleting the
+    attribute, or assigning something else to it, takes it out again.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, StateModule) and name not in self._attribute_dict:
+            self._module_dict[name] = value
+        elif name in self._module_dict:
+            del self._module_dict[name]
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        super().__delattr__(name)
+        self._module_dict.pop(name, None)
+        self._attribute_dict.pop(name, None)
+
+    # Made when first needed: a subclass may assign its parts before it calls super().__init__().
+
+    @property
+    def _module_dict(self) -> dict[str, StateModule]:
+        return self.__dict__.setdefault("_modules", {})
+
+    @property
+    def _attribute_dict(self) -> dict[str, _Converters]:
+        return self.__dict__.setdefault("_attributes", {})
+
+    def register_state(
+        self,
+        attr_name: str,
+        custom_to_json: Callable[[Any], JSONValue] | None = None,
+        custom_from_json: Callable[[JSONValue], Any] | None = None,
+    ) -> None:
+        """Make an attribute a part of the state, by way of the two functions when they are given.
+
+        Raises ``AttributeError`` when there is no such attribute, ``NotPlain`` (a ``TypeError``) when it is not plain JSON
+        data and ``custom_to_json`` is missing, and ``InvalidInput`` for a nested module, which is a part already.
+        """
+        value = getattr(self, attr_name)
+        if custom_to_json is None:
+            _plain(value, f"attribute {attr_name!r} of {type(self).__name__}")
+        if attr_name in self._module_dict:
+            raise InvalidInput(
+                f"attribute {attr_name!r} of {type(self).__name__} is a module: its state is kept already"
+            )
+        self._attribute_dict[attr_name] = _Converters(custom_to_json, custom_from_json)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of the whole tree as plain JSON data, a copy: nested modules first, then registered attributes.
+
+        Raises ``NotPlain`` for an attribute that has become something else, and ``InvalidInput`` for a module that is
+        nested in itself.
+        """
+        _refuse_loops(self)
+        state: dict[str, Any] = {name: _state_of(module) for name, module in self._module_dict.items()}
+        for name, converters in self._attribute_dict.items():
+            value = getattr(self, name)
+            value = value if converters.to_json is None else converters.to_json(value)
+            state[name] = _plain(value, f"attribute {name!r} of {type(self).__name__}")
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Put a state back, all of it or, when any part fails, nothing.
+
+        What the state has and the module has not is left out. What the module has and the state has not stays as it is,
+        all the way down; when ``strict`` it raises ``MissingState`` (a ``KeyError``) instead.
+        """
+        _refuse_loops(self)
+        _carry_out(list(_changes(self, state_dict, strict, type(self).__name__)))
+
+
+# Loading: everything that can be known beforehand is worked out first, then the changes are made.
+
+
+class _Change(Protocol):
+    def make(self) -> None: ...
+    def undo(self) -> None: ...
+
+
+class _Assigned:
+    """An attribute that gets a new value."""
+
+    def __init__(self, module: StateModule, name: str, value: Any) -> None:
+        self._module, self._name, self._value = module, name, value
+        self._before = getattr(module, name)
+
+    def make(self) -> None:
+        setattr(self._module, self._name, self._value)
+
+    def undo(self) -> None:
+        setattr(self._module, self._name, self._before)
+
+
+class _LoadedItself:
+    """A module with a ``load_state_dict`` of its own: what it will do is known only when it has done it."""
+
+    def __init__(self, module: StateModule, state: Mapping[str, Any], strict: bool) -> None:
+        self._module, self._state, self._strict = module, state, strict
+        self._before = module.state_dict()
+
+    def make(self) -> None:
+        self._module.load_state_dict(self._state, strict=self._strict)
+
+    def undo(self) -> None:
+        self._module.load_state_dict(self._before)
+
+
+def _changes(module: StateModule, state: object, strict: bool, where: str) -> Iterator[_Change]:
+    if not isinstance(state, Mapping):
+        raise InvalidInput(f"the state of {where} must be a mapping, not {shown(state)}")
+    parts = cast("Mapping[str, Any]", state)
+    modules, attributes = module._module_dict, module._attribute_dict  # pyright: ignore[reportPrivateUsage]
+    for name, nested in _present(modules, parts, strict, where):
+        if type(nested).load_state_dict is StateModule.load_state_dict:
+            yield from _changes(nested, parts[name], strict, f"{where}.{name}")
+        else:
+            yield _LoadedItself(nested, parts[name], strict)
+    for name, converters in _present(attributes, parts, strict, where):
+        value = _plain(parts[name], f"the state of {where}.{name}")
+        yield _Assigned(module, name, value if converters.from_json is None else converters.from_json(value))
+
+
+def _present(expected: Mapping[str, T], state: Mapping[str, Any], strict: bool, where: str) -> Iterator[tuple[str, T]]:
+    for name, part in expected.items():
+        if name in state:
+            yield name, part
+        elif strict:
+            raise MissingState(
+                f"the state of {where} has no {name!r}; load it with strict=False to leave that as it is"
+            )
+
+
+def _carry_out(changes: list[_Change]) -> None:
+    begun: list[_Change] = []
+    try:
+        for change in changes:
+            begun.append(change)
+            change.make()
+    except BaseException:
+        for change in reversed(begun):
+            change.undo()
+        raise
+
+
+def _state_of(module: StateModule) -> dict[str, Any]:
+    state = module.state_dict()
+    if type(module).state_dict is StateModule.state_dict:
+        return state
+    return _plain(state, f"the state of {type(module).__name__}")
+
+
+def _plain(value: Any, what: str) -> Any:
+    """A copy of plain JSON data; whoever changes one of the two does not change the other."""
+    try:
+        check_json(value, what)
+    except InvalidInput as error:
+        raise NotPlain(f"{error}; give functions that convert it (custom_to_json, custom_from_json)") from None
+    return _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _copied(item) for name, item in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_copied(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _refuse_loops(root: StateModule) -> None:
+    """Raises ``InvalidInput`` when a module is nested in itself, however far down."""
+    _visit(root, above=set(), finished=set())
+
+
+def _visit(module: StateModule, above: set[int], finished: set[int]) -> None:
+    if id(module) in above:
+        raise InvalidInput(f"a {type(module).__name__} is nested in itself, so its state has no end")
+    if id(module) in finished:
+        return
+    above.add(id(module))
+    for nested in module._module_dict.values():  # pyright: ignore[reportPrivateUsage]
+        _visit(nested, above, finished)
+    above.remove(id(module))
+    finished.add(id(module))
+
+
+def states_of(modules: Mapping[str, StateModule]) -> dict[str, Any]:
+    """The states of modules by their names. Raises ``InvalidInput`` for one that is no ``StateModule``."""
+    return _together(modules).state_dict()
+
+
+def restore(modules: Mapping[str, StateModule], states: Mapping[str, Any], *, strict: bool, what: str) -> None:
+    """Put back what ``states_of`` took out, into all modules or, when any part fails, into none.
+
+    ``what`` names the source in errors, which are those of ``StateModule.load_state_dict``.
+    """
+    _restore(_together(modules), states, strict, what)
+
+
+def _restore(tree: StateModule, states: object, strict: bool, what: str) -> None:
+    _refuse_loops(tree)
+    _carry_out(list(_changes(tree, states, strict, what)))
+
+
+def _together(modules: Mapping[str, object]) -> StateModule:
+    """One tree of these modules, so that they are saved and restored as one."""
+    tree = StateModule()
+    for name, module in modules.items():
+        if not isinstance(module, StateModule):
+            raise InvalidInput(f"{name!r} must be a StateModule, not {shown(module)}")
+        # Not by assignment: any name is fine for a part of a session, also that of a method.
+        tree._module_dict[name] = module  # pyright: ignore[reportPrivateUsage]
+    return tree
+
+
+class Sessions(Closing):
+    """The states of modules, saved together by session and restored together.
+
+    A session's id is a key and never a path: any text of 1 to 1,024 characters names a session of its own. ``store`` is a
+    path, a URL, a ``Backend`` or a ``KeyValue``; what is opened here is closed by ``close``.
+    """
+
+    def __init__(
+        self, store: str | os.PathLike[str] | Backend | KeyValue = "memwell.db", *, space: SpaceLike = DEFAULT_SPACE
+    ) -> None:
+        self._space = as_space(space) / "memwell"
+        self._opened = open_backend(store) if isinstance(store, str | os.PathLike) else None
+        kept_in = self._opened or store
+        if not isinstance(kept_in, Backend | KeyValue):
+            raise InvalidInput(f"a store must be a path, a URL, a Backend or a KeyValue, not {shown(store)}")
+        self._kv = kept_in.kv if isinstance(kept_in, Backend) else kept_in
+
+    def save(self, session_id: str, **modules: StateModule) -> None:
+        """Save the states of these modules, in the place of what the session held. Raises ``InvalidInput``."""
+        states = states_of(modules)
+        value = {"format": SESSION_FORMAT, "needs": _NEEDS, "id": session_id, "modules": states}
+        self._kv.put(self._space, _key(session_id), value)
+
+    def load(self, session_id: str, *, strict: bool = True, **modules: StateModule) -> bool:
+        """Restore these modules, all or none; returns False, changing nothing, when there is no such session.
+
+        What the session holds besides is left alone. Raises ``MissingState`` for a part that it lacks unless ``strict`` is
+        off, and ``InvalidInput`` for a session that a newer memwell wrote.
+        """
+        checked = _together(modules)
+        states = self.states(session_id)
+        if states is None:
+            return False
+        _restore(checked, states, strict, f"session {shown(session_id)}")
+        return True
+
+    def states(self, session_id: str) -> dict[str, Any] | None:
+        """What a session holds, by the names of its modules, or None when there is no such session.
+
+        Raises ``InvalidInput`` for a session that a newer memwell wrote.
+        """
+        entry = self._kv.get(self._space, _key(session_id))
+        return None if entry is None else _read(session_id, entry.value)
+
+    def ids(self) -> list[str]:
+        """The ids of the sessions of this space, sorted."""
+        entries = paged(lambda cursor: self._kv.scan(self._space, where=_ALL_SESSIONS, limit=1000, cursor=cursor))
+        return sorted(cast("dict[str, str]", entry.value)["id"] for entry in entries)
+
+    def delete(self, session_id: str) -> bool:
+        """Drop a session. Returns whether there was one."""
+        return self._kv.delete(self._space, _key(session_id))
+
+    def close(self) -> None:
+        """Close the store, if it was opened here."""
+        if self._opened is not None:
+            self._opened.close()
+
+    asave = asyncify(save)
+    aload = asyncify(load)
+    astates = asyncify(states)
+    aids = asyncify(ids)
+    adelete = asyncify(delete)
+
+
+def _key(session_id: object) -> str:
+    return _PREFIX + key_part(check_id(session_id, "a session's id"))
+
+
+def _read(session_id: str, value: object) -> dict[str, Any]:
+    session = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    number = session.get("format")
+    if type(number) is int and number > SESSION_FORMAT:
+        needed = session.get("needs", "of a newer version")
+        raise InvalidInput(
+            f"session {shown(session_id)} is in format {number}, and this memwell reads up to {SESSION_FORMAT}: it needs"
+            f" memwell {needed} (pip install --upgrade memwell)"
+        )
+    states = session.get("modules")
+    if type(number) is not int or not isinstance(states, dict):
+        raise InvalidInput(f"session {shown(session_id)} cannot be read: it is no saved session")
+    return cast("dict[str, Any]", states)
+
+
+__all__ = [
+    "SESSION_FORMAT",
+    "MissingState",
+    "NotPlain",
+    "Sessions",
+    "StateModule",
+    "restore",
+    "states_of",
+]

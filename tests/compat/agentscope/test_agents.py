@@ -1,0 +1,269 @@
+"""Agents that speak in Msg on a hub: copies without thinking, who hears whom, what is printed, what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import weakref
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.agentscope.agents import AgentBase, MsgHub
+from memwell.compat.agentscope.memories import InMemoryMemory
+from memwell.compat.agentscope.messages import Msg
+from memwell.errors import InvalidInput
+from memwell.runtime.channels import Channel
+
+
+class Speaker(AgentBase):
+    def __init__(self, name: str = "speaker"):
+        super().__init__()
+        self.name = name
+        self.heard: list[Any] = []
+        self.set_console_output_enabled(False)
+
+    async def reply(self, msg: Any) -> Any:
+        await self.print(msg)
+        return msg
+
+    async def observe(self, msg: Msg | list[Msg] | None) -> None:
+        self.heard.append(msg)
+
+    async def handle_interrupt(self, msg: Any) -> Msg:
+        return Msg(self.name, "interrupted", "assistant")
+
+
+def speakers(count: int) -> list[Speaker]:
+    return [Speaker(str(number)) for number in range(count)]
+
+
+BLOCKS = st.lists(
+    st.sampled_from(
+        [
+            {"type": "text", "text": "您好"},
+            {"type": "thinking", "thinking": "secret"},
+            {"type": "tool_use", "id": "1", "name": "f", "input": {"a": [1]}},
+            {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+        ]
+    ),
+    max_size=4,
+)
+
+
+@settings(max_examples=40)
+@given(
+    st.text("ab", max_size=3) | BLOCKS, st.dictionaries(st.text("k", max_size=1), st.lists(st.integers(), max_size=2))
+)
+def test_others_get_copies_of_their_own_without_thinking(content: Any, metadata: dict[str, Any]):
+    async def main() -> None:
+        one, other, third = speakers(3)
+        said = Msg("one", content, "assistant", metadata=metadata, invocation_id="i-1")
+        before = said.to_dict()
+        async with MsgHub([one, other, third]):
+            assert await one(said) is said
+        heard, also = other.heard[0], third.heard[0]
+        kept = content if isinstance(content, str) else [block for block in content if block["type"] != "thinking"]
+        assert heard.to_dict() == {**before, "content": kept}
+        assert heard is not also is not said
+        heard.metadata["changed"] = True
+        if isinstance(heard.content, list):
+            heard.content.append({"type": "text", "text": "changed"})
+            for block in heard.content:
+                block["changed"] = True
+        assert also.to_dict() == {**before, "content": kept}
+        assert said.to_dict() == before
+        assert one.heard == []
+
+    asyncio.run(main())
+
+
+def test_a_class_hook_on_one_subclass_does_not_reach_another():
+    class Left(Speaker):
+        pass
+
+    class Right(Speaker):
+        pass
+
+    told: list[str] = []
+    Left.register_class_hook("pre_reply", "tell", lambda self, kwargs: told.append(type(self).__name__))
+    message = Msg("a", "hi", "user")
+    for agent in (Speaker(), Right(), Left()):
+        asyncio.run(agent(message))
+    assert told == ["Left"]
+
+
+def test_hooks_see_the_arguments_by_the_names_agents_use():
+    async def main() -> list[Any]:
+        agent, seen = Speaker(), []
+        for kind in AgentBase.supported_hook_types:
+            agent.register_instance_hook(kind, "see", lambda self, kwargs, *output: seen.append(sorted(kwargs)))
+        await agent(Msg("a", "hi", "user"))
+        await agent.observe(Msg("a", "hi", "user"))
+        return seen
+
+    printed = ["last", "msg", "speech"]
+    assert asyncio.run(main()) == [["msg"], printed, printed, ["msg"], ["msg"], ["msg"]]
+
+
+def test_a_deleted_agent_is_gone_in_both_directions_also_after_the_hub():
+    async def main() -> tuple[int, int]:
+        stays, leaves = speakers(2)
+        hub = MsgHub([stays, leaves], Msg("host", "welcome", "system"))
+        async with hub:
+            hub.delete(leaves)
+            await leaves(Msg("a", "hi", "user"))
+            await stays(Msg("a", "hi", "user"))
+        await leaves(Msg("a", "hi", "user"))
+        return len(stays.heard), len(leaves.heard)
+
+    assert asyncio.run(main()) == (1, 1)
+
+
+def test_the_arguments_of_a_hub_are_those_of_agentscope():
+    async def main() -> None:
+        one, other = speakers(2)
+        async with MsgHub([one], None, False, "room") as hub:
+            assert (hub.name, hub.enable_auto_broadcast) == ("room", False)
+            hub.add([other])
+            await one(Msg("a", "unheard", "user"))
+            hub.set_auto_broadcast(True)
+            await one(Msg("a", "heard", "user"))
+            await hub.broadcast([Msg("a", "x", "user"), Msg("a", "y", "user")])
+        first, both = other.heard
+        assert (first.content, [each.content for each in both]) == ("heard", ["x", "y"])
+
+    asyncio.run(main())
+
+
+def test_a_subscriber_that_raises_is_noted_and_the_others_go_on():
+    async def main() -> tuple[int, list[Any]]:
+        one, other = speakers(2)
+        silent = AgentBase()
+        async with MsgHub([one, silent, other]) as hub:
+            await one(Msg("a", "hi", "user"))
+        return len(other.heard), [(failure.agent is silent, type(failure.error)) for failure in hub.failures]
+
+    assert asyncio.run(main()) == (1, [(True, NotImplementedError)])
+
+
+def test_what_is_no_message_is_refused_where_the_mistake_is():
+    async def main() -> None:
+        one, other = speakers(2)
+        async with MsgHub([one, other]) as hub:
+            with pytest.raises(InvalidInput, match="agents exchange Msg"):
+                await one("just text")
+            for bad in ("text", None, [Msg("a", "x", "user"), 3]):
+                with pytest.raises(InvalidInput, match="agents exchange Msg"):
+                    await hub.broadcast(bad)  # type: ignore[arg-type]
+            assert other.heard == []
+            assert await one(None) is None
+        with pytest.raises(InvalidInput):
+            MsgHub([one], "welcome")  # type: ignore[arg-type]
+
+    asyncio.run(main())
+
+
+def test_an_interrupted_reply_is_answered_and_heard():
+    class Endless(Speaker):
+        async def reply(self, msg: Any) -> Any:
+            await asyncio.Event().wait()
+
+    async def main() -> tuple[Any, Any]:
+        one, other = Endless("one"), Speaker("other")
+        async with MsgHub([one, other]):
+            task = asyncio.create_task(one(Msg("a", "hi", "user")))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await one.interrupt()
+            return (await task).content, other.heard[0].content
+
+    assert asyncio.run(main()) == ("interrupted", "interrupted")
+
+
+def test_the_queue_gets_copies_with_last_and_speech():
+    async def main() -> tuple[Any, Any]:
+        agent, message = Speaker(), Msg("a", [{"type": "text", "text": "hi"}], "assistant")
+        agent.set_msg_queue_enabled(True)
+        assert isinstance(agent.msg_queue, Channel)
+        sound: Any = {"type": "audio", "source": {"type": "base64", "media_type": "audio/wav", "data": ""}}
+        await agent.print(message, False, sound)
+        message.content = "changed"
+        copied, last, speech = await agent.msg_queue.get()
+        return copied.content, (last, speech == sound)
+
+    assert asyncio.run(main()) == ([{"type": "text", "text": "hi"}], (False, True))
+
+
+def test_the_console_shows_words_as_they_grow_and_tools_at_the_end(capsys: pytest.CaptureFixture[str]):
+    async def main() -> None:
+        agent = AgentBase()
+        message = Msg("小明", [], "assistant")
+        for content in (
+            [{"type": "thinking", "thinking": "hm"}],
+            [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "你"}],
+        ):
+            message.content = content  # type: ignore[assignment]
+            await agent.print(message, last=False)
+        message.content = [
+            {"type": "thinking", "thinking": "hm"},
+            {"type": "tool_use", "id": "1", "name": "f", "input": {"问": 1}},
+            {"type": "text", "text": "你好"},
+        ]
+        await agent.print(message)
+        agent.disable_console_output()
+        await agent.print(message)
+
+    asyncio.run(main())
+    shown = capsys.readouterr().out
+    assert shown.startswith("小明(thinking): hm\n小明: 你好\n{")
+    assert shown.endswith('"问": 1\n    }\n}\n')
+
+
+class Keeper(Speaker):
+    """Keeps what it hears in a memory, but for what it refuses."""
+
+    def __init__(self):
+        super().__init__()
+        self.memory = InMemoryMemory()
+
+    async def observe(self, msg: Any) -> None:
+        await self.memory.add(msg)
+        if msg.content == "refuse":
+            raise ZeroDivisionError
+
+
+async def a_whole_life() -> list[weakref.ref[Any]]:
+    agents = [Keeper() for _ in range(4)]
+    async with MsgHub(agents, Msg("host", "welcome", "system")) as hub:
+        for agent in agents:
+            await agent(Msg("a", "hi", "user"))
+            await agent(Msg("a", "refuse", "user"))
+            agent.load_state_dict(agent.state_dict())
+        assert [await agent.memory.size() for agent in agents] == [7] * 4
+    for agent in agents:
+        await agent.close()
+    return [weakref.ref(hub), *map(weakref.ref, agents), *(weakref.ref(agent.memory) for agent in agents)]
+
+
+def test_agents_with_memories_leave_zero_objects_without_the_collector(caplog: pytest.LogCaptureFixture):
+    # pytest keeps what is logged.
+    caplog.set_level("CRITICAL")
+
+    async def main() -> None:
+        await a_whole_life()
+        gc.collect()
+        before = len(gc.get_objects())
+        for _ in range(3):
+            gone = await a_whole_life()
+            assert [refer() for refer in gone] == [None] * 9
+            del gone
+        assert len(gc.get_objects()) <= before
+
+    gc.disable()
+    try:
+        asyncio.run(main())
+    finally:
+        gc.enable()

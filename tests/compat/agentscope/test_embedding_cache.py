@@ -1,0 +1,398 @@
+"""AgentScope's cache of embeddings: its names and its files, several processes, kills, and strange input."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.agentscope.embedding_cache import (
+    EmbeddingCacheBase,
+    FileEmbeddingCache,
+    _from_npy,
+)
+from memwell.errors import FileError, InvalidInput
+from memwell.storage.bounded import BoundedFolder
+
+STORE = """
+import asyncio, sys
+from memwell.compat.agentscope.embedding_cache import FileEmbeddingCache
+
+async def work(folder, name, count, most):
+    cache = FileEmbeddingCache(folder, max_file_number=most)
+    print("ready", flush=True)
+    for number in range(count):
+        await cache.store([[float(number)] * 300], f"{name} {number % 150}", overwrite=number % 3 == 0)
+        await cache.retrieve(f"{name} {(number - 20) % 150}")
+
+asyncio.run(work(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])))
+"""
+
+VECTORS = [[0.1, 0.2, 0.3], [-1.0, 2.5, 1e-9]]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> FileEmbeddingCache:
+    return FileEmbeddingCache(str(tmp_path / "cache"))
+
+
+def file_of(cache: FileEmbeddingCache, identifier: object) -> Path:
+    digest = hashlib.sha256(json.dumps(identifier, ensure_ascii=False).encode()).hexdigest()
+    return Path(cache.cache_dir) / f"{digest}.npy"
+
+
+def held(cache: FileEmbeddingCache) -> set[str]:
+    return {name for name in os.listdir(cache.cache_dir) if name.endswith(".npy")}
+
+
+def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[str]:
+    arguments = [str(folder), name, str(count), str(most)]
+    return subprocess.Popen([sys.executable, "-c", STORE, *arguments], stdout=subprocess.PIPE, text=True)
+
+
+# The promises of AgentScope
+
+
+def test_the_signatures_are_agentscope_s():
+    assert list(inspect.signature(FileEmbeddingCache).parameters) == ["cache_dir", "max_file_number", "max_cache_size"]
+    assert inspect.signature(FileEmbeddingCache).parameters["cache_dir"].default == "./.cache/embeddings"
+    for base in (EmbeddingCacheBase, FileEmbeddingCache):
+        stored = inspect.signature(base.store).parameters
+        assert list(stored) == ["self", "embeddings", "identifier", "overwrite", "kwargs"]
+        assert stored["overwrite"].default is False
+        assert list(inspect.signature(base.retrieve).parameters) == ["self", "identifier"]
+
+
+def test_the_base_does_nothing():
+    async def all_of_it() -> int:
+        base, raised = EmbeddingCacheBase(), 0
+        for call in (base.store([[1.0]], "a"), base.retrieve("a"), base.remove("a"), base.clear()):
+            with pytest.raises(NotImplementedError):
+                await call
+            raised += 1
+        return raised
+
+    assert asyncio.run(all_of_it()) == 4
+
+
+def test_embeddings_come_back(cache: FileEmbeddingCache):
+    async def round_trip() -> None:
+        assert await cache.retrieve("text") is None
+        await cache.store(VECTORS, "text")
+        assert await cache.retrieve("text") == VECTORS
+        await cache.remove("text")
+        assert await cache.retrieve("text") is None
+
+    asyncio.run(round_trip())
+
+
+def test_the_blocking_twins_do_the_same(cache: FileEmbeddingCache):
+    cache.store_sync(VECTORS, "text")
+    assert cache.retrieve_sync("text") == VECTORS
+    cache.remove_sync("text")
+    cache.store_sync(VECTORS, "text")
+    cache.clear_sync()
+    assert cache.retrieve_sync("text") is None
+
+
+@pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
+def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
+    cache.store_sync(VECTORS, identifier)
+    assert held(cache) == {file_of(cache, identifier).name}
+    assert cache.retrieve_sync(identifier) == VECTORS
+
+
+def test_the_order_of_keys_counts(cache: FileEmbeddingCache):
+    cache.store_sync(VECTORS, {"a": 1, "b": 2})
+    assert cache.retrieve_sync({"b": 2, "a": 1}) is None
+
+
+def test_a_file_is_what_numpy_writes(cache: FileEmbeddingCache, tmp_path: Path):
+    cache.store_sync(VECTORS, "text")
+    np.save(tmp_path / "theirs.npy", VECTORS)
+    assert file_of(cache, "text").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.array(VECTORS),
+        np.array(VECTORS, np.float32),
+        np.asfortranarray(VECTORS),
+        np.array(VECTORS, ">f4"),
+        np.array([[1, 2], [3, 4]]),
+        np.array([0.5, 1.5]),
+        np.zeros((0,)),
+        np.zeros((2, 0)),
+        np.ones((2, 3, 4), np.float16),
+        np.array([[np.nan, np.inf]]),
+    ],
+)
+def test_a_file_that_numpy_wrote_is_read(cache: FileEmbeddingCache, array: np.ndarray[Any, Any]):
+    np.save(file_of(cache, "text"), array)
+    np.testing.assert_equal(cache.retrieve_sync("text"), array.tolist())
+
+
+def test_what_is_there_stays_unless_it_is_to_be_overwritten(cache: FileEmbeddingCache):
+    cache.store_sync(VECTORS, "text")
+    cache.store_sync([[9.0]], "text")
+    assert cache.retrieve_sync("text") == VECTORS
+    cache.store_sync([[9.0]], "text", overwrite=True)
+    assert cache.retrieve_sync("text") == [[9.0]]
+
+
+def test_removing_what_is_not_there_is_an_error(cache: FileEmbeddingCache):
+    with pytest.raises(FileNotFoundError, match=r"File .*\.npy does not exist\."):
+        cache.remove_sync("text")
+    cache.max_file_number = 3
+    cache.store_sync(VECTORS, "other")
+    with pytest.raises(FileNotFoundError):
+        cache.remove_sync("text")
+
+
+def test_the_oldest_go_when_there_are_too_many(tmp_path: Path):
+    cache = FileEmbeddingCache(tmp_path, max_file_number=3)
+    for number in range(5):
+        cache.store_sync(VECTORS, number)
+        # Reading makes nothing younger.
+        assert cache.retrieve_sync(0) is None or number < 3
+    assert held(cache) == {file_of(cache, number).name for number in (2, 3, 4)}
+
+
+def test_no_files_at_most_is_no_limit(tmp_path: Path):
+    cache = FileEmbeddingCache(tmp_path, max_file_number=0)
+    for number in range(5):
+        cache.store_sync(VECTORS, number)
+    assert len(held(cache)) == 5
+
+
+def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
+    cache = FileEmbeddingCache(tmp_path, max_cache_size=1)
+    half = [[1.0] * 60_000]
+    for number in range(4):
+        cache.store_sync(half, number)
+    assert held(cache) == {file_of(cache, number).name for number in (2, 3)}
+    cache.store_sync([[1.0] * 200_000], "larger than the cache")
+    assert held(cache) == set()
+
+
+def test_both_limits_hold(tmp_path: Path):
+    cache = FileEmbeddingCache(tmp_path, max_file_number=3, max_cache_size=1)
+    for number, size in enumerate((1, 1, 1, 60_000, 60_000, 60_000)):
+        cache.store_sync([[1.0] * size], number)
+    assert held(cache) == {file_of(cache, number).name for number in (4, 5)}
+
+
+# Where AgentScope fails
+
+
+def test_files_written_in_one_tick_go_in_the_order_of_writing(tmp_path: Path):
+    """Upstream sorts by a time that several files may share, and may drop the one it has just written."""
+    cache = FileEmbeddingCache(tmp_path, max_file_number=2)
+    for number in range(2):
+        cache.store_sync(VECTORS, number)
+        os.utime(file_of(cache, number), (1000, 1000))
+    # A stranger has changed the files, so the folder is looked through.
+    os.utime(tmp_path, (2000, 2000))
+    cache.store_sync(VECTORS, 2)
+    assert held(cache) == {file_of(cache, number).name for number in (1, 2)}
+
+
+def test_other_files_in_the_folder_are_left_alone(tmp_path: Path):
+    """Upstream counts and deletes every ``.npy`` in the folder, whoever put it there."""
+    np.save(tmp_path / "experiment.npy", [1.0])
+    cache = FileEmbeddingCache(tmp_path, max_file_number=1, max_cache_size=1)
+    for number in range(3):
+        cache.store_sync(VECTORS, number)
+    cache.clear_sync()
+    assert held(cache) == {"experiment.npy"}
+
+
+@pytest.mark.parametrize(
+    "vectors",
+    [
+        [[1.0], [1.0, 2.0]],
+        [[1.0], None],
+        ["text"],
+        "text",
+        [[object()]],
+        [[True]],
+        1.0,
+        None,
+        {"a": 1},
+        [[2**70]],
+        [[1j]],
+        [b"x"],
+    ],
+)
+def test_what_is_no_vectors_is_refused(cache: FileEmbeddingCache, vectors: Any):
+    """Upstream pickles what numpy has no numbers for, and cannot read it again."""
+    with pytest.raises(InvalidInput, match="embeddings must be vectors"):
+        cache.store_sync(vectors, "text")
+    assert held(cache) == set()
+
+
+@pytest.mark.parametrize("identifier", [object(), {1, 2}, b"bytes", "\ud800", {"a": {1}}, {(1, 2): 3}])
+def test_an_identifier_that_is_no_json_is_refused(cache: FileEmbeddingCache, identifier: Any):
+    for call in (
+        lambda: cache.store_sync(VECTORS, identifier),
+        lambda: cache.retrieve_sync(identifier),
+        lambda: cache.remove_sync(identifier),
+    ):
+        with pytest.raises(InvalidInput, match="plain JSON"):
+            call()
+
+
+def test_an_identifier_that_holds_itself_is_refused(cache: FileEmbeddingCache):
+    endless: list[Any] = []
+    endless.append(endless)
+    with pytest.raises(InvalidInput, match="plain JSON"):
+        cache.store_sync(VECTORS, endless)
+
+
+@pytest.mark.parametrize("folder", ["", None, 3, b"cache"])
+def test_a_folder_must_have_a_path(folder: Any):
+    with pytest.raises(InvalidInput, match="cache_dir"):
+        FileEmbeddingCache(folder)
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "3", True])
+def test_a_limit_of_files_is_a_number_of_them(tmp_path: Path, limit: Any):
+    with pytest.raises(InvalidInput, match="max_file_number"):
+        FileEmbeddingCache(tmp_path, max_file_number=limit)
+
+
+@pytest.mark.parametrize("limit", [-1, float("nan"), float("inf"), "3", True])
+def test_a_limit_of_size_is_a_number_of_megabytes(tmp_path: Path, limit: Any):
+    with pytest.raises(InvalidInput, match="max_cache_size"):
+        FileEmbeddingCache(tmp_path, max_cache_size=limit)
+
+
+def test_a_folder_with_the_name_of_a_file_is_an_error(cache: FileEmbeddingCache):
+    file_of(cache, "text").mkdir()
+    with pytest.raises(FileError, match="exists but is not a file"):
+        cache.store_sync(VECTORS, "text")
+
+
+def test_half_a_file_is_no_file_and_is_written_anew(cache: FileEmbeddingCache):
+    """Upstream writes in place: who is killed leaves half a file, which raises for ever and is never replaced."""
+    cache.store_sync(VECTORS, "text")
+    whole = file_of(cache, "text").read_bytes()
+    for size in range(len(whole)):
+        file_of(cache, "text").write_bytes(whole[:size])
+        assert cache.retrieve_sync("text") is None
+    cache.store_sync(VECTORS, "text")
+    assert cache.retrieve_sync("text") == VECTORS
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.binary(max_size=200)
+    | st.builds(
+        lambda descr, order, shape, data: (
+            b"\x93NUMPY\x01\x00"
+            + len(header := f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n").to_bytes(
+                2, "little"
+            )
+            + header.encode()
+            + data
+        ),
+        st.sampled_from(["<f8", "<f3", "|O", "<i4", ">u2", "<f99", "|f1"]),
+        st.sampled_from(["True", "False", "None"]),
+        st.sampled_from(["(2,)", "(2, 2)", "(99999999999999999999,)", "()", "(,)", "(" + "1, " * 70 + ")", "(-1,)"]),
+        st.binary(max_size=40),
+    )
+)
+def test_nothing_that_lies_in_the_folder_can_hurt(data: bytes):
+    # Read directly: a folder and a file for each example would be slow.
+
+    found = _from_npy(data)
+    assert found is None or found.nbytes <= len(data)
+
+
+def test_stores_cost_the_same_however_many_files_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Upstream looks at every file of the folder for every file it stores."""
+    looks: list[int] = []
+    original = BoundedFolder._looked_through
+
+    def counting(self: BoundedFolder) -> Any:
+        looks.append(1)
+        return original(self)
+
+    monkeypatch.setattr(BoundedFolder, "_looked_through", counting)
+    cache = FileEmbeddingCache(tmp_path, max_file_number=100)
+    for number in range(400):
+        cache.store_sync([[1.0]], number)
+    assert len(held(cache)) == 100
+    assert len(looks) == 1
+
+
+def test_processes_may_share_a_folder(tmp_path: Path):
+    """Upstream's processes delete each other's files while they look at them, and fail."""
+    writers = [storing(tmp_path, name, 120, 50) for name in ("a", "b", "c", "d")]
+    for one in writers:
+        one.communicate(timeout=60)
+    assert [one.returncode for one in writers] == [0, 0, 0, 0]
+    assert len(held(FileEmbeddingCache(tmp_path))) == 50
+
+
+def test_a_kill_leaves_every_file_readable(tmp_path: Path):
+    cache = FileEmbeddingCache(tmp_path, max_file_number=40)
+    for round_ in range(5):
+        one = storing(tmp_path, str(round_), 100_000, 40)
+        assert one.stdout is not None
+        assert one.stdout.readline() == "ready\n"
+        threading.Event().wait(0.02 * (round_ + 1))
+        one.send_signal(signal.SIGKILL)
+        one.communicate(timeout=60)
+        for name in held(cache):
+            assert np.load(tmp_path / name).shape == (1, 300)
+        cache.store_sync([[1.0] * 300], "ours", overwrite=True)
+        assert len(held(cache)) <= 40
+
+
+def test_a_file_that_goes_while_it_is_asked_for_is_not_there(tmp_path: Path):
+    """Upstream looks whether a file is there and then reads it, and fails if it went in between."""
+    cache = FileEmbeddingCache(tmp_path, max_file_number=2)
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(200):
+            cache.store_sync(VECTORS, number % 5, overwrite=True)
+        done.set()
+
+    writing = threading.Thread(target=write)
+    writing.start()
+    found: list[Any] = []
+    while not done.is_set():
+        found += [cache.retrieve_sync(number) for number in range(5)]
+    writing.join()
+    assert all(one is None or one == VECTORS for one in found)
+    assert found
+
+
+def test_the_loop_goes_on_while_a_file_is_written(tmp_path: Path):
+    async def work() -> int:
+        cache, ticks = FileEmbeddingCache(tmp_path, max_file_number=10), 0
+        storing = asyncio.gather(*(cache.store(VECTORS, number) for number in range(30)))
+        while not storing.done():
+            await asyncio.sleep(0)
+            ticks += 1
+        await storing
+        return ticks
+
+    assert asyncio.run(work()) > 1
+    assert len(held(FileEmbeddingCache(tmp_path))) == 10

@@ -1,0 +1,600 @@
+"""One suite for every memory: in the process, in a file of ours, in SQL through SQLAlchemy and in a real Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import event
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from memwell.compat.agentscope.memories import InMemoryMemory, MemoryBase, MemwellMemory, ThreadMemory, WrongType
+from memwell.compat.agentscope.messages import Msg
+from memwell.compat.agentscope.redis import RedisMemory
+from memwell.compat.agentscope.sql import AsyncSQLAlchemyMemory
+from memwell.errors import InvalidInput
+from memwell.history import History
+from memwell.runtime.state import MissingState, Sessions, StateModule
+from memwell.storage.registry import open_backend
+from memwell.values import new_id
+from tests.servers import redis_server
+
+Make = Callable[..., MemoryBase]
+Body = Callable[[Make], Awaitable[None]]
+KINDS = ("process", "file", "sql", "redis")
+HOSTILE = [
+    "a:session:b",
+    "a-b",
+    "%3A",
+    "*",
+    "?",
+    "[a]",
+    "../../etc",
+    "'; DROP TABLE message; --",
+    "{user_id}",
+    "用户",
+    "x" * 900,
+]
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with redis_server(tmp_path_factory.mktemp("redis")) as url:
+        yield int(url.rpartition(":")[2].partition("/")[0])
+
+
+class World:
+    """A place where memories are kept, and a loop to use them in. What one run leaves, the next one finds."""
+
+    def __init__(self, kind: str, folder: Path, port: int) -> None:
+        self.kind = kind
+        self._folder, self._port, self._prefix = folder, port, f"{new_id()}:"
+
+    def run(self, body: Body) -> None:
+        async def within() -> None:
+            async with self._opened() as make:
+                await body(make)
+
+        asyncio.run(within())
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncGenerator[Make]:
+        if self.kind == "process":
+            yield lambda session_id="s", user_id="u": InMemoryMemory()
+        elif self.kind == "file":
+            yield lambda session_id="s", user_id="u": MemwellMemory(self._folder / "a.db", session_id, user_id)
+        elif self.kind == "sql":
+            engine = create_async_engine(f"sqlite+aiosqlite:///{self._folder / 'sql.db'}")
+            # These tests are not about power failures, and waiting for the disk is most of what they would do.
+            event.listen(engine.sync_engine, "connect", lambda opened, _: opened.execute("PRAGMA synchronous = OFF"))
+            yield lambda session_id="s", user_id="u": AsyncSQLAlchemyMemory(engine, session_id, user_id)
+            await engine.dispose()
+        else:
+            made: list[RedisMemory] = []
+            yield lambda session_id="s", user_id="u": made.append(self._redis(session_id, user_id)) or made[-1]
+            for one in made:
+                await one.close()
+
+    def _redis(self, session_id: str, user_id: str) -> RedisMemory:
+        return RedisMemory(session_id, user_id, port=self._port, key_prefix=self._prefix)
+
+
+@pytest.fixture(params=KINDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> World:
+    return World(request.param, tmp_path, port)
+
+
+@pytest.fixture(params=[kind for kind in KINDS if kind != "process"])
+def lasting(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> World:
+    return World(request.param, tmp_path, port)
+
+
+def said(count: int) -> list[Msg]:
+    return [Msg("ann", f"第{place}", "user", metadata={"place": place}) for place in range(count)]
+
+
+async def places(memory: MemoryBase, **wanted: Any) -> list[int]:
+    return [one.metadata["place"] for one in await memory.get_memory(prepend_summary=False, **wanted)]
+
+
+def test_messages_come_back_as_they_were_added(world: World) -> None:
+    content: Any = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "好"}]
+    result: Any = {"type": "tool_result", "id": "1", "name": "f", "output": "x"}
+    messages = [Msg("bot", content, "assistant", {"a": [1]}, invocation_id="i"), Msg("system", [result], "system")]
+
+    async def body(make: Make) -> None:
+        memory = make()
+        assert (await memory.get_memory(), await memory.size()) == ([], 0)
+        await memory.add(None)
+        await memory.add([])
+        await memory.add(messages[0])
+        await memory.add(messages[1:], marks=[])
+        assert await memory.size() == 2
+        assert [vars(one) for one in await memory.get_memory()] == [vars(one) for one in messages]
+
+    world.run(body)
+
+
+def test_what_is_stored_and_what_is_read_are_copies(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, message = make(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
+        await memory.add(message)
+        message.content[0]["text"] = message.name = "changed"  # type: ignore[index]
+        message.metadata["a"].append(2)
+        [read] = await memory.get_memory()
+        assert (read.name, read.get_text_content(), read.metadata) == ("ann", "x", {"a": [1]})
+        read.metadata["a"].append(3)
+        read.content.clear()  # type: ignore[union-attr]
+        [again] = await memory.get_memory()
+        assert (again.get_text_content(), again.metadata) == ("x", {"a": [1]})
+
+    world.run(body)
+
+
+def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, (one, two, three) = make(), said(3)
+        await memory.add([one, one, two], marks="m")
+        await memory.add([two, three, one], marks="n")
+        assert await places(memory) == [0, 1, 2]
+        assert await places(memory, mark="m") == [0, 1]
+        # What is passed over is passed over with its marks.
+        assert await places(memory, mark="n") == [2]
+
+    world.run(body)
+
+
+def test_marks_choose_and_exclude_in_the_order_of_the_conversation(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, messages = make(), said(6)
+        for message in messages:
+            await memory.add(message, marks=["even"] if message.metadata["place"] % 2 == 0 else None)
+        assert await memory.update_messages_mark("late", msg_ids=[messages[5].id, messages[4].id]) == 2
+        assert await memory.update_messages_mark("late", msg_ids=[messages[1].id]) == 1
+        assert await places(memory, mark="even") == [0, 2, 4]
+        assert await places(memory, mark="late") == [1, 4, 5]
+        assert await places(memory, exclude_mark="even") == [1, 3, 5]
+        assert await places(memory, mark="late", exclude_mark="even") == [1, 5]
+        assert await places(memory, mark="none") == []
+        assert await places(memory, exclude_mark="none") == [0, 1, 2, 3, 4, 5]
+
+    world.run(body)
+
+
+def test_marks_are_added_replaced_and_taken_off_and_only_changes_count(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, messages = make(), said(3)
+        await memory.add(messages[:2], marks=["a", "a", "b"])
+        await memory.add(messages[2])
+        assert await memory.update_messages_mark("a") == 1
+        assert await memory.update_messages_mark("a") == 0
+        assert await memory.update_messages_mark("b", old_mark="a", msg_ids=[messages[0].id, "unknown"]) == 1
+        assert await places(memory, mark="a") == [1, 2]
+        assert await places(memory, mark="b") == [0, 1]
+        assert await memory.update_messages_mark("c", old_mark="nowhere") == 0
+        assert await memory.update_messages_mark(None, old_mark="b") == 2
+        assert await memory.update_messages_mark(None) == 0
+        assert await memory.update_messages_mark("a", old_mark="a") == 0
+        assert await memory.update_messages_mark("a", msg_ids=[]) == 0
+        assert (await places(memory, mark="b"), await places(memory, mark="a")) == ([], [1, 2])
+
+    world.run(body)
+
+
+def test_deleting_counts_what_was_there(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, messages = make(), said(5)
+        await memory.add(messages[:4], marks=["a", "b"])
+        await memory.add(messages[4])
+        assert await memory.delete(["unknown"]) == 0
+        assert await memory.delete([]) == 0
+        assert await memory.delete([messages[0].id, messages[0].id, "unknown"]) == 1
+        assert await memory.delete_by_mark("none") == 0
+        assert await memory.update_messages_mark(None, old_mark="a", msg_ids=[messages[1].id]) == 1
+        assert await memory.delete_by_mark(["a", "b"]) == 3
+        assert (await memory.size(), await places(memory)) == (1, [4])
+
+    world.run(body)
+
+
+def test_a_message_that_was_deleted_can_be_added_again(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, (one, two) = make(), said(2)
+        await memory.add([one, two], marks="m")
+        for _ in range(3):
+            assert await memory.delete([one.id]) == 1
+            await memory.add(one)
+            assert await places(memory) == [1, 0]
+            assert await places(memory, mark="m") == [1]
+            assert [read.id for read in await memory.get_memory()] == [two.id, one.id]
+
+    world.run(body)
+
+
+def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory = make()
+        await memory.add(said(2), marks="m")
+        await memory.update_compressed_summary("他们聊过茶。")
+        first, *rest = await memory.get_memory(mark="m")
+        assert (first.name, first.role, first.content, len(rest)) == ("user", "user", "他们聊过茶。", 2)
+        assert len(await memory.get_memory(prepend_summary=False)) == 2
+        await memory.clear()
+        assert [one.content for one in await memory.get_memory()] == ["他们聊过茶。"]
+        assert (await memory.size(), await places(memory, mark="m")) == (0, [])
+        await memory.update_compressed_summary("")
+        assert await memory.get_memory() == []
+        await memory.add(said(1), marks="other")
+        assert await places(memory, mark="m") == []
+
+    world.run(body)
+
+
+@pytest.mark.parametrize("mark", [1, None, b"x", ["a", 1], [None], ("a",), {"a"}])
+def test_marks_that_are_no_text_are_refused(world: World, mark: Any) -> None:
+    async def body(make: Make) -> None:
+        memory = make()
+        await memory.add(said(1), marks="m")
+        if mark is not None:
+            with pytest.raises(WrongType):
+                await memory.add(said(1), marks=mark)
+            with pytest.raises(WrongType):
+                await memory.delete_by_mark(mark)
+            for wrong in ({"mark": mark}, {"exclude_mark": mark}):
+                with pytest.raises(TypeError):
+                    await memory.get_memory(**wrong)
+            with pytest.raises(ValueError, match="mark"):
+                await memory.update_messages_mark(mark)
+        with pytest.raises(TypeError):
+            await memory.update_messages_mark("x", msg_ids=cast("Any", [mark]))
+        assert (await memory.size(), await places(memory, mark="m")) == (1, [0])
+
+    world.run(body)
+
+
+@pytest.mark.parametrize("wrong", [[None], "text", [Msg("a", "x", "user"), {"content": "x"}], ("x",), 7])
+def test_what_is_no_message_is_refused_whole(world: World, wrong: Any) -> None:
+    async def body(make: Make) -> None:
+        memory = make()
+        with pytest.raises(TypeError):
+            await memory.add(wrong)
+        assert await memory.size() == 0
+
+    world.run(body)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("role", "tool"),
+        ("content", [{"type": "card"}]),
+        ("content", None),
+        ("content", "a\0b"),
+        ("metadata", {"x": object()}),
+        ("metadata", {"x": float("nan")}),
+        ("name", "\ud800"),
+        ("id", ""),
+        ("id", 3),
+        ("id", "x" * 2000),
+    ],
+)
+def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
+    world: World, field: str, value: Any
+) -> None:
+    async def body(make: Make) -> None:
+        memory, broken = make(), Msg("a", "x", "user")
+        vars(broken)[field] = value
+        with pytest.raises(InvalidInput):
+            await memory.add([*said(1), broken], marks="m")
+        assert (await memory.size(), await memory.get_memory(mark="m")) == (0, [])
+
+    world.run(body)
+
+
+def test_hostile_ids_and_marks_name_only_themselves(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, messages = make(), said(len(HOSTILE))
+        for message, name in zip(messages, HOSTILE, strict=True):
+            message.id = name
+            await memory.add(message, marks=name[:200])
+        for place, name in enumerate(HOSTILE):
+            assert await places(memory, mark=name[:200]) == [place]
+        for place, name in enumerate(HOSTILE):
+            assert await memory.delete([name]) == 1
+            assert await memory.size() == len(HOSTILE) - place - 1
+
+    world.run(body)
+
+
+def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
+    owners = [(user, session) for user in ("u", "u-s", "u:session:s") for session in ("s", "s-s", "s:session:s")]
+    owners += [(name, "s") for name in HOSTILE[2:]]
+
+    async def body(make: Make) -> None:
+        memories = [make(session, user) for user, session in owners]
+        shared = Msg("hub", "to all", "assistant")
+        for place, memory in enumerate(memories):
+            await memory.add([Msg("ann", "x", "user", {"place": place})], marks="m")
+            # The same message is in every memory of a hub.
+            await memory.add(shared, marks="shared")
+        for place, memory in enumerate(memories):
+            assert await places(memory, mark="m") == [place]
+            assert await memory.size() == 2
+        for memory in memories[1:]:
+            assert await memory.delete([shared.id]) == 1
+            assert await memory.delete_by_mark("m") == 1
+            await memory.update_compressed_summary("gone")
+            await memory.clear()
+        assert await places(memories[0], mark="m") == [0]
+        assert [one.id for one in await memories[0].get_memory(mark="shared")] == [shared.id]
+
+    lasting.run(body)
+
+
+def test_everything_is_there_after_a_restart(lasting: World) -> None:
+    async def before(make: Make) -> None:
+        memory = make()
+        await memory.add(said(3), marks="m")
+        await memory.update_messages_mark("n", msg_ids=[(await memory.get_memory())[1].id])
+        await memory.update_compressed_summary("sum")
+
+    async def after(make: Make) -> None:
+        memory = make()
+        assert [one.content for one in await memory.get_memory()] == ["sum", "第0", "第1", "第2"]
+        assert await places(memory, mark="n") == [1]
+        assert await places(memory, exclude_mark="n") == [0, 2]
+
+    lasting.run(before)
+    lasting.run(after)
+
+
+def test_many_at_once_lose_nothing(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory, other = make(), make()
+        other = memory if world.kind == "process" else other
+        messages = said(20)
+        await asyncio.gather(*(one.add(message, marks="m") for message in messages for one in (memory, other)))
+        assert sorted(await places(memory, mark="m")) == list(range(20))
+        assert await memory.size() == 20
+
+    world.run(body)
+
+
+_IDS = st.lists(st.integers(0, 7), max_size=4)
+_MARK = st.sampled_from(["a", "b", "ab", "é"])
+_STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add"), _IDS, st.lists(_MARK, max_size=2)),
+        st.tuples(st.just("delete"), _IDS, st.none()),
+        st.tuples(st.just("delete_by_mark"), st.lists(_MARK, max_size=2), st.none()),
+        st.tuples(st.just("mark"), st.none() | _IDS, st.tuples(st.none() | _MARK, st.none() | _MARK)),
+        st.tuples(st.just("clear"), st.none(), st.none()),
+    ),
+    max_size=12,
+)
+
+
+class Model:
+    """What a memory should hold: messages by place of creation, each with its marks."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, set[str]] = {}
+
+    def add(self, which: list[int], marks: list[str]) -> None:
+        for one in which:
+            self.held.setdefault(one, set(marks))
+
+    def delete(self, gone: set[int]) -> int:
+        before = len(self.held)
+        self.held = {one: marks for one, marks in self.held.items() if one not in gone}
+        return before - len(self.held)
+
+    def mark(self, which: list[int] | None, new: str | None, old: str | None) -> int:
+        changed = 0
+        for one, marks in self.held.items():
+            if (which is not None and one not in which) or (old is not None and old not in marks):
+                continue
+            now = (marks - {old}) | ({new} if new is not None else set())
+            changed += now != marks
+            self.held[one] = now
+        return changed
+
+    def chosen(self, mark: str | None, exclude: str | None) -> list[int]:
+        return [
+            one
+            for one, marks in self.held.items()
+            if (mark is None or mark in marks) and (exclude is None or exclude not in marks)
+        ]
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=_STEPS)
+def test_marks_are_what_a_simple_model_says(world: World, steps: list[Any]) -> None:
+    async def body(make: Make) -> None:
+        memory, model, messages = make(new_id()), Model(), said(8)
+        for verb, which, more in steps:
+            if verb == "add":
+                model.add(which, more)
+                await memory.add([messages[one] for one in which], marks=more)
+            elif verb == "delete":
+                assert await memory.delete([messages[one].id for one in which]) == model.delete(set(which))
+            elif verb == "delete_by_mark":
+                gone = {one for mark in which for one in model.chosen(mark, None)}
+                assert await memory.delete_by_mark(which) == model.delete(gone)
+            elif verb == "mark":
+                ids = None if which is None else [messages[one].id for one in which]
+                assert await memory.update_messages_mark(*more, msg_ids=ids) == model.mark(which, *more)
+            else:
+                model.held.clear()
+                await memory.clear()
+            for mark, exclude in [(None, None), ("a", None), (None, "a"), ("ab", "a"), ("b", "é")]:
+                assert await places(memory, mark=mark, exclude_mark=exclude) == model.chosen(mark, exclude)
+        assert await memory.size() == len(model.held)
+
+    world.run(body)
+
+
+# The memory in the process: its state
+
+
+def held(memory: InMemoryMemory) -> list[tuple[str, list[str]]]:
+    return [(one.id, marks) for one, marks in memory.content]
+
+
+def test_duplicates_are_kept_when_they_are_asked_for(tmp_path: Path) -> None:
+    async def body() -> None:
+        for memory in (InMemoryMemory(), MemwellMemory(tmp_path / "a.db")):
+            one, two = said(2)
+            await memory.add([one, two, one], allow_duplicates=True)
+            await memory.add(one, marks="m", allow_duplicates=True)
+            assert [read.id for read in await memory.get_memory()] == [one.id, two.id, one.id, one.id]
+            await memory.add(one)
+            assert await memory.update_messages_mark("n", msg_ids=[one.id]) == 3
+            assert await memory.delete([one.id]) == 3
+            assert await places(memory) == [1]
+
+    asyncio.run(body())
+
+
+def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
+    async def body() -> None:
+        full, empty = InMemoryMemory(), InMemoryMemory()
+        await full.add(said(2), marks=["b", "a"])
+        await full.add(said(1))
+        await full.update_compressed_summary("sum")
+        state, blank = full.state_dict(), empty.state_dict()
+        assert list(state) == ["_compressed_summary", "content"]
+        assert [marks for _, marks in state["content"]] == [["b", "a"], ["b", "a"], []]
+        empty.load_state_dict(state)
+        assert (held(empty), empty.state_dict()) == (held(full), state)
+        empty.load_state_dict(blank)
+        assert (empty.content, empty.state_dict()) == ([], blank)
+
+    asyncio.run(body())
+
+
+def test_a_state_of_the_years_before_marks_is_loaded() -> None:
+    messages = said(2)
+    memory = InMemoryMemory()
+    memory.load_state_dict({"content": [one.to_dict() for one in messages]})
+    assert held(memory) == [(one.id, []) for one in messages]
+    memory.load_state_dict({"content": [(messages[0].to_dict(), ("m",))], "_compressed_summary": "s"})
+    assert held(memory) == [(messages[0].id, ["m"])]
+    assert memory.state_dict()["_compressed_summary"] == "s"
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        [],
+        {"content": 1},
+        {"content": [1]},
+        {"content": [[{}, []]]},
+        {"content": [[said(1)[0].to_dict(), [1]]]},
+        {"content": [[said(1)[0].to_dict(), [], []]]},
+        {"content": [{**said(1)[0].to_dict(), "role": "tool"}]},
+        {"content": [], "_compressed_summary": 3},
+    ],
+)
+def test_what_is_no_state_changes_nothing(state: Any) -> None:
+    memory = InMemoryMemory()
+    asyncio.run(memory.add(said(1), marks="m"))
+    before = memory.state_dict()
+    with pytest.raises(InvalidInput):
+        memory.load_state_dict(state)
+    with pytest.raises(KeyError):
+        memory.load_state_dict({"_compressed_summary": "x"})
+    assert memory.state_dict() == before
+    memory.load_state_dict({"_compressed_summary": "x"}, strict=False)
+    assert memory.state_dict() == {"_compressed_summary": "x", "content": []}
+
+
+def test_a_memory_is_saved_in_a_session_with_the_agent_that_has_it() -> None:
+    class Agent(StateModule):
+        def __init__(self) -> None:
+            self.memory = InMemoryMemory()
+
+    with Sessions("memory:") as sessions:
+        agent, other = Agent(), Agent()
+        asyncio.run(agent.memory.add(said(2), marks="m"))
+        sessions.save("s", agent=agent)
+        assert sessions.load("s", agent=other)
+        assert held(other.memory) == held(agent.memory)
+
+
+def test_a_deep_copy_is_another_memory() -> None:
+    async def body() -> None:
+        memory = InMemoryMemory()
+        await memory.add(said(2), marks="m")
+        await memory.update_compressed_summary("sum")
+        twin = copy.deepcopy(memory)
+        await memory.delete_by_mark("m")
+        await memory.update_compressed_summary("")
+        assert (len(await twin.get_memory(mark="m")), await twin.size()) == (3, 2)
+        await twin.clear()
+        assert await memory.size() == 0
+
+    asyncio.run(body())
+
+
+# The memory in a file: what its state does
+
+
+def test_a_file_takes_the_messages_of_a_state_only_when_it_is_empty(tmp_path: Path) -> None:
+    async def body() -> None:
+        old, memory = InMemoryMemory(), MemwellMemory(tmp_path / "a.db")
+        await old.add(said(2), marks="m")
+        await old.update_compressed_summary("sum")
+        memory.load_state_dict(old.state_dict())
+        assert await places(memory, mark="m") == [0, 1]
+        assert memory.state_dict() == {"_compressed_summary": "sum"}
+        await memory.add(Msg("a", "later", "user", {"place": 7}))
+        memory.load_state_dict({**old.state_dict(), "_compressed_summary": "older"})
+        assert await places(memory) == [0, 1, 7]
+        assert (await memory.get_memory())[0].content == "older"
+        with pytest.raises(MissingState):
+            memory.load_state_dict({})
+        memory.load_state_dict({}, strict=False)
+        assert memory.state_dict() == {"_compressed_summary": "older"}
+
+    asyncio.run(body())
+
+
+def test_a_memory_needs_a_whole_store() -> None:
+    with open_backend("memory:") as backend:
+        assert asyncio.run(ThreadMemory(History(backend, "x")).size()) == 0
+        with pytest.raises(InvalidInput, match="whole store"):
+            ThreadMemory(History(backend.log, "x"))
+
+
+def test_a_memory_of_ones_own_says_what_it_lacks() -> None:
+    class Own(MemoryBase):
+        async def add(self, memories: Any, marks: Any = None, **kwargs: Any) -> None: ...
+        async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
+            return 0
+
+        async def size(self) -> int:
+            return 0
+
+        async def clear(self) -> None: ...
+        async def get_memory(self, *args: Any, **kwargs: Any) -> list[Msg]:
+            return []
+
+    async def body() -> None:
+        own = Own()
+        await own.update_compressed_summary("s")
+        assert own.state_dict() == {"_compressed_summary": "s"}
+        with pytest.raises(NotImplementedError, match="delete_by_mark"):
+            await own.delete_by_mark("m")
+        with pytest.raises(NotImplementedError, match="update_messages_mark"):
+            await own.update_messages_mark("m")
+
+    asyncio.run(body())

@@ -1,0 +1,222 @@
+"""Sessions by session and user: any ids, none reading another's, whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.agentscope.session import JSONSession, MemwellSession, SessionBase, SessionNotFound, StateModule
+from memwell.errors import FileError, InvalidInput
+from memwell.storage import open_backend
+
+HOSTILE = [
+    "a",
+    "A",
+    "a_b",
+    "b",
+    "b_a",
+    "a/b",
+    "../a",
+    "..",
+    ".",
+    "/etc/passwd",
+    "a.json",
+    "~",
+    "会话",
+    "%61",
+    "x" * 1024,
+    " a",
+    "a\\b",
+]
+IDS = st.text("aAb_.%", min_size=1, max_size=3) | st.text(
+    st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=12
+)
+
+
+class Counter(StateModule):
+    def __init__(self, count: int = 0):
+        super().__init__()
+        self.count = count
+        self.register_state("count")
+
+
+@pytest.fixture(params=["json", "memwell"])
+def session(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SessionBase]:
+    if request.param == "json":
+        yield JSONSession(str(tmp_path / "sessions"))
+    else:
+        with MemwellSession(tmp_path / "sessions.db") as made:
+            yield made
+
+
+def test_no_two_ids_share_a_session(session: SessionBase):
+    pairs = [(session_id, user) for session_id in HOSTILE for user in ("", *HOSTILE)]
+
+    async def main() -> list[int]:
+        for number, (session_id, user) in enumerate(pairs):
+            await session.save_session_state(session_id, user, counter=Counter(number))
+        found = [Counter(-1) for _ in pairs]
+        for (session_id, user), counter in zip(pairs, found, strict=True):
+            await session.load_session_state(session_id, user, allow_not_exist=False, counter=counter)
+        return [counter.count for counter in found]
+
+    assert asyncio.run(main()) == list(range(len(pairs)))
+
+
+def test_files_stay_in_their_folder(tmp_path: Path):
+    inside = JSONSession(str(tmp_path / "deep" / "sessions"))
+
+    async def main() -> None:
+        for session_id in HOSTILE:
+            for user in ("", *HOSTILE):
+                await inside.save_session_state(session_id, user, counter=Counter())
+
+    asyncio.run(main())
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+    files = os.listdir(tmp_path / "deep" / "sessions")
+    assert len(files) == len({name.casefold() for name in files}) == len(HOSTILE) * (len(HOSTILE) + 1)
+    assert all(name.isascii() and name.endswith(".json") and len(name) <= 255 for name in files)
+
+
+@settings(max_examples=200)
+@given(st.tuples(IDS, IDS | st.just("")), st.tuples(IDS, IDS | st.just("")))
+def test_a_file_is_named_after_one_session_only(one: tuple[str, str], other: tuple[str, str]):
+    def name(ids: tuple[str, str]) -> str:
+        return JSONSession("d")._get_save_path(*ids).casefold()
+
+    assert (name(one) == name(other)) == (one == other)
+    assert os.path.dirname(name(one)) == "d"
+
+
+def test_plain_ids_have_the_files_of_agentscope(tmp_path: Path):
+    kept = JSONSession(str(tmp_path))
+    (tmp_path / "ann_s-1_x.json").write_text(json.dumps({"counter": {"count": 7}, "other": {}}))
+    (tmp_path / "s-2.json").write_text(json.dumps({"counter": {"count": 8}}))
+    first, second = Counter(), Counter()
+    asyncio.run(kept.load_session_state("s-1_x", "ann", counter=first))
+    asyncio.run(kept.load_session_state("s-2", counter=second, unknown=Counter()))
+    assert (first.count, second.count) == (7, 8)
+
+
+def test_what_is_restored_is_whole(session: SessionBase):
+    class Pair(StateModule):
+        def __init__(self):
+            super().__init__()
+            self.one, self.two = Counter(1), Counter(2)
+
+    class More(Pair):
+        def __init__(self):
+            super().__init__()
+            self.three = Counter(3)
+
+    async def main() -> tuple[int, int]:
+        await session.save_session_state("s", first=Counter(5), second=Pair())
+        first, second, absent = Counter(), More(), Counter(9)
+        with pytest.raises(KeyError, match="three"):
+            await session.load_session_state("s", first=first, second=second)
+        assert first.count == 0
+        await session.load_session_state("s", first=first, absent=absent)
+        return first.count, absent.count
+
+    assert asyncio.run(main()) == (5, 9)
+
+
+def test_a_session_that_is_not_there(session: SessionBase):
+    counter = Counter(4)
+    asyncio.run(session.load_session_state("none", counter=counter))
+    with pytest.raises(SessionNotFound):
+        asyncio.run(session.load_session_state("none", "ann", allow_not_exist=False, counter=counter))
+    with pytest.raises(ValueError, match="there is no session 'none'"):
+        asyncio.run(session.load_session_state("none", allow_not_exist=False, counter=counter))
+    assert counter.count == 4
+
+
+@pytest.mark.parametrize("bad", ["", "a\x00b", "\ud800", "x" * 1025, None, 3])
+def test_what_is_no_id_is_refused(session: SessionBase, bad: Any):
+    with pytest.raises(InvalidInput):
+        asyncio.run(session.save_session_state(bad, counter=Counter()))
+    with pytest.raises(InvalidInput):
+        asyncio.run(session.load_session_state(bad, counter=Counter()))
+    if bad != "":
+        with pytest.raises(InvalidInput):
+            asyncio.run(session.save_session_state("s", bad, counter=Counter()))
+
+
+def test_what_is_no_module_is_refused(session: SessionBase):
+    with pytest.raises(InvalidInput, match="must be a StateModule"):
+        asyncio.run(session.save_session_state("s", counter={"count": 1}))  # type: ignore[arg-type]
+    asyncio.run(session.load_session_state("s", counter=Counter()))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"counter": 3}', "[" * 100_000, b"\xff"])
+def test_a_file_that_is_no_session_is_refused(tmp_path: Path, text: str | bytes):
+    (tmp_path / "s.json").write_bytes(text if isinstance(text, bytes) else text.encode())
+    counter = Counter(3)
+    with pytest.raises(InvalidInput):
+        asyncio.run(JSONSession(str(tmp_path)).load_session_state("s", counter=counter))
+    assert counter.count == 3
+
+
+def test_a_folder_that_cannot_be_is_told(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    kept = JSONSession(str(tmp_path / "file" / "in"))
+    with pytest.raises(FileError, match="cannot be written"):
+        asyncio.run(kept.save_session_state("s", counter=Counter()))
+    (tmp_path / "s.json").mkdir()
+    with pytest.raises(FileError, match="cannot be read"):
+        asyncio.run(JSONSession(str(tmp_path)).load_session_state("s", counter=Counter()))
+    with pytest.raises(FileError, match="cannot be written"):
+        asyncio.run(JSONSession(str(tmp_path)).save_session_state("s", counter=Counter()))
+    assert sorted(os.listdir(tmp_path)) == ["file", "s.json"]
+
+
+def test_a_reader_beside_writers_always_sees_a_whole_session(session: SessionBase):
+    class Pair(StateModule):
+        def __init__(self, number: int):
+            super().__init__()
+            self.left, self.right = "x" * number, "y" * number
+            self.register_state("left")
+            self.register_state("right")
+
+    def writes(start: int) -> Callable[[], None]:
+        def write() -> None:
+            for number in range(start, start + 20):
+                asyncio.run(session.save_session_state("s", pair=Pair(number * 500)))
+
+        return write
+
+    asyncio.run(session.save_session_state("s", pair=Pair(1)))
+    threads = [threading.Thread(target=writes(start)) for start in (1, 30)]
+    for thread in threads:
+        thread.start()
+    read = 0
+    while any(thread.is_alive() for thread in threads) or read == 0:
+        pair = Pair(0)
+        asyncio.run(session.load_session_state("s", allow_not_exist=False, pair=pair))
+        assert len(pair.left) == len(pair.right) > 0
+        read += 1
+    for thread in threads:
+        thread.join()
+
+
+def test_a_session_of_a_newer_memwell_is_refused():
+    backend = open_backend("memory:")
+    kept = MemwellSession(backend, space="agents")
+    asyncio.run(kept.save_session_state("s", "ann", counter=Counter(1)))
+    sessions = kept._sessions("ann")
+    [entry] = backend.kv.scan(sessions._space).items
+    stored: Any = entry.value
+    backend.kv.put(sessions._space, entry.key, {**stored, "format": 9, "needs": "3.0"})
+    with pytest.raises(InvalidInput, match=r"needs memwell 3\.0"):
+        asyncio.run(kept.load_session_state("s", "ann", counter=Counter()))
+    kept.close()
+    assert sessions.ids() == ["s"]

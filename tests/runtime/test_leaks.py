@@ -1,0 +1,316 @@
+"""What stays in memory is found, and what does not stay is not."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+import memwell
+from memwell.errors import InvalidInput
+from memwell.messages import human
+from memwell.records import Record, Space
+from memwell.runtime.leaks import FileGrowth, Growth, Ring, collected_after, gc_tuned, live, watching
+
+
+class Thing:
+    """Of a package of our own: that of these tests."""
+
+    def __init__(self, **held: Any) -> None:
+        self.__dict__.update(held)
+
+
+class Slotted:
+    __slots__ = ("other",)
+
+    def __init__(self) -> None:
+        self.other: object = None
+
+
+class Node(msgspec.Struct):
+    child: Any = None
+
+
+HERE = __name__
+RECORD, THING = "memwell.records.Record", f"{HERE}.Thing"
+
+
+def test_live_objects_are_counted_by_type():
+    before = live().get(RECORD, 0)
+    kept = [Record(text=str(number)) for number in range(7)]
+    assert live()[RECORD] == before + 7
+    kept.clear()
+    assert live().get(RECORD, 0) == before
+
+
+def test_values_that_the_collector_does_not_know_count_too():
+    before = live(HERE).get(f"{HERE}.Node", 0)
+    kept = [Node(number) for number in range(5)]
+    assert not any(map(gc.is_tracked, kept))
+    assert live(HERE)[f"{HERE}.Node"] == before + 5
+    # Held twice, it is still one.
+    again = list(kept)
+    assert live(HERE)[f"{HERE}.Node"] == before + len(again)
+
+
+def test_only_the_packages_named_are_counted():
+    kept = Thing()
+    assert live(HERE)[THING] >= 1
+    assert all(name.startswith("memwell.") for name in live())
+    # A name that begins the same is another package.
+    assert live(HERE[:-1]) == {}
+    del kept
+
+
+def test_a_type_that_lies_about_its_module_hurts_nobody():
+    kind = type("Odd", (), {"__module__": 7})
+    kept = kind()
+    assert isinstance(live(HERE), dict)
+    del kept
+
+
+def test_what_lives_on_is_growth():
+    kept: list[Thing] = []
+    with watching(HERE, memory=False) as watch:
+        kept += [Thing() for _ in range(3)]
+        [Thing() for _ in range(5)]
+    growth = watch.growth()
+    assert growth.objects == {THING: 3}
+    assert growth.rings == []
+    assert growth.memory is None
+    assert growth.leaks
+
+
+def test_what_became_fewer_is_no_leak():
+    kept = [Thing(), Thing()]
+    with watching(HERE, memory=False) as watch:
+        kept.clear()
+    assert watch.growth().objects == {THING: -2}
+    assert not watch.growth().leaks
+    assert "Objects: none more than before." in watch.growth().report()
+
+
+def test_growth_is_between_any_two_marks():
+    kept: list[Thing] = []
+    with watching(HERE, memory=False) as watch:
+        kept += [Thing()]
+        watch.mark("one")
+        kept += [Thing(), Thing()]
+        watch.mark("three")
+        assert watch.growth().objects == {THING: 3}
+        kept.clear()
+    assert watch.growth("begin", "one").objects == {THING: 1}
+    assert watch.growth("one", "three").objects == {THING: 2}
+    assert watch.growth("three").objects == {THING: -3}
+    assert watch.growth("one", "one").objects == watch.growth().objects == {}
+
+
+def test_marks_that_are_not_there_or_there_already_are_refused():
+    with watching(HERE, memory=False) as watch:
+        for name in ("begin", "", 7, None):
+            with pytest.raises(InvalidInput):
+                watch.mark(name)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InvalidInput, match="known: begin, end"):
+        watch.growth("middle")
+    with pytest.raises(InvalidInput), watching(7):  # pyright: ignore[reportArgumentType]
+        pass
+
+
+def test_a_ring_is_found_and_described():
+    with watching(HERE, memory=False) as watch:
+        for _ in range(4):
+            hub, agent = Thing(), Thing()
+            hub.agents, agent.hub = {"a": agent}, hub  # type: ignore[attr-defined]
+        del hub, agent
+    growth = watch.growth()
+    assert growth.objects == {}
+    assert growth.rings == [Ring(("Thing.agents", "dict", "Thing.hub"), 4)]
+    assert growth.leaks
+    assert str(growth.rings[0]) == "4 × Thing.agents → dict → Thing.hub → Thing"
+
+
+def test_a_ring_that_is_still_held_is_none():
+    kept = Thing()
+    with watching(HERE, memory=False) as watch:
+        kept.child = Thing(parent=kept)  # type: ignore[attr-defined]
+    growth = watch.growth()
+    assert growth.rings == []
+    assert growth.objects == {THING: 1}
+
+
+def test_rings_through_slots_structs_and_methods_are_found():
+    with watching(HERE, memory=False) as watch:
+        one, two = Slotted(), Slotted()
+        one.other, two.other = two, one
+        node = Node()
+        node.child = [node]
+        bound = Thing()
+        bound.call = bound.__init__  # type: ignore[attr-defined]
+        del one, two, node, bound
+    assert {ring.path for ring in watch.growth().rings} == {
+        ("Slotted", "Slotted"),
+        ("Node.child", "list"),
+        ("Thing.call", "method"),
+    }
+
+
+def test_rings_are_told_with_the_marks_between_which_they_were_made():
+    def ring() -> None:
+        one = Thing()
+        one.me = one  # type: ignore[attr-defined]
+
+    with watching(HERE, memory=False) as watch:
+        ring()
+        watch.mark("middle")
+        ring()
+        ring()
+    assert [one.count for one in watch.growth("begin", "middle").rings] == [1]
+    assert [one.count for one in watch.growth("middle").rings] == [2]
+    assert [one.count for one in watch.growth().rings] == [3]
+
+
+def test_memory_is_told_by_the_file_that_asked_for_it():
+    kept: list[bytes] = []
+    with watching(HERE) as watch:
+        kept += [bytes(50_000) for _ in range(4)]
+    memory = watch.growth().memory
+    assert memory is not None
+    assert memory[0].file == __file__
+    assert 200_000 <= memory[0].bytes < 210_000
+    assert memory[0].blocks >= 4
+    assert not tracemalloc.is_tracing()
+    assert "test_leaks.py" in watch.growth().report()
+
+
+def test_watching_leaves_all_as_it_was():
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with watching(HERE):
+            pass
+        assert not gc.isenabled()
+        assert tracemalloc.is_tracing()
+    finally:
+        gc.enable()
+        tracemalloc.stop()
+    with pytest.raises(ZeroDivisionError), watching(HERE):
+        raise ZeroDivisionError
+    assert gc.isenabled()
+    assert not tracemalloc.is_tracing()
+
+
+def test_a_report_is_in_english_or_chinese_and_as_data():
+    growth = Growth({"a.B": 2, "a.A": 2, "a.C": -1}, [Ring(("B.a", "A.b"), 3)], [FileGrowth("/x/y/z/w/v.py", 2048, 1)])
+    assert growth.report().splitlines() == [
+        "Objects: more than before:",
+        "  +2  a.A",
+        "  +2  a.B",
+        "Rings that only the collector could free:",
+        "  3 × B.a → A.b → B",
+        "Memory: +2,048 bytes in all. Most of what was added, by file:",
+        "  +2,048  y/z/w/v.py",
+    ]
+    assert growth.report("zh").splitlines()[0] == "对象：比之前更多："
+    assert growth.report("zh-CN") == growth.report("zh")
+    with pytest.raises(InvalidInput, match="en or zh"):
+        growth.report("fr")
+    assert growth.as_dict() == {
+        "objects": {"a.B": 2, "a.A": 2, "a.C": -1},
+        "rings": [{"path": ("B.a", "A.b"), "count": 3}],
+        "memory": [{"file": "/x/y/z/w/v.py", "bytes": 2048, "blocks": 1}],
+        "leaks": True,
+    }
+    assert Growth({}, [], None).report("zh").splitlines()[2] == "内存：未监测。"
+
+
+def test_the_collector_is_tuned_inside_and_as_before_afterwards():
+    before = gc.get_threshold()
+    with gc_tuned(50_000):
+        assert gc.get_threshold() == (50_000, *before[1:])
+        with gc_tuned((0, 5, 5)):
+            assert gc.get_threshold() == (0, 5, 5)
+        assert gc.get_threshold() == (50_000, *before[1:])
+    with pytest.raises(ZeroDivisionError), gc_tuned((700, 10)):
+        raise ZeroDivisionError
+    assert gc.get_threshold() == before
+
+
+@pytest.mark.parametrize("threshold", [-1, "700", None, 1.5, (), (1, 2, 3, 4), (1, -1), True, 2**40])
+def test_a_threshold_is_one_to_three_numbers(threshold: Any):
+    before = gc.get_threshold()
+    with pytest.raises(InvalidInput), gc_tuned(threshold):
+        pass
+    assert gc.get_threshold() == before
+
+
+def test_the_collector_runs_after_heavy_work():
+    def ring() -> None:
+        one = Thing()
+        one.me = one  # type: ignore[attr-defined]
+
+    gc.collect()
+    with collected_after() as collected:
+        for _ in range(10):
+            ring()
+        assert collected.freed is None
+    assert collected.freed is not None
+    assert collected.freed >= 10
+    with pytest.raises(ZeroDivisionError), collected_after() as collected:
+        raise ZeroDivisionError
+    assert collected.freed is not None
+
+
+@pytest.mark.parametrize("generation", [-1, 3, "2", None, True])
+def test_a_generation_is_one_of_three(generation: Any):
+    with pytest.raises(InvalidInput), collected_after(generation):
+        pass
+
+
+# The house itself
+
+
+def test_a_closed_engine_is_gone_without_the_collector(tmp_path: Path):
+    def use(number: int) -> None:
+        with memwell.open(tmp_path / f"{number}.db", embedder=None) as m:
+            m.thread("t").add(human("hello"))
+            m.remember("Ann likes tea.")
+            m.recall("tea")
+            m.at("bob").grant("ann")
+            m.at("ann").shared("bob").recall("tea")
+
+    use(0)
+    use(1)
+    with watching(memory=False) as watch:
+        for number in range(2, 5):
+            use(number)
+    assert watch.growth().report().splitlines()[:2] == [
+        "Objects: none more than before.",
+        "Rings: none that only the collector could free.",
+    ]
+
+
+def test_an_async_program_leaves_nothing(tmp_path: Path):
+    async def use(number: int) -> None:
+        async with memwell.open(tmp_path / f"{number}.db", embedder=None, work=False) as m:
+            await m.aremember("Ann likes tea.")
+            await m.arecall("tea")
+
+    asyncio.run(use(0))
+    asyncio.run(use(1))
+    with watching(memory=False) as watch:
+        asyncio.run(use(2))
+        asyncio.run(use(3))
+    assert not watch.growth().leaks, watch.growth().report()
+
+
+def test_what_is_watched_is_itself_not_counted():
+    with watching(memory=False) as watch:
+        kept = Space("a")
+    assert watch.growth().objects == {"memwell.records.Space": 1}
+    assert sys.getrefcount(kept) < 5

@@ -404,6 +404,7 @@ def mirrored(test_file: PurePath, sources: set[PurePath]) -> bool:
 
 def test_every_test_file_is_named_after_what_it_tests():
     sources = {PurePath(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")}
+    sources |= {PurePath(path.relative_to(ROOT)) for path in (ROOT / "examples").glob("*.py")}
     test_files = {PurePath(path.relative_to(TESTS)) for path in TESTS.rglob("test_*.py")}
     strays = {str(file) for file in test_files if not mirrored(file, sources)}
     assert strays == CROSS_CUTTING_TESTS

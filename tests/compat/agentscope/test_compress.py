@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -52,6 +54,17 @@ def test_instances_share_nothing():
         assert await other.get_memory() == []
 
     asyncio.run(run())
+
+
+def test_an_instance_is_freed_with_its_last_reference():
+    memory = MemoryWithCompress(max_token=300)
+    gone = weakref.ref(memory)
+    gc.disable()
+    try:
+        del memory
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_the_history_keeps_all_and_the_memory_a_compression_and_the_tail():
@@ -121,6 +134,19 @@ def test_pairs_stay_together_and_the_rest_fits(shape: list[bool], limit: int, ke
         assert await memory.size() == 2 * len(shape) + 2 * sum(shape) + open_call
         if open_call:
             assert shown[-1].has_content_blocks("tool_use")
+
+    asyncio.run(run())
+
+
+def test_a_call_that_waits_for_its_result_stays_though_nothing_else_does():
+    async def run() -> None:
+        memory = MemoryWithCompress(max_token=300, keep_recent=0)
+        call, result = pair(1)
+        await memory.add([*said(40), call])
+        shown = await memory.get_memory()
+        assert [HEAD in str(shown[0].content), shown[1].id, len(shown)] == [True, call.id, 2]
+        await memory.add(result)
+        assert ids(await memory.get_memory())[1:] == [call.id, result.id]
 
     asyncio.run(run())
 

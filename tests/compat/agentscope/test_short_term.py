@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -56,6 +58,17 @@ def size(messages: list[Msg]) -> int:
 
 def the_handle(text: str) -> str:
     return text.partition('handle="')[2].partition('"')[0]
+
+
+def test_an_instance_is_freed_with_its_last_reference():
+    memory = ReMeShortTermMemory()
+    gone = weakref.ref(memory)
+    gc.disable()
+    try:
+        del memory
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_a_long_tool_result_is_a_preview_that_the_agent_can_open_bit_by_bit():
@@ -188,6 +201,14 @@ def test_agents_that_talk_among_themselves_are_shown_and_summed_up():
     assert "boats" in str(view[0].content)
     assert view[0].role == "user"
     assert [one.to_dict() for one in shown(filled(ReMeShortTermMemory(), talk))] == [one.to_dict() for one in talk]
+
+
+def test_what_is_heard_while_a_tool_runs_does_not_part_its_call_from_its_result():
+    _, call, result, answer = called(1, "short")
+    heard = Msg("other", "I am here, too.", "assistant")
+    memory = filled(ReMeShortTermMemory(), [call], [heard], [result], [answer])
+    assert [one.round for one in memory.history] == [1, 1, 1, 2]
+    assert [one.id for one in shown(memory)] == [call.id, heard.id, result.id, answer.id]
 
 
 def test_marks_choose_and_leave_out():

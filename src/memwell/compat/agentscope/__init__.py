@@ -39,6 +39,12 @@ if TYPE_CHECKING:
         ReMeToolLongTermMemory,
         ToolResponse,
     )
+    from memwell.compat.agentscope.message_storage import (
+        InMemoryMessageStorage,
+        MessageStorageBase,
+        NoSuchPlace,
+        ThreadMessageStorage,
+    )
     from memwell.compat.agentscope.redis import RedisMemory
     from memwell.compat.agentscope.short_term import ReMeShortTermMemory
     from memwell.compat.agentscope.sql import AsyncSQLAlchemyMemory
@@ -47,8 +53,11 @@ _LATER = {
     "AsyncSQLAlchemyMemory": "sql",
     "EmbeddingCacheBase": "embedding_cache",
     "FileEmbeddingCache": "embedding_cache",
+    "InMemoryMessageStorage": "message_storage",
     "LongTermMemoryBase": "long_term",
     "MemoryWithCompress": "compress",
+    "MessageStorageBase": "message_storage",
+    "NoSuchPlace": "message_storage",
     "NotStarted": "long_term",
     "ReMeLongTermMemoryBase": "long_term",
     "ReMePersonalLongTermMemory": "long_term",
@@ -56,6 +65,7 @@ _LATER = {
     "ReMeTaskLongTermMemory": "long_term",
     "ReMeToolLongTermMemory": "long_term",
     "RedisMemory": "redis",
+    "ThreadMessageStorage": "message_storage",
     "ToolResponse": "long_term",
 }
 """Loaded when first asked for: drivers that need not be installed, and what finds by meaning, which needs numpy."""
@@ -81,14 +91,17 @@ __all__ = [
     "FileEmbeddingCache",
     "ImageBlock",
     "InMemoryMemory",
+    "InMemoryMessageStorage",
     "JSONSession",
     "LongTermMemoryBase",
     "MemoryBase",
     "MemoryWithCompress",
     "MemwellMemory",
     "MemwellSession",
+    "MessageStorageBase",
     "Msg",
     "MsgHub",
+    "NoSuchPlace",
     "NotStarted",
     "ReMeLongTermMemoryBase",
     "ReMePersonalLongTermMemory",
@@ -102,6 +115,7 @@ __all__ = [
     "TextBlock",
     "ThinkingBlock",
     "ThreadMemory",
+    "ThreadMessageStorage",
     "ToolResponse",
     "ToolResultBlock",
     "ToolUseBlock",

@@ -79,12 +79,15 @@ class MemoryWithCompress(MemoryBase):
         self.chat_history_storage = as_storage(chat_history_storage, "chat_history_storage")
         self.memory_storage = as_storage(memory_storage, "memory_storage")
         self.token_counter = _counter(token_counter)
-        self.compress_func: Compress = compress_func or self._compressed
+        self.compress_func = compress_func
         self.compression_trigger_func = compression_trigger_func
         self.compression_on_add = bool(compression_on_add)
         self.compression_on_get = bool(compression_on_get)
         self.customized_compression_prompt = _prompt(customized_compression_prompt)
         self.keep_recent = check_count(keep_recent, "keep_recent")
+        self._compressor = _Compressor(
+            self.model, self.customized_compression_prompt, self.token_counter, self.keep_recent
+        )
         # Held while something is stored, never while a model is asked.
         self._storing = asyncio.Lock()
 
@@ -203,11 +206,12 @@ class MemoryWithCompress(MemoryBase):
         trigger = compression_trigger_func or self.compression_trigger_func
         if trigger is None or not await _answer(trigger(messages)):
             return False, messages
-        return True, _messages(await _answer((compress_func or self.compress_func)(messages)))
+        compress = compress_func or self.compress_func or self._compressed
+        return True, _messages(await _answer(compress(messages)))
 
     async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
         before = await self.memory_storage.get()
-        too_long = bool(before) and await self._tokens(before) > self.max_token
+        too_long = bool(before) and await self._compressor.tokens(before) > self.max_token
         try:
             asked, after = await self.check_and_compress(compress_func, _always if too_long else trigger, [*before])
         except ModelError as error:
@@ -225,51 +229,7 @@ class MemoryWithCompress(MemoryBase):
             return True
 
     async def _compressed(self, messages: list[Msg]) -> list[Msg]:
-        """The messages with the middle of them as one."""
-        front = _instructions(messages)
-        cut = front + await self._tail(messages[front:])
-        old = [match[1] for one in messages[front:cut] if (match := _compressed_before(one))]
-        spoken = [to_core(one) for one in messages[front:cut] if not _compressed_before(one)]
-        if not any(one.text.strip() for one in spoken):
-            return messages
-        with asking_from_here():
-            text = await run_blocking(partial(self._summed_up, "\n".join(old), spoken))
-        return [*messages[:front], Msg("assistant", _COMPRESSED.format(text=text), "assistant"), *messages[cut:]]
-
-    def _summed_up(self, old: str, messages: list[Message]) -> str:
-        summariser = self._summariser()
-        who = type(summariser).__name__
-        answer = _structured(said_something(summariser.fold(old, messages), who))
-        # One that is a little too long is no reason to lose it, but it must not fill the memory again.
-        return said_something(condensed(answer, limit=self._share, size=default_counter().count), who)
-
-    @property
-    def _share(self) -> int:
-        return max(self.max_token // _SHARE_OF_SUMMARY, 1)
-
-    def _summariser(self) -> Summariser:
-        if self.model is None:
-            return Extractive(self._share)
-        if self.customized_compression_prompt is None:
-            return ModelSummariser(self.model, tokens=self._share)
-        return _Prompted(self.model, self.customized_compression_prompt, self.max_token)
-
-    async def _tail(self, messages: list[Msg]) -> int:
-        """The place from which on messages stay as they are."""
-        for cut in range(max(len(messages) - self.keep_recent, 0), len(messages)):
-            fits = await self._tokens(messages[cut:]) <= self.max_token // _SHARE_OF_TAIL
-            if fits and not _parts_a_pair(messages[:cut], messages[cut:]):
-                return cut
-        # A call whose result is still to come stays, however long it is.
-        return len(messages) - 1 if messages and messages[-1].has_content_blocks("tool_use") else len(messages)
-
-    async def _tokens(self, messages: Sequence[Msg]) -> int:
-        core = list(map(to_core, messages))
-        if self.token_counter is None:
-            return sum(map(default_counter().count_message, core))
-        if hasattr(self.token_counter, "count_message"):
-            return sum(map(self.token_counter.count_message, core))
-        return await _answer(self.token_counter.count(to_openai(core)))
+        return await self._compressor.compressed(messages, self.max_token)
 
     # State
 
@@ -304,6 +264,60 @@ class MemoryWithCompress(MemoryBase):
             _hold(self.chat_history_storage, before)
             raise
         self.max_token, self._compressed_summary = limit, summary
+
+
+class _Compressor:
+    """Makes one message of the middle of a conversation."""
+
+    def __init__(self, model: ChatModel | None, prompt: str | None, counter: Any, keep_recent: int) -> None:
+        self._model = model
+        self._prompt = prompt
+        self._counter = counter
+        self._keep_recent = keep_recent
+
+    async def compressed(self, messages: list[Msg], limit: int) -> list[Msg]:
+        """Instructions in front, then all up to the last few as one message, then those. Raises ``ModelError``."""
+        front = _instructions(messages)
+        cut = front + await self._tail(messages[front:], limit)
+        old = [match[1] for one in messages[front:cut] if (match := _compressed_before(one))]
+        spoken = [to_core(one) for one in messages[front:cut] if not _compressed_before(one)]
+        if not any(one.text.strip() for one in spoken):
+            return messages
+        with asking_from_here():
+            text = await run_blocking(partial(self._summed_up, "\n".join(old), spoken, limit))
+        return [*messages[:front], Msg("assistant", _COMPRESSED.format(text=text), "assistant"), *messages[cut:]]
+
+    def _summed_up(self, old: str, messages: list[Message], limit: int) -> str:
+        share = max(limit // _SHARE_OF_SUMMARY, 1)
+        summariser = self._summariser(share, limit)
+        who = type(summariser).__name__
+        answer = _structured(said_something(summariser.fold(old, messages), who))
+        # One that is a little too long is no reason to lose it, but it must not fill the memory again.
+        return said_something(condensed(answer, limit=share, size=default_counter().count), who)
+
+    def _summariser(self, share: int, limit: int) -> Summariser:
+        if self._model is None:
+            return Extractive(share)
+        if self._prompt is None:
+            return ModelSummariser(self._model, tokens=share)
+        return _Prompted(self._model, self._prompt, limit)
+
+    async def _tail(self, messages: list[Msg], limit: int) -> int:
+        """The place from which on messages stay as they are."""
+        for cut in range(max(len(messages) - self._keep_recent, 0), len(messages)):
+            fits = await self.tokens(messages[cut:]) <= limit // _SHARE_OF_TAIL
+            if fits and not _parts_a_pair(messages[:cut], messages[cut:]):
+                return cut
+        # A call whose result is still to come stays, however long it is.
+        return len(messages) - 1 if messages and messages[-1].has_content_blocks("tool_use") else len(messages)
+
+    async def tokens(self, messages: Sequence[Msg]) -> int:
+        """How many tokens the messages take, as the counter says."""
+        core = list(map(to_core, messages))
+        counter: Any = default_counter() if self._counter is None else self._counter
+        if hasattr(counter, "count_message"):
+            return sum(map(counter.count_message, core))
+        return await _answer(counter.count(to_openai(core)))
 
 
 class _Prompted:

@@ -69,6 +69,7 @@ class ReMeShortTermMemory(InMemoryMemory):
         self.keep_recent_count = check_count(keep_recent_count, "keep_recent_count")
         self.store_dir = store_dir
         self._written: set[str] = set()
+        self._more_in: dict[str, int] = {}
         self._compaction = self._made(self.history)
 
     def _made(self, history: History) -> Compaction:
@@ -152,9 +153,12 @@ class ReMeShortTermMemory(InMemoryMemory):
         left = self.max_total_tokens - sum(map(size, view))
         for place in range(len(view) - 1, max(len(view) - self.keep_recent_count, 0) - 1, -1):
             shown_now = view[place]
-            if shown_now.tool_results and READ_TOOL in shown_now.text:
+            if not shown_now.tool_results or READ_TOOL not in shown_now.text:
+                continue
+            # A megabyte that did not fit is not read again to see that it does not.
+            if self._more_in.get(shown_now.text, 0) <= left:
                 [whole] = self.history.log.read(self.history.thread, ids=[shown_now.id])
-                more = size(whole) - size(shown_now)
+                more = self._more_in[shown_now.text] = size(whole) - size(shown_now)
                 if more <= left:
                     view[place], left = whole, left - more
         return view

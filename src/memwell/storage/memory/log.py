@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -205,6 +206,15 @@ def _changed(row: Row, index: int, message: Message | None) -> Row:
     return replace(row, tokens=message.tokens or 0, body=replaced_body(message, index, row.round, row.id))
 
 
+class _Dated(msgspec.Struct):
+    """What is read of the newest message; the rest of it may be long."""
+
+    time: datetime
+
+
+_dated = msgspec.json.Decoder(_Dated)
+
+
 def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
     created = given.moment(known.created)
     newest = known.rows[known.live[-1]].body if known.live else None
@@ -216,7 +226,7 @@ def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
         tokens=known.tokens,
         rounds=known.tail.round,
         created=created,
-        updated=created if newest is None else decode_message(newest).time,
+        updated=created if newest is None else _dated.decode(newest).time,
         metadata=msgspec.json.decode(known.metadata),
         ended_round=known.tail.ended if known.tail.ended >= 0 else None,
         edits=known.edits,

@@ -6,7 +6,7 @@ import os
 import random
 import subprocess
 import sys
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from memwell.testing.strategies import json_values, texts
 from memwell.values import (
     MAX_ID_LENGTH,
     MAX_JSON_DEPTH,
+    as_utc,
     check_count,
     check_id,
     check_json,
@@ -196,3 +197,10 @@ def test_now_is_in_utc():
 def test_a_count_beyond_64_bits_is_told_the_bound():
     with pytest.raises(InvalidInput, match=f"over {2**63 - 1}"):
         check_count(10**30, "tokens")
+
+
+def test_a_time_that_would_round_into_the_year_10000_is_refused():
+    with pytest.raises(InvalidInput, match="between the years 1 and 9999"):
+        as_utc(datetime.max.replace(tzinfo=UTC), "a time")
+    last = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+    assert datetime.fromtimestamp(as_utc(last, "a time").timestamp(), UTC) == last

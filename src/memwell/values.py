@@ -48,6 +48,10 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+_LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""A store keeps seconds as a number, whose last digits are rounded: after this one the year would be 10000."""
+
+
 def as_utc(time: object, what: str) -> datetime:
     """A plain datetime in UTC. Raises ``InvalidInput`` when ``time`` is no datetime, or is beyond the years 1 to 9999."""
     if not isinstance(time, datetime):
@@ -56,7 +60,9 @@ def as_utc(time: object, what: str) -> datetime:
         # A naive time is taken as UTC: guessing the machine's zone would make the same file mean two things.
         moment = time.replace(tzinfo=UTC) if time.utcoffset() is None else time.astimezone(UTC)
     except OverflowError:
-        raise InvalidInput(f"{what} must be between the years 1 and 9999 in UTC, not {shown(time)}") from None
+        moment = None
+    if moment is None or moment > _LAST:
+        raise InvalidInput(f"{what} must be between the years 1 and 9999 in UTC, not {shown(time)}")
     # A subclass, such as another library's timestamp, would not be written as JSON.
     return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.timetz())
 

@@ -40,7 +40,7 @@ def test_every_fault_on_the_page_has_its_test(file: str, name: str) -> None:
     for part in name.split("::"):
         found = [node for node in ast.walk(tree) if getattr(node, "name", None) == part]
         assert found, f"{file} has no {part}"
-        tree = found[0]  # type: ignore[assignment] - a class or a function has a tree of its own
+        tree = found[0]
 
 
 def test_a_program_of_agents_and_memories_loads_no_numpy() -> None:

@@ -163,7 +163,6 @@ class TestRemembering:
         said = "I'm sorry, but I can't help with that on Friday because the shop is closed. Try Saturday."
         assert memory.remember(ai(said)).rejected == []
 
-
     def test_evidence_that_is_given_is_kept(self, memory: Memory):
         first = memory.remember("Ann is allergic to nuts.", id="first").id
         made = memory.remember("No nuts for Ann.", trust="derived", evidence=[Evidence(record=first)]).id

@@ -19,6 +19,7 @@ from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
 from memwell.strategies import Buffer, Compaction
 from memwell.strategies.state import copy_states
+from memwell.tokens import default_counter
 from memwell.windows import paired
 
 SHARED = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -70,7 +71,7 @@ def test_a_long_tool_result_is_shown_as_its_beginning_and_end_and_fetched_whole(
 
 def test_a_result_within_the_limit_stays_as_it_is(talk: Talk):
     history = talk()
-    text = history.counter.truncate(LONG, 100)
+    text = default_counter().truncate(LONG, 100)
     called(history, 1, text)
     compaction = Compaction(history, tool_tokens=100)
     compaction.observe()
@@ -241,7 +242,7 @@ def test_a_copy_reads_from_its_log(talk: Talk):
 def test_the_view_is_not_for_writing(talk: Talk):
     history = talk()
     called(history, 1, LONG)
-    view: Any = Compaction(history, mode="compact")._inner.history  # type: ignore[union-attr] - nobody else can reach it
+    view: Any = Compaction(history, mode="compact")._inner.history
     writes: list[Callable[[], object]] = [
         lambda: view.log.append(view.thread, [human("x")]),
         lambda: view.log.edit(view.thread, {0: None}),

@@ -203,3 +203,22 @@ def test_discarded_fragments() -> None:
     one = AgentMemoryFragment("x")
     made = DiscardedMemoryFragments([one])
     assert (made.discarded_memory_fragments, made.discarded_insights) == ([one], [])
+
+
+def test_an_insight_knows_what_it_was_concluded_from() -> None:
+    first, second = AgentMemoryFragment("one"), AgentMemoryFragment("two")
+    own = AgentMemoryFragment("three", is_insight=True)
+    own.derived_from = (7, first.id)
+    found = InsightMemoryFragment([first, second], ["text", own, first])
+    assert [one.derived_from for one in found.insights] == [
+        (first.id, second.id),
+        (7, first.id, second.id),
+        (second.id,),
+    ]
+    assert second.derived_from == ()
+
+
+@pytest.mark.parametrize("bad", [None, 7, b"text", {"insight": "text"}])
+def test_what_is_no_insight_is_refused(bad: Any) -> None:
+    with pytest.raises(InvalidInput):
+        InsightMemoryFragment(AgentMemoryFragment("one"), [bad])

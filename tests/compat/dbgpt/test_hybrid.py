@@ -238,7 +238,8 @@ class TestEvidence:
 class TestFailing:
     @pytest.mark.parametrize("role", ["scorer", "extractor"])
     def test_who_raises_leaves_all_as_it_was(self, role: str):
-        memory = hybrid(**{role: Failing("three" if role == "scorer" else "one", RuntimeError("no"))})
+        failing = Failing("three" if role == "scorer" else "one", RuntimeError("no"))
+        memory = hybrid(scorer=failing) if role == "scorer" else hybrid(extractor=failing)
         first = write(memory, "one", "two")
         for call in (
             lambda: memory.write_sync(Fragment("three")),

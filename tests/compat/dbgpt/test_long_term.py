@@ -92,7 +92,9 @@ class TestReading:
                 one.snapshot_path,
             )
             assert read.last_accessed_time == one.last_accessed_time
-        assert found[written[1].id].last_accessed_time.tzinfo is None
+        moment = found[written[1].id].last_accessed_time
+        assert moment is not None
+        assert moment.tzinfo is None
 
     def test_a_score_is_the_sum_of_similarity_time_and_importance(self, long: Long):
         long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30), fragment("stone", 0.1, 1)])
@@ -489,7 +491,7 @@ class TestReflecting:
             assert insights
             assert {one.importance for one in insights} == {1.5}
             assert long.aggregate_importance == 0.0
-            assert long.feedback_sync(insights[0].id, useful=True).importance > 1.5
+            assert (long.feedback_sync(insights[0].id, useful=True).importance or 0.0) > 1.5
 
     def test_what_fails_while_reflecting_undoes_no_write_and_is_tried_again(self):
         class Moody(LongTermMemory[AgentMemoryFragment]):

@@ -366,7 +366,7 @@ def _steps(observation: object) -> Any:
 class InsightMemoryFragment(Generic[T]):
     """What was concluded from a fragment, or from several. Insights given as text become fragments of the same class.
 
-    Raises ``InvalidInput`` for insights in text that come from no fragment.
+    Raises ``InvalidInput`` for insights in text that come from no fragment, and for what is neither text nor fragment.
     """
 
     def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
@@ -377,6 +377,8 @@ class InsightMemoryFragment(Generic[T]):
         ]
         sources = original_memory_fragment if isinstance(original_memory_fragment, list) else [original_memory_fragment]
         for one in self._insights:
+            if not isinstance(one, MemoryFragment):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"an insight must be text or a fragment, not {shown(one)}")
             ids = (*one.derived_from, *(source.id for source in sources))
             one.derived_from = tuple(dict.fromkeys(id_ for id_ in ids if id_ != one.id))
 

@@ -38,7 +38,8 @@ class HybridMemory(Closing, Memory[T]):
     A write is done whole or not at all: when a scorer, a model or the store fails, or the call is cancelled before the
     store was asked, all three memories are as they were. Without memories given they are a ``SensoryMemory``, a
     ``ShortTermMemory`` and a ``LongTermMemory`` in this process. The defaults are asked where ``initialize`` names no
-    extractor or scorer; the default scorer is a ``ContentImportanceScorer`` unless one is given. ``now`` is a clock that stands still; without it the real one is asked.
+    extractor or scorer; the default scorer is a ``ContentImportanceScorer`` unless one is given. ``now`` is a clock that
+    stands still; without it the real one is asked.
     """
 
     importance_weight: float = 0.9

@@ -22,7 +22,8 @@ class SensoryMemory(BufferedMemory[T]):
     """A buffer that is emptied whole when it overflows: every fragment in it is scored.
 
     Those of at least ``threshold_to_short_term`` get their score as importance and are handed on; the others are dropped.
-    A fragment that has an importance is not scored: that is its score, and it keeps it. Raises ``InvalidInput`` for a size below 0.
+    A fragment that has an importance is not scored: that is its score, and it keeps it. Raises ``InvalidInput``
+    for a size below 0.
     """
 
     importance_weight: float = 0.9

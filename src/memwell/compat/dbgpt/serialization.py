@@ -16,6 +16,9 @@ from memwell.values import shown
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)
 """What a constructor raises when it is called with fields that are not its own."""
 
+# Made once: making an encoder takes as long as a small object. One that holds itself is found by the depth it has.
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
+
 
 class Serializable(ABC):
     """What can be written as bytes. The keys of ``to_dict`` are the parameters of the constructor."""
@@ -120,7 +123,7 @@ def all_made_from(rows: Sequence[Any], cls: type[S], serializer: Serializer) -> 
 
 def _json_of(obj: Serializable) -> bytes:
     try:
-        return json.dumps(obj.to_dict(), ensure_ascii=False, allow_nan=False).encode()
+        return _as_json(obj.to_dict()).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise StorageError(f"a {type(obj).__name__} cannot be written as JSON: {error}") from error
 

@@ -132,7 +132,7 @@ class Stored(NamedTuple):
     time: datetime
     kind: str
     metadata: dict[str, Any]
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[Evidence, ...] = ()
 
     @property
     def trust(self) -> str:

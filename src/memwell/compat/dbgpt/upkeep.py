@@ -78,7 +78,8 @@ class Upkeep(Memory[T]):
         """Delete the fragments of this memory and its session for good, and return them, oldest first.
 
         With ``importance_below`` (from 0 to 10) or ``older_than`` only those that satisfy all that is given, with the
-        insights that were concluded from them; pinned ones stay then. Raises ``InvalidInput`` for values that make no sense.
+        insights that were concluded from them; pinned ones stay then. Raises ``InvalidInput`` for values that make no
+        sense.
         """
         where = self._matching(importance_below, older_than)
         gone, _ = await run_blocking(partial(self._erased, where))
@@ -94,7 +95,8 @@ class Upkeep(Memory[T]):
     ) -> ForgetReport:
         """Delete for good what is less important and older than this, or only say what would be; pinned fragments stay.
 
-        An insight goes with the fragment it was concluded from, whatever it is worth itself. Raises ``InvalidInput`` when nothing is given, and for values that make no sense.
+        An insight goes with the fragment it was concluded from, whatever it is worth itself. Raises
+        ``InvalidInput`` when nothing is given, and for values that make no sense.
         """
         if importance_below is None and older_than is None:
             raise InvalidInput("say what to forget, by importance_below or older_than; clear() deletes everything")
@@ -133,7 +135,9 @@ class Upkeep(Memory[T]):
 
     def _matched(self, where: Filter) -> list[tuple[Recalled, str | None]]:
         """What satisfies a filter, and what rests on that, with the id of what it rests on."""
-        found: dict[str, tuple[Recalled, str | None]] = {one.id: (one, None) for one in self.memory.memories(where=where)}
+        found: dict[str, tuple[Recalled, str | None]] = {
+            one.id: (one, None) for one in self.memory.memories(where=where)
+        }
         insights = [one for one in self.memory.memories(where=self._owner.filter) if one.trust == "derived"]
         more = bool(found)
         while more:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 from memwell.compat.dbgpt.cache.embedding import EmbeddingCacheKey
 from memwell.compat.dbgpt.cache.keys import CacheConfig, CacheKey, CachePolicy, RetrievalPolicy
 from memwell.compat.dbgpt.cache.llm import LLMCacheKey, LLMCacheKeyData
+from memwell.compat.dbgpt.cache.memory import MemoryCacheStorage
 from memwell.compat.dbgpt.serialization import JsonSerializer, MsgpackSerializer
 from memwell.errors import InvalidInput
 
@@ -100,3 +103,34 @@ def test_a_config_has_the_documented_defaults():
 def test_a_config_refuses_the_impossible(wrong: dict[str, Any]):
     with pytest.raises(InvalidInput):
         CacheConfig(**wrong)
+
+
+def test_a_config_is_checked_again_once_it_was_changed(monkeypatch: pytest.MonkeyPatch):
+    cache, config, checks = MemoryCacheStorage(1), CacheConfig(), list[CacheConfig]()
+    check = CacheConfig.check
+    monkeypatch.setattr(CacheConfig, "check", lambda self: (checks.append(self), check(self))[1])
+    cache.set("a", "1", config)
+    assert cache.get("a", config) == cache.get("a", config) == cache.get("a")
+    assert checks == []
+    config.cache_policy = "fifo"  # type: ignore[assignment]
+    assert cache.get("a", config) is not None
+    assert cache.get("b", config) is None
+    assert (checks, config.cache_policy) == ([config], CachePolicy.FIFO)
+    config.similarity_threshold = 7.0
+    for call in (cache.get, cache.exists, lambda key, config: cache.set(key, "2", config)):
+        with pytest.raises(InvalidInput):
+            call("a", config)
+    config.similarity_threshold = 0.5
+    assert cache.get("a", config) is not None
+
+
+def test_a_config_is_its_fields_alone():
+    config = CacheConfig(ttl=3.0)
+    assert asdict(config) == {
+        "retrieval_policy": "exact_match",
+        "cache_policy": "lru",
+        "similarity_threshold": 0.9,
+        "ttl": 3.0,
+    }
+    assert replace(config, ttl=None) == CacheConfig() == copy.copy(CacheConfig())
+    assert "renews" not in repr(config)

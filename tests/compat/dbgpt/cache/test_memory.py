@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.cache import memory
@@ -226,7 +226,7 @@ def test_writing_again_without_a_time_makes_an_entry_stay(clock: Clock):
 @given(st.lists(st.tuples(st.integers(0, 6), st.sampled_from([None, 1.0, 3.0]), st.integers(0, 2)), max_size=40))
 def test_only_what_still_lives_is_found(sets: list[tuple[int, float | None, int]]):
     clock = Clock(0.0)
-    original, memory.monotonic = memory.monotonic, clock  # type: ignore[assignment]
+    original, memory.monotonic = memory.monotonic, clock
     try:
         storage = MemoryCacheStorage()
         ends: dict[str, float] = {}
@@ -395,3 +395,27 @@ def test_threads_never_fail_and_the_account_stays_exact():
     assert storage._held == held
     assert storage._mortal == sum(isinstance(entry, memory._Mortal) for entry in storage._entries.values())
     assert storage.current_memory_usage <= storage.max_memory
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    own=st.sampled_from([None, CachePolicy.LRU, CachePolicy.FIFO]),
+    configs=st.lists(st.sampled_from([None, *CachePolicy]), min_size=6, max_size=6),
+    similar=st.booleans(),
+)
+def test_the_config_of_a_call_says_whether_it_is_a_use(own: Any, configs: list[Any], similar: bool):
+    how = RetrievalPolicy.SIMILARITY_MATCH if similar else RetrievalPolicy.EXACT_MATCH
+    cache = MemoryCacheStorage(1, cache_policy=own)
+    names = [f"key {number}" for number in range(len(configs))]
+    for name in names:
+        cache.set(name, bytes(100_000))
+    renewed: list[str] = []
+    for name, policy in zip(names, configs, strict=True):
+        assert cache.get(name, CacheConfig(how, policy)) is not None
+        renewed += [name] * ((own or policy or CachePolicy.LRU) is CachePolicy.LRU)
+    order = [*(name for name in names if name not in renewed), *renewed]
+    for place in range(4):
+        cache.set(f"new {place}", bytes(300_000))
+        left = [name for name in order if cache.exists(name)]
+        assert left == order[len(order) - len(left) :]
+    assert len(left) < len(order)

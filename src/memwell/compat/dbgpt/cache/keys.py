@@ -17,6 +17,8 @@ from memwell.values import shown
 K = TypeVar("K")
 V = TypeVar("V")
 
+_set = object.__setattr__
+
 
 class RetrievalPolicy(StrEnum):
     """How an entry is found: by its key alone, or also by a key whose text means nearly the same."""
@@ -45,8 +47,15 @@ class CacheConfig:
     similarity_threshold: float = 0.9
     ttl: float | None = None
 
+    renews: ClassVar[bool | None] = None
+    """Whether a use makes an entry the newest, in a config that was checked; None once a field was set after that."""
+
     def __post_init__(self) -> None:
         self.check()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        _set(self, name, value)
+        _set(self, "renews", None)
 
     def check(self) -> None:
         """Raises ``InvalidInput`` for a field that was given or set to something impossible."""
@@ -57,10 +66,11 @@ class CacheConfig:
         if not _is_number(self.similarity_threshold) or not -1 <= self.similarity_threshold <= 1:
             raise InvalidInput(f"similarity_threshold must be from -1 to 1, not {shown(self.similarity_threshold)}")
         check_ttl(self.ttl, 0.0)
+        # Every call with the config asks; checking costs more than finding the entry does.
+        _set(self, "renews", self.cache_policy is not CachePolicy.FIFO)
 
 
 E = TypeVar("E", bound=Enum)
-_set = object.__setattr__
 
 
 def _member(kind: type[E], value: object, what: str) -> E:

@@ -102,21 +102,32 @@ class MemoryCacheStorage(CacheStorage):
             try:
                 name, data = known.kept_hash, known.kept_data
             except AttributeError:
+                # No key, or one that was never asked.
                 name = None
-        entry = entries.get(name)  # pyright: ignore[reportArgumentType]
-        if type(entry) is StorageItem and cache_config is None and (data is None or entry.key_data == data):
-            if self._renews:
+            if name is None or data is None:
+                name, _, data = key_parts(key)
+        entry = entries.get(name)
+        renews: bool | None = self._renews
+        if cache_config is not None:
+            if type(cache_config) is not CacheConfig or cache_config.renews is None:
+                return self._found(key, name, data, cache_config, is_use=True)
+            if self._policy is None:
+                renews = cache_config.renews
+        # Asking whether it is the same object first spares looking at the object itself, which is far away in memory.
+        if type(entry) is StorageItem and (data is None or entry.key_data is data or entry.key_data == data):
+            if renews:
                 try:  # noqa: SIM105  (suppress would take as long as all the rest)
-                    entries.move_to_end(name)  # pyright: ignore[reportArgumentType]
+                    entries.move_to_end(name)
                 except KeyError:
                     # It went in the meantime.
                     pass
             return entry
-        return self._found(key, cache_config, is_use=True)
+        return self._found(key, name, data, cache_config, is_use=True)
 
     def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
         """Whether the key would be found. It does not count as a use."""
-        return self._found(key, cache_config, is_use=False) is not None
+        name, _, data = key_parts(key)
+        return self._found(key, name, data, cache_config, is_use=False) is not None
 
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         """Keep a value, for ``ttl`` seconds when given here or in the config, and drop the oldest to make room.
@@ -138,7 +149,8 @@ class MemoryCacheStorage(CacheStorage):
     def delete(self, key: Key) -> bool:
         """Drop the entry of exactly this key. Returns whether there was one."""
         with self._lock:
-            name, entry = self._entry_of(key)
+            name, _, data = key_parts(key)
+            entry = _entry_of(self._entries, name, data)
             if entry is None:
                 return False
             self._let_go(name, self._entries.pop(name))
@@ -164,22 +176,18 @@ class MemoryCacheStorage(CacheStorage):
         """The async twin of ``set``."""
         self.set(key, value, cache_config, ttl)
 
-    def _entry_of(self, key: Key) -> tuple[str | bytes, _Entry | None]:
-        """What names the entry of a key, and the entry if its whole key is this one."""
-        name, _, data = key_parts(key)
-        entry = self._entries.get(name)
-        return name, None if entry is not None and _item_of(entry).key_data != data else entry
-
     def _uses(self, cache_config: CacheConfig | None) -> bool:
         """Whether a use makes an entry the newest."""
         if self._policy is not None or cache_config is None:
             return self._renews
         return cache_config.cache_policy is not CachePolicy.FIFO
 
-    def _found(self, key: Key, cache_config: CacheConfig | None, *, is_use: bool) -> StorageItem | None:
+    def _found(
+        self, key: Key, name: str | bytes, data: bytes | None, cache_config: CacheConfig | None, *, is_use: bool
+    ) -> StorageItem | None:
         if cache_config is not None:
             self.check_config(cache_config)
-        name, entry = self._entry_of(key)
+        entry = _entry_of(self._entries, name, data)
         if entry is not None and not _is_alive(entry, monotonic()):
             entry = None
         if entry is None and cache_config is not None and wants_similar(cache_config):
@@ -288,16 +296,30 @@ class MemoryCacheStorage(CacheStorage):
             if field not in self._similar:
                 self._similar[field] = SimilarTexts()
                 self._unread[field] = dict.fromkeys(self._entries)
-            unread = self._unread[field]
-            texts: dict[str | bytes, KeyText] = {}
-            while unread and not texts:
-                for name in list(islice(unread, _BATCH)):
-                    text = _text(name, self._entries[name], field)
-                    if text is None:
-                        del unread[name]
-                    else:
-                        texts[name] = text
-            return texts
+            return _some_texts(self._unread[field], self._entries, field)
+
+
+def _some_texts(
+    unread: dict[str | bytes, None], entries: Mapping[str | bytes, _Entry], field: str
+) -> dict[str | bytes, KeyText]:
+    """The first texts of those that are unread; what has none is read."""
+    texts: dict[str | bytes, KeyText] = {}
+    while unread and not texts:
+        for name in list(islice(unread, _BATCH)):
+            text = _text(name, entries[name], field)
+            if text is None:
+                del unread[name]
+            else:
+                texts[name] = text
+    return texts
+
+
+def _entry_of(entries: Mapping[str | bytes, _Entry], name: str | bytes, data: bytes | None) -> _Entry | None:
+    """The entry of a name if its whole key is this one; a text is its own name."""
+    entry = entries.get(name)
+    if entry is None or data is None or _item_of(entry).key_data == data:
+        return entry
+    return None
 
 
 def _similar_bytes(similar: Mapping[str, SimilarTexts[str | bytes]], unread: Mapping[str, object]) -> int:

@@ -196,7 +196,8 @@ class CacheStorage(ABC):
 def _check_config(cache_config: object) -> None:
     if not isinstance(cache_config, CacheConfig):
         raise InvalidInput(f"cache_config must be a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…")
-    cache_config.check()
+    if cache_config.renews is None:
+        cache_config.check()
 
 
 def time_to_live(cache_config: CacheConfig | None, ttl: float | None) -> float | None:

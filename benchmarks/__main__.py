@@ -12,6 +12,7 @@ from pathlib import Path
 import onnxruntime  # noqa: F401
 
 from benchmarks import conversations, memory, searching, startup
+from benchmarks.agentscope import agentscope
 from benchmarks.cache import cache
 from benchmarks.context import context
 from benchmarks.dbgpt import dbgpt
@@ -22,7 +23,7 @@ from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
-    "langchain", "dbgpt",
+    "langchain", "dbgpt", "agentscope",
 )  # fmt: skip
 
 
@@ -89,6 +90,8 @@ def _runner(
         return lambda: langchain(folder, quick=quick)
     if name == "dbgpt":
         return lambda: dbgpt(folder, quick=quick)
+    if name == "agentscope":
+        return lambda: agentscope(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

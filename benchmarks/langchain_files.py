@@ -14,8 +14,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 
 from rich.table import Table
 
+from benchmarks.forking import child, forked, rest_of
 from benchmarks.report import RESULTS, console, facts, step, today
 from memwell.compat.langchain.files import FileChatMessageHistory
 from memwell.compat.langchain.messages import HumanMessage
@@ -91,12 +91,12 @@ def kill_writers(folder: Path, opener: Opener, writer: str, kills: int, seed: in
 def _killed(path: Path, opener: Opener, start: int, lot: random.Random) -> list[bytes]:
     """What a writer acknowledged until it was killed."""
     early, life, seed = lot.random() < 0.1, lot.uniform(0.0, 0.06), lot.getrandbits(32)
-    with _child(lambda pipe: _write_on(path, opener, start, seed, pipe)) as (pid, pipe):
+    with child(lambda pipe: _write_on(path, opener, start, seed, pipe)) as (pid, pipe):
         # One in ten is killed at a moment counted from its birth: while it opens, heals or creates the file.
         first = b"" if early else os.read(pipe, 64)
         time.sleep(life)
         os.kill(pid, signal.SIGKILL)
-        said = first + _rest(pipe)
+        said = first + rest_of(pipe)
     return said.splitlines()
 
 
@@ -134,7 +134,7 @@ def crowd_writers(folder: Path, opener: Opener, writer: str, processes: int, app
     path, found = folder / f"{writer}-crowd.json", Crowd(writer, appends=processes * appends)
     opener(str(path))
     began = time.perf_counter()
-    running = [_forked(lambda _, name=name: _append(path, opener, name, appends)) for name in range(processes)]
+    running = [forked(lambda _, name=name: _append(path, opener, name, appends)) for name in range(processes)]
     while running:
         found.reads += 1
         found.invalid_reads += not _is_json(path)
@@ -170,39 +170,6 @@ def _is_json(path: Path) -> bool:
         return isinstance(json.loads(path.read_bytes()), list)
     except ValueError:
         return False
-
-
-@contextmanager
-def _child(work: Callable[[int], None]) -> Iterator[tuple[int, int]]:
-    """A process that does ``work``, with the end of the pipe it is heard by; it is waited for."""
-    pid, pipe = _forked(work)
-    try:
-        yield pid, pipe
-    finally:
-        os.waitpid(pid, 0)
-        os.close(pipe)
-
-
-def _forked(work: Callable[[int], None]) -> tuple[int, int]:
-    hear, tell = os.pipe()
-    pid = os.fork()
-    if pid:
-        os.close(tell)
-        return pid, hear
-    # Nobody kills a child whose parent was interrupted.
-    signal.alarm(60)
-    try:
-        work(tell)
-    except BaseException:  # noqa: BLE001 - a child must never go on as its parent, whatever happened
-        os._exit(1)
-    os._exit(0)
-
-
-def _rest(pipe: int) -> bytes:
-    pieces: list[bytes] = []
-    while piece := os.read(pipe, 1 << 16):
-        pieces.append(piece)
-    return b"".join(pieces)
 
 
 def _writers() -> dict[str, Opener]:

@@ -141,22 +141,24 @@ class Compaction(Strategy):
         messages = self._state.unread(held)
         if not messages:
             return False
-        long = [(message, result) for message in messages for result in self._previews.long_ones(message)]
         with self._state.together():
-            for message, result in long:
-                self._keep(message, result)
+            for message in messages:
+                handles = [self._keep(message, result) for result in self._previews.long_ones(message)]
+                if handles:
+                    # It is in memory now, and need not be read and hashed again to be shown.
+                    self._view.shown(message, handles)
             upto, number = next_index(messages), messages[-1].round or 0
             self._state.move(held, upto=upto, round=number, fields=held.fields)
         return len(messages) == AT_ONCE
 
-    def _keep(self, message: Message, result: ToolResult) -> None:
+    def _keep(self, message: Message, result: ToolResult) -> str:
+        """Store a result whole; returns its handle."""
         text = result.text
         blob = self._state.blobs.put(blobs_beside(self.history.thread), text.encode())
         kept = _Kept(blob, message.id, result.call_id, len(text))
         # A blob's digest is that of the text, of which a handle is the beginning.
         self._state.put(blob[:_HANDLE], msgspec.to_builtins(kept))
-        # It is in memory now, and need not be read again to be shown.
-        self._view.shown(message)
+        return blob[:_HANDLE]
 
     def offloaded(self) -> list[Offloaded]:
         """The tool results that went to the blobs."""
@@ -236,21 +238,24 @@ class Previews:
         # A token is at least one byte.
         return 4 * len(text) > self._longest and self._counter.count(text) > self._longest
 
-    def shown(self, message: Message) -> Message:
-        """The message with its long results shortened; itself when it has none."""
+    def shown(self, message: Message, handles: Sequence[str] = ()) -> Message:
+        """The message with its long results shortened; itself when it has none. Their handles may be known already."""
         long = self.long_ones(message)
         if not long:
             return message
-        return message.changed(parts=[self._preview(part) if part in long else part for part in message.parts])
+        known = iter(handles or [handle_of(part.text) for part in long])
+        # By identity: comparing a megabyte with another takes its time.
+        ids = set(map(id, long))
+        return message.changed(parts=[self._preview(p, next(known)) if id(p) in ids else p for p in message.parts])
 
-    def _preview(self, part: Any) -> ToolResult:
+    def _preview(self, part: Any, handle: str) -> ToolResult:
         assert isinstance(part, ToolResult)
         text = part.text
         beginning = int(self._shown * _HEAD_SHARE)
         head = _cut(text, beginning, self._counter)
         tail = _cut(text[len(head) :], self._shown - beginning, self._counter, end=True)
         words = _LEFT_OUT["zh" if language_of(head or text[:200]) == "zh" else "en"]
-        notice = words.format(count=len(text) - len(head) - len(tail), tool=READ_TOOL, handle=handle_of(text))
+        notice = words.format(count=len(text) - len(head) - len(tail), tool=READ_TOOL, handle=handle)
         lines = "\n".join(line for line in (head, notice, tail) if line)
         others = [one for one in part.content if not isinstance(one, Text)]
         return msgspec.structs.replace(part, content=(Text(lines), *others))
@@ -323,9 +328,9 @@ class _PreviewingLog(MessageLog):
             high = index
         return found
 
-    def shown(self, message: Message) -> Message:
+    def shown(self, message: Message, handles: Sequence[str] = ()) -> Message:
         """A message as it is shown, remembered when that is not as it is."""
-        made = self._previews.shown(message)
+        made = self._previews.shown(message, handles)
         if made is not message and message.index is not None:
             if len(self._known) >= _MOST_KEPT:
                 # Dropping all of it at once is rare and needs no order.

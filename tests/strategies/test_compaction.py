@@ -175,6 +175,27 @@ def test_old_turns_fold_only_when_previews_are_not_enough(talk: Talk):
     assert "units in Oslo" in compaction.summary
 
 
+def test_a_summary_holds_what_was_said_and_no_shortened_results(talk: Talk):
+    history = talk()
+    compaction = Compaction(history, tokens=1_500, tool_tokens=100, preview_tokens=30)
+    for number in range(60):
+        called(history, number, f"result {number} " * 300, answer=f"Item {number} is in room {number * 3}.")
+    compaction.observe()
+    assert "is in room" in compaction.summary
+    assert "left out" not in compaction.summary
+    assert "read_tool_result" not in compaction.summary
+
+
+def test_a_limit_that_was_too_small_folds_nothing_away(talk: Talk):
+    history = talk()
+    called(history, 1, LONG)
+    history.add(human("And Smith?"))
+    Compaction(history, tokens=1, keep_recent=0).observe()
+    larger = Compaction(history, tokens=20_000)
+    larger.observe()
+    assert len(larger.recall()) == 5
+
+
 def test_the_last_messages_stay_as_long_as_they_fit(talk: Talk):
     history = talk()
     few = Compaction(history, tokens=2_000, keep_recent=0, name="few")

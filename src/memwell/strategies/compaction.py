@@ -338,6 +338,10 @@ class _PreviewingLog(MessageLog):
             self._known[message.index] = made
         return made
 
+    def is_shortened(self, message: Message) -> bool:
+        """Whether a message that was read here was shortened."""
+        return message.index is not None and self._known.get(message.index) is message
+
     def _forget_if_edited(self, thread: Thread) -> None:
         info = next(iter(self._log.threads(thread.space, ids=[thread.id]).items), None)
         now = () if info is None else (thread, info.created, info.edits)
@@ -373,6 +377,10 @@ class _PreviewingLog(MessageLog):
         _refuse(thread)
 
 
+def _is_shortened(log: MessageLog, message: Message) -> bool:
+    return isinstance(log, _PreviewingLog) and log.is_shortened(message)
+
+
 def _refuse(thread: Thread) -> NoReturn:
     raise Unsupported(f"the shortened view of {thread.id!r} is for reading; write to its History")
 
@@ -401,6 +409,10 @@ class _Folding(SummaryBuffer):
     ) -> None:
         super().__init__(history, tokens, summariser, system=system, name=name)
         self._keep_recent = keep_recent
+
+    def _fold(self, held: Held, messages: Sequence[Message]) -> dict[str, Any]:
+        # What is left of a long result after its shortening says nothing in a summary, and would crowd out what was said.
+        return super()._fold(held, [one for one in messages if not _is_shortened(self.history.log, one)])
 
     def _to_keep(self, held: Held, room: int) -> list[Message]:
         kept = self._rounds(held, room // 2)

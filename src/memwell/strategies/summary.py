@@ -226,6 +226,9 @@ class SummaryBuffer(_Summing):
         until_settled(self._step)
 
     def _step(self) -> bool:
+        if not self._has_room and not self._leaving:
+            # What no summary holds must not be noted as folded: with a larger limit it is shown again.
+            return False
         held = self._state.read()
         room = max(self._room - sum(map(self._count, self._instructions())), 0)
         if self._all_fits(held, room):

@@ -105,6 +105,12 @@ def test_one_that_will_not_be_cancelled_is_left_to_itself(monkeypatch: pytest.Mo
     assert done == ["quick"]
 
 
+def test_one_that_takes_too_long_is_logged_once(caplog: pytest.LogCaptureFixture):
+    failures = asyncio.run(deliver([1], lambda _: asyncio.sleep(60), timeout_s=0.01))
+    assert [type(failure.error) for failure in failures] == [TimeoutError]
+    assert ["did not take in a message" in record.message for record in caplog.records] == [True]
+
+
 def test_what_is_no_ordinary_error_is_not_swallowed():
     async def stops() -> None:
         raise KeyboardInterrupt

@@ -100,8 +100,20 @@ def test_who_writes_to_another_s_memory_is_named(engine: memwell.Engine):
         board.grant(Space("team", agent), write=True)
     engine.at(Space("team", "planner")).shared(board.space).remember("first we ask the users")
     engine.at(Space("team", "critic")).shared(board.space).remember(human("why only the users?"))
-    engine.at(Space("team", "critic")).shared(board.space).remember("Ann was asked", speaker="Ann")
-    assert [one.speaker for one in board.memories()] == ["planner", "critic", "Ann"]
+    engine.at(Space("team", "critic")).shared(board.space).remember("Ann was asked", speaker="critic")
+    assert [one.speaker for one in board.memories()] == ["planner", "critic", "critic"]
+
+
+def test_nobody_signs_as_somebody_else(engine: memwell.Engine):
+    board = engine.at("board")
+    board.grant("critic", write=True)
+    view = engine.at("critic").shared("board")
+    for speaker in ("Ann", "board", "Critic", 7):
+        with pytest.raises(InvalidInput, match="writes as 'critic'"):
+            view.remember("Ann was asked", speaker=speaker)  # type: ignore[arg-type]
+    # Nor by way of a message's name.
+    view.remember(human("I was asked", name="Ann"))
+    assert [one.speaker for one in board.memories()] == ["critic"]
 
 
 def test_a_revoked_grant_ends_at_once_for_open_views_too(engine: memwell.Engine):

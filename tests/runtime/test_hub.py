@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import weakref
 from collections import Counter
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from memwell.errors import InvalidInput
+from memwell.messages import Image, Opaque, Text, ToolCall, human, message
 from memwell.runtime.agents import Agent
 from memwell.runtime.hub import Hub
 
@@ -224,6 +226,44 @@ def test_each_gets_a_copy_of_its_own():
             assert await one() == [1]
         assert other.heard[1] == third.heard[1] == [1, 1]
         assert other.heard[1] is not third.heard[1]
+
+    asyncio.run(main())
+
+
+def test_messages_share_nothing_that_can_be_changed():
+    call = ToolCall("c", "look", {"where": ["here"]})
+    parts = [Text("hello"), call, Image(url="u", options={"detail": "low"}), Opaque("k", {"a": {}})]
+
+    class Spoils(Listener):
+        async def observe(self, message: Any) -> None:
+            for one in message if isinstance(message, list) else [message]:
+                assert one.metadata.get("by") in (None, "sender")
+                one.metadata["by"] = self.name
+                one.metadata.setdefault("deep", {})[self.name] = 1
+                for each in one.tool_calls:
+                    each.arguments["where"].append(self.name)
+                for each in one.parts:
+                    if isinstance(each, Image):
+                        each.options[self.name] = 1
+                    elif isinstance(each, Opaque):
+                        each.data["a"][self.name] = 1
+                self.heard.append(one)
+
+    async def main() -> None:
+        agents = [Spoils(str(number)) for number in range(3)]
+        rich, plain = message("ai", parts, metadata={"deep": {}, "by": "sender"}), human("hi")
+        before = copy.deepcopy([rich, plain])
+        async with Hub(agents, announcement=[rich, plain]) as hub:
+            await hub.broadcast(rich)
+            await hub.broadcast(plain)
+            assert await agents[0](rich) is rich
+            assert await agents[1](plain) is plain
+            assert hub.failures == []
+        assert [rich, plain] == before
+        for agent in agents:
+            assert [one.id for one in agent.heard][:4] == [rich.id, plain.id] * 2
+            for one in agent.heard:
+                assert one.metadata["deep"] == {agent.name: 1}
 
     asyncio.run(main())
 

@@ -356,6 +356,13 @@ def test_a_session_of_a_newer_memwell_says_which_one_is_needed():
     with pytest.raises(InvalidInput, match=r"needs memwell 7\.1\.0"):
         sessions.load("s", counter=counter)
     assert counter.count == 5
+    with pytest.raises(InvalidInput, match=r"needs memwell 7\.1\.0"):
+        sessions.save("s", counter=counter)
+    [unchanged] = backend.kv.scan(sessions._space).items
+    assert unchanged.value == newer
+    assert sessions.delete("s")
+    sessions.save("s", counter=counter)
+    assert sessions.load("s", counter=Counter())
     backend.kv.put(sessions._space, entry.key, ["nonsense"])
     with pytest.raises(InvalidInput, match="no saved session"):
         sessions.load("s", counter=counter)

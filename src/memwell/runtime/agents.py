@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
+from msgspec.structs import force_setattr
+
 from memwell._asyncify import blocking
 from memwell.errors import InvalidInput
+from memwell.messages import Message, Text
 from memwell.runtime.channels import Channel
 from memwell.runtime.deliveries import deliver, ended
 from memwell.runtime.hooks import Hooked
@@ -131,8 +134,17 @@ class Agent(Hooked, StateModule, Generic[M]):
     # Who hears of it
 
     def copy_for_others(self, message: M) -> M:
-        """What another agent gets to see of a message; called once for each of them, so that none shares its own."""
-        return copy.copy(message)
+        """What another agent gets to see of a message; called once for each of them, so that none shares its own.
+
+        Of a ``Message`` that is a copy in which nothing that can be changed is shared, of anything else ``copy.copy``.
+        """
+        twin = copy.copy(message)
+        if isinstance(twin, Message):
+            force_setattr(twin, "metadata", copy.deepcopy(twin.metadata) if twin.metadata else {})
+            # Words alone cannot be changed, and most messages have nothing else.
+            if not all(type(part) is Text for part in twin.parts):
+                force_setattr(twin, "parts", copy.deepcopy(twin.parts))
+        return twin
 
     async def _tell_others(self, message: M | None) -> None:
         audiences = [audience for find in list(self._audiences.values()) if (audience := find()) is not None]

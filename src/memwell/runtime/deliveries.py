@@ -71,7 +71,7 @@ async def deliver(
         raise
     await _cancel([runner.task for runner in runners])
     late = {id(failure.agent) for failure in failures}
-    return failures + [failure for runner in runners if (failure := _failed(runner)) and id(failure.agent) not in late]
+    return failures + [failure for runner in runners if (failure := _failed(runner, late))]
 
 
 async def _unfinished(runners: list[_Runner], timeout_s: float) -> list[_Runner]:
@@ -105,11 +105,12 @@ def _late(runner: _Runner, timeout_s: float) -> Failure:
     return _noted(runner.place.at, TimeoutError(f"it took longer than {timeout_s:g} s"))
 
 
-def _failed(runner: _Runner) -> Failure | None:
+def _failed(runner: _Runner, late: set[int]) -> Failure | None:
     error = _error_of(runner.task) if runner.task.done() else None
     if error is not None and not isinstance(error, Exception | asyncio.CancelledError):
         raise error
-    return None if error is None else _noted(runner.place.at, error)
+    # One that was late ends with its cancellation; it has been noted already.
+    return None if error is None or id(runner.place.at) in late else _noted(runner.place.at, error)
 
 
 def _error_of(task: asyncio.Task[Any]) -> BaseException | None:

@@ -156,9 +156,15 @@ class SharedMemory:
         return self._read(self._memory.count)
 
     def remember(self, content: Rememberable, *, speaker: str | None = None, **given: Any) -> Remembered:
-        """Add to the owner's memory, which needs a grant to write. Who says nothing else is named by its own space."""
+        """Add to the owner's memory, which needs a grant to write, under the name of the reader: its space's last segment.
+
+        Raises ``InvalidInput`` for another ``speaker``: nobody signs as somebody else.
+        """
         self._grants.check(self.owner, self.reader, write=True)
-        return self._memory.remember(content, speaker=speaker or self.reader[-1], **given)
+        name = self.reader[-1]
+        if speaker not in (None, "", name):
+            raise InvalidInput(f"{self.reader!r} writes as {name!r}, and not as {shown(speaker)}")
+        return self._memory.remember(content, speaker=name, **given)
 
     def _read(self, call: Callable[[], Any]) -> Any:
         self._grants.check(self.owner, self.reader)

@@ -4,18 +4,22 @@
         serve_a_thousand_requests()
     print(watch.growth().report())
 
-Do the same work once before watching: what is loaded and cached at the first time is no leak. ``gc_tuned`` and
-``collected_after`` are for programs that make and drop many objects at once.
+Modules of memwell that are loaded inside, and what its functions cache, are no leaks; do the same work once before watching
+when your own packages load or cache something at the first time. ``gc_tuned`` and ``collected_after`` are for programs that
+make and drop many objects at once.
 """
 
 from __future__ import annotations
 
 import gc
+import sys
 import tracemalloc
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from itertools import pairwise
+from types import BuiltinMethodType, MethodType
 from typing import Any, TypeAlias, cast
 
 import msgspec
@@ -27,6 +31,10 @@ from memwell.values import check_count, check_id, shown
 Thresholds: TypeAlias = int | tuple[int] | tuple[int, int] | tuple[int, int, int]
 """When the collector runs, as ``gc.set_threshold`` takes it: one number, or those of up to three generations."""
 
+_OWN = "memwell"
+_CACHE = type(lru_cache(int))
+_CONTAINERS = (dict, list, tuple, set, frozenset)
+_BOUND = (MethodType, BuiltinMethodType)
 _BEGIN, _END = "begin", "end"
 _MOST_SEARCHED = 2000
 _MOST_VISITED = 5000
@@ -94,9 +102,9 @@ class Growth(msgspec.Struct, frozen=True):
 
     def report(self, language: str = "en") -> str:
         """The same in words, ``en`` or ``zh``. Raises ``InvalidInput`` for another language."""
-        if language[:2] not in _PHRASES:
+        words = _PHRASES.get(language[:2]) if isinstance(cast(object, language), str) else None
+        if words is None:
             raise InvalidInput(f"a report is written in en or zh, not {shown(language)}")
-        words = _PHRASES[language[:2]]
         more = [(name, count) for name, count in self.objects.items() if count > 0]
         more.sort(key=lambda one: (-one[1], one[0]))
         lines = [words["objects" if more else "no_objects"]]
@@ -127,6 +135,7 @@ class Watch:
     def __init__(self, packages: Sequence[str], *, memory: bool) -> None:
         self._packages = tuple(packages)
         self._memory = memory
+        self._modules = set(sys.modules)
         self._marks: dict[str, _Mark] = {}
 
     def mark(self, name: str) -> None:
@@ -138,7 +147,13 @@ class Watch:
         forget_decoded()
         rings = _collected_rings(self._packages)
         memory = _memory_by_file() if self._memory else None
-        self._marks[name] = _Mark(Counter(live(*self._packages)), memory, rings)
+        self._marks[name] = _Mark(self._live(), memory, rings)
+
+    def _live(self) -> Counter[str]:
+        census = _Census(self._packages)
+        counts = Counter(census.by_name())
+        counts.subtract(_name(type(one)) for one in _lasting(self._modules) if census.has_counted(one))
+        return counts
 
     def growth(self, since: str = _BEGIN, until: str | None = None) -> Growth:
         """What became more between two marks; from the beginning to the last one when they are not named.
@@ -169,28 +184,47 @@ class Watch:
 def live(*packages: str) -> dict[str, int]:
     """How many objects of each type are alive, for the types of these packages; memwell's own when none is named.
 
-    Values that hold nothing but text and numbers count when something holds them that Python's collector knows.
+    Types that are derived from theirs count too, wherever they are defined. Values that hold nothing but text and numbers
+    count when something holds them that Python's collector knows.
     """
-    tracked = cast("list[object]", gc.get_objects())
-    counts = Counter(map(type, tracked))
-    held = cast("list[object]", gc.get_referents(*tracked))
-    # There are millions of these: a look into a set is all the time there is for one.
-    ours = _kinds_of(packages or ("memwell",), {*counts, *map(type, held)})
-    untracked = {id(one): type(one) for one in held if type(one) in ours and not gc.is_tracked(one)}
-    counts.update(untracked.values())
-    return dict(sorted((_name(kind), counts[kind]) for kind in ours if counts[kind]))
+    return _Census(packages or (_OWN,)).by_name()
+
+
+class _Census:
+    """All objects of the types of some packages that there are at a moment."""
+
+    def __init__(self, packages: Sequence[str]) -> None:
+        tracked = cast("list[object]", gc.get_objects())
+        counts = Counter(map(type, tracked))
+        held = cast("list[object]", gc.get_referents(*tracked))
+        # There are millions of these: a look into a set is all the time there is for one.
+        self._kinds = ours = _kinds_of(packages, {*counts, *map(type, held)})
+        self._untracked = {id(one): type(one) for one in held if type(one) in ours and not gc.is_tracked(one)}
+        counts.update(self._untracked.values())
+        self._counts = {kind: counts[kind] for kind in ours if counts[kind]}
+
+    def by_name(self) -> dict[str, int]:
+        counts: Counter[str] = Counter()
+        for kind, count in self._counts.items():
+            counts[_name(kind)] += count
+        return dict(sorted(counts.items()))
+
+    def has_counted(self, one: object) -> bool:
+        return type(one) in self._kinds and (gc.is_tracked(one) or id(one) in self._untracked)
 
 
 @contextmanager
 def watching(*packages: str, memory: bool = True) -> Generator[Watch]:
     """Watch the objects of these packages (memwell's own when none is named) and, with ``memory``, where memory goes.
 
+    Objects of classes that are derived from the packages' count as theirs.
+
     The collector rests inside, except at marks, so that rings that only it could free are seen. Watching memory makes
     everything several times slower. Raises ``InvalidInput`` for a package that is no name.
     """
     for package in packages:
         check_id(package, "a package")
-    watch = Watch(packages or ("memwell",), memory=memory)
+    watch = Watch(packages or (_OWN,), memory=memory)
     starts_tracing = memory and not tracemalloc.is_tracing()
     rested = gc.isenabled()
     if starts_tracing:
@@ -250,15 +284,44 @@ def collected_after(generation: int = 2) -> Generator[Collected]:
 
 
 def _kinds_of(packages: Iterable[str], kinds: Iterable[type[object]]) -> set[type[object]]:
-    """The types that are defined in the packages; what is used for watching does not count."""
+    """The types that are defined in the packages, or derived from one that is; what is used for watching does not count."""
     prefixes = tuple(f"{package}." for package in packages)
-    ours: set[type[object]] = set()
-    for kind in kinds:
-        # Some types say something else than a text there.
-        module = cast(object, getattr(kind, "__module__", None))
-        if isinstance(module, str) and f"{module}.".startswith(prefixes) and module != __name__:
-            ours.add(kind)
-    return ours
+    return {kind for kind in kinds if any(_is_of(base, prefixes) for base in kind.__mro__)}
+
+
+def _is_of(kind: type[object], prefixes: tuple[str, ...]) -> bool:
+    # Some types say something else than a text there.
+    module = cast(object, getattr(kind, "__module__", None))
+    return isinstance(module, str) and f"{module}.".startswith(prefixes) and module != __name__
+
+
+# What lasts as long as the process, and is made once
+
+
+def _lasting(known: set[str]) -> Iterator[object]:
+    """What memwell's functions cache, and the constants of its modules, except of those that are known already."""
+    ours = {name: module for name, module in list(sys.modules.items()) if f"{name}.".startswith(f"{_OWN}.")}
+    new = ours.keys() - known
+    found: dict[int, object] = {}
+    # What a new module holds is loaded with it; not what such an object holds, which may have come since.
+    _reach([vars(ours[name]) for name in new], lambda one: _is_constant(one, new), found)
+    caches = [one for module in ours.values() for one in vars(module).values() if type(one) is _CACHE]
+    _reach(caches, lambda one: isinstance(one, _CONTAINERS) or _is_of(type(one), (f"{_OWN}.",)), found)
+    return iter(found.values())
+
+
+def _reach(roots: list[Any], leads_on: Callable[[object], bool], found: dict[int, object]) -> None:
+    waiting = cast("list[object]", gc.get_referents(*roots))
+    while waiting:
+        one = waiting.pop()
+        if id(one) not in found:
+            found[id(one)] = one
+            if leads_on(one):
+                waiting += cast("list[object]", gc.get_referents(one))
+
+
+def _is_constant(one: object, modules: set[str]) -> bool:
+    return type(one) in (*_CONTAINERS, *_BOUND) or (isinstance(one, type) and one.__module__ in modules)
 
 
 def _memory_by_file() -> dict[str, tuple[int, int]]:

@@ -274,8 +274,14 @@ class Sessions(Closing):
         self._kv = kept_in.kv if isinstance(kept_in, Backend) else kept_in
 
     def save(self, session_id: str, **modules: StateModule) -> None:
-        """Save the states of these modules, in the place of what the session held. Raises ``InvalidInput``."""
+        """Save the states of these modules, in the place of what the session held.
+
+        Raises ``InvalidInput`` for what is no module, and for a session that a newer memwell wrote, which stays as it is.
+        """
         states = states_of(modules)
+        held = self._kv.get(self._space, _key(session_id))
+        if held is not None:
+            _refuse_newer(session_id, held.value)
         value = {"format": SESSION_FORMAT, "needs": _NEEDS, "id": session_id, "modules": states}
         self._kv.put(self._space, _key(session_id), value)
 
@@ -325,7 +331,7 @@ def _key(session_id: object) -> str:
     return _PREFIX + key_part(check_id(session_id, "a session's id"))
 
 
-def _read(session_id: str, value: object) -> dict[str, Any]:
+def _refuse_newer(session_id: str, value: object) -> dict[str, Any]:
     session = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
     number = session.get("format")
     if type(number) is int and number > SESSION_FORMAT:
@@ -334,8 +340,13 @@ def _read(session_id: str, value: object) -> dict[str, Any]:
             f"session {shown(session_id)} is in format {number}, and this memwell reads up to {SESSION_FORMAT}: it needs"
             f" memwell {needed} (pip install --upgrade memwell)"
         )
+    return session
+
+
+def _read(session_id: str, value: object) -> dict[str, Any]:
+    session = _refuse_newer(session_id, value)
     states = session.get("modules")
-    if type(number) is not int or not isinstance(states, dict):
+    if type(session.get("format")) is not int or not isinstance(states, dict):
         raise InvalidInput(f"session {shown(session_id)} cannot be read: it is no saved session")
     return cast("dict[str, Any]", states)
 

@@ -270,8 +270,31 @@ def test_when_the_model_fails_that_is_a_warning_and_nothing_moves(answer: Any):
         memory = MemoryWithCompress(ScriptedChat([answer, "At last."]), max_token=300)
         await memory.add(said(40))
         with pytest.warns(UserWarning, match="Error compressing the memory"):
-            assert len(await memory.get_memory()) == 40
+            shown = await memory.get_memory()
+        assert await memory.memory_storage.size() == await memory.size() == 40
+        # What fits of the latest, and not one more.
+        everything = await memory.memory_storage.get()
+        assert ids(shown) == ids(everything[-len(shown) :])
+        assert size(shown) <= 300 < size(everything[-len(shown) - 1 :])
         assert "At last." in str((await memory.get_memory())[0].content)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("limit", [0, 1, 60, 150, 250])
+def test_what_is_shown_when_the_model_fails_keeps_instructions_and_pairs(limit: int):
+    async def run() -> None:
+        memory = MemoryWithCompress(ScriptedChat([ModelError("no line")] * 2), max_token=limit)
+        instructions = Msg("system", "Be kind.", "system")
+        calls = [one for number in range(9) for one in pair(number)]
+        await memory.add([instructions, *said(9), *calls])
+        with pytest.warns(UserWarning, match="Error compressing the memory"):
+            shown = await memory.get_memory()
+        assert shown[0].id == instructions.id
+        assert size(shown[1:]) <= max(limit - size([instructions]), 0)
+        assert len(paired(list(map(to_core, shown)))) == len(shown)
+        with pytest.warns(UserWarning, match="Error compressing the memory"):
+            assert ids(await memory.get_memory(recent_n=1)) == ids(shown[-1:])
 
     asyncio.run(run())
 
@@ -424,6 +447,20 @@ def test_what_failed_half_way_can_be_added_again():
         raw.fails = False
         await memory.add(messages)
         assert (await memory.size(), ids(await memory.get_memory())) == (2, ids(messages))
+
+    asyncio.run(run())
+
+
+def test_duplicates_and_unknown_keywords_are_refused():
+    async def run() -> None:
+        memory = MemoryWithCompress()
+        wanted: list[dict[str, Any]] = [{"allow_duplicates": True}, {"skip_duplicated": False}]
+        for keywords in wanted:
+            with pytest.raises(InvalidInput, match="once"):
+                await memory.add(said(1), **keywords)
+        with pytest.raises(TypeError, match="unexpected keyword argument 'mark'"):
+            await memory.add(said(1), mark="m")
+        assert await memory.size() == 0
 
     asyncio.run(run())
 

@@ -19,7 +19,7 @@ from memwell.compat.agentscope.memories import InMemoryMemory, MemoryBase, Memwe
 from memwell.compat.agentscope.messages import Msg
 from memwell.compat.agentscope.redis import RedisMemory
 from memwell.compat.agentscope.sql import AsyncSQLAlchemyMemory
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, Unsupported
 from memwell.history import History
 from memwell.runtime.state import MissingState, Sessions, StateModule
 from memwell.storage.registry import open_backend
@@ -448,19 +448,37 @@ def held(memory: InMemoryMemory) -> list[tuple[str, list[str]]]:
     return [(one.id, marks) for one, marks in memory.content]
 
 
-def test_duplicates_are_kept_when_they_are_asked_for(tmp_path: Path) -> None:
-    async def body() -> None:
-        for memory in (InMemoryMemory(), MemwellMemory(tmp_path / "a.db")):
-            one, two = said(2)
-            await memory.add([one, two, one], allow_duplicates=True)
-            await memory.add(one, marks="m", allow_duplicates=True)
-            assert [read.id for read in await memory.get_memory()] == [one.id, two.id, one.id, one.id]
-            await memory.add(one)
-            assert await memory.update_messages_mark("n", msg_ids=[one.id]) == 3
-            assert await memory.delete([one.id]) == 3
-            assert await places(memory) == [1]
+@pytest.mark.parametrize("kind", ["process", "file", "redis"])
+@pytest.mark.parametrize("wanted", [{"allow_duplicates": True}, {"skip_duplicated": False}])
+def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp_path: Path, port: int) -> None:
+    async def body(make: Make) -> None:
+        memory = make()
+        one, two = said(2)
+        await memory.add([one, two, one], **wanted)
+        one.content = "later"
+        await memory.add(one, marks="m", **wanted)
+        found = await memory.get_memory()
+        assert [read.id for read in found] == [one.id, two.id, one.id, one.id]
+        assert [read.content for read in found] == ["第0", "第1", "第0", "later"]
+        assert [read.content for read in await memory.get_memory(mark="m")] == ["later"]
+        await memory.add(one)
+        assert await memory.update_messages_mark("n", msg_ids=[one.id]) == 3
+        assert await memory.delete_by_mark("m") == 1
+        assert await memory.delete([one.id]) == 2
+        assert await places(memory) == [1]
+        assert await memory.get_memory(mark="n") == []
 
-    asyncio.run(body())
+    World(kind, tmp_path, port).run(body)
+
+
+def test_an_unknown_keyword_is_refused(world: World) -> None:
+    async def body(make: Make) -> None:
+        memory = make()
+        with pytest.raises(TypeError, match="unexpected keyword argument 'mark'"):
+            await memory.add(said(1), mark="m")
+        assert await memory.size() == 0
+
+    world.run(body)
 
 
 def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
@@ -548,7 +566,7 @@ def test_a_deep_copy_is_another_memory() -> None:
 # The memory in a file: what its state does
 
 
-def test_a_file_takes_the_messages_of_a_state_only_when_it_is_empty(tmp_path: Path) -> None:
+def test_a_file_takes_the_messages_of_a_state_that_it_has_not(tmp_path: Path) -> None:
     async def body() -> None:
         old, memory = InMemoryMemory(), MemwellMemory(tmp_path / "a.db")
         await old.add(said(2), marks="m")
@@ -564,8 +582,42 @@ def test_a_file_takes_the_messages_of_a_state_only_when_it_is_empty(tmp_path: Pa
             memory.load_state_dict({})
         memory.load_state_dict({}, strict=False)
         assert memory.state_dict() == {"_compressed_summary": "older"}
+        # An older layout, without marks and without a summary.
+        more = [Msg("a", "more", "user", {"place": place}) for place in (8, 9)]
+        memory.load_state_dict({"content": [one.to_dict() for one in (await memory.get_memory())[1:2] + more]})
+        assert await places(memory) == [0, 1, 7, 8, 9]
+        assert memory.state_dict() == {"_compressed_summary": "older"}
+        with pytest.raises(InvalidInput, match="for MemwellMemory"):
+            memory.load_state_dict({"content": [more[0].to_dict(), 3]})
+        await memory.clear()
+        memory.load_state_dict({"content": [one.to_dict() for one in more]})
+        assert await places(memory) == [8, 9]
 
     asyncio.run(body())
+
+
+@pytest.mark.parametrize("kind", ["sql", "redis"])
+def test_a_database_says_that_it_does_not_take_the_messages_of_a_state(kind: str, tmp_path: Path, port: int) -> None:
+    async def body(make: Make) -> None:
+        memory = make()
+        content = [one.to_dict() for one in said(2)]
+        with pytest.warns(UserWarning, match=r"2 message\(s\) of the state were not taken"):
+            memory.load_state_dict({"content": content})
+        with pytest.warns(UserWarning, match="not taken"):
+            memory.load_state_dict({"content": content, "_compressed_summary": "sum"})
+        assert [one.content for one in await memory.get_memory()] == ["sum"]
+        with pytest.raises(MissingState):
+            memory.load_state_dict({})
+
+    World(kind, tmp_path, port).run(body)
+
+
+def test_the_older_retrieve_says_what_to_use_instead(world: World) -> None:
+    async def body(make: Make) -> None:
+        with pytest.raises(Unsupported, match=r"get_memory\(\)"):
+            await make().retrieve("tea")
+
+    world.run(body)
 
 
 def test_a_memory_needs_a_whole_store() -> None:

@@ -114,14 +114,21 @@ def test_every_use_renews_the_time_to_live_of_every_key(port: int) -> None:
     asyncio.run(body())
 
 
-def test_a_duplicate_that_is_not_skipped_stands_twice_and_says_what_it_said_last(port: int) -> None:
+def test_an_id_that_is_listed_twice_by_others_is_read_and_deleted(port: int) -> None:
     async def body() -> None:
         async with RedisMemory(port=port) as memory:
             said = Msg("a", "old", "user")
             await memory.add(said)
-            said.content = "new"
-            await memory.add(said, skip_duplicated=False)
-            assert [one.content for one in await memory.get_memory()] == ["new", "new"]
+            # So AgentScope's own class writes it.
+            await memory.get_client().rpush(memory._messages, said.id)
+            assert [one.content for one in await memory.get_memory()] == ["old", "old"]
+            await memory.add(said, allow_duplicates=True)
+            assert await memory.update_messages_mark("m", msg_ids=[said.id]) == 2
+            assert await memory.delete_by_mark("m") == 3
+            assert await memory.size() == 0
+            with pytest.raises(InvalidInput, match="must not begin with"):
+                await memory.add(Msg.from_dict({**said.to_dict(), "id": "memwell-second:1:2"}))
+            await memory.add([said, said], allow_duplicates=True)
             assert await memory.delete([said.id]) == 2
             assert await memory.size() == 0
 

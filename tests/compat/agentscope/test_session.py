@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -105,6 +106,62 @@ def test_plain_ids_have_the_files_of_agentscope(tmp_path: Path):
     asyncio.run(kept.load_session_state("s-1_x", "ann", counter=first))
     asyncio.run(kept.load_session_state("s-2", counter=second, unknown=Counter()))
     assert (first.count, second.count) == (7, 8)
+
+
+def load(folder: Path, session_id: str, user: str = "") -> int:
+    counter = Counter(-1)
+    asyncio.run(JSONSession(str(folder)).load_session_state(session_id, user, counter=counter))
+    return counter.count
+
+
+THEIRS = [
+    ("S.1", "Ann"),
+    ("会话", "安娜"),
+    ("会话", ""),
+    ("s 1", ""),
+    ("a@x.org", "Ann"),
+    ("s1", "Ann"),
+    ("100% X", ""),
+]
+
+
+def test_sessions_that_agentscope_wrote_are_read_and_saved_under_our_names(tmp_path: Path):
+    for number, (session_id, user) in enumerate(THEIRS):
+        name = f"{user}_{session_id}.json" if user else f"{session_id}.json"
+        (tmp_path / name).write_text(json.dumps({"counter": {"count": number}}))
+    # Twice: reading alone changes nothing.
+    assert [load(tmp_path, *ids) for ids in THEIRS * 2] == [*range(len(THEIRS))] * 2
+    asyncio.run(JSONSession(str(tmp_path)).save_session_state("S.1", "Ann", counter=Counter(50)))
+    assert load(tmp_path, "S.1", "Ann") == 50
+    assert json.loads((tmp_path / "Ann_S.1.json").read_text()) == {"counter": {"count": 0}}
+
+
+@pytest.mark.parametrize("ids", [("a_B", ""), ("b", "A_x"), ("b_c", "A"), ("%41", "")])
+def test_a_file_that_may_be_of_another_session_is_told_and_not_read(tmp_path: Path, ids: tuple[str, str]):
+    name = f"{ids[1]}_{ids[0]}.json" if ids[1] else f"{ids[0]}.json"
+    (tmp_path / name).write_text(json.dumps({"counter": {"count": 7}}))
+    with pytest.warns(UserWarning, match=name):
+        assert load(tmp_path, *ids) == -1
+    asyncio.run(JSONSession(str(tmp_path)).save_session_state(*ids, counter=Counter(8)))
+    assert load(tmp_path, *ids) == 8
+
+
+@pytest.mark.parametrize("session_id", ["../out", "s", "in/s", ".."])
+def test_a_file_elsewhere_or_of_another_case_is_not_read(tmp_path: Path, session_id: str):
+    inside = tmp_path / "sessions"
+    (inside / "in").mkdir(parents=True)
+    for path in (tmp_path / "out.json", inside / "S.json", inside / "in" / "s.json"):
+        path.write_text(json.dumps({"counter": {"count": 7}}))
+    assert load(inside, session_id) == -1
+
+
+@pytest.mark.filterwarnings("ignore:.*is not read")
+@settings(max_examples=100)
+@given(st.tuples(IDS, IDS | st.just("")), st.tuples(IDS, IDS | st.just("")))
+def test_nobody_reads_what_another_session_saved(one: tuple[str, str], other: tuple[str, str]):
+    with tempfile.TemporaryDirectory() as folder:
+        asyncio.run(JSONSession(folder).save_session_state(*one, counter=Counter(3)))
+        assert load(Path(folder), *other) == (3 if one == other else -1)
 
 
 def test_what_is_restored_is_whole(session: SessionBase):

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engin
 
 from memwell.compat.agentscope.messages import Msg
 from memwell.compat.agentscope.sql import AsyncSQLAlchemyMemory
-from memwell.errors import BackendError, BackendUnavailable, Conflict, InvalidInput
+from memwell.errors import BackendError, BackendUnavailable, InvalidInput
 
 THEIRS = [
     "CREATE TABLE users (id VARCHAR(255) PRIMARY KEY)",
@@ -104,14 +104,15 @@ def test_ids_that_look_alike_when_joined_stay_apart(tmp_path: Path) -> None:
     asyncio.run(body())
 
 
-def test_a_duplicate_is_a_conflict_when_it_is_not_to_be_skipped(tmp_path: Path) -> None:
+@pytest.mark.parametrize("wanted", [{"allow_duplicates": True}, {"skip_duplicated": False}])
+def test_a_duplicate_that_is_not_to_be_skipped_is_refused(wanted: Any, tmp_path: Path) -> None:
     async def body() -> None:
         async with opened(tmp_path) as engine:
             memory, one, two = AsyncSQLAlchemyMemory(engine), Msg("a", "1", "user"), Msg("a", "2", "user")
             await memory.add(one)
-            for batch in ([two, one], [two, two]):
-                with pytest.raises(Conflict):
-                    await memory.add(batch, skip_duplicated=False)
+            for batch, twice in (([two, one], one), ([two, two], two)):
+                with pytest.raises(InvalidInput, match=f"{twice.id}.*hold an id once"):
+                    await memory.add(batch, **wanted)
             assert await memory.size() == 1
             assert (memory.session_id, memory.user_id) == ("default_session", "default_user")
 

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias, cast
 from memwell._asyncify import block_on, run_blocking
 from memwell.compat.agentscope.chat_models import asking_from_here, chat_model
 from memwell.compat.agentscope.core_messages import to_core
-from memwell.compat.agentscope.memories import MemoryBase, messages_in, with_summary
+from memwell.compat.agentscope.memories import MemoryBase, messages_in, refuse_unknown, with_summary
 from memwell.compat.agentscope.message_storage import MessageStorageBase, ThreadMessageStorage, as_storage, places_in
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import BadModelOutput, InvalidInput, ModelError, Unsupported
@@ -100,14 +100,19 @@ class MemoryWithCompress(MemoryBase):
         compression_trigger_func: Trigger | None = None,
         *,
         marks: str | list[str] | None = None,
+        allow_duplicates: bool = False,
+        skip_duplicated: bool = True,
         **kwargs: Any,
     ) -> None:
         """Add a message or several to both storages; one whose id was there before is passed over, None adds nothing.
 
-        Raises ``WrongType`` (a ``TypeError``) for what is no message, and ``Unsupported`` for marks. What failed half-way
-        can be added again.
+        Raises ``WrongType`` (a ``TypeError``) for what is no message and for an unknown keyword, ``InvalidInput`` when
+        duplicates are to be kept, and ``Unsupported`` for marks. What failed half-way can be added again.
         """
+        refuse_unknown(kwargs)
         _refuse_marks(marks)
+        if allow_duplicates or not skip_duplicated:
+            raise InvalidInput("MemoryWithCompress holds a message once; InMemoryMemory takes it twice")
         fresh = {one.id: one for one in reversed(_messages(msgs))}
         async with self._storing:
             for one in await self.chat_history_storage.known(fresh):
@@ -146,13 +151,15 @@ class MemoryWithCompress(MemoryBase):
     ) -> list[Msg]:
         """What is shown, compressed first if need be; of it what ``filter_func`` lets pass, and of that the last ones.
 
-        When the model fails that is a warning and nothing changes. Raises ``Unsupported`` for a ``mark``: messages here
-        have none, so there is none to leave out either.
+        When the model fails that is a warning and nothing changes; then the instructions in front are returned and as many
+        of the latest messages as fit. Raises ``Unsupported`` for a ``mark``: messages here have none, so there is none to
+        leave out either.
         """
         _refuse_marks(mark)
-        if self.compression_on_get:
-            await self._compress_if_needed(compress_func, compression_trigger_func)
+        fits = not self.compression_on_get or await self._compress_if_needed(compress_func, compression_trigger_func)
         found = await self.memory_storage.get()
+        if not fits:
+            found = await self._compressor.cut(found, self.max_token)
         if filter_func is not None:
             found = [one for place, one in enumerate(found) if filter_func(place, one)]
         if recent_n is not None and recent_n > 0:
@@ -210,23 +217,24 @@ class MemoryWithCompress(MemoryBase):
         return True, _messages(await _answer(compress(messages)))
 
     async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
+        """Returns False when it was too long and still is, because the model failed."""
         before = await self.memory_storage.get()
         too_long = bool(before) and await self._compressor.tokens(before) > self.max_token
         try:
             asked, after = await self.check_and_compress(compress_func, _always if too_long else trigger, [*before])
         except ModelError as error:
             warnings.warn(f"Error compressing the memory: {error}", stacklevel=3)
-            return False
-        return asked and await self._put(before, after)
+            return not too_long
+        if asked:
+            await self._put(before, after)
+        return True
 
-    async def _put(self, before: list[Msg], after: list[Msg]) -> bool:
+    async def _put(self, before: list[Msg], after: list[Msg]) -> None:
         """Put what was compressed in its place, unless that was changed meanwhile; what came since stays behind it."""
         async with self._storing:
             now = await self.memory_storage.get()
-            if [one.id for one in now[: len(before)]] != [one.id for one in before]:
-                return False
-            await self.memory_storage.replace([*map(deepcopy, after), *now[len(before) :]])
-            return True
+            if [one.id for one in now[: len(before)]] == [one.id for one in before]:
+                await self.memory_storage.replace([*map(deepcopy, after), *now[len(before) :]])
 
     async def _compressed(self, messages: list[Msg]) -> list[Msg]:
         return await self._compressor.compressed(messages, self.max_token)
@@ -310,6 +318,20 @@ class _Compressor:
                 return cut
         # A call whose result is still to come stays, however long it is.
         return len(messages) - 1 if messages and messages[-1].has_content_blocks("tool_use") else len(messages)
+
+    async def cut(self, messages: list[Msg], limit: int) -> list[Msg]:
+        """The instructions in front, and as many of the latest messages as fit beside them; no result without its call."""
+        front = _instructions(messages)
+        low, high = front, len(messages)
+        while low < high:
+            middle = (low + high) // 2
+            if await self.tokens([*messages[:front], *messages[middle:]]) <= limit:
+                high = middle
+            else:
+                low = middle + 1
+        while _parts_a_pair(messages[front:low], messages[low:]):
+            low += 1
+        return [*messages[:front], *messages[low:]]
 
     async def tokens(self, messages: Sequence[Msg]) -> int:
         """How many tokens the messages take, as the counter says."""

@@ -203,6 +203,16 @@ class Conversation:
             for together, marks in _by_marks(content):
                 self.add(together, marks, allow_duplicates=True)
 
+    def take_in(self, content: Sequence[tuple[Msg, list[str]]], summary: str | None) -> None:
+        """Add messages with their marks, those whose ids are not there, and put another summary if there is one."""
+        with self._backend.transaction():
+            # An empty conversation takes them as they are, with what stands there twice.
+            anew = not len(self)
+            for together, marks in _by_marks(content):
+                self.add(together, marks, allow_duplicates=anew)
+            if summary is not None:
+                self.set_summary(summary)
+
 
 def _by_marks(content: Sequence[tuple[Msg, list[str]]]) -> Iterator[tuple[list[Msg], list[str]]]:
     """Neighbours with the same marks together, so that they are written together."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
-from memwell.compat.agentscope.memories import MemoryBase
+from memwell.compat.agentscope.memories import MemoryBase, state_in
 from memwell.values import check_text
 
 
@@ -47,8 +48,15 @@ class DatabaseMemory(MemoryBase):
         return self._compressed_summary
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a summary back. Raises ``MissingState`` (a ``KeyError``) when there is none, unless ``strict`` is off."""
-        super().load_state_dict(state_dict, strict=strict)
+        """Put a summary back. The messages are in the database; those of a state are not taken, which is a warning.
+
+        Raises ``MissingState`` (a ``KeyError``) when it has neither a summary nor messages, unless ``strict`` is off.
+        """
+        content = state_in(state_dict, type(self).__name__).content
+        super().load_state_dict(state_dict, strict=strict and content is None)
+        if content:
+            told = f"{len(content)} message(s) of the state were not taken; add them with add()"
+            warnings.warn(f"{told}: {type(self).__name__} keeps its messages in the database", stacklevel=2)
         self._loaded = bool(self._compressed_summary)
 
     async def __aenter__(self) -> Self:

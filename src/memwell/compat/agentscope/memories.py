@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from memwell._asyncify import run_blocking
 from memwell.compat.agentscope.conversations import Conversation
 from memwell.compat.agentscope.messages import Msg, check_message
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, Unsupported
 from memwell.history import History
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.runtime.state import MissingState, StateModule
@@ -73,6 +73,13 @@ class MemoryBase(StateModule, ABC):
     ) -> list[Msg]:
         """The messages in order, those with one mark and without another when they are named, the summary first."""
 
+    async def retrieve(self, *args: Any, **kwargs: Any) -> Any:
+        """There is none. Raises ``Unsupported``, which says what to use instead."""
+        raise Unsupported(
+            f"{type(self).__name__} has no retrieve: get_memory() gives its messages, by mark too; what is to be found by"
+            " meaning belongs in a long-term memory, such as ReMePersonalLongTermMemory"
+        )
+
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
     ) -> int:
@@ -119,14 +126,20 @@ class ThreadMemory(MemoryBase):
         memories: Msg | list[Msg] | None,
         marks: str | list[str] | None = None,
         allow_duplicates: bool = False,
+        *,
+        skip_duplicated: bool = True,
         **kwargs: Any,
     ) -> None:
         """Add a message or several, all or none; None adds nothing.
 
-        One whose id is there already, or was earlier in the list, is passed over, unless ``allow_duplicates`` is set.
+        One whose id is there already, or was earlier in the list, is passed over, unless ``allow_duplicates`` is set or, by
+        its other name, ``skip_duplicated`` is off; then it is there twice. Raises ``WrongType`` (a ``TypeError``) for an
+        unknown keyword.
         """
+        refuse_unknown(kwargs)
         messages, wanted = messages_in(memories), marks_in(marks)
-        await self._run(lambda: self._conversation.add(messages, wanted, allow_duplicates=allow_duplicates))
+        twice = allow_duplicates or not skip_duplicated
+        await self._run(lambda: self._conversation.add(messages, wanted, allow_duplicates=twice))
 
     async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
         """Take out the messages of these ids; returns how many there were. The conversation can restore them."""
@@ -201,9 +214,10 @@ class InMemoryMemory(ThreadMemory):
         Raises ``MissingState`` (a ``KeyError``) when there are no messages in it, unless ``strict`` is off, and
         ``InvalidInput`` for what is no state. Then everything is as it was.
         """
-        state = state_in(state_dict)
+        name = type(self).__name__
+        state = state_in(state_dict, name)
         if state.content is None and strict:
-            raise MissingState("The state_dict does not contain 'content' keys required for InMemoryMemory.")
+            raise MissingState(f"The state_dict does not contain 'content' keys required for {name}.")
         self._conversation.replace(state.content or [], state.summary)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -233,17 +247,14 @@ class MemwellMemory(ThreadMemory):
         self.user_id = user_id
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a summary back. The messages are in the store; those of a state are taken only by an empty conversation.
+        """Put a summary back. The messages are in the store; those that a state has besides are added at the end.
 
-        Raises ``MissingState`` (a ``KeyError``) when there is no summary in it, unless ``strict`` is off.
+        Raises ``MissingState`` (a ``KeyError``) when it has neither a summary nor messages, unless ``strict`` is off.
         """
-        state = state_in(state_dict)
-        if strict and _SUMMARY not in state_dict:
-            raise MissingState(f"the state of {type(self).__name__} has no {_SUMMARY!r}")
-        if state.content and not len(self._conversation):
-            self._conversation.replace(state.content, state.summary)
-        elif _SUMMARY in state_dict:
-            self._conversation.set_summary(state.summary)
+        state = state_in(state_dict, type(self).__name__)
+        if strict and _SUMMARY not in state_dict and state.content is None:
+            raise MissingState(f"the state of {type(self).__name__} has neither {_SUMMARY!r} nor 'content'")
+        self._conversation.take_in(state.content or [], state.summary if _SUMMARY in state_dict else None)
 
 
 class MemoryState(NamedTuple):
@@ -253,25 +264,25 @@ class MemoryState(NamedTuple):
     content: list[tuple[Msg, list[str]]] | None
 
 
-def state_in(value: object) -> MemoryState:
-    """A state of a memory, of this or of an older layout. Raises ``InvalidInput`` for anything else."""
+def state_in(value: object, owner: str) -> MemoryState:
+    """A state of a memory of class ``owner``, of this or of an older layout. Raises ``InvalidInput`` for anything else."""
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"a state must be a mapping, not {shown(value)}")
+        raise InvalidInput(f"the state of {owner} must be a mapping, not {shown(value)}")
     state = cast("Mapping[str, Any]", value)
     summary = check_text(state.get(_SUMMARY, ""), "a summary")
     content = state.get("content")
     if content is None:
         return MemoryState(summary, None)
     if not isinstance(content, list | tuple):
-        raise InvalidInput(f"the content of a state must be a list, not {shown(content)}")
-    return MemoryState(summary, [_pair(item) for item in cast("Sequence[object]", content)])
+        raise InvalidInput(f"the content of a state of {owner} must be a list, not {shown(content)}")
+    return MemoryState(summary, [_pair(item, owner) for item in cast("Sequence[object]", content)])
 
 
-def _pair(item: object) -> tuple[Msg, list[str]]:
+def _pair(item: object, owner: str) -> tuple[Msg, list[str]]:
     if isinstance(item, dict):
         return Msg.from_dict(cast("dict[str, Any]", item)), []
     if not isinstance(item, list | tuple) or len(cast("list[Any]", item)) != 2:
-        raise InvalidInput(f"Invalid item format in state_dict for InMemoryMemory: {shown(cast(object, item))}")
+        raise InvalidInput(f"Invalid item format in state_dict for {owner}: {shown(cast(object, item))}")
     message, marks = cast("list[Any]", item)
     return Msg.from_dict(message), marks_in([*cast("Sequence[Any]", marks)] if isinstance(marks, tuple) else marks)
 
@@ -315,6 +326,12 @@ def ids_in(ids: object) -> list[str]:
     return cast("list[str]", ids)
 
 
+def refuse_unknown(keywords: Mapping[str, object]) -> None:
+    """Raises ``WrongType`` if there is any: a misspelt one would be passed over in silence."""
+    for name in keywords:
+        raise WrongType(f"add() got an unexpected keyword argument {name!r}")
+
+
 def _mark(mark: object) -> str:
     if not isinstance(mark, str):
         raise WrongType(f"The mark should be a string or a list of strings, but got {type(mark)}.")
@@ -337,6 +354,7 @@ __all__ = [
     "mark_in",
     "marks_in",
     "messages_in",
+    "refuse_unknown",
     "state_in",
     "with_summary",
 ]

@@ -6,13 +6,20 @@ import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from memwell.compat.agentscope.databases import DatabaseMemory
-from memwell.compat.agentscope.memories import ids_in, mark_in, marks_in, messages_in, with_summary
+from memwell.compat.agentscope.memories import (
+    ids_in,
+    mark_in,
+    marks_in,
+    messages_in,
+    refuse_unknown,
+    with_summary,
+)
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import BackendError, BackendUnavailable, InvalidInput, MissingDependency
-from memwell.values import check_id, check_json
+from memwell.values import check_id, check_json, new_id, shown
 
 try:
     from redis import asyncio as redis
@@ -23,8 +30,11 @@ except ImportError as missing:
     raise MissingDependency('memories in Redis need the package redis: pip install "memwell[redis]"') from missing
 
 T = TypeVar("T")
+_Written: TypeAlias = tuple[str, str]
 _AT_ONCE = 1000
 _FEW = 32
+# How the second id of a message begins that is there twice.
+_SECOND = "memwell-second:"
 
 
 class RedisMemory(DatabaseMemory):
@@ -109,20 +119,25 @@ class RedisMemory(DatabaseMemory):
         memories: Msg | list[Msg] | None,
         marks: str | list[str] | None = None,
         skip_duplicated: bool = True,
+        *,
+        allow_duplicates: bool = False,
         **kwargs: Any,
     ) -> None:
         """Add a message or several, all or none; None adds nothing.
 
-        One whose id is there already, or was earlier in the list, is passed over; with ``skip_duplicated`` off it stands
-        twice, and what it says is what it said last.
+        One whose id is there already, or was earlier in the list, is passed over, unless ``skip_duplicated`` is off or, by
+        its other name, ``allow_duplicates`` is set; then it is there twice. Raises ``WrongType`` (a ``TypeError``) for an
+        unknown keyword.
         """
+        refuse_unknown(kwargs)
         messages, wanted = messages_in(memories), marks_in(marks)
         written = [(one.id, _written(one)) for one in messages]
         if not written:
             return
 
         async def change(pipe: Any) -> None:
-            added = await self._fresh(pipe, written) if skip_duplicated else written
+            once = skip_duplicated and not allow_duplicates
+            added = await (_fresh if once else _each)(pipe, written, self._message)
             pipe.multi()
             if added:
                 pipe.mset({self._message(id_): text for id_, text in added})
@@ -133,19 +148,15 @@ class RedisMemory(DatabaseMemory):
 
         await self._changed(change, self._messages)
 
-    async def _fresh(self, pipe: Any, written: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        first = dict(reversed(written))
-        once = [(id_, first.pop(id_)) for id_, _ in written if id_ in first]
-        keys = [self._message(id_) for id_, _ in once]
-        if not await pipe.exists(*keys):
-            return once
-        there = [await pipe.exists(key) for key in keys]
-        return [pair for pair, known in zip(once, there, strict=True) if not known]
-
     async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
         """Take out the messages of these ids; returns how many there were."""
         wanted = set(ids_in(msg_ids))
-        return await self._changed(lambda pipe: self._remove(pipe, wanted), self._messages)
+
+        async def change(pipe: Any) -> int:
+            there = await self._list(pipe, self._messages)
+            return await self._remove(pipe, wanted.union(id_ for id_ in there if _first_id(id_) in wanted))
+
+        return await self._changed(change, self._messages)
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
         """Take out the messages with one of these marks; returns how many there were."""
@@ -202,7 +213,7 @@ class RedisMemory(DatabaseMemory):
         order = list(dict.fromkeys(await self._list(pipe, self._messages)))
         having_old = None if old is None else await self._list(pipe, self._mark(old))
         having_new = [] if new is None else await self._list(pipe, self._mark(new))
-        chosen = {id_ for id_ in order if wanted is None or id_ in wanted}
+        chosen = {id_ for id_ in order if wanted is None or _first_id(id_) in wanted}
         if having_old is not None:
             chosen &= set(having_old)
         pipe.multi()
@@ -290,6 +301,33 @@ def _rewrite(pipe: Any, key: str, old: Sequence[str], new: Sequence[str]) -> Non
         pipe.rpush(key, *some)
 
 
+async def _fresh(pipe: Any, written: Sequence[_Written], key: Callable[[str], str]) -> list[_Written]:
+    """Those whose ids are not taken, each once."""
+    first = dict(reversed(written))
+    once = [(id_, first.pop(id_)) for id_, _ in written if id_ in first]
+    keys = [key(id_) for id_, _ in once]
+    if not await pipe.exists(*keys):
+        return once
+    there = [await pipe.exists(one) for one in keys]
+    return [pair for pair, known in zip(once, there, strict=True) if not known]
+
+
+async def _each(pipe: Any, written: Sequence[_Written], key: Callable[[str], str]) -> list[_Written]:
+    """All of them; one whose id is taken is listed under a second one, of which the first is a part."""
+    taken: set[str] = set()
+    listed: list[_Written] = []
+    for id_, text in written:
+        twice = id_ in taken or await pipe.exists(key(id_))
+        listed.append((f"{_SECOND}{new_id()}:{id_}" if twice else id_, text))
+        taken.add(id_)
+    return listed
+
+
+def _first_id(listed: str) -> str:
+    """The id of a message by the one that it is listed under."""
+    return listed.split(":", 2)[2] if listed.startswith(_SECOND) and listed.count(":") > 1 else listed
+
+
 def _quoted(id_: str) -> str:
     return id_.replace("%", "%25").replace(":", "%3A")
 
@@ -300,7 +338,8 @@ def _text(value: str | bytes) -> str:
 
 
 def _written(message: Msg) -> str:
-    check_id(message.id, "a message's id")
+    if check_id(message.id, "a message's id").startswith(_SECOND):
+        raise InvalidInput(f"a message's id must not begin with {_SECOND!r}, and {shown(message.id)} does")
     plain = message.to_dict()
     check_json(plain, "a message")
     return json.dumps(plain, ensure_ascii=False)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import tempfile
+import warnings
 from abc import ABC, abstractmethod
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote
 
 from memwell._asyncify import Closing, run_blocking
@@ -23,6 +25,8 @@ from memwell.values import check_id, shown
 
 # A file's name may have 255 bytes; the ending and that of the unfinished file need a few.
 _LONGEST = 200
+# What our own names are made of; one with a percent sign may be that of another session.
+_OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
 
 
 class SessionNotFound(NotFound, ValueError):
@@ -54,6 +58,9 @@ class JSONSession(SessionBase):
     The file of user ``ann``, session ``s-1`` is ``ann_s-1.json``, and ``s-1.json`` without a user. All but ASCII's small
     letters, digits and ``-`` is escaped, so that no id leaves the folder and no two ids share a file, on any file system.
     A file is replaced as a whole, so a reader never sees half of one.
+
+    A session that AgentScope itself wrote, ``Ann_S.1.json``, is read as long as it was not saved here, if its name can mean
+    no other session; a name that can, because of ``_``, is told in a warning and not read.
     """
 
     def __init__(self, save_dir: str = "./") -> None:
@@ -75,9 +82,12 @@ class JSONSession(SessionBase):
     ) -> None:
         """As ``SessionBase`` says. Raises ``FileError`` when the file cannot be read, ``InvalidInput`` when it is none."""
         path = Path(self._get_save_path(session_id, user_id))
-        text = await run_blocking(partial(_read, path))
-        if text is not None:
-            _restore_known(state_modules_mapping, _parsed(text, path), f"session file {path.name}")
+        found = await run_blocking(partial(_found, path, session_id, user_id))
+        if found.doubtful is not None:
+            told = f"{found.doubtful} is not read: it may be of session {shown(session_id)}, or of another one"
+            warnings.warn(f"{told}; rename it to {path.name} if it is", stacklevel=2)
+        if found.text is not None:
+            _restore_known(state_modules_mapping, _parsed(found.text, found.path), f"session file {found.path.name}")
         elif not allow_not_exist:
             raise SessionNotFound(f"there is no session {shown(session_id)} of user {shown(user_id)}: no file {path}")
 
@@ -147,6 +157,35 @@ def _escaped(id_: str, keep: str = "") -> str:
     return "".join(
         each if each in plain else f"%{ord(each):02x}" if each.isascii() else quote(each).lower() for each in id_
     )
+
+
+class _Found(NamedTuple):
+    """What a session's file says, and a file that may be the session's but cannot be told from another's."""
+
+    path: Path
+    text: str | None
+    doubtful: Path | None = None
+
+
+def _found(path: Path, session_id: str, user_id: str) -> _Found:
+    text = _read(path)
+    name = f"{user_id}_{session_id}.json" if user_id else f"{session_id}.json"
+    # By what is listed: an id may lead out of the folder, and some file systems take capitals for small letters.
+    if text is not None or name == path.name or name not in _listed(path.parent):
+        return _Found(path, text)
+    theirs = path.with_name(name)
+    if _OF_OURS.fullmatch(name.removesuffix(".json")) or name.count("_") != bool(user_id):
+        return _Found(path, None, theirs)
+    return _Found(theirs, _read(theirs))
+
+
+def _listed(folder: Path) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FileError(f"the folder {folder} cannot be read: {error}") from error
 
 
 def _write(path: Path, text: str) -> None:

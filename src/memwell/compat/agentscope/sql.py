@@ -15,10 +15,17 @@ from typing import Any
 from weakref import WeakSet
 
 from memwell.compat.agentscope.databases import DatabaseMemory
-from memwell.compat.agentscope.memories import ids_in, mark_in, marks_in, messages_in, with_summary
+from memwell.compat.agentscope.memories import (
+    ids_in,
+    mark_in,
+    marks_in,
+    messages_in,
+    refuse_unknown,
+    with_summary,
+)
 from memwell.compat.agentscope.messages import Msg
-from memwell.errors import BackendError, BackendUnavailable, Conflict, InvalidInput, MissingDependency
-from memwell.values import check_id, check_json
+from memwell.errors import BackendError, BackendUnavailable, InvalidInput, MissingDependency
+from memwell.values import check_id, check_json, shown
 
 try:
     from sqlalchemy import (
@@ -146,22 +153,24 @@ class AsyncSQLAlchemyMemory(DatabaseMemory):
         memories: Msg | list[Msg] | None,
         marks: str | list[str] | None = None,
         skip_duplicated: bool = True,
+        *,
+        allow_duplicates: bool = False,
         **kwargs: Any,
     ) -> None:
-        """Add a message or several, all or none; None adds nothing.
+        """Add a message or several, all or none; one whose id is there already, or came earlier in them, is passed over.
 
-        One whose id is there already, or was earlier in the list, is passed over; with ``skip_duplicated`` off it raises
-        ``Conflict``.
+        With ``skip_duplicated`` off or, by its other name, ``allow_duplicates`` that is ``InvalidInput``, for the tables
+        hold an id once. An unknown keyword raises ``WrongType`` (a ``TypeError``).
         """
+        refuse_unknown(kwargs)
         messages, wanted = messages_in(memories), marks_in(marks)
-        written = [(one.id, _plain(one)) for one in messages]
-        if not written:
+        if not (written := [(one.id, _plain(one)) for one in messages]):
             return
         async with self._writing() as (session, key):
             known, taken = await self._ids(session, key, [id_ for id_, _ in written])
             fresh = {id_: msg for id_, msg in reversed(written) if id_ not in known}
-            if len(fresh) < len(written) and not skip_duplicated:
-                raise Conflict("a message with the same id is in the memory already")
+            if allow_duplicates or not skip_duplicated:
+                _refuse_twice([id_ for id_, _ in written], set(known))
             rows = await self._rows(session, key, [(id_, fresh.pop(id_)) for id_, _ in written if id_ in fresh], taken)
             if rows:
                 await session.execute(insert(_messages), rows)
@@ -375,6 +384,13 @@ def _fitting(kind: str, id_: str) -> str:
 
 def _digest(*names: str) -> str:
     return _DIGESTED + hashlib.sha256(json.dumps(names).encode()).hexdigest()
+
+
+def _refuse_twice(ids: Iterable[str], there: set[str]) -> None:
+    for id_ in ids:
+        if id_ in there:
+            raise InvalidInput(f"message {shown(id_)} would be there twice, and the tables hold an id once")
+        there.add(id_)
 
 
 def _plain(message: Msg) -> dict[str, Any]:

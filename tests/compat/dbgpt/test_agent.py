@@ -67,3 +67,15 @@ def test_a_clone_shares_plans_and_messages_and_what_is_kept():
         assert clone.name == clone.memory.name == "me"
         assert texts(clone.read_sync("apple")) == ["apple"]
         assert set(texts(memory.read_sync("apple"))) == {"apple", "pear"}
+
+
+def test_the_session_that_is_set_is_that_of_its_memory():
+    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None, _default_importance=1.0) as long:
+        memory = AgentMemory(HybridMemory(NOW, long_term_memory=long))
+        for session in ("s1", "s2"):
+            memory.session_id = session
+            long.write_sync(AgentMemoryFragment(f"apple of {session}"))
+        assert (memory.session_id, memory.memory.session_id, long.session_id) == ("s2", "s2", "s2")
+        assert texts(memory.read_sync("apple")) == ["apple of s2"]
+        assert texts(memory.clear_sync()) == ["apple of s2"]
+        assert [one.text for one in long.memory.memories()] == ["apple of s1"]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.conversations import OnceConversation
+from memwell.compat.dbgpt.media import MediaContent, MediaObject
 from memwell.compat.dbgpt.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ViewMessage
 from memwell.errors import InvalidInput
 
@@ -139,3 +140,24 @@ def test_messages_may_be_given() -> None:
         OnceConversation("chat_normal", messages=["text"])  # type: ignore[list-item]
     made.set_start_time(datetime(2024, 1, 2, 3, 4, 5, tzinfo=UTC))
     assert made.start_date == "2024-01-02 03:04:05"
+
+
+@pytest.mark.parametrize("bad", ["a\0b", "\ud800", "你\0好", "é\udfff"])
+@pytest.mark.parametrize("add", ["add_user_message", "add_ai_message", "add_view_message", "add_system_message"])
+def test_what_no_store_can_keep_is_refused_at_once(add: str, bad: str):
+    talk = OnceConversation("chat_normal")
+    pieces = [MediaContent.build_text("fine"), MediaContent.build_text(bad)]
+    for content in (bad, [bad], pieces, [MediaContent(MediaObject("data", bad), "image")]):
+        with pytest.raises(InvalidInput):
+            getattr(talk, add)(content)
+    assert talk.messages == []
+    getattr(talk, add)([MediaContent(MediaObject(b"\0\xff", "binary"), "image")])
+    assert [one.index for one in talk.messages] == [0]
+
+
+def test_an_answer_that_grows_into_something_unstorable_stays():
+    talk = OnceConversation("chat_normal")
+    talk.add_ai_message("fine")
+    with pytest.raises(InvalidInput):
+        talk.add_ai_message("fine\0", update_if_exist=True)
+    assert [one.content for one in talk.messages] == ["fine"]

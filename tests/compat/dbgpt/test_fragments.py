@@ -222,3 +222,13 @@ def test_an_insight_knows_what_it_was_concluded_from() -> None:
 def test_what_is_no_insight_is_refused(bad: Any) -> None:
     with pytest.raises(InvalidInput):
         InsightMemoryFragment(AgentMemoryFragment("one"), [bad])
+
+
+def test_what_is_handed_on_says_what_it_is():
+    fragment = AgentMemoryFragment("apple")
+    insight = InsightMemoryFragment(fragment, ["a fruit"])
+    assert "apple" in repr(insight)
+    assert "a fruit" in repr(insight)
+    discarded = DiscardedMemoryFragments([fragment], [insight])
+    assert repr(discarded).startswith("DiscardedMemoryFragments([AgentMemoryFragment(")
+    assert "a fruit" in repr(discarded)

@@ -300,7 +300,7 @@ class TestFailing:
         assert in_mind(memory) == ["apple", "stone", "pear"]
         memory.close()
 
-    def test_a_write_that_is_cancelled_is_done_or_never_was(self, memory: Hybrid, monkeypatch: pytest.MonkeyPatch):
+    def test_a_write_that_is_cancelled_never_was(self, memory: Hybrid, monkeypatch: pytest.MonkeyPatch):
         first = write(memory, "one", "two")
         storing, go_on = threading.Event(), threading.Event()
         remember = LastingMemory.remember
@@ -324,8 +324,50 @@ class TestFailing:
         assert kept(memory) == set()
         monkeypatch.setattr(LastingMemory, "remember", slow)
         asyncio.run(cancelled_while(storing))
+        assert memory.short_term_memory.short_term_memories == first
+        assert kept(memory) == set()
+        memory.write_sync(Fragment("three"))
         assert in_mind(memory) == ["two", "three"]
         assert kept(memory) == {"one", "of one"}
+
+    def test_the_session_that_is_set_reaches_what_is_kept_at_once(self, memory: Hybrid):
+        for session, text in (("s1", "apple of one"), ("s2", "apple of two")):
+            memory.session_id = session
+            memory.long_term_memory.write_sync(Fragment(text, importance=1.0))
+        assert {one.session_id for one in (memory, *memory._parts)} == {"s2"}
+        assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple of two"]
+        memory.session_id = "s1"
+        assert [one.raw_observation for one in memory.clear_sync()] == ["apple of one"]
+        assert kept(memory) == {"apple of two"}
+
+    @pytest.mark.parametrize("weights", [{}, {"alpha": 1.0}])
+    def test_what_is_only_perceived_is_read_too(self, weights: dict[str, float]):
+        memory = hybrid(sensory=3)
+        made = write(memory, "apple one", "apple two")
+        assert len(memory.sensory_memory) == 2
+        found = memory.read_sync("apple", **weights)
+        assert {one.id for one in found} == {one.id for one in made}
+        assert not any(one is other for one in found for other in made)
+        memory.close()
+
+    def test_what_is_in_mind_belongs_to_the_session_it_came_in(self, memory: Hybrid):
+        memory.session_id = "s1"
+        memory.short_term_memory.insight_extractor = Extractor()
+        write(memory, "apple one", "apple two")
+        memory.session_id = "s2"
+        assert memory.read_sync("apple") == memory.read_sync("apple", alpha=1.0) == []
+        write(memory, "apple three")
+        assert [one.raw_observation for one in memory.read_sync("apple")] == ["apple three"]
+        assert [one.raw_observation for one in memory.clear_sync()] == ["apple three"]
+        memory.session_id = "s1"
+        assert {one.raw_observation for one in memory.read_sync("apple")} == {
+            "apple one",
+            "first of apple one",
+            "second of apple one",
+            "apple two",
+        }
+        assert len(memory.clear_sync()) == 4
+        assert in_mind(memory) == []
 
 
 class TestReading:

@@ -191,6 +191,21 @@ class TestWhose:
         assert all(one.metadata == {**labels, "dbgpt": {"naive": True}} for one in long.memory.memories())
         assert len(long.read_sync("apple")) == 4
 
+    def test_without_labels_of_its_own_a_memory_sees_what_others_labelled(self):
+        with Long(embedder=None, _default_importance=1.0) as plain:
+            labelled = {
+                name: Long(vector_store=plain.memory, _default_importance=1.0, metadata={"agent": name})
+                for name in ("x", "y")
+            }
+            plain.write_sync(AgentMemoryFragment("apple of nobody"))
+            for name, one in labelled.items():
+                one.write_sync(AgentMemoryFragment(f"apple of {name}"))
+            assert set(texts(plain.read_sync("apple"))) == {"apple of nobody", "apple of x", "apple of y"}
+            assert texts(labelled["x"].read_sync("apple")) == ["apple of x"]
+            assert texts(labelled["x"].clear_sync()) == ["apple of x"]
+            assert set(texts(plain.clear_sync())) == {"apple of nobody", "apple of y"}
+            assert plain.memory.memories() == []
+
     def test_a_session_filters_only_when_it_is_set(self, long: Long):
         for session, text in ((None, "apple of nobody"), ("s1", "apple of one"), ("s2", "apple of two")):
             long.initialize(session_id=session)
@@ -212,7 +227,7 @@ class TestWhose:
         assert len(ann.read_sync("apple")) == 2
         assert texts(both.read_sync("apple")) == ["apple of the team"]
         assert texts(memory(agent="ann", team=True).read_sync("apple")) == []
-        assert texts(long.read_sync("apple")) == ["apple of all"]
+        assert set(texts(long.read_sync("apple"))) == {"apple of all", "apple of ann", "apple of the team"}
 
     def test_one_fragment_in_two_memories_is_in_both(self, long: Long):
         mine, yours = (Long(vector_store=long.memory, now=NOW, metadata={"agent": one}) for one in ("me", "you"))

@@ -72,3 +72,8 @@ class _Other(StorageItem):
 
     def to_dict(self) -> dict[str, str]:
         return {}
+
+
+def test_an_item_says_what_it_is():
+    item = MessageStorageItem("c", 3, HumanMessage("hello").to_dict())
+    assert repr(item).startswith("MessageStorageItem('c', 3, {'type': 'human'")

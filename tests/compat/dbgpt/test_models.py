@@ -17,6 +17,7 @@ from memwell.compat.dbgpt.models import (
     parse_list,
     parse_number,
 )
+from memwell.compat.dbgpt.scoring import ContentImportanceScorer
 from memwell.compat.dbgpt.sensory import SensoryMemory
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.models.scripted import ScriptedChat
@@ -164,3 +165,26 @@ def test_a_memory_asks_its_own_client() -> None:
     discarded = memory.write_sync(AgentMemoryFragment("x"))
     assert discarded is not None
     assert discarded.discarded_memory_fragments[0].importance == 9.0
+
+
+@pytest.mark.parametrize("answer", ["", "I cannot say.", "very important", "十分重要"])
+def test_an_answer_without_a_number_leaves_it_to_the_content(answer: str) -> None:
+    fragment = AgentMemoryFragment("Anna is allergic to peanuts.")
+    by_content = asyncio.run(ContentImportanceScorer[AgentMemoryFragment]().score_importance(fragment))
+    scorer = LLMImportanceScorer[AgentMemoryFragment](llm_client=lambda _: answer)
+    assert asyncio.run(scorer.score_importance(fragment)) == by_content > 0
+    memory = SensoryMemory[AgentMemoryFragment]()
+    memory.initialize(importance_scorer=scorer)
+    discarded = memory.write_sync(fragment)
+    assert discarded is not None
+    assert discarded.discarded_memory_fragments == [fragment]
+
+
+def test_a_real_nought_is_one() -> None:
+    assert scored(lambda _: "0") == 0.0
+
+
+@pytest.mark.parametrize("kind", [LLMImportanceScorer, LLMInsightExtractor, BaseLLMCaller])
+def test_a_model_in_the_place_of_the_prompt_is_told(kind: Any) -> None:
+    with pytest.raises(InvalidInput, match="llm_client"):
+        kind(lambda text: "7")

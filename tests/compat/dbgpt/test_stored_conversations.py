@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import memwell
 from memwell.compat.dbgpt.media import MediaContent, MediaObject
+from memwell.compat.dbgpt.message_homes import HistoryHome
 from memwell.compat.dbgpt.messages import AIMessage, HumanMessage
 from memwell.compat.dbgpt.model_messages import ModelMessage
 from memwell.compat.dbgpt.serialization import MsgpackSerializer
@@ -653,3 +654,129 @@ def test_a_conversation_begun_elsewhere_goes_on_here(tmp_path: Path) -> None:
     made.end_current_round()
     assert [one.content for one in MemwellChatMessageHistory("trip", path).messages] == ["q", "a", "more"]
     close_shared()
+
+
+class TestFound:
+    """A conversation that a query found is the one that is stored."""
+
+    @pytest.fixture(params=["memory", "file"])
+    def storage(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BackendStorage[Any]]:
+        if request.param == "memory":
+            yield InMemoryStorage()
+            return
+        with open_backend(tmp_path / "chat.db") as backend:
+            yield BackendStorage(backend)
+
+    @staticmethod
+    def talk(conv: Any, messages: Any, **more: Any) -> StorageConversation:
+        made = StorageConversation("trip", user_name="ana", conv_storage=conv, message_storage=messages, **more)
+        made.start_new_round()
+        made.add_user_message("q")
+        made.add_ai_message("a")
+        made.end_current_round()
+        return made
+
+    @staticmethod
+    def found(storage: Any, how: str) -> StorageConversation:
+        if how == "load":
+            return storage.load(ConversationIdentifier("trip"), StorageConversation)
+        spec = QuerySpec({"user_name": "ana"})
+        many = storage.query(spec, StorageConversation) if how == "query" else ()
+        (one,) = many or storage.paginate_query(1, 5, StorageConversation, spec).items
+        return one
+
+    @pytest.mark.parametrize("apart", [True, False])
+    @pytest.mark.parametrize("how", ["load", "query", "paginate"])
+    def test_it_reads_goes_on_and_is_deleted(self, storage: BackendStorage[Any], how: str, apart: bool):
+        first = self.talk(storage, storage, save_message_independent=apart)
+        one = self.found(storage, how)
+        assert one.message_ids == first.message_ids
+        assert [said.content for said in one.messages] == ["q", "a"]
+        again = self.found(storage, how)
+        again.start_new_round()
+        again.add_user_message("q2")
+        again.end_current_round()
+        fresh = StorageConversation("trip", conv_storage=storage, message_storage=storage)
+        assert [(said.round_index, said.index, said.content) for said in fresh.messages] == [
+            (1, 0, "q"),
+            (1, 1, "a"),
+            (2, 2, "q2"),
+        ]
+        self.found(storage, how).delete()
+        gone = StorageConversation("trip", conv_storage=storage, message_storage=storage)
+        assert (gone.messages, gone.message_ids, storage.count(QuerySpec({}), StorageConversation)) == ([], [], 0)
+
+    def test_messages_are_not_read_for_a_list(self, storage: BackendStorage[Any], monkeypatch: pytest.MonkeyPatch):
+        self.talk(storage, storage)
+        monkeypatch.setattr(HistoryHome, "load", lambda *_, **__: pytest.fail("read"))
+        one = self.found(storage, "query")
+        assert (one.user_name, one.chat_order, one.conv_storage) == ("ana", 1, storage)
+
+    @pytest.mark.parametrize("foreign", [True, False])
+    def test_one_that_does_not_know_its_storages_says_so(self, foreign: bool):
+        conv, messages = (DictStorage(), DictStorage()) if foreign else (InMemoryStorage[Any](), InMemoryStorage[Any]())
+        self.talk(conv, messages)
+        for how in ("load", "query"):
+            one = self.found(conv, how)
+            for change in (one.delete, one.clear, one.end_current_round, one.save_to_storage):
+                with pytest.raises(StorageError, match="open it by its conv_uid"):
+                    change()
+        whole = StorageConversation("trip", conv_storage=conv, message_storage=messages)
+        assert [said.content for said in whole.messages] == ["q", "a"]
+        one = self.found(conv, "load")
+        one.load_from_storage(conv, messages)
+        assert [said.content for said in one.messages] == ["q", "a"]
+        one.delete()
+        assert StorageConversation("trip", conv_storage=conv, message_storage=messages).messages == []
+
+    def test_a_storage_may_hold_conversations_and_other_items(self, storage: BackendStorage[Any]):
+        self.talk(storage, storage)
+        storage.save(Thing("lamp"))
+        assert [one.conv_uid for one in storage.query(QuerySpec({}), StorageConversation)] == ["trip"]
+        assert [one.name for one in storage.query(QuerySpec({}), Thing)] == ["lamp"]
+
+
+class ThingId(ResourceIdentifier):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def str_identifier(self) -> str:
+        return f"thing:{self.name}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+class Thing(StorageItem):
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def identifier(self) -> ThingId:
+        return ThingId(self.name)
+
+    def merge(self, other: StorageItem) -> None:
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+
+@pytest.mark.parametrize("summary", [None, "", "short"])
+def test_a_summary_comes_back_as_it_was(summary: str | None):
+    conv, messages = InMemoryStorage[Any](), InMemoryStorage[Any]()
+    talk = StorageConversation("c", summary=summary, conv_storage=conv, message_storage=messages)
+    talk.add_user_message("q")
+    talk.end_current_round()
+    assert StorageConversation("c", conv_storage=conv, message_storage=messages).summary == summary
+
+
+def test_a_conversation_says_what_it_is():
+    storage = InMemoryStorage[Any]()
+    talk = StorageConversation("trip", user_name="ana", conv_storage=storage, message_storage=storage)
+    talk.add_user_message("q")
+    talk.end_current_round()
+    assert repr(talk) == "StorageConversation('trip', 'chat_normal', user_name='ana', 1 messages)"
+    (found,) = storage.query(QuerySpec({}), StorageConversation)
+    assert "messages not read yet" in repr(found)

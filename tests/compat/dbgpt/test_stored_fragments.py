@@ -44,7 +44,8 @@ def test_a_fragment_is_stored_with_what_it_says_of_itself():
     one = AgentMemoryFragment("apple", memory_id=7, is_insight=True)
     made = stored(one, 2.5, NOW, Owner({"agent": "me"}, "s"))
     assert (made.text, made.importance, made.time, made.kind) == ("apple", 0.25, NOW, "insight")
-    assert made.metadata == {"agent": "me", "session_id": "s"}
+    labels = {"memory_type": "long_term", "agent": "me", "session_id": "s"}
+    assert made.metadata == {**labels, "dbgpt": {"labelled": True}}
 
 
 @pytest.mark.parametrize("bad", [-1, 10.5, "x", None, True, float("nan")])

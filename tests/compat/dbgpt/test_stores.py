@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -440,3 +441,81 @@ def test_an_item_may_have_an_attribute_of_any_name() -> None:
     storage.save(Table("t1", 1, 2))
     assert storage.count(QuerySpec({"kept_as": 1, "rows": 2}), Table) == 1
     assert storage.load(UserId("t1"), Table) == Table("t1", 1, 2)
+
+
+class Note(StorageItem):
+    """Another class, with a field of the same name and one that users do not have."""
+
+    def __init__(self, city: str, text: str = "") -> None:
+        self.city, self.text = city, text
+
+    @property
+    def identifier(self) -> UserId:
+        return UserId(f"note {self.city}")
+
+    def merge(self, other: StorageItem) -> None:
+        assert isinstance(other, Note)
+        self.text = other.text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"city": self.city, "text": self.text}
+
+
+def test_items_of_several_classes_may_share_a_storage(storage: BackendStorage[Any]) -> None:
+    storage.save_list([*PEOPLE, Note("Paris", "lovely"), Note("Oslo")])
+    everything = QuerySpec({})
+    assert named(storage.query(everything, User)) == ["u1", "u2", "u10", "u11"]
+    assert [one.text for one in storage.query(everything, Note)] == ["", "lovely"]
+    assert (storage.count(everything, User), storage.count(everything, Note)) == (4, 2)
+    paris = QuerySpec({"city": "Paris"}, limit=1, offset=1)
+    assert named(storage.query(paris, User)) == ["u10"]
+    assert storage.query(paris, Note) == []
+    assert named(storage.query(QuerySpec({"is_adult": True}), User)) == ["u1", "u10"]
+    page = storage.paginate_query(2, 3, User)
+    assert (page.total_count, named(page.items)) == (4, ["u11"])
+
+
+def test_items_of_one_class_count_as_those_it_comes_from(storage: BackendStorage[Any]) -> None:
+    storage.save_list([Note("Oslo"), User("u1", "Paris"), Brief("u2", "Paris")])
+    assert named(storage.query(QuerySpec({}), User)) == ["u1", "u2"]
+    assert named(storage.query(QuerySpec({}), Brief)) == ["u1", "u2"]
+
+
+def test_one_identifier_is_one_item_whatever_its_class(storage: BackendStorage[Any]) -> None:
+    storage.save(User("note Oslo", "Rome"))
+    with pytest.raises(StorageError, match="already exists"):
+        storage.save(Note("Oslo"))
+    storage.save_or_update(Note("Oslo", "new"))
+    assert storage.query(QuerySpec({}), User) == []
+    assert [one.text for one in storage.query(QuerySpec({}), Note)] == ["new"]
+
+
+def test_a_class_is_known_also_when_its_first_item_was_rolled_back(storage: BackendStorage[Any]) -> None:
+    with pytest.raises(StorageError), storage.backend.transaction():
+        storage.save_list([Note("Oslo"), Note("Oslo")])
+    with suppress(KeyError), storage.backend.transaction():
+        storage.save(Note("Oslo"))
+        storage.save(Note("Rome"))
+        raise KeyError
+    storage.save(Note("Oslo"))
+    storage.save(User("u1", "Paris"))
+    assert named(storage.query(QuerySpec({}), User)) == ["u1"]
+
+
+def test_items_whose_class_was_never_noted_are_found(storage: BackendStorage[Any]) -> None:
+    storage.save(User("u1", "Paris", 3))
+    space = storage.space / "dbgpt" / storage._place.name
+    (entry,) = storage.backend.kv.scan(space).items
+    assert isinstance(entry.value, dict)
+    storage.backend.kv.put(space, entry.key, {name: one for name, one in entry.value.items() if name != "@class"})
+    assert named(storage.query(QuerySpec({"age": 3}), User)) == ["u1"]
+
+
+@pytest.mark.parametrize("cls", [None, "User"])
+def test_what_is_no_class_is_refused(storage: BackendStorage[Any], cls: Any) -> None:
+    with pytest.raises(StorageError, match="of which class"):
+        storage.load(UserId("u1"), cls)
+    with pytest.raises(StorageError, match="of which class"):
+        storage.query(QuerySpec({}), cls)
+    with pytest.raises(StorageError, match="of which class"):
+        storage.count(QuerySpec({}), cls)

@@ -42,6 +42,7 @@ class TestDeleting:
     def test_clear_returns_all_of_this_memory_and_leaves_the_others(self, long: Long):
         other = Long(vector_store=long.memory, now=NOW, metadata={"agent": "you"})
         other.write_sync(fragment("yours"))
+        long = Long(vector_store=long.memory, now=NOW, metadata={"agent": "me"})
         long.initialize(session_id="s")
         long.write_sync(fragment("mine, of the session"))
         long.initialize()
@@ -248,3 +249,9 @@ class TestWorth:
         assert long.feedback_sync(one.id, useful=True).id == one.id
         with pytest.raises(InvalidInput):
             long.feedback_sync(one.id, useful="yes")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("wrong", [None, "text", 3])
+def test_only_a_fragment_is_weighed(wrong: Any):
+    with LongTermMemory[AgentMemoryFragment](embedder=None) as long, pytest.raises(InvalidInput):
+        long.evaluate_importance_sync(wrong)

@@ -62,6 +62,15 @@ class AgentMemory(Memory[AgentMemoryFragment]):
         self.memory.initialize(**told)
         super().initialize(**told)
 
+    @property
+    def session_id(self) -> str | None:
+        """The session of the memory."""
+        return self.memory.session_id
+
+    @session_id.setter
+    def session_id(self, session_id: str | None) -> None:
+        self.memory.session_id = session_id
+
     async def write(
         self,
         memory_fragment: AgentMemoryFragment,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -107,10 +107,16 @@ class BufferedMemory(Memory[T]):
 
     async def clear(self) -> list[T]:
         """Empty the memory and return what was in it, oldest first."""
+        return await self.take_out(lambda _: True)
+
+    async def take_out(self, wanted: Callable[[T], bool]) -> list[T]:
+        """Take out the fragments that are wanted, and return them, oldest first."""
         async with self._turns.taken():
             before = self._fragments
-            self._fragments = []
-            return before
+            out = [one for one in before if wanted(one)]
+            taken = {one.id for one in out}
+            self._fragments = [one for one in before if one.id not in taken]
+            return out
 
     async def write_batch(
         self, memory_fragments: Sequence[T], now: datetime | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, cast
 
-from memwell.compat.dbgpt.media import MessageContent, as_content
+from memwell.compat.dbgpt.media import MessageContent, storable_content
 from memwell.compat.dbgpt.messages import (
     AIMessage,
     BaseMessage,
@@ -51,7 +51,7 @@ class OnceConversation:
         self.sys_code = sys_code
         self.summary = summary
         self.app_code = app_code
-        self.messages: list[BaseMessage] = _as_messages(messages)
+        self.messages = _as_messages(messages)
         self.start_date = start_date
         self.chat_order = int(chat_order)
         self.model_name = model_name
@@ -60,6 +60,15 @@ class OnceConversation:
         self.cost = int(cost)
         self.tokens = int(tokens)
         self._message_index = next_index(self.messages) if message_index is None else int(message_index)
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The messages, oldest first."""
+        return self._messages
+
+    @messages.setter
+    def messages(self, messages: list[BaseMessage]) -> None:
+        self._messages = messages
 
     # Adding
 
@@ -71,27 +80,30 @@ class OnceConversation:
         """End the round. Here there is nothing to do; a stored conversation is saved."""
 
     def add_user_message(self, message: MessageContent, check_duplicate_type: bool | None = False) -> None:
-        """Add what a person said. Raises ``InvalidInput`` for no content, and on request when a person spoke already."""
+        """Add what a person said.
+
+        Raises ``InvalidInput`` for what no store can keep, such as NUL, and on request when a person spoke already.
+        """
         if check_duplicate_type and any(isinstance(one, HumanMessage) for one in self.messages):
             raise InvalidInput("Already Have Human message")
-        self._append_message(HumanMessage(message))
+        self._append_message(HumanMessage(storable_content(message)))
 
     def add_ai_message(self, message: MessageContent, update_if_exist: bool | None = False) -> None:
         """Add what a model said; on request in the place of what it said before in this round, as a stream grows."""
         said = self._said_in_this_round() if update_if_exist else None
         if said is None:
-            self._append_message(AIMessage(message))
+            self._append_message(AIMessage(storable_content(message)))
         else:
-            said.content = as_content(message)
+            said.content = storable_content(message)
             self._content_changed(said)
 
     def add_view_message(self, message: MessageContent) -> None:
         """Add what is shown to people and never passed to a model."""
-        self._append_message(ViewMessage(message))
+        self._append_message(ViewMessage(storable_content(message)))
 
     def add_system_message(self, message: MessageContent) -> None:
         """Add an instruction."""
-        self._append_message(SystemMessage(message))
+        self._append_message(SystemMessage(storable_content(message)))
 
     def _append_message(self, message: BaseMessage) -> None:
         message.index = self._message_index
@@ -197,7 +209,7 @@ class OnceConversation:
             "param_value": self.param_value,
             "user_name": self.user_name,
             "sys_code": self.sys_code,
-            "summary": self.summary or "",
+            "summary": self.summary,
             "app_code": self.app_code,
         }
 

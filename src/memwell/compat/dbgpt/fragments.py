@@ -94,6 +94,8 @@ class MemoryFragment(ABC):
 
     derived_from: tuple[int, ...] = ()
     """The ids of the fragments that an insight was concluded from. In a store it is erased together with any of them."""
+    session_id: str | None = None
+    """The session it was perceived in, which a ``HybridMemory`` notes: it stays with it while others are under way."""
 
     @classmethod
     @abstractmethod
@@ -390,6 +392,9 @@ class InsightMemoryFragment(Generic[T]):
             original = original[0]
         return original.current_class.build_from(text, is_insight=True)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({shown(self._original_memory_fragment)}, insights={shown(self._insights)})"
+
     @property
     def original_memory_fragment(self) -> T | list[T]:
         """What it was concluded from."""
@@ -411,6 +416,12 @@ class DiscardedMemoryFragments(Generic[T]):
     ) -> None:
         self._discarded_memory_fragments = discarded_memory_fragments
         self._discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({shown(self._discarded_memory_fragments)}, "
+            f"discarded_insights={shown([one.insights for one in self._discarded_insights])})"
+        )
 
     @property
     def discarded_memory_fragments(self) -> list[T]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from datetime import datetime
 from functools import partial
@@ -12,7 +11,12 @@ from typing import Any, Self, TypeVar
 
 from memwell._asyncify import Closing, blocking
 from memwell.compat.dbgpt.enhanced import EnhancedShortTermMemory
-from memwell.compat.dbgpt.fragments import DiscardedMemoryFragments, MemoryFragment, WriteOperation
+from memwell.compat.dbgpt.fragments import (
+    DiscardedMemoryFragments,
+    InsightMemoryFragment,
+    MemoryFragment,
+    WriteOperation,
+)
 from memwell.compat.dbgpt.long_term import LongTermMemory
 from memwell.compat.dbgpt.memory import Memory, check_fragment
 from memwell.compat.dbgpt.ranking import Coefficients, coefficients
@@ -32,44 +36,12 @@ T = TypeVar("T", bound=MemoryFragment)
 _CHROMA_NAME = "agent_memory_long_term"
 
 
-class HybridMemory(Closing, Memory[T]):
-    """A fragment is perceived, comes to mind, and when it makes room there it is kept for good, with what was concluded.
+class _Parts(Memory[T]):
+    """The three memories, and what is the same for all of them."""
 
-    A write is done whole or not at all: when a scorer, a model or the store fails, or the call is cancelled before the
-    store was asked, all three memories are as they were. Without memories given they are a ``SensoryMemory``, a
-    ``ShortTermMemory`` and a ``LongTermMemory`` in this process. The defaults are asked where ``initialize`` names no
-    extractor or scorer; the default scorer is a ``ContentImportanceScorer`` unless one is given. ``now`` is a clock that
-    stands still; without it the real one is asked.
-    """
-
-    importance_weight: float = 0.9
-
-    def __init__(
-        self,
-        now: datetime | None = None,
-        sensory_memory: SensoryMemory[T] | None = None,
-        short_term_memory: ShortTermMemory[T] | None = None,
-        long_term_memory: LongTermMemory[T] | None = None,
-        default_insight_extractor: InsightExtractor[T] | None = None,
-        default_importance_scorer: ImportanceScorer[T] | None = None,
-    ) -> None:
-        self.now = None if now is None else check_moment(now, "now")
-        self._sensory_memory: SensoryMemory[T] = SensoryMemory() if sensory_memory is None else sensory_memory
-        self._short_term_memory: ShortTermMemory[T] = (
-            ShortTermMemory() if short_term_memory is None else short_term_memory
-        )
-        self._owns_long_term = long_term_memory is None
-        self._long_term_memory: LongTermMemory[T] = (
-            LongTermMemory(now=now) if long_term_memory is None else long_term_memory
-        )
-        self._default_insight_extractor = default_insight_extractor
-        self._default_importance_scorer: ImportanceScorer[T] = default_importance_scorer or ContentImportanceScorer()
-        self._ask_defaults()
-
-    def _ask_defaults(self) -> None:
-        for memory in (self, *self._parts):
-            memory.insight_extractor = memory.insight_extractor or self._default_insight_extractor
-            memory.importance_scorer = memory.importance_scorer or self._default_importance_scorer
+    _sensory_memory: SensoryMemory[T]
+    _short_term_memory: ShortTermMemory[T]
+    _long_term_memory: LongTermMemory[T]
 
     @property
     def _parts(self) -> tuple[Memory[T], ...]:
@@ -89,6 +61,52 @@ class HybridMemory(Closing, Memory[T]):
     def long_term_memory(self) -> LongTermMemory[T]:
         """What is kept for good."""
         return self._long_term_memory
+
+    @property
+    def session_id(self) -> str | None:
+        """The session of all three memories."""
+        return self._long_term_memory.session_id
+
+    @session_id.setter
+    def session_id(self, session_id: str | None) -> None:
+        for memory in self._parts:
+            memory.session_id = session_id
+
+
+class HybridMemory(Closing, _Parts[T]):
+    """A fragment is perceived, comes to mind, and when it makes room there it is kept for good, with what was concluded.
+
+    A write is done whole or not at all: when a scorer, a model or the store fails, or the call is cancelled, all three
+    memories are as they were. Without memories given they are a ``SensoryMemory``, a
+    ``ShortTermMemory`` and a ``LongTermMemory`` in this process. The defaults are asked where ``initialize`` names no
+    extractor or scorer; the default scorer is a ``ContentImportanceScorer`` unless one is given. ``now`` is a clock that
+    stands still; without it the real one is asked.
+    """
+
+    importance_weight: float = 0.9
+
+    def __init__(
+        self,
+        now: datetime | None = None,
+        sensory_memory: SensoryMemory[T] | None = None,
+        short_term_memory: ShortTermMemory[T] | None = None,
+        long_term_memory: LongTermMemory[T] | None = None,
+        default_insight_extractor: InsightExtractor[T] | None = None,
+        default_importance_scorer: ImportanceScorer[T] | None = None,
+    ) -> None:
+        self.now = None if now is None else check_moment(now, "now")
+        self._sensory_memory = SensoryMemory[T]() if sensory_memory is None else sensory_memory
+        self._short_term_memory = ShortTermMemory[T]() if short_term_memory is None else short_term_memory
+        self._owns_long_term = long_term_memory is None
+        self._long_term_memory = LongTermMemory[T](now=now) if long_term_memory is None else long_term_memory
+        self._default_insight_extractor = default_insight_extractor
+        self._default_importance_scorer: ImportanceScorer[T] = default_importance_scorer or ContentImportanceScorer()
+        self._ask_defaults()
+
+    def _ask_defaults(self) -> None:
+        for memory in (self, *self._parts):
+            memory.insight_extractor = memory.insight_extractor or self._default_insight_extractor
+            memory.importance_scorer = memory.importance_scorer or self._default_importance_scorer
 
     # Making one
 
@@ -213,18 +231,20 @@ class HybridMemory(Closing, Memory[T]):
     async def _write_all(self, fragments: Sequence[T], now: datetime | None) -> None:
         present = self.now if now is None else now
         with all_or_nothing():
+            for one in fragments:
+                undone_by(partial(_set_session, one, one.session_id))
+                one.session_id = self.session_id
             perceived = await self._sensory_memory.write_batch(fragments, present)
             leaving = None
             if perceived is not None and perceived.discarded_memory_fragments:
                 leaving = await self._short_term_memory.write_batch(perceived.discarded_memory_fragments, present)
             lasting = [] if leaving is None else await self._lasting(leaving)
-            cancelled = await _outcome(self._long_term_memory.write_batch(lasting, present)) if lasting else None
-        if cancelled is not None:
-            raise cancelled
+            if lasting:
+                await self._long_term_memory.write_batch(lasting, present)
 
     async def _lasting(self, leaving: DiscardedMemoryFragments[T]) -> list[T]:
         """What is kept for good of what left the mind: the fragments and all insights, each with an importance."""
-        insights = [one for found in leaving.discarded_insights for one in found.insights]
+        insights = [one for found in leaving.discarded_insights for one in _with_session(found)]
         together = [*leaving.discarded_memory_fragments, *insights]
         unweighed = [one for one in together if one.importance is None]
         scores = await self.score_memory_importance(unweighed) if unweighed else []
@@ -238,22 +258,31 @@ class HybridMemory(Closing, Memory[T]):
     async def read(
         self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
     ) -> list[T]:
-        """The fragments kept for good that fit best, then copies of all that is in mind, each id once.
+        """The fragments kept for good that fit best, then copies of all that is in mind or only perceived, each id once.
 
-        With any of the coefficients given, all of them best first. A read changes nothing but when the former were used.
+        With a session only what is of it; with any of the coefficients given, all of them best first. A read changes
+        nothing but when what is kept for good was used.
         """
         weights = coefficients(alpha, beta, gamma)
         kept = await self._long_term_memory.scored(observation, weights)
         if weights is not None:
             return await self._ordered(observation, weights, kept)
-        in_mind = {one.id: one for one in await self._short_term_memory.read(observation)}
+        in_mind = {one.id: one for one in await self._in_mind(observation)}
         # What is in mind is the newer of two.
         first = [in_mind.pop(one.id).copy() if one.id in in_mind else one for one, _ in kept]
         return [*first, *(one.copy() for one in in_mind.values())]
 
+    async def _in_mind(self, observation: str) -> list[T]:
+        """What was perceived in this session, oldest first: that in mind, behind it that which is not considered yet."""
+        held = [*await self._short_term_memory.read(observation), *await self._sensory_memory.read(observation)]
+        return [one for one in held if self._is_of_session(one)]
+
+    def _is_of_session(self, fragment: MemoryFragment) -> bool:
+        return self.session_id is None or fragment.session_id in (None, self.session_id)
+
     async def _ordered(self, observation: str, weights: Coefficients, kept: Sequence[tuple[T, float]]) -> list[T]:
         # Newest first, so that it comes first among equals.
-        in_mind = [one.copy() for one in reversed(await self._short_term_memory.read(observation))]
+        in_mind = [one.copy() for one in reversed(await self._in_mind(observation))]
         scores = await self._long_term_memory.scores_of(observation, in_mind, weights)
         scored = {one.id: (one, score) for one, score in kept}
         scored.update((one.id, (one, score)) for one, score in zip(in_mind, scores, strict=True))
@@ -266,13 +295,16 @@ class HybridMemory(Closing, Memory[T]):
         kept = await self._long_term_memory.fetch_memories(observation)
         known = {one.id for one in kept}
         in_mind = [] if short_term_memory is None else await short_term_memory.read(observation)
-        return [*kept, *(one.copy() for one in in_mind if one.id not in known)], []
+        return [*kept, *(one.copy() for one in in_mind if one.id not in known and self._is_of_session(one))], []
 
     async def clear(self) -> list[T]:
-        """Empty all three memories, the store for good, and return what was in them, each id once."""
+        """Empty all three memories, the store for good, and return what was in them, each id once.
+
+        With a session only what is of it goes.
+        """
         cleared = await self._long_term_memory.clear()
-        cleared += await self._short_term_memory.clear()
-        cleared += await self._sensory_memory.clear()
+        for memory in (self._short_term_memory, self._sensory_memory):
+            cleared += await (memory.clear() if self.session_id is None else memory.take_out(self._is_of_session))
         return list({one.id: one for one in cleared}.values())
 
     write_sync = blocking(write)
@@ -282,25 +314,21 @@ class HybridMemory(Closing, Memory[T]):
     fetch_memories_sync = blocking(fetch_memories)
 
 
+def _set_session(fragment: MemoryFragment, session_id: str | None) -> None:
+    fragment.session_id = session_id
+
+
+def _with_session(found: InsightMemoryFragment[T]) -> list[T]:
+    """What was concluded, each of the session of what it was concluded from."""
+    source = found.original_memory_fragment
+    sources = source if isinstance(source, list) else [source]
+    for one in found.insights:
+        one.session_id = sources[0].session_id if sources else None
+    return found.insights
+
+
 def _unweigh(fragment: MemoryFragment) -> None:
     fragment.update_importance(None)
-
-
-async def _outcome(storing: Coroutine[Any, Any, object]) -> asyncio.CancelledError | None:
-    """Wait for what is being stored, even when cancelled: only then is it known whether it is. Raises when it is not."""
-    task = asyncio.ensure_future(storing)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            if task.cancelled():
-                raise
-            cancelled = error
-        except BaseException:  # noqa: BLE001 - told below, by the task itself
-            break
-    task.result()
-    return cancelled
 
 
 __all__ = ["HybridMemory"]

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from memwell.compat.dbgpt.conditions import Conditions, is_scalar, taken_apart
 from memwell.compat.dbgpt.identifier_keys import key_of
+from memwell.compat.dbgpt.item_classes import CLASS, ItemClasses, unnoted
 from memwell.compat.dbgpt.rows import Rows, StoragePlace
 from memwell.compat.dbgpt.serialization import JsonSerializer, Serializable, all_made_from, made_from
 from memwell.compat.dbgpt.storage_errors import StorageError
@@ -30,6 +31,7 @@ class ItemRows(Rows):
         self._backend = place.backend
         self._kv = place.backend.kv
         self._space = place.space / "dbgpt" / place.name
+        self._classes = ItemClasses(place)
         self._serializer = place.serializer
         self._adapter = place.adapter
         self._format = None if place.adapter is None else _declared_format(place.adapter)
@@ -38,28 +40,44 @@ class ItemRows(Rows):
 
     def add(self, items: Sequence[Any]) -> None:
         """Store new items. Raises ``StorageError`` when one is there already."""
-        self._store([(_identified(item), self._written(item)) for item in items], expect=0)
+        self._store(items, expect=0)
 
     def put(self, items: Sequence[Any]) -> None:
         """Store items, new or not."""
-        self._store([(_identified(item), self._written(item)) for item in items], expect=None)
+        self._store(items, expect=None)
 
-    def _store(self, written: Sequence[tuple[str, Any]], expect: int | None) -> None:
-        with nullcontext() if len(written) == 1 else self._backend.transaction():
+    def _store(self, items: Sequence[Any], expect: int | None) -> None:
+        if len(items) == 1:
+            identifier, value = _identified(items[0]), self._written(items[0])
+            self._note(items)
+            self._store_one(identifier, value, expect)
+            return
+        written = [(_identified(item), self._written(item)) for item in items]
+        self._note(items)
+        with self._backend.transaction():
             for identifier, value in written:
-                try:
-                    self._kv.put(self._space, key_of(identifier), value, expect=expect)
-                except Conflict as error:
-                    raise StorageError(f"Data with identifier {identifier} already exists") from error
-                except InvalidInput as error:
-                    raise StorageError(f"the data of {shown(identifier)} cannot be stored: {error}") from error
+                self._store_one(identifier, value, expect)
+
+    def _note(self, items: Sequence[Any]) -> None:
+        # Only an adapter knows what it makes of which class.
+        if self._adapter is None:
+            self._classes.note(items)
+
+    def _store_one(self, identifier: str, value: Any, expect: int | None) -> None:
+        try:
+            self._kv.put(self._space, key_of(identifier), value, expect=expect)
+        except Conflict as error:
+            raise StorageError(f"Data with identifier {identifier} already exists") from error
+        except InvalidInput as error:
+            raise StorageError(f"the data of {shown(identifier)} cannot be stored: {error}") from error
 
     def get(self, identifier: Any, cls: type[Any]) -> Any:
         """The item, or None."""
         entry = self._kv.get(self._space, key_of(text_of(identifier)))
         if entry is None:
             return None
-        return made_from(entry.value, cls, self._serializer) if self._is_direct else self._read(entry.value, cls)
+        value = unnoted(entry.value)
+        return made_from(value, cls, self._serializer) if self._is_direct else self._read(value, cls)
 
     def drop(self, identifiers: Sequence[Any]) -> None:
         """Drop the items that are there."""
@@ -70,7 +88,15 @@ class ItemRows(Rows):
 
     def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
         """The items that satisfy the conditions, in the order of their identifiers."""
-        wanted = taken_apart(conditions, cls, push=self._adapter is None)
+        try:
+            return self._find(conditions, cls, limit, offset)
+        except StorageError:
+            if not self._classes.distrust():
+                raise
+            return self._find(conditions, cls, limit, offset)
+
+    def _find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
+        wanted = self._wanted(conditions, cls)
         if limit == 0:
             return []
         if not wanted.compared:
@@ -84,10 +110,16 @@ class ItemRows(Rows):
 
     def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int:
         """How many items satisfy the conditions."""
-        wanted = taken_apart(conditions, cls, push=self._adapter is None)
+        wanted = self._wanted(conditions, cls)
         if not wanted.compared:
             return self._kv.count(self._space, where=wanted.pushed)
         return sum(1 for _ in self._satisfying(wanted, cls))
+
+    def _wanted(self, conditions: Mapping[str, Any], cls: type[Any]) -> Conditions:
+        wanted = taken_apart(conditions, cls, push=self._adapter is None)
+        if self._adapter is not None:
+            return wanted
+        return wanted._replace(pushed=self._classes.narrowed(wanted.pushed, cls))
 
     def _satisfying(self, wanted: Conditions, cls: type[Any]) -> Iterator[Any]:
         for page in self._pages(wanted, None, 0, _FIRST_BLOCK):
@@ -111,8 +143,8 @@ class ItemRows(Rows):
 
     def _all_read(self, entries: Sequence[Entry], cls: type[Any]) -> list[Any]:
         if self._is_direct:
-            return all_made_from([one.value for one in entries], cls, self._serializer)
-        return [self._read(one.value, cls) for one in entries]
+            return all_made_from([unnoted(one.value) for one in entries], cls, self._serializer)
+        return [self._read(unnoted(one.value), cls) for one in entries]
 
     def _written(self, item: Any) -> Any:
         if self._adapter is not None:
@@ -124,8 +156,11 @@ class ItemRows(Rows):
                     f"an adapter makes a dict, or the Serializable it names in StorageItemAdapter[Item, Format], "
                     f"not {shown(item)}"
                 )
-        if self._is_plain:
-            return item.to_dict()
+            return item.to_dict() if self._is_plain else self._with_bytes(item)
+        fields = item.to_dict() if self._is_plain else self._with_bytes(item)
+        return {**fields, CLASS: type(item).__name__} if type(fields) is dict else fields
+
+    def _with_bytes(self, item: Any) -> dict[str, Any]:
         data = self._serializer.serialize(item)
         return {**_scalars(item.to_dict()), _BYTES: base64.b64encode(data).decode()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import threading
 from collections.abc import Mapping, Sequence
@@ -11,6 +12,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from memwell._asyncify import Closing, blocking, run_blocking
+from memwell.compat.dbgpt.cancelling import Storing, finished
 from memwell.compat.dbgpt.fragments import (
     DiscardedMemoryFragments,
     MemoryFragment,
@@ -20,7 +22,7 @@ from memwell.compat.dbgpt.fragments import (
 from memwell.compat.dbgpt.memory import check_fragment
 from memwell.compat.dbgpt.ranking import DECAY_RATE, Coefficients, coefficients
 from memwell.compat.dbgpt.retriever import Chunk, LongTermRetriever, Scored
-from memwell.compat.dbgpt.stored_fragments import VectorStore, as_fragment, as_share, fragment_id, store, stored
+from memwell.compat.dbgpt.stored_fragments import Owner, VectorStore, as_fragment, as_share, fragment_id, stored
 from memwell.compat.dbgpt.times import check_moment
 from memwell.compat.dbgpt.upkeep import ForgetReport, Upkeep
 from memwell.errors import InvalidInput
@@ -131,12 +133,23 @@ class LongTermMemory(Closing, Upkeep[T]):
             check_fragment(one)
         importances = await self._importances(given)
         present = self.now if now is None else check_moment(now, "now")
-        owner = self._owner
-        items = [stored(one, worth, present, owner) for one, worth in zip(given, importances, strict=True)]
+        owners = {name: Owner(self._labels, name) for name in {one.session_id or self.session_id for one in given}}
+        items = [
+            stored(one, worth, present, owners[one.session_id or self.session_id])
+            for one, worth in zip(given, importances, strict=True)
+        ]
         if items:
-            await run_blocking(partial(store, self.memory, items))
-            await self._reflect_when_due(given, sum(importances))
+            await self._store(Storing(self.memory, items), given, sum(importances))
         return None
+
+    async def _store(self, storing: Storing, fragments: list[T], importance: float) -> None:
+        await storing.run()
+        try:
+            await self._reflect_when_due(fragments, importance)
+        except BaseException:
+            # Cancelled while what it wrote was thought over: the write is as little done as if it had been before.
+            await storing.take_back()
+            raise
 
     async def _importances(self, fragments: Sequence[T]) -> list[float]:
         """What each is worth: its own importance, the default, or what the scorer says."""
@@ -159,6 +172,10 @@ class LongTermMemory(Closing, Upkeep[T]):
             self.reflecting, summed, self.aggregate_importance = True, self.aggregate_importance, 0.0
         try:
             await self.reflect(fragments)
+        except asyncio.CancelledError:
+            with self._summing:
+                self.aggregate_importance += summed - importance
+            raise
         except Exception as error:  # noqa: BLE001 - what was written is stored, whatever becomes of thinking it over
             _log.warning("reflecting failed and is tried again: %s: %s", type(error).__name__, error)
             with self._summing:
@@ -171,7 +188,7 @@ class LongTermMemory(Closing, Upkeep[T]):
 
         An insight is worth as much as the weightiest fragment that it rests on.
         """
-        insights = await run_blocking(self._insights)
+        insights = await finished(run_blocking(self._insights))
         return [*memory_fragments, *(as_fragment(one, self._fragment_class) for one in insights)]
 
     def _insights(self) -> list[Recalled]:

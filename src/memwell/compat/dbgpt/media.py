@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from memwell.errors import InvalidInput
-from memwell.values import shown
+from memwell.values import check_text, shown
 
 _TYPES = ("text", "thinking", "image", "audio", "video")
 
@@ -107,6 +107,18 @@ def as_content(value: Any) -> MessageContent:
     raise InvalidInput(f"a message's content must be text or a list of MediaContent, not {shown(value)}")
 
 
+def storable_content(value: Any) -> MessageContent:
+    """A content that any store can keep. Raises ``InvalidInput`` as ``as_content``, and for NUL and lone surrogates."""
+    content = as_content(value)
+    if isinstance(content, str):
+        return check_text(content, "a message's content")
+    for piece in content:
+        check_text(piece.object.format, "the format of a piece of a message")
+        if isinstance(piece.object.data, str):
+            check_text(piece.object.data, "a piece of a message")
+    return content
+
+
 def plain_content(content: MessageContent) -> str | list[dict[str, Any]]:
     """A content as plain data."""
     return content if isinstance(content, str) else [one.to_dict() for one in content]
@@ -171,4 +183,12 @@ def _to_openai(piece: MediaContent, names: Mapping[str, str]) -> dict[str, Any]:
     return {name: {"data" if kind == "audio" else "url": data}, "type": name}
 
 
-__all__ = ["MediaContent", "MediaObject", "MessageContent", "as_content", "openai_content", "plain_content"]
+__all__ = [
+    "MediaContent",
+    "MediaObject",
+    "MessageContent",
+    "as_content",
+    "openai_content",
+    "plain_content",
+    "storable_content",
+]

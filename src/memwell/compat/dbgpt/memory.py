@@ -45,7 +45,16 @@ class Memory(ABC, Generic[T]):
     insight_extractor: InsightExtractor[T] | None = None
     _real_memory_fragment_class: type[T] | None = None
     importance_weight: float = 0.15
-    session_id: str | None = None
+    _session_id: str | None = None
+
+    @property
+    def session_id(self) -> str | None:
+        """Whose turn it is: what is kept for good is labelled with it, and only what has it is read; None for all."""
+        return self._session_id
+
+    @session_id.setter
+    def session_id(self, session_id: str | None) -> None:
+        self._session_id = session_id
 
     def initialize(
         self,

@@ -71,6 +71,9 @@ class MessageStorageItem(StorageItem):
         self.message_detail = message_detail
         self._id = MessageIdentifier(conv_uid, index)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.conv_uid!r}, {self.index}, {shown(self.message_detail)})"
+
     @property
     def identifier(self) -> MessageIdentifier:
         """What names the message."""

@@ -7,6 +7,7 @@ A model is a memwell ``ChatModel``, a function from a text to a text (blocking o
 from __future__ import annotations
 
 import inspect
+import logging
 import re
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,7 +16,7 @@ from typing import Any, Self, TypeVar
 from memwell._asyncify import run_blocking
 from memwell.compat.dbgpt.fragments import InsightMemoryFragment, MemoryFragment
 from memwell.compat.dbgpt.model_messages import ModelMessage
-from memwell.compat.dbgpt.scoring import ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.scoring import ContentImportanceScorer, ImportanceScorer, InsightExtractor
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
 from memwell.messages import human
 from memwell.models.ports import ChatModel
@@ -23,6 +24,7 @@ from memwell.values import shown
 
 T = TypeVar("T", bound=MemoryFragment)
 
+_log = logging.getLogger("memwell.compat.dbgpt")
 _CONTENT = "{content}"
 _NUMBER = re.compile(r"(?:(?<![\w-])-)?\d+(?:\.\d+)?")
 _ITEM = re.compile(r"\s*(?:\d+\s*[.)、．）]|[-*•])\s*")
@@ -63,7 +65,8 @@ class ModelRequest:
 class BaseLLMCaller:
     """Asks a model. ``prompt`` says what, with ``{content}`` where the text goes; ``model`` which one, if it has several.
 
-    ``llm_client`` is asked when a call brings no other. Raises ``InvalidInput`` for a prompt without ``{content}``.
+    ``llm_client`` is asked when a call brings no other. Raises ``InvalidInput`` for a prompt without ``{content}`` or that
+    is no text.
     """
 
     prompt: str = _CONTENT
@@ -71,6 +74,8 @@ class BaseLLMCaller:
 
     def __init__(self, prompt: str | None = None, model: str | None = None, llm_client: Any = None) -> None:
         self.prompt = self.prompt if prompt is None else prompt
+        if not isinstance(self.prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a prompt must be text, not {shown(self.prompt)}; a model is given as llm_client=…")
         if _CONTENT not in self.prompt:
             raise InvalidInput(f"a prompt must say where the text goes with {_CONTENT}: {shown(self.prompt)}")
         self.model = model or self.model
@@ -139,7 +144,10 @@ class LLMInsightExtractor(BaseLLMCaller, InsightExtractor[T]):
 
 
 class LLMImportanceScorer(BaseLLMCaller, ImportanceScorer[T]):
-    """Asks a model how much a fragment matters: the first number of the answer, no less than 0 and no more than 10."""
+    """Asks a model how much a fragment matters: the first number of the answer, no less than 0 and no more than 10.
+
+    An answer without a number says nothing: then the content decides, as with ``ContentImportanceScorer``.
+    """
 
     prompt: str = (
         "How important is it to remember the following? Facts, events, skills learnt, feelings and intentions count; small "
@@ -147,7 +155,11 @@ class LLMImportanceScorer(BaseLLMCaller, ImportanceScorer[T]):
     )
 
     async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
-        return parse_number(await self.call_llm(self.prompt, llm_client, content=memory_fragment.raw_observation))
+        answer = await self.call_llm(self.prompt, llm_client, content=memory_fragment.raw_observation)
+        if _NUMBER.search(answer) is None:
+            _log.warning("the model gave no number for an importance but %s; the content decides", shown(answer))
+            return await ContentImportanceScorer[T]().score_importance(memory_fragment)
+        return parse_number(answer)
 
 
 def parse_list(text: str) -> list[str]:

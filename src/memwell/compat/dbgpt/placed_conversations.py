@@ -7,8 +7,10 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from memwell.compat.dbgpt.message_homes import AnyStorage, HistoryHome, MessageHome, home_of
+from memwell.compat.dbgpt.messages import BaseMessage
 from memwell.compat.dbgpt.numbered_conversations import NumberedConversation
 from memwell.compat.dbgpt.storage import StorageInterface
+from memwell.compat.dbgpt.storage_errors import StorageError
 from memwell.compat.dbgpt.stores import BackendStorage, InMemoryStorage
 from memwell.storage.protocols import Backend
 from memwell.storage.sharing import Store
@@ -23,9 +25,14 @@ class PlacedConversation(NumberedConversation):
         conv_uid: str,
         conv_storage: AnyStorage | Store | None,
         message_storage: AnyStorage | Store | None,
+        messages_elsewhere: bool = False,
         **kwargs: Any,
     ) -> None:
+        self._unread = False
         super().__init__(**kwargs)
+        # Nobody but a storage that makes it from its row says in which round it is.
+        self._is_found = conv_storage is None and message_storage is None and "chat_order" in kwargs
+        self._noted_elsewhere = messages_elsewhere
         self.conv_uid = check_id(conv_uid, "a conv_uid")
         self._conv_storage: AnyStorage | None = _as_storage(conv_storage)
         self._message_storage: AnyStorage | None = _as_storage(message_storage)
@@ -57,6 +64,53 @@ class PlacedConversation(NumberedConversation):
         if _place(self._message_storage) != before:
             self._know_stored(0, -1, 0)
             self._message_ids = []
+
+    @property
+    def _messages_elsewhere(self) -> bool:
+        """Whether the messages are in another place than the row."""
+        if self._message_storage is None:
+            return self._noted_elsewhere
+        return _place(self._conv_storage) != _place(self._message_storage)
+
+    def _check_placed(self) -> None:
+        """Raises ``StorageError`` for a conversation that was found and does not know where its messages or its row are."""
+        if self._is_found and (self._conv_storage is None or self._message_storage is None):
+            raise StorageError(
+                f"the conversation {self.conv_uid!r} was found in a query and does not know all of its storages; to change "
+                f"it, open it by its conv_uid, with its conv_storage and message_storage"
+            )
+
+    # What was found reads its messages when they are first needed.
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The messages, oldest first."""
+        self._read_if_due()
+        return self._messages
+
+    @messages.setter
+    def messages(self, messages: list[BaseMessage]) -> None:
+        self._unread = False
+        self._messages = messages
+
+    def start_new_round(self) -> None:
+        """Begin the next round: what is added from now on belongs to it."""
+        self._read_if_due()
+        super().start_new_round()
+
+    def _append_message(self, message: BaseMessage) -> None:
+        self._read_if_due()
+        super()._append_message(message)
+
+    def _read_if_due(self) -> None:
+        if self._unread:
+            with self._guard:
+                if self._unread:
+                    self._read_messages()
+
+    def _read_messages(self) -> None:
+        """Hold the messages that are stored."""
+        raise NotImplementedError
 
     def _home(self) -> MessageHome:
         if self._found_home is None:

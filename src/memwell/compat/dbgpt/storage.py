@@ -50,6 +50,9 @@ class StorageItem(Serializable):
     def merge(self, other: StorageItem) -> None:
         """Take over what ``other`` holds."""
 
+    def found_in(self, storage: StorageInterface[Any, Any]) -> None:
+        """Called by a storage over a backend for each item that it loads or finds. For items that want to know."""
+
 
 ID = TypeVar("ID", bound=ResourceIdentifier)
 T = TypeVar("T", bound=StorageItem)

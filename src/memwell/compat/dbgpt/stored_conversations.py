@@ -58,6 +58,11 @@ class StorageConversation(PlacedConversation, StorageItem):
         if self._conv_storage is not None or self._message_storage is not None:
             self.load_from_storage(self.conv_storage, self.message_storage)
 
+    def __repr__(self) -> str:
+        # Without reading what is not read yet.
+        held = "messages not read yet" if self._unread else f"{len(self._messages)} messages"
+        return f"{type(self).__name__}({self.conv_uid!r}, {self.chat_mode!r}, user_name={self.user_name!r}, {held})"
+
     @property
     def identifier(self) -> ConversationIdentifier:
         """What names the conversation."""
@@ -90,6 +95,8 @@ class StorageConversation(PlacedConversation, StorageItem):
             row["messages"] = messages_to_dict(self.messages)
         elif self._names_are_kept:
             row["message_ids"] = self._message_ids
+        if self.save_message_independent and self._messages_elsewhere:
+            row["messages_elsewhere"] = True
         return row
 
     def merge(self, other: StorageItem) -> None:
@@ -114,6 +121,7 @@ class StorageConversation(PlacedConversation, StorageItem):
         the storages raise; then nothing was stored.
         """
         with self._guard:
+            self._check_placed()
             if self.summary is not None:
                 self.summary = self.summary[:_LONGEST_SUMMARY]
             before = self._message_ids
@@ -173,6 +181,18 @@ class StorageConversation(PlacedConversation, StorageItem):
             if stored is not None or held.messages:
                 self._hold(held)
 
+    def found_in(self, storage: AnyStorage) -> None:
+        """Belong to the storage that found it. Its messages are read when they are first needed, if they are there too."""
+        self._conv_storage = storage
+        if not self.save_message_independent:
+            self._message_storage = storage
+            self._hold(Held(self.messages, next_index(self.messages)))
+        elif not self._noted_elsewhere:
+            self._message_storage, self._unread = storage, True
+
+    def _read_messages(self) -> None:
+        self._hold(self._home().load(self._message_ids, whole=self._load_message))
+
     def _held(self, stored: StorageConversation | None) -> Held:
         if self.save_message_independent:
             return self._home().load(self._message_ids, whole=self._load_message)
@@ -202,6 +222,7 @@ class StorageConversation(PlacedConversation, StorageItem):
     def delete(self) -> None:
         """Delete the messages and the row for good. The object is an empty conversation of the same kind afterwards."""
         with self._guard:
+            self._check_placed()
             with self._together():
                 if self.save_message_independent:
                     self._home().delete(self._message_ids)

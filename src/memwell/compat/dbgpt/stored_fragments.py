@@ -7,6 +7,7 @@ labels and the session of who wrote it are metadata, so that filters reach them.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -16,8 +17,8 @@ import msgspec
 
 from memwell.compat.dbgpt.fragments import MemoryFragment, check_importance
 from memwell.compat.dbgpt.times import as_aware
-from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.filters import AllOf, Filter, Where
+from memwell.errors import Conflict, InvalidInput, MemwellError, NotFound
+from memwell.filters import AllOf, Filter, Not, Where
 from memwell.longterm import gate
 from memwell.longterm.consolidation import INSIGHT
 from memwell.longterm.memory import Memory
@@ -42,6 +43,7 @@ HIGHEST = 10.0
 _FRAGMENT = "fragment"
 _SESSION = "session_id"
 _OWN = "dbgpt"
+_LABELLED = "labelled"
 _DEFAULT_LABELS = {"memory_type": "long_term"}
 _DIGITS = 9
 
@@ -94,7 +96,8 @@ def as_core_embedder(embeddings: Any) -> Embedder | str | None:
 class Owner:
     """Whose fragments they are: the labels of a memory, and its session.
 
-    Labels with a scalar value also filter what is read. Raises ``InvalidInput`` for labels that are no JSON object.
+    Labels with a scalar value also filter what is read. Every fragment has the default label beside those that were given,
+    so that a memory without labels of its own reads them all. Raises ``InvalidInput`` for labels that are no JSON object.
     """
 
     def __init__(self, labels: Mapping[str, Any] | None, session_id: str | None = None) -> None:
@@ -106,20 +109,32 @@ class Owner:
     @property
     def metadata(self) -> dict[str, Any]:
         """What is written to every fragment."""
+        own = {} if self.labels == _DEFAULT_LABELS else {_OWN: {_LABELLED: True}}
+        return {**_DEFAULT_LABELS, **self._set, **own}
+
+    @property
+    def _set(self) -> dict[str, Any]:
         return self.labels if self.session_id is None else {**self.labels, _SESSION: self.session_id}
 
     @property
     def filter(self) -> Filter:
         """What is read: the fragments with these labels, and of this session when there is one."""
-        scalars = {key: value for key, value in self.metadata.items() if isinstance(value, str | int | float)}
+        scalars = {key: value for key, value in self._set.items() if isinstance(value, str | int | float)}
         return AllOf(tuple(Where((key,), "eq", value) for key, value in scalars.items()))
+
+    @property
+    def unshared(self) -> Filter:
+        """The same without what a memory with labels wrote, when this one has none: it may be read, but not merged."""
+        if self.labels != _DEFAULT_LABELS:
+            return self.filter
+        return AllOf((self.filter, Not(Where((_OWN, _LABELLED), "eq", True))))
 
     def record_id(self, fragment_id: int) -> str:
         """The id of the memory that holds a fragment of this owner. Another's of the same id is another memory."""
-        metadata = self.metadata
-        if metadata == _DEFAULT_LABELS:
+        whole = self._set
+        if whole == _DEFAULT_LABELS:
             return str(fragment_id)
-        whose = blake2b(msgspec.json.encode(metadata, order="sorted"), digest_size=8).hexdigest()
+        whose = blake2b(msgspec.json.encode(whole, order="sorted"), digest_size=8).hexdigest()
         return f"{fragment_id}@{whose}"
 
 
@@ -147,13 +162,14 @@ def stored(fragment: MemoryFragment, importance: float, now: datetime, owner: Ow
     path = getattr(fragment, "snapshot_path", None)
     if isinstance(path, str):
         own["snapshot_path"] = path
+    whose = owner.metadata
     return Stored(
         owner.record_id(fragment.id),
         fragment.raw_observation,
         as_share(importance),
         as_aware(moment).astimezone(UTC),
         INSIGHT if fragment.is_insight else _FRAGMENT,
-        {**owner.metadata, _OWN: own} if own else owner.metadata,
+        {**whose, _OWN: {**whose.get(_OWN, {}), **own}} if own else whose,
         tuple(Evidence(record=owner.record_id(source)) for source in fragment.derived_from),
     )
 
@@ -192,10 +208,22 @@ def fragment_id(record_id: str) -> int:
     return int.from_bytes(blake2b(record_id.encode(errors="surrogatepass"), digest_size=8).digest()) >> 1
 
 
-def store(memory: Memory, items: Sequence[Stored]) -> None:
+class GivenUp(MemwellError):
+    """Nobody waits for a write any more, and nothing of it is stored."""
+
+
+class Written(NamedTuple):
+    """What a write did to which memories."""
+
+    made: list[str]
+    changed: list[str]
+
+
+def store(memory: Memory, items: Sequence[Stored], given_up: threading.Event | None = None) -> Written:
     """Store fragments in one transaction, all or none; one that is stored already is changed.
 
-    Raises ``InvalidInput`` with the reasons when the gate of the memory refuses one, and what the store raises.
+    Raises ``InvalidInput`` with the reasons when the gate of the memory refuses one, what the store raises, and
+    ``GivenUp`` when ``given_up`` was set before the end.
     """
     fresh = {item.id: item for item in items}
     if memory.backend.index.get(memory.space, list(fresh)):
@@ -203,12 +231,16 @@ def store(memory: Memory, items: Sequence[Stored]) -> None:
         memory.catch_up()
     with memory.backend.transaction():
         known = {record.id for record in memory.backend.index.get(memory.space, list(fresh))}
+        written = Written([], [])
         # Changes first: they look at all that waits, and nothing does yet.
         for item in sorted(fresh.values(), key=lambda item: item.id not in known):
-            _store_one(memory, item, known=item.id in known)
+            _store_one(memory, item, written, known=item.id in known)
+        if given_up is not None and given_up.is_set():
+            raise GivenUp("the write was cancelled; nothing is stored")
+    return written
 
 
-def _store_one(memory: Memory, item: Stored, *, known: bool) -> None:
+def _store_one(memory: Memory, item: Stored, written: Written, *, known: bool) -> None:
     if not known:
         try:
             _remember(memory, item)
@@ -216,8 +248,18 @@ def _store_one(memory: Memory, item: Stored, *, known: bool) -> None:
             # Somebody stored it a moment ago, and it is still in the journal.
             pass
         else:
+            written.made.append(item.id)
             return
-    _change(memory, item)
+    if _change(memory, item):
+        written.changed.append(item.id)
+
+
+def take_back(memory: Memory, written: Written) -> None:
+    """Erase what a write made, with what was concluded from it since, and undo what it changed."""
+    for id_ in written.changed:
+        memory.undo(id_)
+    if written.made:
+        memory.erase(written.made)
 
 
 def _remember(memory: Memory, item: Stored) -> None:
@@ -236,23 +278,26 @@ def _remember(memory: Memory, item: Stored) -> None:
         raise InvalidInput(f"the memory refuses {shown(item.text)}: {reasons}")
 
 
-def _change(memory: Memory, item: Stored) -> None:
+def _change(memory: Memory, item: Stored) -> bool:
+    """Change what is stored, if it differs. Returns whether it did."""
     old = _active(memory, item.id)
     # What it rested on before, it still does.
     evidence = tuple(dict.fromkeys((*old.evidence, *_unnamed(item.evidence, old.evidence))))
     now = (old.text, old.importance, old.time, old.kind, old.metadata, old.evidence)
-    if now != (item.text, item.importance, item.time, item.kind, item.metadata, evidence):
-        memory.update(
-            item.id,
-            item.text,
-            metadata=item.metadata,
-            time=item.time,
-            kind=item.kind,
-            importance=item.importance,
-            evidence=evidence,
-            trust="derived" if item.evidence else old.trust,
-            reason="written again",
-        )
+    if now == (item.text, item.importance, item.time, item.kind, item.metadata, evidence):
+        return False
+    memory.update(
+        item.id,
+        item.text,
+        metadata=item.metadata,
+        time=item.time,
+        kind=item.kind,
+        importance=item.importance,
+        evidence=evidence,
+        trust="derived" if item.evidence else old.trust,
+        reason="written again",
+    )
+    return True
 
 
 def _unnamed(evidence: Sequence[Evidence], known: Sequence[Evidence]) -> Iterator[Evidence]:
@@ -272,10 +317,12 @@ def _active(memory: Memory, id_: str) -> Recalled:
 
 __all__ = [
     "HIGHEST",
+    "GivenUp",
     "OpenGate",
     "Owner",
     "Stored",
     "VectorStore",
+    "Written",
     "as_core_embedder",
     "as_fragment",
     "as_share",
@@ -283,4 +330,5 @@ __all__ = [
     "opened",
     "store",
     "stored",
+    "take_back",
 ]

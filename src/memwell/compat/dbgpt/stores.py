@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
@@ -93,7 +94,10 @@ class BackendStorage(StorageInterface[T, Any]):
 
     def load(self, resource_id: ResourceIdentifier, cls: type[T]) -> T | None:
         """A fresh copy of the item, or None when there is none. Raises ``StorageError`` when it is no ``cls``."""
-        return self._rows(resource_id).get(resource_id, cls)
+        found = self._rows(resource_id).get(resource_id, _checked_class(cls))
+        if found is not None and _wants_to_know(found.__class__):
+            found.found_in(self)
+        return found
 
     def delete(self, resource_id: ResourceIdentifier) -> None:
         """Drop an item. One that is not there is fine."""
@@ -129,11 +133,19 @@ class BackendStorage(StorageInterface[T, Any]):
         that is no count.
         """
         limit = None if spec.limit is None else check_count(spec.limit, "limit")
-        return self._rows(cls).find(spec.conditions, cls, limit, check_count(spec.offset, "offset"))
+        rows = self._rows(_checked_class(cls))
+        return self._told(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
 
     def count(self, spec: QuerySpec, cls: type[T]) -> int:
         """How many items satisfy all conditions, whatever the limit and the offset. Raises as ``query`` does."""
-        return self._rows(cls).count(spec.conditions, cls)
+        return self._rows(_checked_class(cls)).count(spec.conditions, cls)
+
+    def _told(self, found: list[T]) -> list[T]:
+        """The items, which were told where they were found, if their class wants to know."""
+        if found and _wants_to_know(type(found[0])):
+            for one in found:
+                one.found_in(self)
+        return found
 
     def _rows(self, owner: Any) -> Rows:
         """Where items of a kind are; their class, an item and an identifier all know."""
@@ -166,6 +178,18 @@ class BackendStorage(StorageInterface[T, Any]):
         if data._serializer is None:  # pyright: ignore[reportPrivateUsage] - the attribute is part of the contract
             data.set_serializer(self.serializer)
         return data
+
+
+@functools.cache
+def _wants_to_know(cls: type[Any]) -> bool:
+    """Whether items of a class are told where they were found. An adapter may make anything."""
+    return getattr(cls, "found_in", StorageItem.found_in) is not StorageItem.found_in
+
+
+def _checked_class(cls: type[T]) -> type[T]:
+    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise StorageError(f"say of which class the items are, not {shown(cls)}")
+    return cls
 
 
 class InMemoryStorage(BackendStorage[T]):

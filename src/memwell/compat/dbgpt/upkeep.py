@@ -11,7 +11,7 @@ import msgspec
 
 from memwell._asyncify import blocking, run_blocking
 from memwell.compat.dbgpt.fragments import AgentMemoryFragment, MemoryFragment
-from memwell.compat.dbgpt.memory import Memory
+from memwell.compat.dbgpt.memory import Memory, check_fragment
 from memwell.compat.dbgpt.retriever import LongTermRetriever
 from memwell.compat.dbgpt.stored_fragments import HIGHEST, Owner, as_fragment, as_share, fragment_id
 from memwell.compat.dbgpt.times import as_aware
@@ -169,9 +169,10 @@ class Upkeep(Memory[T]):
     async def compress_memories(self, threshold: float = 0.85) -> Compression:
         """Merge fragments that say nearly the same into the one that says most, with the evidence of all.
 
-        ``threshold`` is how alike two must be, above 0 and at most 1. ``undo_compression`` takes it back.
+        ``threshold`` is how alike two must be, above 0 and at most 1. Without labels of its own a memory leaves those of
+        others alone. ``undo_compression`` takes it back.
         """
-        return await self.memory.acompress(threshold=threshold, where=self._owner.filter)
+        return await self.memory.acompress(threshold=threshold, where=self._owner.unshared)
 
     async def undo_compression(self, compression: Compression) -> int:
         """Take back what ``compress_memories`` did; how many fragments there are again. What has changed since stays."""
@@ -201,8 +202,9 @@ class Upkeep(Memory[T]):
     async def evaluate_importance(self, memory_fragment: T) -> float:
         """What a fragment is worth, from 0 to 1: by its content, and once stored by its uses and the feedback on it.
 
-        The importance it was given does not count, and is not changed.
+        The importance it was given does not count, and is not changed. Raises ``InvalidInput`` for what is no fragment.
         """
+        check_fragment(memory_fragment)
         return await run_blocking(partial(self._worth, memory_fragment))
 
     async def feedback(self, memory_fragment: T | int, *, useful: bool) -> T:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from memwell.compat.dbgpt.cache.clients import CacheManager, LocalCacheManager, manager_of
+from memwell.compat.dbgpt.cache.embedding import EmbeddingCacheClient, EmbeddingCacheValue
 from memwell.compat.dbgpt.cache.keys import CacheConfig, RetrievalPolicy
 from memwell.compat.dbgpt.cache.llm import LLMCacheClient, LLMCacheKey, LLMCacheValue, ModelOutput
 from memwell.compat.dbgpt.cache.memory import MemoryCacheStorage
@@ -108,3 +109,14 @@ def test_similarity_goes_through_a_client():
     assert client.exists_sync(near, similar)
     assert not client.exists_sync(near)
     assert not client.exists_sync(other, similar)
+
+
+@pytest.mark.parametrize("client", [LLMCacheClient(), EmbeddingCacheClient()])
+def test_what_is_no_value_is_refused(client: Any):
+    is_of_answers = type(client) is LLMCacheClient
+    key = client.new_key(model_name="m", **({"prompt": "p"} if is_of_answers else {"text": "t"}))
+    wrongs: list[Any] = ["text", None, 3, *([EmbeddingCacheValue([1.0])] if is_of_answers else [])]
+    for wrong in wrongs:
+        with pytest.raises(InvalidInput, match="keeps a"):
+            client.set_sync(key, wrong)
+    assert not client.exists_sync(key)

@@ -119,3 +119,50 @@ def test_the_client_makes_keys_and_values():
             EmbeddingCacheValue(wrong)  # type: ignore[arg-type]
     with pytest.raises(InvalidInput):
         CachedEmbeddings(3)
+
+
+class Long:
+    """Vectors that are not of length 1, and others for questions than for documents."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked += texts
+        return [[3.0, 4.1, float(len(text))] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        self.asked.append(f"? {text}")
+        return [-3.0, 0.1, float(len(text))]
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_vector_comes_back_as_the_model_gave_it(make: Any):
+    model = Long()
+    cached = CachedEmbeddings(model, make())
+    for _ in range(2):
+        assert cached.embed_documents(["猫", "dog"]) == [[3.0, 4.1, 1.0], [3.0, 4.1, 3.0]]
+        assert cached.embed_query("dog") == [-3.0, 0.1, 3.0]
+        assert asyncio.run(cached.aembed_query("猫")) == [-3.0, 0.1, 1.0]
+    assert model.asked == ["猫", "dog", "? dog", "? 猫"]
+
+
+@pytest.mark.parametrize("wrong", [[], [[1.0], [2.0]], [["x"]], [[float("nan")]], 3])
+def test_what_is_no_vector_is_refused_and_not_kept(wrong: Any):
+    storage = MemoryCacheStorage()
+    with pytest.raises(ModelError):
+        CachedEmbeddings(lambda _: wrong, storage).embed_query("a")
+    assert len(storage) == 0
+
+
+def test_two_models_of_one_class_stay_apart():
+    class Named:
+        def __init__(self, model: str, number: float) -> None:
+            self.model_name, self.number = model, number
+
+        def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
+            return [[self.number] for _ in texts]
+
+    storage = MemoryCacheStorage()
+    assert CachedEmbeddings(Named("small", 1.0), storage).embed_query("a") == [1.0]
+    assert CachedEmbeddings(Named("large", 2.0), storage).embed_query("a") == [2.0]

@@ -227,10 +227,10 @@ def test_what_goes_takes_its_vector_along(store: Backend):
 
 
 def test_a_changed_embedder_starts_anew(store: Backend):
-    KeyValueCacheStorage(store, embedder=HashEmbedder(16)).set("one", 1)
+    KeyValueCacheStorage(store, embedder=HashEmbedder(16)).set("apple", 1)
     for size in (16, 32):
         storage = KeyValueCacheStorage(store, embedder=HashEmbedder(size))
-        assert value(storage, "two", CacheConfig(RetrievalPolicy.SIMILARITY_MATCH, similarity_threshold=-1)) == 1
+        assert value(storage, "pear", CacheConfig(RetrievalPolicy.SIMILARITY_MATCH, similarity_threshold=-1)) == 1
     storage.clear()
     assert all(store.index.info(space).records == 0 for space in storage._text_spaces())
 
@@ -283,3 +283,25 @@ def test_threads_share_one_storage(store: Backend):
         thread.join()
     assert errors == []
     assert 0 < len(storage) <= 20
+
+
+def test_a_new_process_embeds_only_what_is_new(store: Backend):
+    asked: list[str] = []
+
+    def embed(texts: list[str]) -> list[list[float]]:
+        asked.extend(texts)
+        return [[1.0, float(len(text))] for text in texts]
+
+    low = CacheConfig(RetrievalPolicy.SIMILARITY_MATCH, similarity_threshold=0.5)
+    for _ in range(3):
+        # A storage of its own knows no more than another process does.
+        storage = KeyValueCacheStorage(store, embedder=embed)
+        storage.set(f"apple {'x' * len(asked)}", len(asked))
+        assert value(storage, "apple tree", low) is not None
+    assert [text for text in asked if text != "apple tree"] == ["apple ", "apple xx", "apple xxxx"]
+
+
+@pytest.mark.parametrize("wrong", [0, -1, None, "many"])
+def test_the_most_entries_are_named_as_they_are_given(store: Backend, wrong: Any):
+    with pytest.raises(InvalidInput, match="max_entries"):
+        KeyValueCacheStorage(store, max_entries=wrong)

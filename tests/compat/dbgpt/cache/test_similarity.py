@@ -40,18 +40,26 @@ def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
 
 
 class Angles:
-    """A stranger's embeddings: a text that is a number is a direction of that many hundredths of a turn."""
+    """A stranger's embeddings: a text is the direction of a number, which it spells so that no rule takes it for one."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         self.asked += texts
-        return [[1.0, float(text) / 100] for text in texts]
+        return [[1.0, float(text.translate(_UNSPELT)) / 100] for text in texts]
+
+
+_SPELT = str.maketrans("0123456789.", "bcdfghjklmz")
+_UNSPELT = str.maketrans("bcdfghjklmz", "0123456789.")
+
+
+def spelt(prompt: str) -> str:
+    return prompt.translate(_SPELT) if prompt.replace(".", "").isdigit() else prompt
 
 
 def key(prompt: str, **fields: Any) -> LLMCacheKey:
-    return LLMCacheKey(prompt=prompt, **({"model_name": "m"} | fields))
+    return LLMCacheKey(prompt=spelt(prompt), **({"model_name": "m"} | fields))
 
 
 def value(storage: CacheStorage, asked: Any, config: CacheConfig | None = SIMILAR) -> Any:
@@ -66,6 +74,7 @@ def value(storage: CacheStorage, asked: Any, config: CacheConfig | None = SIMILA
         ("What is the capital of France?", "What's the capital of France?", "What is the capital of Germany?"),
         ("怎么重置密码?", "如何重置密码?", "今天天气怎么样?"),
         ("法国的首都是哪里?", "法国的首都是什么地方?", "如何重置密码?"),
+        ("What is the capital of France?", "What's the capital city of France?", "What is the capital of Spain?"),
     ],
 )
 def test_the_local_embedder_finds_what_means_the_same(make: Make, kept: str, asked: str, other: str):
@@ -79,6 +88,37 @@ def test_the_local_embedder_finds_what_means_the_same(make: Make, kept: str, ask
     assert value(storage, asked) is None
     storage.set(kept, "of the text")
     assert value(storage, asked) == "of the text"
+
+
+@pytest.mark.parametrize(
+    ("kept", "asked"),
+    [
+        ("What is 15 times 23?", "What is 15 times 24?"),
+        ("Turn on the light in the kitchen", "Turn off the light in the kitchen"),
+        ("Send the money from Anna to Ben", "Send the money from Ben to Anna"),
+        ("Is it safe to eat raw eggs?", "Is it unsafe to eat raw eggs?"),
+        ("The door is locked", "The door is not locked"),
+        ("今天上海天气怎么样？", "明天上海天气怎么样？"),
+        ("我可以吃鸡蛋吗？", "我不可以吃鸡蛋吗？"),
+    ],
+)
+def test_what_only_looks_the_same_is_another_question(make: Make, kept: str, asked: str):
+    storage = make()
+    storage.set(key(kept), "answer")
+    low = CacheConfig(RetrievalPolicy.SIMILARITY_MATCH, similarity_threshold=0.5)
+    assert value(storage, key(asked)) is None
+    assert value(storage, key(asked), low) is None
+    storage.set(key(asked), "its own")
+    assert value(storage, key(kept), low) == "answer"
+    assert value(storage, key(f"{asked} "), low) == "its own"
+
+
+def test_behind_one_that_disagrees_the_next_is_found(make: Make):
+    storage = make()
+    storage.set(key("What is the height of tower 24?"), "of 24")
+    storage.set(key("How high is tower 23?"), "of 23")
+    low = CacheConfig(RetrievalPolicy.SIMILARITY_MATCH, similarity_threshold=0.3)
+    assert value(storage, key("What is the height of tower 23?"), low) == "of 23"
 
 
 def test_the_nearest_counts_and_only_above_the_threshold(make: Make):
@@ -130,11 +170,11 @@ def test_each_text_is_embedded_once(make: Make):
         storage.set(key(str(number)), number)
     assert angles.asked == [], "setting costs nothing"
     value(storage, key("0.5"))
-    assert sorted(angles.asked) == sorted([*map(str, range(100)), "0.5"])
+    assert sorted(angles.asked) == sorted(map(spelt, [*map(str, range(100)), "0.5"]))
     storage.set(key("7"), "new")
     del angles.asked[:]
     assert value(storage, key("7.1")) == "new"
-    assert angles.asked in (["7.1"], ["7", "7.1"])
+    assert angles.asked in ([spelt("7.1")], [spelt("7"), spelt("7.1")])
 
 
 def test_an_embedder_that_fails_tells_so_and_the_next_call_works(make: Make):

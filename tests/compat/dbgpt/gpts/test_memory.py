@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import stat
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -389,3 +391,44 @@ def test_three_agents_at_work_from_plan_to_page(tmp_path: Path) -> None:
     page = (tmp_path / "refunds.html").read_text(encoding="utf-8")
     assert "2 of 2 steps complete" in page
     assert page.count("<article") == 5
+
+
+@pytest.mark.parametrize("readers", [1, 2, 3])
+def test_everybody_who_watches_ends_on_the_last_view(readers: int) -> None:
+    async def watch(memory: GptsMemory) -> list[Any]:
+        return [view async for view in memory.chat_messages("c")]
+
+    async def run() -> None:
+        memory = GptsMemory()
+        memory.init("c")
+        watching = [asyncio.ensure_future(watch(memory)) for _ in range(readers)]
+        await asyncio.sleep(0)
+        for number in range(4):
+            await memory.append_message("c", said(str(number)))
+        await memory.complete("c")
+        last = await memory.app_link_chat_message("c")
+        seen = await asyncio.gather(*watching)
+        assert [views[-1] for views in seen] == [last] * readers
+        assert all(views.count(last) == 1 for views in seen)
+        assert len({view for views in seen for view in views}) == 4
+        late = [await asyncio.to_thread(lambda: list(memory.chat_messages_sync("c"))), await watch(memory)]
+        assert late == [[last], [last]]
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+@pytest.mark.parametrize("mask", [0o022, 0o027, 0o077])
+def test_a_page_has_the_rights_of_any_other_file(tmp_path: Path, mask: int) -> None:
+    memory, page = GptsMemory(), tmp_path / "page.html"
+    before = os.umask(mask)
+    try:
+        memory.save_page("c", page)
+        (tmp_path / "other").touch()
+    finally:
+        os.umask(before)
+    assert page.stat().st_mode == (tmp_path / "other").stat().st_mode
+    page.chmod(0o640)
+    memory.save_page("c", page)
+    assert stat.S_IMODE(page.stat().st_mode) == 0o640
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["other", "page.html"]

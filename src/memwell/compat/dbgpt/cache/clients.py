@@ -11,6 +11,8 @@ from memwell.compat.dbgpt.cache.memory import MemoryCacheStorage
 from memwell.compat.dbgpt.cache.storage import CacheStorage, StorageItem
 from memwell.compat.dbgpt.serialization import JsonSerializer, Serializable, Serializer
 from memwell.compat.dbgpt.storage_errors import StorageError
+from memwell.errors import InvalidInput
+from memwell.values import shown
 
 S = TypeVar("S", bound=Serializable)
 
@@ -109,6 +111,12 @@ class LocalCacheManager(CacheManager):
         return value_of(item, cls, self._serializer)
 
 
+def check_value(value: object) -> None:
+    """Raises ``InvalidInput`` for what is no value of a cache."""
+    if not isinstance(value, CacheValue):
+        raise InvalidInput(f"a client keeps a CacheValue, such as its new_value makes, not {shown(value)}")
+
+
 def value_of(item: StorageItem | None, cls: type[S], serializer: Serializer) -> S | None:
     """The value of an item; None without one, or when it is not of this class: it is asked for again then."""
     if item is None:
@@ -124,4 +132,4 @@ def manager_of(given: CacheManager | CacheStorage | None, serializer: Serializer
     return given if isinstance(given, CacheManager) else LocalCacheManager(None, serializer, given)
 
 
-__all__ = ["CacheClient", "CacheManager", "LocalCacheManager", "manager_of", "value_of"]
+__all__ = ["CacheClient", "CacheManager", "LocalCacheManager", "check_value", "manager_of", "value_of"]

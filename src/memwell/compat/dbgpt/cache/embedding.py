@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, cast
+import math
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any, ClassVar, TypeAlias
 
 import msgspec
 
 from memwell._asyncify import asyncify, blocking
-from memwell.compat.dbgpt.cache.clients import CacheClient, CacheManager, LocalCacheManager, manager_of, value_of
+from memwell.compat.dbgpt.cache.clients import (
+    CacheClient,
+    CacheManager,
+    LocalCacheManager,
+    check_value,
+    manager_of,
+    value_of,
+)
 from memwell.compat.dbgpt.cache.keys import CacheConfig, CacheKey, CacheValue, FieldsKey
 from memwell.compat.dbgpt.cache.similarity import embedder_of
 from memwell.compat.dbgpt.cache.storage import CacheStorage
 from memwell.compat.dbgpt.serialization import MsgpackSerializer, Serializer
-from memwell.errors import InvalidInput
+from memwell.errors import BadModelOutput, InvalidInput
+from memwell.models.callables import answer_of
+from memwell.models.ports import Embedder
 from memwell.values import shown
+
+_Embed: TypeAlias = Callable[[list[str]], list[list[float]]]
 
 
 class EmbeddingCacheKeyData(msgspec.Struct, frozen=True):
@@ -85,7 +98,8 @@ class EmbeddingCacheClient(CacheClient[EmbeddingCacheKeyData, list[float]]):
         value: CacheValue[list[float]],
         cache_config: CacheConfig | None = None,
     ) -> None:
-        """Keep a vector."""
+        """Keep a vector. Raises ``InvalidInput`` for what is none."""
+        check_value(value)
         await self._manager.set(key, value, cache_config)
 
     async def exists(self, key: CacheKey[EmbeddingCacheKeyData], cache_config: CacheConfig | None = None) -> bool:
@@ -114,10 +128,11 @@ class EmbeddingCacheClient(CacheClient[EmbeddingCacheKeyData, list[float]]):
 
 
 class CachedEmbeddings:
-    """Embeddings that remember: each text is asked for once, also within one call.
+    """Embeddings that remember: each text is asked for once, also within one call, and comes back as the model gave it.
 
-    ``embeddings`` is an embedder, a function of texts, or an object with ``embed_documents``; ``cache`` a client, a
-    manager or a storage, in memory by default. ``model_name`` keeps the vectors of several models apart.
+    ``embeddings`` is an embedder, a function of texts, or an object with ``embed_documents``; if it has ``embed_query``
+    too, questions are embedded by that and kept apart. ``cache`` is a client, a manager or a storage, in memory by default.
+    ``model_name`` keeps the vectors of several models apart.
     """
 
     def __init__(
@@ -127,26 +142,32 @@ class CachedEmbeddings:
         *,
         model_name: str | None = None,
     ) -> None:
-        self._embedder = embedder_of(embeddings)
+        name = embedder_of(embeddings).name
+        self._documents = _documents(embeddings, name)
+        self._questions = _questions(embeddings, name)
         self._client = cache if isinstance(cache, EmbeddingCacheClient) else EmbeddingCacheClient(cache)
-        self._model = model_name or self._embedder.name
+        self._model = model_name or name
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
         """A vector for every text. Raises what the embedder raises, and keeps nothing then."""
-        keys = [self._client.new_key(text=text, model_name=self._model) for text in texts]
+        return self._embedded(texts, self._model, self._documents)
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of one question."""
+        if self._questions is None:
+            return self.embed_documents([text])[0]
+        return self._embedded([text], f"{self._model} (questions)", self._questions)[0]
+
+    def _embedded(self, texts: Sequence[str], model: str, embed: _Embed) -> list[list[float]]:
+        keys = [self._client.new_key(text=text, model_name=model) for text in texts]
         found = {key.config.text: self._get(key) for key in dict.fromkeys(keys)}
         missing = [text for text, vector in found.items() if vector is None]
         if missing:
-            rows = cast("list[list[float]]", self._embedder.embed(missing).tolist())
-            found.update(zip(missing, rows, strict=True))
+            found.update(zip(missing, embed(missing), strict=True))
             for key in dict.fromkeys(keys):
                 if key.config.text in missing:
                     self._set(key, found[key.config.text] or [])
         return [list(found[key.config.text] or []) for key in keys]
-
-    def embed_query(self, text: str) -> list[float]:
-        """The vector of one text."""
-        return self.embed_documents([text])[0]
 
     def _get(self, key: EmbeddingCacheKey) -> list[float] | None:
         manager = self._client.manager
@@ -167,6 +188,31 @@ class CachedEmbeddings:
 
     aembed_documents = asyncify(embed_documents)
     aembed_query = asyncify(embed_query)
+
+
+def _documents(embeddings: Any, name: str) -> _Embed:
+    if isinstance(embeddings, Embedder):
+        return lambda texts: _vectors(name, embeddings.embed(texts), len(texts))
+    call = getattr(embeddings, "embed_documents", None) or getattr(embeddings, "embed", embeddings)
+    return lambda texts: _vectors(name, answer_of(name, call, texts), len(texts))
+
+
+def _questions(embeddings: Any, name: str) -> _Embed | None:
+    call = getattr(embeddings, "embed_query", None)
+    if isinstance(embeddings, Embedder) or not callable(call):
+        return None
+    return lambda texts: _vectors(name, [answer_of(name, call, text) for text in texts], len(texts))
+
+
+def _vectors(name: str, rows: Any, count: int) -> list[list[float]]:
+    """The vectors as they are. Raises ``BadModelOutput`` for anything but as many vectors of finite numbers."""
+    try:
+        vectors = [[float(number) for number in row] for row in rows]
+    except (TypeError, ValueError):
+        raise BadModelOutput(f"{name} must give vectors of numbers, not {shown(rows)}") from None
+    if len(vectors) != count or not all(map(math.isfinite, chain.from_iterable(vectors))):
+        raise BadModelOutput(f"{name} must give one vector of finite numbers for each text; it gave {len(vectors)}")
+    return vectors
 
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeAlias, cast
 import msgspec
 
 from memwell._asyncify import blocking
-from memwell.compat.dbgpt.cache.clients import CacheClient, CacheManager, manager_of
+from memwell.compat.dbgpt.cache.clients import CacheClient, CacheManager, check_value, manager_of
 from memwell.compat.dbgpt.cache.keys import CacheConfig, CacheKey, CacheValue, FieldsKey
 from memwell.compat.dbgpt.cache.storage import CacheStorage
 from memwell.compat.dbgpt.serialization import JsonSerializer, Serializer
@@ -189,8 +189,12 @@ class LLMCacheClient(CacheClient[LLMCacheKeyData, LLMCacheValueData]):
         value: CacheValue[LLMCacheValueData],
         cache_config: CacheConfig | None = None,
     ) -> None:
-        """Keep an answer, unless the model failed."""
-        if is_success_model_output(value.get_value().output):
+        """Keep an answer, unless the model failed. Raises ``InvalidInput`` for what is no answer."""
+        check_value(value)
+        answer = value.get_value()
+        if not isinstance(answer, LLMCacheValueData):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a client of answers keeps an LLMCacheValue, not {shown(value)}")
+        if is_success_model_output(answer.output):
             await self._manager.set(key, value, cache_config)
 
     async def exists(self, key: CacheKey[LLMCacheKeyData], cache_config: CacheConfig | None = None) -> bool:

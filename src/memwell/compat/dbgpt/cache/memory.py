@@ -8,6 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from itertools import compress, islice
 from time import monotonic
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from memwell._asyncify import run_blocking
+from memwell.compat.dbgpt.cache.agreement import Marks, agree, marks
 from memwell.compat.dbgpt.cache.keys import CacheConfig, CacheKey, CachePolicy
 from memwell.compat.dbgpt.cache.similarity import (
     KeyText,
@@ -249,7 +251,7 @@ class MemoryCacheStorage(CacheStorage):
         self._writes = 0
         if not self._mortal or (moment := monotonic()) < self._soonest:
             return
-        mortal = [(name, one.expires) for name, one in self._entries.items() if isinstance(one, _Mortal)]
+        mortal = _mortal(self._entries)
         for name, expires in mortal:
             if expires <= moment:
                 self._let_go(name, self._entries.pop(name))
@@ -269,7 +271,8 @@ class MemoryCacheStorage(CacheStorage):
             similar = self._similar.get(field)
             if vector is None or similar is None:
                 return "", None
-            found = similar.nearest(vector, asked.rest, threshold)
+            agrees = partial(_agrees, self._entries, marks(asked.text), field)
+            found = similar.nearest(vector, asked.rest, threshold, agrees)
             return ("", None) if found is None else (found, self._entries.get(found))
 
     def _read_texts(self, field: str) -> None:
@@ -297,6 +300,18 @@ class MemoryCacheStorage(CacheStorage):
                 self._similar[field] = SimilarTexts()
                 self._unread[field] = dict.fromkeys(self._entries)
             return _some_texts(self._unread[field], self._entries, field)
+
+
+def _mortal(entries: Mapping[str | bytes, _Entry]) -> list[tuple[str | bytes, float]]:
+    # A list first: a use moves an entry without the lock, and no loop of ours would outlive that.
+    return [(name, one.expires) for name, one in list(entries.items()) if isinstance(one, _Mortal)]
+
+
+def _agrees(entries: Mapping[str | bytes, _Entry], asked: Marks, field: str, name: str | bytes) -> bool:
+    """Whether the text of an entry may stand for the one that is asked for."""
+    entry = entries.get(name)
+    text = None if entry is None else _text(name, entry, field)
+    return text is not None and agree(asked, marks(text.text))
 
 
 def _some_texts(

@@ -8,18 +8,18 @@ from typing import Any
 
 import msgspec
 
+from memwell.compat.dbgpt.cache.agreement import agree, marks
 from memwell.compat.dbgpt.cache.keys import CacheConfig, CachePolicy
-from memwell.compat.dbgpt.cache.similarity import KeyText, LazyEmbedder, asked_text, text_of, wants_similar
+from memwell.compat.dbgpt.cache.similarity import NEAREST, KeyText, LazyEmbedder, asked_text, text_of, wants_similar
 from memwell.compat.dbgpt.cache.storage import CacheStorage, Key, StorageItem, key_parts, named_item, time_to_live
 from memwell.compat.dbgpt.storage_errors import StorageError
 from memwell.errors import BackendUnavailable
 from memwell.records import DEFAULT_SPACE, Record, Space, SpaceLike, as_space, unpack_half
 from memwell.runtime.ring import Ring
 from memwell.storage.sharing import Store, shared_backend
-from memwell.values import check_id
+from memwell.values import check_count, check_id
 
 _BATCH = 64
-_HITS = 8
 _TEXT, _KEY = "s", "k"
 _SPACES = "similar"
 _MARK = "read"
@@ -50,7 +50,7 @@ class KeyValueCacheStorage(CacheStorage):
             self._backend.kv,
             self._space,
             "item",
-            max_entries,
+            check_count(max_entries, "max_entries", least=1),
             self._backend.transaction,
             renews=True,
             dropped=self._forget_text,
@@ -140,16 +140,23 @@ class KeyValueCacheStorage(CacheStorage):
         numbers = unpack_half(vector)
         space = self._text_space(field, len(numbers))
         self._read_texts(space, field)
-        while hits := self._backend.index.near(space, numbers, limit=_HITS, where={"rest": asked.rest}):
+        wanted = marks(asked.text)
+        while True:
+            hits = self._backend.index.near(space, numbers, limit=NEAREST, where={"rest": asked.rest})
+            gone: list[str] = []
             for hit in hits:
                 if hit.score < threshold:
-                    return None
+                    break
                 item = self._read(hit.record.id)
-                if item is not None and _text(hit.record.id, item, field) is not None:
+                text = None if item is None else _text(hit.record.id, item, field)
+                if item is None or text is None:
+                    gone.append(hit.record.id)
+                elif agree(wanted, marks(text.text)):
                     return hit.record.id, item
-            # All of these are gone: their time was over. What is nearest behind them counts.
-            self._clean(space, [hit.record.id for hit in hits])
-        return None
+            if not gone:
+                return None
+            # Their time was over. What is nearest behind them counts.
+            self._clean(space, gone)
 
     def _clean(self, space: Space, digests: list[str]) -> None:
         with self._backend.transaction():

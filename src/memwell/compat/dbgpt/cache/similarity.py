@@ -7,7 +7,7 @@ for something similar, never while it is set.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TEXT_KEYS = ""
 """The name under which keys that are plain text are compared; no field is called so."""
+
+NEAREST = 8
+"""So many of the nearest are looked at, whether they say the same."""
 
 _INTEGER = 32
 _PAIR = 56
@@ -102,7 +105,9 @@ class LazyEmbedder:
 def embedder_of(given: Any) -> Embedder:
     """An embedder of an ``Embedder``, a function, or an object with ``embed_documents``. Raises ``InvalidInput``."""
     if hasattr(given, "embed_documents"):
-        return as_embedder(given.embed_documents, name=type(given).__qualname__)
+        model = getattr(given, "model_name", None) or getattr(given, "model", "")
+        # Kept vectors are known by the name: two models of one class must not share it.
+        return as_embedder(given.embed_documents, name=f"{type(given).__qualname__} {model}".strip())
     return as_embedder(given)
 
 
@@ -157,21 +162,25 @@ class SimilarTexts(Generic[T]):
             if not group:
                 del self._groups[rest]
 
-    def nearest(self, vector: bytes, rest: str, threshold: float) -> T | None:
-        """The entry whose text is nearest among those with the same rest, if it is near enough."""
+    def nearest(
+        self, vector: bytes, rest: str, threshold: float, accepted: Callable[[T], bool] = lambda _: True
+    ) -> T | None:
+        """The entry whose text is nearest among those with the same rest that are near enough and accepted."""
         group = self._groups.get(rest)
         if self._matrix is None or not group:
             return None
         from memwell.storage.vectors import as_query  # noqa: PLC0415  (loaded already, with the matrix)
 
         allowed: Any = None if len(self._groups) == 1 else list(group)
-        best = self._matrix.view().nearest(as_query(unpack_half(vector)), 1, allowed)
-        return group[best[0].key] if best and best[0].score >= threshold else None
+        best = self._matrix.view().nearest(as_query(unpack_half(vector)), NEAREST, allowed)
+        near = (group[one.key] for one in best if one.score >= threshold)
+        return next((name for name in near if accepted(name)), None)
 
 
 __all__ = [
     "KeyText",
     "LazyEmbedder",
+    "NEAREST",
     "SimilarTexts",
     "TEXT_KEYS",
     "asked_text",

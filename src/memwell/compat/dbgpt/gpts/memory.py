@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import functools
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import stat
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar, cast
 
 from memwell._asyncify import asyncify, blocking, run_blocking
 from memwell.compat.dbgpt.gpts.channels import Channel
@@ -28,7 +30,7 @@ from memwell.compat.dbgpt.gpts.views import dialogue_markdown, messages_block, p
 from memwell.errors import InvalidInput
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.storage.sharing import Store
-from memwell.values import check_count, check_id, shown
+from memwell.values import check_count, check_id, new_id, shown
 
 T = TypeVar("T")
 
@@ -42,6 +44,7 @@ class _Watched:
     history: list[GptsMessage]
     start_round: int
     latest: int = 0
+    last_view: Any = None
 
 
 class GptsMemory:
@@ -132,6 +135,7 @@ class GptsMemory:
         if temp_msg is None and count < watched.latest:
             return
         watched.latest = max(count, watched.latest)
+        watched.last_view = view
         await watched.channel.put(view)
 
     async def complete(self, conv_id: str) -> None:
@@ -141,14 +145,17 @@ class GptsMemory:
             channel.complete()
 
     def chat_messages(self, conv_id: str) -> AsyncIterator[Any]:
-        """The views as they are pushed, until the conversation is completed; none when its channel is not open."""
-        channel = self.queue(conv_id)
-        return aiter(channel) if channel is not None else aiter(_completed())
+        """The views as they are pushed, until the conversation is completed; none when its channel is not open.
+
+        Of several who watch, each view goes to one, and the last to all.
+        """
+        watched = self._watched.get(conv_id)
+        return aiter(_completed()) if watched is None else _views(watched)
 
     def chat_messages_sync(self, conv_id: str) -> Iterator[Any]:
         """The blocking twin of ``chat_messages``."""
-        channel = self.queue(conv_id)
-        return iter(channel) if channel is not None else iter(())
+        watched = self._watched.get(conv_id)
+        return iter(()) if watched is None else _views_sync(watched)
 
     # The dialogue
 
@@ -223,6 +230,7 @@ class GptsMemory:
 
         page = self.html(conv_id, language=language, title=title)
         with written(path) as file:
+            _let_others_read(path, file)
             file.write(page.encode(errors="replace"))
 
     amermaid = asyncify(mermaid)
@@ -256,6 +264,43 @@ class GptsMemory:
             return await run_blocking(bound)
         context = contextvars.copy_context()
         return await asyncio.get_running_loop().run_in_executor(self._executor, functools.partial(context.run, bound))
+
+
+async def _views(watched: _Watched) -> AsyncIterator[Any]:
+    seen: Any = None
+    async with contextlib.aclosing(cast("AsyncGenerator[Any]", aiter(watched.channel))) as views:
+        async for seen in views:
+            yield seen
+    if seen is not watched.last_view:
+        # It went to somebody else, who watches too.
+        yield watched.last_view
+
+
+def _views_sync(watched: _Watched) -> Iterator[Any]:
+    seen: Any = None
+    with contextlib.closing(cast("Generator[Any]", iter(watched.channel))) as views:
+        for seen in views:
+            yield seen
+    if seen is not watched.last_view:
+        yield watched.last_view
+
+
+def _let_others_read(path: str | os.PathLike[str], file: BinaryIO) -> None:
+    """Give a new file the rights of the one it replaces, or those that any file gets here."""
+    if not hasattr(os, "fchmod"):
+        return
+    try:
+        rights = os.stat(path).st_mode
+    except FileNotFoundError:
+        # Only by making one can it be known: to ask for the mask is to change it for every thread.
+        probe = os.path.join(os.path.dirname(os.fspath(path)), f".{new_id()}.part")
+        handle = os.open(probe, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        try:
+            rights = os.fstat(handle).st_mode
+        finally:
+            os.close(handle)
+            os.unlink(probe)
+    os.fchmod(file.fileno(), stat.S_IMODE(rights))
 
 
 def _mark(message: GptsMessage) -> tuple[object, ...]:

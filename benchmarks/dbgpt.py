@@ -407,27 +407,33 @@ def _long_term(section: Section, folder: Path, *, quick: bool) -> None:
 
 def _cache(section: Section, folder: Path, *, quick: bool) -> None:
     size = 5_000 if quick else 100_000
-    cache = MemoryCacheStorage(max_memory_mb=1024)
     texts = [f"question number {number}" for number in range(size)]
+    by_text, by_key = MemoryCacheStorage(max_memory_mb=1024), MemoryCacheStorage(max_memory_mb=1024)
     keys = [LLMCacheKey(prompt=text, model_name="model") for text in texts]
     for text, key in zip(texts, keys, strict=True):
-        cache.set(text, "the answer to " + text)
-        cache.set(key, "the answer to " + text)
+        by_text.set(text, "the answer to " + text)
+        by_key.set(key, "the answer to " + text)
     fifo = CacheConfig(cache_policy=CachePolicy.FIFO)
     drawn = random.Random(7)
     kinds: dict[str, tuple[Callable[[Any], object], Callable[[], Any]]] = {
-        "text as key": (cache.get, lambda: drawn.choice(texts)),
-        "key object": (cache.get, lambda: drawn.choice(keys)),
-        "key object, FIFO": (lambda key: cache.get(key, fifo), lambda: drawn.choice(keys)),
-        "new key object": (cache.get, lambda: LLMCacheKey(prompt=drawn.choice(texts), model_name="model")),
+        "text as key, in order": (by_text.get, cycle_through(texts)),
+        "text as key, at random": (by_text.get, lambda: drawn.choice(texts)),
+        "key object, in order": (by_key.get, cycle_through(keys)),
+        "key object, at random": (by_key.get, lambda: drawn.choice(keys)),
+        "key object, at random, FIFO": (lambda key: by_key.get(key, fifo), lambda: drawn.choice(keys)),
+        "new key object": (by_key.get, lambda: LLMCacheKey(prompt=drawn.choice(texts), model_name="model")),
     }
     contenders = [Contender(name, each(call), make) for name, (call, make) in kinds.items()]
-    timings = take_turns(contenders, rounds=5 if quick else 20, batch=1_000 if quick else 20_000)
-    grid = Grid(f"MemoryCacheStorage.get with {size:,} entries of each", ["", "CPU µs", "gets a CPU-second"])
+    timings = take_turns(contenders, rounds=5 if quick else 15, batch=1_000 if quick else 20_000)
+    grid = Grid(
+        f"MemoryCacheStorage.get with {size:,} entries",
+        ["", "CPU µs", "gets a CPU-second"],
+        note="At random most of the time goes by waiting for memory: a bare OrderedDict gives 1.2 to 1.3 million a second.",
+    )
     for name, timing in timings.items():
         grid.add(name, f"{timing.cpu_us:.2f}", f"{1e6 / timing.cpu_us:,.0f}")
     section.grids.append(grid)
-    for name in ("text as key", "key object"):
+    for name in list(kinds)[:4]:
         rate = 1e6 / timings[name].cpu_us
         title = f"dbgpt: MemoryCacheStorage.get at {size:,} entries, {name}"
         section.figures.append(Figure(title, f">= {_GETS:,}/s", f"{rate:,.0f}/s", rate >= _GETS))

@@ -29,6 +29,10 @@ def key_of(identifier: str) -> str:
 
 
 def _key(identifier: str) -> str:
+    plain = _PLAIN(identifier)
+    if plain is not None:
+        # Most have one number, at their end.
+        return f"{plain[1]}{len(plain[2])}{plain[2]}0"
     # Numbers first: the letters that stand for a character may hold digits, which must be left alone.
     pieces = _DIGITS.split(identifier)
     for place in range(1, len(pieces), 2):
@@ -43,6 +47,9 @@ def _key(identifier: str) -> str:
     return f"{key[:_KEPT]}\1d{digest}"
 
 
+_PLAIN = re.compile(
+    rf"([\x02-/:-\x7f]{{0,{_SHORT}}})([1-9]\d{{0,{_LONGEST_COUNT_OF_ONE_DIGIT - 1}}})", re.ASCII
+).fullmatch
 _remembered = functools.lru_cache(maxsize=8192)(_key)
 
 

@@ -389,7 +389,7 @@ def test_the_loop_goes_on_while_a_file_is_written(tmp_path: Path):
         cache, ticks = FileEmbeddingCache(tmp_path, max_file_number=10), 0
         storing = asyncio.gather(*(cache.store(VECTORS, number) for number in range(30)))
         while not storing.done():
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.001)
             ticks += 1
         await storing
         return ticks

@@ -23,13 +23,17 @@ SOURCE = ROOT / "src" / "memwell"
 TESTS = ROOT / "tests"
 
 DRIVERS: dict[str, tuple[str, ...]] = {
+    "PIL": ("memwell.longterm.media.*",),
     "apsw": ("memwell.storage.sqlite*",),
+    "av": ("memwell.longterm.media.*",),
     "langchain_core": ("memwell.integrations.langchain_core*", "memwell.compat.langchain.message_tools"),
     "httpx": ("memwell.models.transport",),
+    "matplotlib": ("memwell.plotting",),
     "mcp": ("memwell.service.mcp*",),
     "numkong": ("memwell.longterm.codes",),
     "numpy": (
         "memwell.compat.agentscope.embedding_cache",
+        "memwell.knowledge.*",
         "memwell.longterm.*",
         "memwell.models*",
         "memwell.runtime.cache",
@@ -39,8 +43,10 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "onnxruntime": ("memwell.models.local.*",),
     "psycopg": ("memwell.storage.postgres*",),
     "pymilvus": ("memwell.storage.milvus*",),
+    "pypdfium2": ("memwell.knowledge.reading.*",),
     "redis": ("memwell.storage.redis*", "memwell.compat.agentscope.redis", "memwell.compat.langchain.redis"),
     "rich": ("memwell.cli*",),
+    "rjieba": ("memwell.language.*",),
     "rs_bpe": ("memwell.tokens",),
     # The interpreter's own SQLite may be one that can corrupt a store, so nobody may use it.
     "sqlite3": (),

@@ -8,55 +8,32 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
 import memwell
-from memwell.cli import app, main
+from memwell.cli import app
 from memwell.history import History
 from memwell.messages import ToolCall, ai, human, message, system, tool_result
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.storage import open_backend
 from memwell.transcript import from_text
+from tests.commands import Outcome, Run, running
 
 COMMANDS = (
     "demo", "threads", "show", "doctor", "remember", "recall", "context", "forget", "undo", "erase", "audit", "export",
-    "import", "profile", "facts", "settle", "bench",
+    "import", "profile", "facts", "settle", "bench", "ingest", "documents", "ask", "tune", "explain",
 )  # fmt: skip
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
     """Runs the command in this process, in an empty folder, with settings and a terminal that are always the same."""
-    for name in [name for name in os.environ if name.startswith(("MEMWELL_", "LC_", "LANG"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.chdir(tmp_path)
-
-    def run_it(*arguments: object, language: str = "en") -> Outcome:
-        monkeypatch.setenv("MEMWELL_LANGUAGE", language)
-        with pytest.raises(SystemExit) as ended:
-            main([str(one) for one in arguments])
-        out, err = capsys.readouterr()
-        return Outcome(int(ended.value.code or 0), out, err)
-
-    return run_it
+    return running(capsys, monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
     ├── ConfigurationError        a setting, a URL or an installation is wrong
     │   └── MissingDependency     an optional package is not installed
     ├── InvalidInput              a value breaks a rule; nothing was stored
+    │   └── UnreadableDocument    a file or a page on the web cannot be read as a document
     ├── NotFound                  a thread, message, record or blob that must exist does not
     ├── NotGranted                a space that was not shared with the one who asks
     ├── Conflict                  somebody else got there first: an id, an index or a version is taken
@@ -36,6 +37,18 @@ class MissingDependency(ConfigurationError):
 
 class InvalidInput(MemwellError, ValueError):
     """A value breaks a rule; the message names the value and the rule. Nothing was stored."""
+
+
+class UnreadableDocument(InvalidInput):
+    """A file or a page on the web cannot be read as a document. ``reason`` is a short code for programs.
+
+    One of: empty, binary, broken, encrypted, archive, too-large, not-what-it-says, no-text, encoding, unsupported,
+    forbidden-address, unreachable.
+    """
+
+    def __init__(self, message: str = "", *, reason: str = "broken") -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class NotFound(MemwellError, LookupError):
@@ -92,5 +105,6 @@ __all__ = [
     "NotFound",
     "NotGranted",
     "ReadOnlyStore",
+    "UnreadableDocument",
     "Unsupported",
 ]

@@ -48,8 +48,22 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     retention_days: float = 30.0
     """How long what was forgotten can still be brought back; then it is erased."""
 
+    chat_url: str = ""
+    """Where the command line finds a chat model behind OpenAI's API, such as ``http://localhost:11434/v1``; empty is none."""
+
+    chat_model: str = ""
+    """The name of that model."""
+
+    chat_key: str = ""
+    """Its key, where it asks for one. It is never shown."""
+
     kept_changes: int = 65_536
     """How many changes of a space are remembered so that caches and sidecars catch up instead of starting over."""
+
+    def __repr__(self) -> str:
+        shown = {name: getattr(self, name) for name in self.__struct_fields__}
+        shown["chat_key"] = "…" if self.chat_key else ""
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:

@@ -197,3 +197,107 @@ def test_refusals() -> None:
         made(TEXTS, limit=0)
     with pytest.raises(InvalidInput):
         made(TEXTS, subject=" ")
+
+
+def kept(number: int, text: str, session: str = "", **metadata: Any) -> Record:
+    own = with_traits(metadata, Traits(session=session))
+    return Record(text=text, id=f"k{number}", time=BEGIN + timedelta(days=31 * number), metadata=own)
+
+
+TALK = [
+    kept(0, "我想了解Python异步编程，一头雾水，真烦！", "monday", topic="Python异步编程"),
+    kept(1, "Python异步编程的协程好难", "monday", topic="Python异步编程"),
+    kept(2, "机器学习算法怎么选？", "tuesday", topic="机器学习"),
+    kept(3, "机器学习算法真有意思，谢谢，太棒了！", "tuesday"),
+]
+
+
+def of_talk(**options: Any) -> Profile:
+    return profile(known([]), TALK, **options)
+
+
+def test_given_topics_come_first_and_count() -> None:
+    found = of_talk().topics
+    assert [(one.word, one.count) for one in found[:2]] == [("Python异步编程", 2), ("机器学习", 1)]
+    assert ("机器学习算法", 2) in [(one.word, one.count) for one in found]
+    assert found[0].evidence == ("k0", "k1")
+
+
+def test_a_phrase_comes_before_its_parts_which_add_nothing() -> None:
+    records = [kept(0, "分布式电商平台的数据库设计"), kept(1, "分布式电商平台上线了，太棒了！")]
+    found = profile(known([]), records)
+    assert [one.word for one in found.topics] == ["分布式电商平台"]
+    assert not {"分布式", "电商平台", "太棒了"} & {one.word for one in found.keywords}
+
+
+def test_keywords_are_words_of_any_record_each_with_its_evidence() -> None:
+    found = {one.word: one for one in of_talk().keywords}
+    assert found["机器学习算法"].evidence == ("k2", "k3")
+    assert found["协程"].count == 1
+    assert "机器学习" not in found  # it never leaves its phrase
+    assert all(one.evidence for one in found.values())
+
+
+def test_given_keywords_and_sentiments_are_taken_for_those_of_the_text() -> None:
+    records = [kept(0, "a plain text about boats", keywords=["sails", " ", 7, "Sails"], sentiment=-0.5)]
+    found = profile(known([]), records)
+    assert [one.word.casefold() for one in found.keywords] == ["sails"]
+    assert found.moods[0].sentiment == -0.5
+    odd = [kept(0, "boats", keywords="sails", sentiment="curious", topic=7)]
+    assert [one.word for one in profile(known([]), odd).keywords] == ["boats"]
+
+
+def test_the_trend_of_the_mood() -> None:
+    rising = of_talk().trend
+    assert rising is not None
+    assert (rising.direction, rising.change > 0) == ("better", True)
+    assert "k3" in rising.evidence
+    falling = profile(known([]), [kept(3 - at, one.text) for at, one in enumerate(TALK)]).trend
+    assert falling is not None
+    assert falling.direction == "worse"
+    once = profile(known([]), TALK[:1]).trend
+    assert once is not None
+    assert once.direction == "unknown"
+    assert profile(known([]), []).trend is None
+
+
+@given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["太棒了", "糟糕", "今天星期一"])), max_size=30))
+@settings(max_examples=40)
+def test_counts_add_up_and_a_trend_keeps_its_bounds(said_: list[tuple[int, str]]) -> None:
+    records = [kept(day, text, f"s{day % 3}") for day, text in said_]
+    found = profile(known([]), records, limit=100)
+    assert sum(one.count for one in found.by_month) == found.records == len(records)
+    assert sum(one.count for one in found.by_session) == len(records)
+    assert found.sessions == len(found.by_session) <= 3
+    assert [one.name for one in found.by_month] == sorted({f"{one.time:%Y-%m}" for one in records})
+    assert found.trend is None or -1 <= found.trend.sentiment <= 1
+
+
+def test_a_profile_stays_small_however_much_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memwell.longterm.profile_counts._MOST", 50)
+    records = [kept(0, f"topic{number} again", f"s{number}", topic=f"t{number}") for number in range(400)]
+    records += [kept(1, "sailing", "often", topic="sailing") for _ in range(9)]
+    found = profile(known([]), records)
+    assert (found.topics[0].word, found.topics[0].count) == ("sailing", 9)
+    assert found.by_session[0].name == "often"
+    assert found.sessions <= 101
+    assert max(len(one.evidence) for one in (*found.topics, *found.keywords, *found.by_session)) <= 5
+
+
+def test_the_summary_in_two_languages() -> None:
+    found = of_talk()
+    assert found.summary("zh").startswith(
+        "用户：从 2024-01-10 到 2024-04-12，在 2 次会话中共有 4 条消息。主要关注Python异步编程（2 次）、"
+    )
+    assert "并且在好转" in found.summary("zh")
+    assert found.summary().startswith("The user: 4 messages in 2 sessions, from 2024-01-10 to 2024-04-12.")
+    assert "getting better" in found.summary("en")
+    assert "[k0, k2" in found.summary(evidence=True)
+    assert "[" not in found.summary()
+
+
+def test_the_summary_of_nobody() -> None:
+    assert made([], subject="Ann").summary() == "Ann: nothing is known yet."
+    assert made([]).summary("zh") == "用户：还没有任何记录。"
+    with pytest.raises(InvalidInput, match="en or zh"):
+        made([]).summary("fr")

@@ -12,7 +12,7 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import bench, memories
+from memwell.cli import bench, explain, knowledge, memories
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
 from memwell.cli.phrases import say
@@ -175,6 +175,8 @@ def _look_for_leaks(as_json: bool) -> None:
 
 
 app.add_typer(memories.app)
+app.add_typer(knowledge.app)
+app.add_typer(explain.app)
 app.add_typer(bench.app, name="bench")
 
 

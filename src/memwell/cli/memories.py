@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import msgspec
 import typer
 from rich.text import Text as Styled
 
@@ -18,10 +16,10 @@ from memwell.cli.files import check_export, naming_file
 from memwell.cli.owing import owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
-from memwell.cli.stores import SpaceOption, Store, check_exists, file_of, space_of
+from memwell.cli.stores import SpaceOption, Store, check_exists, opened, space_of
 from memwell.cli.tables import fact_table, hit_table
-from memwell.cli.terminal import console, one_line, visible
-from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
+from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
+from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.journal import inner_space
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
@@ -29,7 +27,6 @@ from memwell.settings import load_settings
 from memwell.values import check_text, shown
 
 app = typer.Typer()
-AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")]
 _NEW = {
     "memories": "new_memories",
     "aliases": "new_aliases",
@@ -42,22 +39,6 @@ _NEW = {
 }
 """The phrases for what an import may bring."""
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. 不再询问。")]
-
-
-@contextmanager
-def _opened(store: str, space: list[str] | None, *, make: bool = False, work: bool = True) -> Generator[memwell.Engine]:
-    """The memory of a store. Looking must never make one."""
-    if not make:
-        check_exists(store)
-    try:
-        with memwell.open(store, space=space_of(space), work=work) as engine:
-            yield engine
-    except ReadOnlyStore as error:
-        raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
-
-
-def _print_json(value: Any) -> None:
-    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 @app.command("remember")
@@ -74,7 +55,7 @@ def remember_command(
     """Remember something: on disk when this returns. 记住：命令返回时已经落盘。"""
     given = [line for text in texts for line in (_lines() if text == "-" else [text])]
     good, bad = _sorted_out(given)
-    with _opened(store, space, make=True) as engine:
+    with opened(store, space, make=True) as engine:
         done = engine.remember(good, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
         screen = console(stderr=True)
         with screen.status(say("embedding")):
@@ -114,7 +95,7 @@ def settle_command(store: Store, space: SpaceOption = None) -> None:
     """Do the work that memories are still owed: words, facts, vectors. 完成记忆尚欠的处理：词索引、事实、向量。"""
     check_exists(store)
     left = done = 0
-    with _opened(store, space, work=False) as engine:
+    with opened(store, space, work=False) as engine:
         wanted = [space_of(space)] if space else list(owed_by_space(engine.backend))
         for one in wanted:
             memory = engine.at(one)
@@ -170,7 +151,7 @@ def recall_command(
     as_json: AsJson = False,
 ) -> None:
     """Find what was remembered, and say why it was found. 找回记忆，并说明理由。"""
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         hits = engine.recall(
             query,
             limit=limit,
@@ -181,7 +162,7 @@ def recall_command(
             as_of=_moment(as_of),
         )
     if as_json:
-        _print_json(hits)
+        print_json(hits)
     elif not hits:
         console().print(say("nothing_found"))
     else:
@@ -201,17 +182,17 @@ def context_command(
     as_json: AsJson = False,
 ) -> None:
     """Build the prompt for a question under a budget of tokens. 在词元预算内组装提示词。"""
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         made = engine.context(query, thread=thread, budget=budget, system=system, profile=profile)
     if as_json:
-        _print_json({"messages": made.openai(), "tokens": made.tokens, "budget": made.budget, "receipt": made.receipt})
+        print_json({"messages": made.openai(), "tokens": made.tokens, "budget": made.budget, "receipt": made.receipt})
         return
     screen = console()
     for message in made.messages:
         screen.print(Styled.assemble((f"[{message.role}] ", "cyan"), visible(message.text)))
     screen.print(say("window_used", count=len(made.messages), used=made.tokens, budget=made.budget), style="dim")
     if receipt:
-        _print_json(made.receipt)
+        print_json(made.receipt)
 
 
 @app.command("forget")
@@ -221,7 +202,7 @@ def forget_command(
     space: SpaceOption = None,
 ) -> None:
     """Hide memories at once; undo brings them back. 立即隐藏记忆，可用 undo 恢复。"""
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         hidden = engine.forget(ids)
     console().print(say("forgotten", count=len(hidden)))
 
@@ -233,7 +214,7 @@ def undo_command(
     space: SpaceOption = None,
 ) -> None:
     """Take the last change of a memory back. 撤销一条记忆的上一次改动。"""
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         restored = engine.undo(id_)
     console().print(Styled(visible(restored.text)))
 
@@ -251,7 +232,7 @@ def erase_command(
         raise InvalidInput(say("erase_what"))
     if not yes:
         typer.confirm(say("erase_sure"), abort=True)
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         done = engine.erase_all() if everything else engine.erase(ids or [])
     console().print(
         say("erased", memories=done.memories, derived=done.derived, versions=done.versions, facts=done.facts)
@@ -268,12 +249,12 @@ def audit_command(
     as_json: AsJson = False,
 ) -> None:
     """Look a whole memory over: junk, duplicates, contradictions, secrets. 体检：垃圾、重复、矛盾、泄密。"""
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         with progress_bar(say("auditing")) as progress:
             report = engine.audit(progress=lambda done: progress(done, None))
         done = engine.mend(report.plan) if apply else 0
     if as_json:
-        _print_json({"counts": report.counts, "plan": report.plan, "mended": done})
+        print_json({"counts": report.counts, "plan": report.plan, "mended": done})
         return
     console().print(Styled(visible(report.text(load_settings().language))))
     if apply:
@@ -291,12 +272,12 @@ def export_command(
 ) -> None:
     """Write memory and conversations to a file, without loss. 把记忆与会话无损地写入文件。"""
     if str(path) == "-":
-        with _opened(store, space) as engine:
+        with opened(store, space) as engine:
             export_jsonl(engine, sys.stdout.buffer, values=True, blobs=True)
         return
     check_export(path, force=force)
     with (
-        _opened(store, space) as engine,
+        opened(store, space) as engine,
         naming_file(path, "file_unwritable"),
         progress_bar(say("exporting")) as progress,
     ):
@@ -324,7 +305,7 @@ def import_command(
         # Before the store is opened: what cannot be read must not leave a new one behind.
         with naming_file(Path(source), "file_unreadable"):
             format_ = _format_of(Path(source), format_)
-    with _opened(store, space, make=True) as engine:
+    with opened(store, space, make=True) as engine:
         with naming_file(Path(source), "file_unreadable"), progress_bar(say("importing")) as progress:
             done = (
                 _from_url(engine, source, format_, table, key_prefix, progress)
@@ -378,7 +359,7 @@ def profile_command(
 ) -> None:
     """What is known of someone, with evidence. 某人的画像。"""
     language = load_settings().language
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         text = engine.profile(subject, language=language).text(language)
     console().print(Styled(visible(text)))
 
@@ -395,12 +376,12 @@ def facts_command(
     """The facts that hold of someone, since when, and by whose word. 某人的事实、起始时间与依据。"""
     if ended and as_of is not None:
         raise InvalidInput(say("facts_when"))
-    with _opened(store, space) as engine:
+    with opened(store, space) as engine:
         holding = engine.facts_about(subject, as_of=_moment(as_of))
         found = [fact for fact in engine.facts.history(subject) if fact.retired_at is None] if ended else holding
         evidence = _texts(engine, [source.record for fact in found for source in fact.evidence])
     if as_json:
-        _print_json(found)
+        print_json(found)
     elif found:
         console().print(fact_table(found, evidence, load_settings().language))
     else:

@@ -175,6 +175,28 @@ _PHRASES = {
     "weights": ("weights", "权重大小"),
     "first_call": ("first call", "首次调用"),
     "first_call_cost": ("{ms} ms, of which {load} s to load the weights", "{ms} 毫秒，其中加载权重 {load} 秒"),
+    "chat_model_missing": (
+        "MEMWELL_CHAT_URL names a server; name the model too: MEMWELL_CHAT_MODEL.",
+        "MEMWELL_CHAT_URL 指定了服务器，还需用 MEMWELL_CHAT_MODEL 指定模型。",
+    ),
+    "ingesting": ("Taking documents in", "正在导入文档"),
+    "document": ("document", "文档"),
+    "pages": ("pages", "页数"),
+    "chunks": ("chunks", "片段"),
+    "taken_in": ("taken in (UTC)", "导入时间（UTC）"),
+    "no_documents": (
+        "No documents yet. Take some in: memwell ingest FOLDER",
+        "还没有文档。导入一些：memwell ingest 文件夹",
+    ),
+    "no_such_document": (
+        "There is no document {name}. See: memwell documents",
+        "没有文档 {name}。请看：memwell documents",
+    ),
+    "documents_removed": ("Removed for good: {count}", "已彻底删除：{count}"),
+    "tuning": ("Measuring", "正在测量"),
+    "rechunking": ("Cutting anew", "正在重新切分"),
+    "explain_what": ("Nothing is drawn of {given}; known: {known}.", "没有 {given} 的图；可用：{known}。"),
+    "plot_written": ("The picture is in {path}", "图片已写入 {path}"),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
         "A first process writes a conversation to {path} and is killed (kill -9) as soon as its last call has returned.",

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import memwell
 from memwell.cli.phrases import say
-from memwell.errors import ConfigurationError
+from memwell.errors import ConfigurationError, ReadOnlyStore
+from memwell.models.ports import ChatModel
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
@@ -56,9 +60,35 @@ def existing(url: str) -> Backend:
     return open_backend(url)
 
 
+@contextmanager
+def opened(store: str, space: list[str] | None, *, make: bool = False, work: bool = True) -> Generator[memwell.Engine]:
+    """The memory of a store. Looking must never make one."""
+    if not make:
+        check_exists(store)
+    try:
+        with ExitStack() as held:
+            chat = _chat_model(held)
+            yield held.enter_context(memwell.open(store, space=space_of(space), chat=chat, work=work))
+    except ReadOnlyStore as error:
+        raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
+
+
+def _chat_model(held: ExitStack) -> ChatModel | None:
+    """The chat model of the settings, closed when what holds it is."""
+    chosen = load_settings()
+    if not chosen.chat_url:
+        return None
+    if not chosen.chat_model:
+        raise ConfigurationError(say("chat_model_missing"))
+    # Only this needs the client, which most commands do without.
+    from memwell.models.http import OpenAICompatible  # noqa: PLC0415
+
+    return held.enter_context(OpenAICompatible(chosen.chat_url, key=chosen.chat_key or None)).chat(chosen.chat_model)
+
+
 def space_of(segments: list[str] | None) -> Space:
     """The space that was named, or the default one."""
     return Space(*segments) if segments else DEFAULT_SPACE
 
 
-__all__ = ["SpaceOption", "Store", "check_exists", "existing", "file_of", "space_of"]
+__all__ = ["SpaceOption", "Store", "check_exists", "existing", "file_of", "opened", "space_of"]

@@ -6,8 +6,13 @@ import re
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
+from typing import Annotated, Any
 
+import msgspec
+import typer
 from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="For programs. 供程序读取。")]
 
 # All control characters but the line break and the tab, and those that turn the direction of text.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -42,4 +47,9 @@ def never_fail_to_encode() -> None:
                 stream.reconfigure(errors="replace")
 
 
-__all__ = ["console", "never_fail_to_encode", "one_line", "visible"]
+def print_json(value: Any) -> None:
+    """Print what a program is to read."""
+    typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+
+
+__all__ = ["AsJson", "console", "never_fail_to_encode", "one_line", "print_json", "visible"]

@@ -5,7 +5,8 @@ threads and processes write the same conversation, and costs the same for a hund
 Every method that touches the store has an async twin with an ``a`` in front.
 """
 
+from memwell.history.media import MediaLimits
 from memwell.history.reading import HistoryReader, Target
 from memwell.history.writing import History
 
-__all__ = ["History", "HistoryReader", "Target"]
+__all__ = ["History", "HistoryReader", "MediaLimits", "Target"]

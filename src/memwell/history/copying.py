@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 
-from memwell.errors import Conflict, InvalidInput
+from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
+from memwell.history.handle import blobs_beside, keep_blob
 from memwell.history.reading import CHUNK, HistoryReader
-from memwell.messages import Message, Role
+from memwell.messages import Media, Message, Role, ToolResult
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import shown
 
@@ -48,6 +49,7 @@ def _copy(source: HistoryReader, target: HistoryReader, info: ThreadInfo, end: i
         live = source.log.read(source.thread, after=start - 1, before=upto)
         copied += len(live)
         lives = dict(_lives(source, live, start, upto)) if versions else {one.index or 0: [one] for one in live}
+        _copy_blobs(source, target, (one for held in lives.values() for one in held))
         _replay(target, lives)
         places += lives
     if end is None:
@@ -57,6 +59,32 @@ def _copy(source: HistoryReader, target: HistoryReader, info: ThreadInfo, end: i
         target.thread, metadata=info.metadata, end_round=end is None and info.ended_round == info.rounds
     )
     return copied
+
+
+def _copy_blobs(source: HistoryReader, target: HistoryReader, messages: Iterable[Message | None]) -> None:
+    """Keep the bytes that messages name beside the target too; what they name elsewhere stays where it is."""
+    blobs = None if source.backend is None else source.backend.blobs
+    named = {one.blob for one in media_of(messages) if one.blob is not None}
+    for digest in sorted(named):
+        if blobs is None:
+            return
+        try:
+            data = blobs.get(blobs_beside(source.thread), digest)
+        except (NotFound, InvalidInput):
+            # A message may name what was never stored here, or is no digest at all.
+            continue
+        if target.backend is None:
+            raise Unsupported("a log alone keeps no bytes of media; copy the conversation to a store")
+        keep_blob(target.backend, target.thread, data)
+
+
+def media_of(messages: Iterable[Message | None]) -> Iterator[Media]:
+    """All media of messages, those inside tool results too."""
+    for message in messages:
+        for part in message.parts if message else ():
+            for one in part.content if isinstance(part, ToolResult) else (part,):
+                if isinstance(one, Media):
+                    yield one
 
 
 def _end_alike(target: HistoryReader, info: ThreadInfo, places: list[int]) -> None:
@@ -86,4 +114,4 @@ def _replay(target: HistoryReader, lives: Mapping[int, Sequence[Message | None]]
         target.log.edit(target.thread, {index: held[step] for index, held in lives.items() if step < len(held)})
 
 
-__all__ = ["copy_conversation", "together"]
+__all__ = ["copy_conversation", "media_of", "together"]

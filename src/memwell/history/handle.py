@@ -32,6 +32,15 @@ def blobs_beside(thread: Thread) -> Space:
     return thread.space / f"memwell thread {key_part(thread.id)}"
 
 
+def keep_blob(backend: Backend, thread: Thread, data: bytes) -> str:
+    """Keep bytes beside a conversation, for who is inside a transaction; ``History.delete`` drops them."""
+    space = blobs_beside(thread)
+    digest = backend.blobs.put(space, data)
+    # A store does not list its blobs. Noted in their own space, where only the end of the conversation reaches.
+    backend.kv.put(space, digest, {"blob": digest})
+    return digest
+
+
 def key_part(id_: str) -> str:
     """An id as a part of a key. A long one is digested, and its length in front keeps it from reaching into another."""
     short = id_ if len(id_) <= _LONGEST else blake2b(id_.encode(errors="surrogatepass"), digest_size=32).hexdigest()
@@ -99,4 +108,4 @@ class ThreadHandle(Closing):
     ainfo = asyncify(info)
 
 
-__all__ = ["ThreadHandle", "blobs_beside", "kept_beside", "key_part"]
+__all__ = ["ThreadHandle", "blobs_beside", "keep_blob", "kept_beside", "key_part"]

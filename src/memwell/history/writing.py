@@ -9,17 +9,19 @@ from typing import Any, cast
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import id_begins_with
+from memwell.history.blobs import MediaKeeper
 from memwell.history.copying import copy_conversation, together
 from memwell.history.handle import blobs_beside, kept_beside
-from memwell.history.reading import HistoryReader, Target
+from memwell.history.reading import Target
 from memwell.messages import Content, Message, Role, ToolCall, ai, check_message, human, system, tool_result
-from memwell.records import paged
+from memwell.records import Space, paged
+from memwell.storage.protocols import Backend
 from memwell.tokens import counted
 from memwell.values import check_count, check_metadata, new_id
 from memwell.windows import Round, kept_from
 
 
-class History(HistoryReader):
+class History(MediaKeeper):
     """A conversation: read it, add to it, change it, cut it, copy it.
 
     ``History.open("chat.db", "trip")`` opens a file; ``History(backend, "trip", space=…)`` uses an open store.
@@ -138,15 +140,20 @@ class History(HistoryReader):
         """Drop the conversation with all it holds and all that was made of it, for good. Returns whether there was one."""
         if self.backend is None:
             return self.log.delete(self.thread)
-        kv, (space, prefix) = self.backend.kv, kept_beside(self.thread)
+        space, prefix = kept_beside(self.thread)
         with together(self):
-            where = id_begins_with(prefix)
-            for entry in list(paged(lambda cursor: kv.scan(space, where=where, cursor=cursor))):
-                value: object = entry.value
-                if isinstance(value, dict) and "blob" in value:
-                    self.backend.blobs.delete(blobs_beside(self.thread), cast("dict[str, Any]", value)["blob"])
-                kv.delete(space, entry.key)
+            self._drop_kept(self.backend, space, prefix)
+            self._drop_kept(self.backend, blobs_beside(self.thread), "")
             return self.log.delete(self.thread)
+
+    def _drop_kept(self, backend: Backend, space: Space, prefix: str) -> None:
+        """Drop what is kept about the conversation under a prefix, and the blobs that are named there."""
+        where = id_begins_with(prefix)
+        for entry in list(paged(lambda cursor: backend.kv.scan(space, where=where, cursor=cursor))):
+            value: object = entry.value
+            if isinstance(value, dict) and "blob" in value:
+                backend.blobs.delete(blobs_beside(self.thread), cast("dict[str, Any]", value)["blob"])
+            backend.kv.delete(space, entry.key)
 
     # Copies
 

@@ -278,7 +278,8 @@ class _Auditor:
 
     def _keep(self, seen: _Seen) -> None:
         record, traits = seen.record, seen.traits
-        if traits.session or len(query_terms(record.text)) < self._rules.fewest_words:
+        # Pictures are each their own too, however alike they are described.
+        if traits.session or traits.blobs or len(query_terms(record.text)) < self._rules.fewest_words:
             return
         rank = (traits.pinned, _importance(traits), traits.uses + traits.useful, -self.read)
         kept = _Kept(record.space, record.id, rank, seen.example)

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
-from memwell.filters import FilterLike, as_filter, id_begins_with
+from memwell.filters import FilterLike, Where, as_filter, id_begins_with
+from memwell.longterm.attachments import blobs_space, features_space, named_blobs
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
 from memwell.longterm.remembering import is_number
-from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import FORGOTTEN, KEY, own_metadata, traits_of, with_traits
 from memwell.records import Record, paged
 
 
@@ -28,11 +29,13 @@ class Erased(msgspec.Struct, frozen=True):
     facts: int = 0
     receipts: int = 0
     """Receipts of prompts that no longer name them."""
+    blobs: int = 0
+    """Files that belonged to them alone: pictures, sounds, films and their thumbnails."""
 
     @property
     def total(self) -> int:
         """Everything counted together."""
-        return self.memories + self.derived + self.versions + self.facts + self.receipts
+        return self.memories + self.derived + self.versions + self.facts + self.receipts + self.blobs
 
 
 class Eraser(MemoryBase):
@@ -75,10 +78,10 @@ class Eraser(MemoryBase):
         derived = self._derived(set(records))
         gone = {**records, **derived}
         ids = list(gone)
-        texts = [self.indexer.embedded_text(record) for record in gone.values()]
-        texts += [self.indexer.embedded_text(version.record) for id_ in ids for version in self._versions(id_)]
         with self.backend.transaction():
             self._unlink(set(ids))
+            every = [*gone.values(), *(version.record for id_ in ids for version in self._versions(id_))]
+            blobs = self._drop_attached(gone, every)
             retracted = self.indexer.facts.retract(self._sources(gone.values()), final=True)
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
@@ -88,9 +91,27 @@ class Eraser(MemoryBase):
             self.backend.index.delete(self.space, ids)
         self._pools.forget(self.space)
         self._echoes.forget(ids)
+        texts = [self.indexer.embedded_text(record) for record in every]
         cached = self.uncache(ids, texts) if self.uncache is not None else 0
         self.backend.scrub()
-        return Erased(len(records), len(derived), kept, retracted.statements, cached)
+        return Erased(len(records), len(derived), kept, retracted.statements, cached, blobs)
+
+    def _drop_attached(self, gone: Mapping[str, Record], every: Sequence[Record]) -> int:
+        """Drop what lies beside memories that go, but for blobs that others name too; how many blobs there were.
+
+        ``every`` is all that they are and were. For who is inside a transaction: nobody may name a blob meanwhile.
+        """
+        for record in every:
+            if dimensions := traits_of(record).features:
+                self.backend.index.delete(features_space(self.space, dimensions), [record.id])
+        named = named_blobs(every)
+        if not named:
+            return 0
+        others = [record for record in self._all(Where((KEY, "blobs"), "exists")) if record.id not in gone]
+        # What a memory was before names blobs too: undo() brings it back.
+        others += [version.record for version in self._versions() if version.record.id not in gone]
+        space = blobs_space(self.space)
+        return sum(self.backend.blobs.delete(space, digest) for digest in sorted(named - named_blobs(others)))
 
     def _derived(self, ids: set[str]) -> dict[str, Record]:
         """Memories that were made of these, and what was made of those."""

@@ -12,20 +12,17 @@ import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.language.claims import FAVOURITE, USER, relation_of
-from memwell.language.keywords import keywords
-from memwell.language.sentiment import sentiment
 from memwell.longterm.facts import Fact, Facts, name_key
-from memwell.longterm.traits import traits_of
+from memwell.longterm.profile_counts import Count, Mood, Reading, Topic, Trend
 from memwell.records import Record
 from memwell.values import check_count, shown
 
 LANGUAGES = ("en", "zh")
-_WORDS_OF_A_RECORD = 6
-_EVIDENCE = 5
-_MOST_TOPICS = 10_000
-_MOST_MONTHS = 600
 _LONGEST = 2_000
-_LEAST_COUNT = 2
+_SUMMED_UP = 5
+"""How many entries of a kind a summary names."""
+_MOOD = 0.1
+"""A sentiment nearer to 0 speaks neither way."""
 
 
 class Trait(msgspec.Struct, frozen=True):
@@ -38,25 +35,6 @@ class Trait(msgspec.Struct, frozen=True):
     evidence: tuple[str, ...]
 
 
-class Topic(msgspec.Struct, frozen=True):
-    """What records are about: a word, in how many of them, since when, how surely it matters, and the first of them."""
-
-    word: str
-    count: int
-    since: datetime
-    confidence: float
-    evidence: tuple[str, ...]
-
-
-class Mood(msgspec.Struct, frozen=True):
-    """How a month's records speak, from -1.0 to 1.0, and the ones that speak most strongly."""
-
-    month: str
-    sentiment: float
-    count: int
-    evidence: tuple[str, ...]
-
-
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of someone, each entry with its evidence."""
 
@@ -66,9 +44,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     preferences: tuple[Trait, ...] = ()
     people: tuple[Trait, ...] = ()
     topics: tuple[Topic, ...] = ()
+    """What the records are about: the ``topic`` of their metadata, then what several of them speak of."""
+    keywords: tuple[Topic, ...] = ()
+    """The words of most records, also of a single one."""
     moods: tuple[Mood, ...] = ()
+    trend: Trend | None = None
     facts: int = 0
     records: int = 0
+    sessions: int = 0
+    by_session: tuple[Count, ...] = ()
+    by_month: tuple[Count, ...] = ()
     first: datetime | None = None
     last: datetime | None = None
 
@@ -87,6 +72,38 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
             (words["moods"], [f"{one.month} {one.sentiment:+.2f}" for one in self.moods]),
         ]
         return _within(check_count(limit, "limit", least=1), self._title(words), lines, words)
+
+    def summary(self, language: str | None = None, *, evidence: bool = False) -> str:
+        """The profile in two or three sentences; with ``evidence`` the ids that each rests on stand behind it.
+
+        Raises ``InvalidInput`` for a language other than ``en`` and ``zh``.
+        """
+        words = _PHRASES[_checked(self.language if language is None else language)]
+        said = self._sentences(words)
+        ids = [list(dict.fromkeys(rests_on)) if evidence else [] for _, rests_on in said]
+        told = [
+            f"{sentence} [{', '.join(held)}]" if held else sentence
+            for (sentence, _), held in zip(said, ids, strict=True)
+        ]
+        return words["space"].join(told)
+
+    def _sentences(self, words: dict[str, str]) -> list[tuple[str, list[str]]]:
+        """Each sentence of the summary, and the ids it rests on."""
+        subject = words[USER] if self.subject == USER else self.subject
+        if not self.records or self.first is None or self.last is None:
+            return [(words["nothing"].format(subject=subject), [])]
+        sessions = words["in_sessions"].format(count=self.sessions) if self.sessions else ""
+        days = {"first": f"{self.first:%Y-%m-%d}", "last": f"{self.last:%Y-%m-%d}"}
+        dated = words["one_day" if days["first"] == days["last"] else "days"].format(**days)
+        said = words["said"].format(subject=subject, count=self.records, sessions=sessions, dated=dated)
+        told = [(said, [one.evidence[0] for one in self.by_month[:_SUMMED_UP] if one.evidence])]
+        about = (self.topics or self.keywords)[:_SUMMED_UP]
+        if about:
+            named = words["and"].join(words["times"].format(word=one.word, count=one.count) for one in about)
+            told.append((words["about"].format(topics=named), [one.evidence[0] for one in about]))
+        if self.trend is not None:
+            told.append((_mood_in_words(self.trend, words), list(self.trend.evidence)))
+        return told
 
     def _title(self, words: dict[str, str]) -> str:
         if self.first is None or self.last is None:
@@ -109,7 +126,7 @@ def profile(
     check_count(limit, "limit", least=1)
     _checked(language)
     held = facts.about(subject)
-    reading = _Reading(name_key(subject))
+    reading = Reading(name_key(subject))
     for record in records:
         reading.add(record)
     return Profile(
@@ -119,9 +136,14 @@ def profile(
         preferences=_traits([fact for fact in held if fact.relation in _OPINIONS], limit),
         people=_traits([fact for fact in held if _is_of_people(fact)], limit),
         topics=reading.topics(limit),
+        keywords=reading.keywords(limit),
         moods=reading.moods(limit),
+        trend=reading.trend(),
         facts=len(held),
         records=reading.count,
+        sessions=reading.sessions,
+        by_session=reading.by_session(limit),
+        by_month=reading.by_month(limit),
         first=reading.first,
         last=reading.last,
     )
@@ -159,90 +181,6 @@ def _traits(facts: Iterable[Fact], limit: int) -> tuple[Trait, ...]:
     )
 
 
-class _Seen:
-    """Where a word was seen."""
-
-    __slots__ = ("count", "evidence", "since", "word")
-
-    def __init__(self, word: str, since: datetime) -> None:
-        self.word = word
-        self.since = since
-        self.count = 0
-        self.evidence: list[str] = []
-
-    def add(self, record: Record) -> None:
-        self.count += 1
-        self.since = min(self.since, record.time)
-        if len(self.evidence) < _EVIDENCE:
-            self.evidence.append(record.id)
-
-
-class _Month:
-    """How the records of a month speak."""
-
-    __slots__ = ("count", "strongest", "total")
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.total = 0.0
-        self.strongest: list[tuple[float, str]] = []
-
-    def add(self, record: Record) -> None:
-        said = sentiment(record.text)
-        self.count += 1
-        self.total += said
-        if said:
-            self.strongest = sorted([*self.strongest, (-abs(said), record.id)])[:_EVIDENCE]
-
-
-class _Reading:
-    """What a stream of records adds up to, in bounded space."""
-
-    def __init__(self, subject: str) -> None:
-        self._subject = subject
-        self._topics: dict[str, _Seen] = {}
-        self._months: dict[str, _Month] = {}
-        self.count = 0
-        self.first: datetime | None = None
-        self.last: datetime | None = None
-
-    def add(self, record: Record) -> None:
-        """Take one record in, when it is the subject's."""
-        if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a record must be a Record, not {shown(record)}")
-        if name_key(traits_of(record).speaker or USER) != self._subject:
-            return
-        self.count += 1
-        self.first = record.time if self.first is None else min(self.first, record.time)
-        self.last = record.time if self.last is None else max(self.last, record.time)
-        for found in keywords(record.text, limit=_WORDS_OF_A_RECORD):
-            self._topics.setdefault(found.word.casefold(), _Seen(found.word, record.time)).add(record)
-        if len(self._topics) > 2 * _MOST_TOPICS:
-            self._topics = dict(sorted(self._topics.items(), key=_by_count)[:_MOST_TOPICS])
-        self._months.setdefault(f"{record.time:%Y-%m}", _Month()).add(record)
-        if len(self._months) > _MOST_MONTHS:
-            del self._months[min(self._months)]
-
-    def topics(self, limit: int) -> tuple[Topic, ...]:
-        """The words of most records; one that stands in a single record is no topic."""
-        ranked = [seen for _, seen in sorted(self._topics.items(), key=_by_count) if seen.count >= _LEAST_COUNT]
-        return tuple(
-            Topic(seen.word, seen.count, seen.since, round(1 - 0.7**seen.count, 2), tuple(seen.evidence))
-            for seen in ranked[:limit]
-        )
-
-    def moods(self, limit: int) -> tuple[Mood, ...]:
-        """The latest months, in order."""
-        return tuple(
-            Mood(name, round(month.total / month.count, 3), month.count, tuple(id_ for _, id_ in month.strongest))
-            for name, month in sorted(self._months.items())[-limit:]
-        )
-
-
-def _by_count(item: tuple[str, _Seen]) -> tuple[int, str]:
-    return (-item[1].count, item[0])
-
-
 def _checked(language: str) -> str:
     if language not in LANGUAGES:
         raise InvalidInput(f"a profile is written in {' or '.join(LANGUAGES)}, not {shown(language)}")
@@ -264,6 +202,12 @@ def _trait(trait: Trait, words: dict[str, str]) -> str:
     label = _label(trait.relation, words)
     since = words["since"].format(date=f"{trait.since:%Y-%m}") if trait.since else ""
     return f"{label}{words['colon']}{trait.value}{since}"
+
+
+def _mood_in_words(trend: Trend, words: dict[str, str]) -> str:
+    mood = "good" if trend.sentiment >= _MOOD else "bad" if trend.sentiment <= -_MOOD else "even"
+    turn = words.get(trend.direction, "")
+    return words["mood"].format(mood=words[mood], sentiment=trend.sentiment, turn=turn)
 
 
 def _within(limit: int, title: str, lines: Sequence[tuple[str, list[str]]], words: dict[str, str]) -> str:
@@ -293,6 +237,23 @@ _PHRASES: dict[str, dict[str, str]] = {
         "moods": "Mood by month",
         "since": " (since {date})",
         "favourite": "favourite {what}",
+        "said": "{subject}: {count} messages{sessions}{dated}.",
+        "in_sessions": " in {count} sessions",
+        "days": ", from {first} to {last}",
+        "one_day": ", on {first}",
+        "nothing": "{subject}: nothing is known yet.",
+        USER: "The user",
+        "about": "Mostly about {topics}.",
+        "times": "{word} ({count})",
+        "and": ", ",
+        "mood": "The mood is {mood} ({sentiment:+.2f}){turn}.",
+        "good": "good",
+        "bad": "bad",
+        "even": "neutral",
+        "better": ", and getting better",
+        "worse": ", and getting worse",
+        "steady": ", and steady",
+        "space": " ",
         "colon": ": ",
         "comma": "; ",
         "lives_in": "lives in",
@@ -313,6 +274,23 @@ _PHRASES: dict[str, dict[str, str]] = {
         "moods": "每月情绪",
         "since": "（自 {date}）",
         "favourite": "最喜欢的{what}",
+        "said": "{subject}：{dated}{sessions}共有 {count} 条消息。",
+        "in_sessions": "在 {count} 次会话中",
+        "days": "从 {first} 到 {last}，",
+        "one_day": "{first}，",
+        "nothing": "{subject}：还没有任何记录。",
+        USER: "用户",
+        "about": "主要关注{topics}。",
+        "times": "{word}（{count} 次）",
+        "and": "、",
+        "mood": "整体情绪{mood}（{sentiment:+.2f}）{turn}。",
+        "good": "积极",
+        "bad": "消极",
+        "even": "平和",
+        "better": "，并且在好转",
+        "worse": "，并且在变差",
+        "steady": "，保持平稳",
+        "space": "",
         "colon": "：",
         "comma": "；",
         "name": "名字",
@@ -350,4 +328,4 @@ _PHRASES: dict[str, dict[str, str]] = {
     },
 }
 
-__all__ = ["LANGUAGES", "Mood", "Profile", "Topic", "Trait", "profile", "relation_in_words"]
+__all__ = ["LANGUAGES", "Count", "Mood", "Profile", "Topic", "Trait", "Trend", "profile", "relation_in_words"]

@@ -68,6 +68,12 @@ class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The memory that took its place, when it was merged or superseded."""
     flags: tuple[str, ...] = ()
     """What the gate noticed: ``secret``, ``email``, …"""
+    blobs: tuple[str, ...] = ()
+    """The blobs that belong to it, by their digests. One goes with the last memory that names it."""
+    features: int = 0
+    """How many numbers the vector of its features has, which is kept apart from that of its text; 0 without one."""
+    details: dict[str, Any] = {}
+    """What its kind has beside its text, such as the size of a picture."""
 
     @property
     def active(self) -> bool:

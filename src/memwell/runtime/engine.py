@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput, ReadOnlyStore
 from memwell.history import History
+from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space
@@ -39,6 +40,8 @@ from memwell.storage import Backend, open_backend
 from memwell.values import check_id, shown
 
 if TYPE_CHECKING:
+    from memwell.knowledge import Found, Knowledge
+    from memwell.longterm.media import MediaMemory
     from memwell.runtime.cache import EmbeddingCache
 
 
@@ -113,6 +116,7 @@ class Engine(Closing, Memory):
             # For what is kept. A query is asked once, and not worth a write.
             self.indexer = Indexer(self.backend, self.space, embedder=self._cached, chat=self.chat)
         self._parts = parts
+        self._knowledge: Knowledge | None = None
         # Weakly: an engine that held a method of its own would be a ring, which only the collector could free.
         uncached = weakref.WeakMethod(self._uncached)
         self.uncache = lambda ids, texts: 0 if (alive := uncached()) is None else alive(ids, texts)
@@ -186,14 +190,15 @@ class Engine(Closing, Memory):
         budget: int = 2000,
         system: str | None = None,
         profile: str | None = None,
-        documents: Sequence[Passage] = (),
+        documents: Sequence[Passage | Found] = (),
         limit: int = 20,
         language: str | None = None,
         shares: Shares | None = None,
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
-        ``profile`` names whose profile goes in; None is nobody's. Its receipt says what went in, what did not and why, and
+        ``profile`` names whose profile goes in; None is nobody's. ``documents`` are passages such as ``knowledge.recall``
+        finds. Its receipt says what went in, what did not and why, and
         ``receipts`` keeps it, unless the store can only be read. Raises ``InvalidInput`` when the query and the system text
         alone are over the budget.
         """
@@ -204,7 +209,7 @@ class Engine(Closing, Memory):
             history=None if thread is None else self.thread(thread),
             recaller=self,
             profile=None if profile is None else self.profile(profile, language=words).text(words),
-            documents=documents,
+            documents=[one if isinstance(one, Passage) else _passage(one) for one in documents],
             system=system,
             limit=limit,
             language=words,
@@ -214,6 +219,36 @@ class Engine(Closing, Memory):
         with suppress(ReadOnlyStore):
             self.receipts.put(made.receipt)
         return made
+
+    @property
+    def knowledge(self) -> Knowledge:
+        """The documents of this space: taken in, found with exact citations, and asked."""
+        if self._knowledge is None:
+            # Who keeps no documents does not wait for what reads them.
+            from memwell.knowledge import Knowledge  # noqa: PLC0415
+
+            self._knowledge = Knowledge(
+                self.backend,
+                self.space,
+                embedder=self.embedder,
+                chat=self.chat,
+                reranker=self.reranker,
+                pools=self._pools,
+                clock=self.clock,
+            )
+        return self._knowledge
+
+    @property
+    def media(self) -> MediaMemory:
+        """The images, recordings and videos of this space, kept safely and recalled by what they show or say."""
+        from memwell.longterm.media import MediaMemory  # noqa: PLC0415 - as for knowledge
+
+        return MediaMemory(self)
+
+    def erase_all(self) -> Erased:
+        """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
+        self.knowledge.erase_all()
+        return super().erase_all()
 
     @property
     def receipts(self) -> Receipts:
@@ -273,11 +308,18 @@ class Engine(Closing, Memory):
     ashared = asyncify(shared)
     aremember_thread = asyncify(remember_thread)
     acontext = asyncify(context)
+    aerase_all = asyncify(erase_all)
     aexport = asyncify(export)
     abring = asyncify(bring)
 
     def __repr__(self) -> str:
         return f"<memwell {self.backend.facts().get('kind')} {self.space!r}>"
+
+
+def _passage(found: Found) -> Passage:
+    return Passage(
+        id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags
+    )
 
 
 def _check_path(path: object) -> None:

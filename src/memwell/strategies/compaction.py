@@ -154,7 +154,7 @@ class Compaction(Strategy):
     def _keep(self, message: Message, result: ToolResult) -> str:
         """Store a result whole; returns its handle."""
         text = result.text
-        blob = self._state.blobs.put(blobs_beside(self.history.thread), text.encode())
+        blob = self._state.keep_blob(text.encode())
         kept = _Kept(blob, message.id, result.call_id, len(text))
         # A blob's digest is that of the text, of which a handle is the beginning.
         self._state.put(blob[:_HANDLE], msgspec.to_builtins(kept))

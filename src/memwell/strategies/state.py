@@ -17,7 +17,7 @@ import msgspec
 from memwell.errors import Conflict
 from memwell.filters import id_begins_with
 from memwell.history import HistoryReader
-from memwell.history.handle import kept_beside, key_part
+from memwell.history.handle import keep_blob, kept_beside, key_part
 from memwell.messages import Message, Role
 from memwell.records import paged
 from memwell.storage.protocols import Backend, Blobs, Entry, KeyValue, ThreadInfo
@@ -79,6 +79,10 @@ class State:
     def blobs(self) -> Blobs:
         """Where large things are kept; what is kept there is named in a value with the key ``blob``."""
         return self._backend.blobs
+
+    def keep_blob(self, data: bytes) -> str:
+        """Keep bytes beside the conversation; its end takes them along. Call it inside a transaction."""
+        return keep_blob(self._backend, self._history.thread, data)
 
     def read(self) -> Held:
         """The state now; a blank one when there is none, or when the conversation is not the one it was made of.

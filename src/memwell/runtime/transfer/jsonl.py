@@ -6,15 +6,15 @@ already is left as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import BinaryIO
 
 import msgspec
 
-from memwell.errors import InvalidInput, NotFound
+from memwell.errors import InvalidInput
 from memwell.longterm.base import MemoryBase
-from memwell.messages import Media, Message, ToolResult
 from memwell.records import paged
+from memwell.runtime.transfer.attached import Attacher, attached_lines, space_blob_lines, thread_blob_lines
 from memwell.runtime.transfer.files import LONGEST, FileLike, Piece, decoded, lines, reading, written
 from memwell.runtime.transfer.lines import (
     FORMAT,
@@ -22,6 +22,7 @@ from memwell.runtime.transfer.lines import (
     AliasLine,
     BlobLine,
     End,
+    FeaturesLine,
     Header,
     Line,
     MemoryLine,
@@ -55,7 +56,8 @@ def export_jsonl(
     """Write the memory of a space to a file, and return how many lines there are between the first and the last.
 
     ``vectors`` writes them too, so that nothing need be embedded again; ``values`` what the space keeps by key; ``blobs``
-    the bytes that its messages refer to. Raises ``FileError`` when the file cannot be written; then it is as it was.
+    the bytes that its memories and messages refer to. Raises ``FileError`` when the file cannot be written; then it is as
+    it was.
     """
     shelf = Shelf.of(memory)
     embedder = shelf.embedder_name if vectors else None
@@ -85,11 +87,15 @@ def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: b
         yield memory_line(record, shelf.versions(record), vector=vectors)
     for id_, memory in shelf.aliases():
         yield AliasLine(id=id_, memory=memory)
+    # After the memories: whoever takes them in then knows what is named.
+    yield from attached_lines(shelf, blobs=blobs)
     if blobs:
-        yield from _blob_lines(shelf)
+        yield from space_blob_lines(shelf)
     if threads:
         for info in infos(shelf):
             yield from thread_lines(shelf, info)
+            if blobs:
+                yield from thread_blob_lines(shelf, info)
     if values:
         entries = paged(lambda cursor: shelf.backend.kv.scan(shelf.space, limit=_BATCH, cursor=cursor))
         yield from map(_value_line, entries)
@@ -99,34 +105,6 @@ def _value_line(entry: Entry) -> ValueLine:
     if isinstance(entry.value, bytes):
         return ValueLine(key=entry.key, data=in_base64(entry.value), expires=entry.expires)
     return ValueLine(key=entry.key, value=entry.value, expires=entry.expires)
-
-
-def _blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
-    """The blobs that messages name, each once. A store does not list its blobs; one that nothing names stays behind."""
-    seen: set[str] = set()
-    for info in infos(shelf):
-        for line in thread_lines(shelf, info):
-            if isinstance(line, MessageLine):
-                for digest in _digests([line.message, *(held.message for held in line.versions)]):
-                    if digest not in seen:
-                        seen.add(digest)
-                        yield from _blob_line(shelf, digest)
-
-
-def _blob_line(shelf: Shelf, digest: str) -> Iterator[BlobLine]:
-    try:
-        yield BlobLine(digest=digest, data=in_base64(shelf.backend.blobs.get(shelf.space, digest)))
-    except (NotFound, InvalidInput):
-        # A message may name what was never stored, or is no digest at all. It goes out as it is.
-        return
-
-
-def _digests(messages: Iterable[Message | None]) -> Iterator[str]:
-    for message in messages:
-        for part in message.parts if message else ():
-            for one in (*part.content, part) if isinstance(part, ToolResult) else (part,):
-                if isinstance(one, Media) and one.blob is not None:
-                    yield one.blob
 
 
 def import_jsonl(
@@ -180,6 +158,7 @@ class _Unpacker:
         self._tally = tally
         self._vectors = shelf.adopt_embedder(header.embedder)
         self._threads = ThreadWriter(shelf, tally)
+        self._attachments = Attacher(shelf, tally)
         self._waiting: list[tuple[int, Line]] = []
 
     def unpack(self, pieces: Iterator[Piece]) -> None:
@@ -206,6 +185,11 @@ class _Unpacker:
                 self._threads.add(number, line)
             case ThreadLine():
                 self._threads.end(number, line)
+            case BlobLine(thread=str()):
+                # The conversation it belongs to comes before it, and must be there first.
+                self._threads.flush()
+                self._waiting.append((number, line))
+                self._flush()
             case End():
                 pass
             case _:
@@ -231,12 +215,15 @@ class _Unpacker:
             case MemoryLine():
                 record, versions = memory_of(line, self._shelf.space, vector=self._vectors)
                 self._count("memories", new=self._shelf.restore(record, versions))
+                self._attachments.expect(record)
             case AliasLine():
                 self._count("aliases", new=self._shelf.add_alias(line.id, line.memory))
             case ValueLine():
                 self._take_value(number, line)
             case BlobLine():
-                self._take_blob(line)
+                self._attachments.take_blob(line)
+            case FeaturesLine():
+                self._attachments.take_features(line)
             case _:
                 raise InvalidInput("a second header: these are two files in one")
 
@@ -260,19 +247,6 @@ class _Unpacker:
         else:
             store.put(space, line.key, value, ttl=ttl)
             self._tally.took("values")
-
-    def _take_blob(self, line: BlobLine) -> None:
-        blobs, space = self._shelf.backend.blobs, self._shelf.space
-        data = from_base64(line.data, "a blob")
-        try:
-            blobs.get(space, line.digest)
-        except NotFound:
-            with self._shelf.backend.transaction():
-                if blobs.put(space, data) != line.digest:
-                    raise InvalidInput(f"a blob's bytes do not have the digest {line.digest!r}") from None
-            self._tally.took("blobs")
-        else:
-            self._tally.knew()
 
 
 __all__ = ["export_jsonl", "import_jsonl"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from array import array
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -101,10 +102,23 @@ class ValueLine(_Line, frozen=True, tag="value"):
 
 
 class BlobLine(_Line, frozen=True, tag="blob"):
-    """Bytes, in base64, under their SHA-256."""
+    """Bytes, in base64, under their SHA-256: of the space itself, of its memories, or of one conversation.
+
+    Many bytes are several lines, as a line may only be so long: all but the last say that there are more.
+    """
 
     digest: str
     data: str
+    more: bool = False
+    memories: bool = False
+    thread: str | None = None
+
+
+class FeaturesLine(_Line, frozen=True, tag="features"):
+    """The vector of a memory's features: no embedder could make it again."""
+
+    memory: str
+    vector: str
 
 
 class End(_Line, frozen=True, tag="end"):
@@ -113,10 +127,10 @@ class End(_Line, frozen=True, tag="end"):
     lines: int
 
 
-Line: TypeAlias = Header | MemoryLine | AliasLine | MessageLine | ThreadLine | ValueLine | BlobLine | End
+Line: TypeAlias = Header | MemoryLine | AliasLine | MessageLine | ThreadLine | ValueLine | BlobLine | FeaturesLine | End
 
 
-def in_base64(data: bytes) -> str:
+def in_base64(data: bytes | memoryview) -> str:
     """Bytes as text."""
     return base64.b64encode(data).decode()
 
@@ -156,9 +170,7 @@ def _earlier(version: Version) -> Earlier:
 
 def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[Version]]:
     """The memory of a line and its versions. Raises ``InvalidInput`` for one that breaks a rule."""
-    half = from_base64(line.vector, "a vector") if vector and line.vector is not None else b""
-    if len(half) % 2:
-        raise InvalidInput(f"a vector takes two bytes a number, not {len(half)} bytes")
+    half = vector_of(line.vector) if vector and line.vector is not None else None
     record = Record(
         text=line.text,
         space=space,
@@ -166,9 +178,17 @@ def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, 
         kind=line.kind,
         time=line.time,
         metadata=line.metadata,
-        vector=unpack_half(half) if half else None,
+        vector=half,
     )
     return record, [_version(record, earlier) for earlier in line.versions]
+
+
+def vector_of(text: str) -> array[float] | None:
+    """The vector that a text stands for, None when it is empty. Raises ``InvalidInput`` when it stands for none."""
+    half = from_base64(text, "a vector")
+    if len(half) % 2:
+        raise InvalidInput(f"a vector takes two bytes a number, not {len(half)} bytes")
+    return unpack_half(half) if half else None
 
 
 def _version(record: Record, earlier: Earlier) -> Version:
@@ -188,6 +208,7 @@ __all__ = [
     "BlobLine",
     "Earlier",
     "End",
+    "FeaturesLine",
     "FORMAT",
     "Header",
     "Held",
@@ -201,4 +222,5 @@ __all__ = [
     "in_base64",
     "memory_line",
     "memory_of",
+    "vector_of",
 ]

@@ -1,0 +1,47 @@
+"""Four kinds of memory over one long-term memory, and a model that uses them.
+
+m = memwell.open("app.db")
+mind = Cognition(m)
+mind.semantic.store("RAG", "answers that rest on documents that were retrieved", related=["retrieval"])
+mind.recall("what is RAG?")
+"""
+
+from __future__ import annotations
+
+from memwell.cognition.attention import softmax
+from memwell.cognition.augmented import AugmentedModel, Response
+from memwell.cognition.beliefs import Belief
+from memwell.cognition.definitions import Definition, definitions
+from memwell.cognition.episodic import Episode, EpisodicMemory
+from memwell.cognition.graph import ConceptGraph, Edge, Node, Related
+from memwell.cognition.network import Cognition, Weighted
+from memwell.cognition.procedural import Outcome, ProceduralMemory, Procedure, SuccessRate, Suggestion
+from memwell.cognition.semantic import Concept, SemanticMemory, Testimony
+from memwell.cognition.working import Active, WorkingMemory
+
+__all__ = [
+    "Active",
+    "AugmentedModel",
+    "Belief",
+    "Cognition",
+    "Concept",
+    "ConceptGraph",
+    "Definition",
+    "Edge",
+    "Episode",
+    "EpisodicMemory",
+    "Node",
+    "Outcome",
+    "ProceduralMemory",
+    "Procedure",
+    "Related",
+    "Response",
+    "SemanticMemory",
+    "SuccessRate",
+    "Suggestion",
+    "Testimony",
+    "Weighted",
+    "WorkingMemory",
+    "definitions",
+    "softmax",
+]

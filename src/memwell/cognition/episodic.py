@@ -1,0 +1,196 @@
+"""Episodic memory: what happened, when, to whom, in which circumstances, and how it felt."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import cast
+
+import msgspec
+
+from memwell._asyncify import asyncify
+from memwell.cognition.attention import is_finite
+from memwell.cognition.named import keeps, without_secrets
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import AllOf, Filter, Where
+from memwell.language.detect import language_of
+from memwell.language.sentiment import sentiment
+from memwell.longterm.memory import Memory
+from memwell.longterm.recalling import Recalled
+from memwell.values import as_utc, check_count, check_id, check_text, new_id, shown
+
+KIND = "episode"
+_BETWEEN = "\n— "
+"""What parts the event from its context in the text of a memory."""
+_FELT = 0.2
+"""From here on a text speaks well, and below its opposite ill."""
+
+
+class Episode(msgspec.Struct, frozen=True):
+    """Something that happened."""
+
+    id: str
+    event: str
+    context: str
+    emotion: str
+    """The word that was given for it, or ``positive``, ``neutral`` or ``negative`` as its words speak."""
+    sentiment: float
+    """From -1 (ill) to 1 (well)."""
+    time: datetime
+    user: str = ""
+    answer: str = ""
+    """What was answered, when it is a turn of a talk. It is not searched, and no facts are read from it."""
+    score: float = 0.0
+    why: str = ""
+
+
+class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of an episode beside its text."""
+
+    emotion: str
+    sentiment: float = 0.0
+    turn: bool = False
+    answer: str = ""
+
+
+class EpisodicMemory:
+    """The episodes of a memory, each of its own however alike they are. Every method has an async twin with an ``a``."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+
+    def store(
+        self,
+        event: str,
+        *,
+        context: str = "",
+        emotion: str | float | None = None,
+        time: datetime | None = None,
+        user: str | None = None,
+        turn: bool = False,
+    ) -> str:
+        """Keep what happened, and return its id when it is on disk.
+
+        ``emotion`` is a word or a number from -1 to 1; without one the words of the event decide. ``turn`` marks something
+        that was said in a talk: ``answered`` adds the answer, and other users do not recall it. Raises ``InvalidInput`` for
+        a value that breaks a rule, and for an event that the memory's gate refuses.
+        """
+        if not check_text(event, "an event").strip():
+            raise InvalidInput("an event must not be blank")
+        about = check_text(context, "a context").strip()
+        word, felt = _felt(emotion, event)
+        kept = _Kept(without_secrets(word), felt, turn)
+        stored = self.memory.remember(
+            _text(event.strip(), about),
+            # A name of its own: the same may happen twice, which is two episodes.
+            id=new_id(),
+            kind=KIND,
+            speaker=user,
+            time=time,
+            metadata={KIND: msgspec.to_builtins(kept)},
+        )
+        return stored.id
+
+    def answered(self, id_: str, answer: str) -> None:
+        """Keep what was answered in a turn. Raises ``NotFound`` when there is no such episode."""
+        text = without_secrets(check_text(answer, "an answer"))
+        # Before the transaction, in which others wait.
+        self.memory.catch_up()
+        with self.memory.backend.transaction():
+            old = self._found(id_)
+            kept = {**old.metadata[KIND], "answer": text}
+            self.memory.update(id_, metadata={**old.metadata, KIND: kept}, reason="answered")
+
+    def get(self, id_: str) -> Episode:
+        """One episode. Raises ``NotFound``."""
+        return as_episode(self._found(id_))
+
+    def _found(self, id_: str) -> Recalled:
+        found = self.memory.get(id_)
+        if not is_episode(found):
+            raise NotFound(f"the memory {shown(id_)} is no episode")
+        return found
+
+    def recall(self, query: str, limit: int = 5, *, user: str | None = None) -> list[Episode]:
+        """The episodes that answer a query best; those of one user, or with None of all."""
+        found = self.memory.recall(query, kinds=KIND, limit=limit, where=None if user is None else of_user(user))
+        return [as_episode(one) for one in found if is_episode(one)]
+
+    def timeline(
+        self,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        *,
+        user: str | None = None,
+        limit: int | None = None,
+    ) -> list[Episode]:
+        """What happened from ``since`` to before ``until``, in order of time; with a limit the latest of it."""
+        parts: list[Filter] = [Where("@kind", "eq", KIND)]
+        if since is not None:
+            parts.append(Where("@time", "ge", as_utc(since, "since")))
+        if until is not None:
+            parts.append(Where("@time", "lt", as_utc(until, "until")))
+        if user is not None:
+            parts.append(of_user(user))
+        if limit is not None:
+            check_count(limit, "limit")
+        found = [one for one in self.memory.memories(where=AllOf(tuple(parts))) if is_episode(one)]
+        found.sort(key=lambda one: (one.time, one.id))
+        return [
+            as_episode(one) for one in found[len(found) - limit if limit is not None and limit < len(found) else 0 :]
+        ]
+
+    astore = asyncify(store)
+    aanswered = asyncify(answered)
+    aget = asyncify(get)
+    arecall = asyncify(recall)
+    atimeline = asyncify(timeline)
+
+
+def of_user(user: str) -> Filter:
+    """A filter for what one user said or did."""
+    return Where(("memwell", "speaker"), "eq", check_id(user, "a user"))
+
+
+def is_episode(found: Recalled) -> bool:
+    """Whether a memory keeps an episode."""
+    return keeps(found, KIND, _Kept)
+
+
+def as_episode(found: Recalled) -> Episode:
+    """The episode that a memory keeps."""
+    kept = msgspec.convert(found.metadata[KIND], _Kept)
+    event, _, context = found.text.partition(_BETWEEN)
+    language = "zh" if language_of(found.asked) == "zh" else "en"
+    why = found.why(language=language) if found.signals else ""
+    felt = (kept.emotion, kept.sentiment)
+    return Episode(found.id, event, context, *felt, found.time, found.speaker, kept.answer, found.score, why)
+
+
+def _text(event: str, context: str) -> str:
+    plain = event.replace(_BETWEEN, "\n- ")
+    return f"{plain}{_BETWEEN}{context}" if context else plain
+
+
+def mood_of(text: str) -> str:
+    """``positive``, ``neutral`` or ``negative``, as the words of a text speak."""
+    return _mood(sentiment(text))
+
+
+def _mood(felt: float) -> str:
+    return "positive" if felt >= _FELT else "negative" if felt <= -_FELT else "neutral"
+
+
+def _felt(emotion: object, event: str) -> tuple[str, float]:
+    """The word and the number of an emotion. Raises ``InvalidInput`` for what is neither, nor None."""
+    if emotion is None or emotion == "":
+        felt = round(sentiment(event), 3)
+        return _mood(felt), felt
+    if isinstance(emotion, str):
+        word = check_text(emotion, "an emotion")
+        return word, round(sentiment(word) or sentiment(event), 3)
+    if not is_finite(emotion) or not -1 <= cast(float, emotion) <= 1:
+        raise InvalidInput(f"an emotion must be a word or a number from -1 to 1, not {shown(emotion)}")
+    return _mood(cast(float, emotion)), float(cast(float, emotion))
+
+
+__all__ = ["KIND", "Episode", "EpisodicMemory", "as_episode", "is_episode", "mood_of", "of_user"]

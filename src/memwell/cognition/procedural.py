@@ -1,0 +1,268 @@
+"""Procedural memory: how things are done, what has to be so before, and how often it went well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import asyncify
+from memwell.cognition.beliefs import Belief, check_truth
+from memwell.cognition.matching import coverage, holds_in
+from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, keeps, without_secrets
+from memwell.errors import InvalidInput, NotFound
+from memwell.language.detect import language_of
+from memwell.longterm.memory import Memory
+from memwell.longterm.recalling import Recalled
+from memwell.values import check_count, check_text, shown
+
+KIND = "procedure"
+NEEDS = {"en": "Needs: ", "zh": "前提："}
+"""How the line of a procedure's text begins that has its preconditions."""
+MOST_OUTCOMES = 64
+"""So many of the latest outcomes are kept; all are counted."""
+_UNREADY = 0.1
+"""What is left of a procedure's worth when none of its preconditions is met."""
+_ALIKE = 0.35
+"""Cosines below this are of texts that have little to do with each other."""
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a procedure went once."""
+
+    success: bool
+    time: datetime
+    note: str = ""
+
+
+class SuccessRate(msgspec.Struct, frozen=True):
+    """How likely a procedure is to go well, and on how many outcomes that rests."""
+
+    value: float
+    """``(successes + 1) / (observations + 2)``; a half as long as it was never tried."""
+    successes: int
+    failures: int
+
+    @property
+    def observations(self) -> int:
+        """How often it was tried."""
+        return self.successes + self.failures
+
+    def in_words(self, language: str = "en") -> str:
+        """For people, in English or Chinese."""
+        chinese = language == "zh"
+        if not self.observations:
+            return "还没有试过" if chinese else "not tried yet"
+        if chinese:
+            return f"{self.observations} 次中成功 {self.successes} 次（估计 {self.value:.0%}）"
+        return f"went well {self.successes} of {self.observations} times (estimated {self.value:.0%})"
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        return self.in_words()
+
+
+class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of a procedure beside its text."""
+
+    name: str
+    steps: tuple[str, ...]
+    preconditions: tuple[str, ...] = ()
+    belief: Belief = Belief()
+    outcomes: tuple[Outcome, ...] = ()
+
+
+class Procedure(msgspec.Struct, frozen=True):
+    """How something is done."""
+
+    id: str
+    name: str
+    steps: tuple[str, ...]
+    preconditions: tuple[str, ...]
+    success_rate: SuccessRate
+    outcomes: tuple[Outcome, ...]
+    time: datetime
+    score: float = 0.0
+    why: str = ""
+
+
+class Suggestion(msgspec.Struct, frozen=True):
+    """A procedure for a situation. ``score`` is ``relevance`` times ``readiness`` times the success rate."""
+
+    procedure: Procedure
+    score: float
+    relevance: float
+    readiness: float
+    matched: tuple[str, ...]
+    missing: tuple[str, ...]
+
+    @property
+    def ready(self) -> bool:
+        """Whether every precondition is met."""
+        return not self.missing
+
+    def in_words(self, language: str = "en") -> str:
+        """For people, in English or Chinese."""
+        rate = self.procedure.success_rate.in_words(language)
+        if language == "zh":
+            missing = f"；还缺：{'、'.join(self.missing)}" if self.missing else "；条件都已满足"
+            return f"{self.procedure.name}：{rate}{missing}"
+        missing = f"; missing: {', '.join(self.missing)}" if self.missing else "; everything it needs is there"
+        return f"{self.procedure.name}: {rate}{missing}"
+
+
+class ProceduralMemory:
+    """The procedures of a memory, one for each name. Every method has an async twin with an ``a`` in front."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._named = NamedMemories(memory, KIND, _Kept)
+
+    def store(self, name: str, steps: Iterable[str], preconditions: Iterable[str] = ()) -> Procedure:
+        """Say how something is done. One that is known gets the new steps; outcomes count on while the steps are the same.
+
+        Raises ``InvalidInput`` when there are no steps, and for texts that break a rule.
+        """
+        called, done = check_name(name, "a procedure's name"), check_texts(steps, "steps")
+        needed = check_texts(preconditions, "preconditions")
+        if not done:
+            raise InvalidInput(f"the procedure {shown(called)} has no steps")
+
+        def stated(old: Recalled | None) -> Draft:
+            kept = _Kept(called, done, needed)
+            before = None if old is None else _kept_of(old)
+            if before is not None and before.steps == done:
+                kept = replace(kept, belief=before.belief, outcomes=before.outcomes)
+            return _draft(kept, "stored")
+
+        return as_procedure(self._named.change(called, stated))
+
+    def outcome(self, name: str, success: bool, note: str = "") -> Procedure:
+        """Say how it went: the success rate moves. Raises ``NotFound``, and ``InvalidInput`` for what is no boolean."""
+        called = check_name(name, "a procedure's name")
+        went = Outcome(
+            check_truth(success, "success"), self.memory.clock(), without_secrets(check_text(note, "a note").strip())
+        )
+
+        def moved(old: Recalled | None) -> Draft:
+            if old is None:
+                raise NotFound(f"there is no procedure {shown(called)}")
+            kept = _kept_of(old)
+            outcomes = (*kept.outcomes, went)[-MOST_OUTCOMES:]
+            moved = replace(kept, belief=kept.belief.seen(went.success), outcomes=outcomes)
+            return _draft(moved, "succeeded" if went.success else "failed")
+
+        return as_procedure(self._named.change(called, moved))
+
+    def success_rate(self, name: str) -> SuccessRate:
+        """How likely it is to go well, learnt from its outcomes. Raises ``NotFound``."""
+        return self.get(name).success_rate
+
+    def get(self, name: str) -> Procedure:
+        """One procedure by its name, however it is written. Raises ``NotFound``."""
+        called = check_name(name, "a procedure's name")
+        found = self._named.find(called)
+        if found is None:
+            raise NotFound(f"there is no procedure {shown(called)}")
+        return as_procedure(found)
+
+    def procedures(self) -> list[Procedure]:
+        """All procedures, the first stored first."""
+        return [as_procedure(one) for one in self._named.all()]
+
+    def recall(self, query: str, limit: int = 5) -> list[Procedure]:
+        """The procedures that answer a query best."""
+        found = self.memory.recall(query, kinds=KIND, limit=limit)
+        return [as_procedure(one) for one in found if is_procedure(one)]
+
+    def suggest(self, situation: str | Iterable[str] = "", goal: str = "", limit: int = 5) -> list[Suggestion]:
+        """What to do in a situation, the best first: what serves the goal, is possible now, and went well before.
+
+        With a goal, only what has to do with it is suggested; without one, what the situation speaks of counts for more.
+        """
+        check_count(limit, "limit")
+        given, wanted = check_texts(situation, "a situation"), check_text(goal, "a goal").strip()
+        known = self.procedures()
+        # A model may know that "send back" and "return" are the same; words alone do not.
+        nearness = self.memory.similarities(wanted, [one.id for one in known]) if wanted else {}
+        found = [_suggestion(one, given, wanted, nearness.get(one.id, 0.0)) for one in known]
+        return sorted((one for one in found if one is not None), key=_order)[:limit]
+
+    astore = asyncify(store)
+    aoutcome = asyncify(outcome)
+    asuccess_rate = asyncify(success_rate)
+    aget = asyncify(get)
+    aprocedures = asyncify(procedures)
+    arecall = asyncify(recall)
+    asuggest = asyncify(suggest)
+
+
+def _suggestion(procedure: Procedure, situation: Sequence[str], goal: str, nearness: float) -> Suggestion | None:
+    """What speaks for a procedure; None when nothing does."""
+    matched = tuple(one for one in procedure.preconditions if holds_in(one, situation))
+    missing = tuple(one for one in procedure.preconditions if one not in matched)
+    met = len(matched) / len(procedure.preconditions) if procedure.preconditions else 1.0
+    about = max(_relevance(procedure, goal or " ".join(situation)), nearness if nearness >= _ALIKE else 0.0)
+    if not about and (goal or (situation and not met)):
+        return None
+    relevance = about if goal else 0.5 + 0.5 * about
+    readiness = _UNREADY + (1 - _UNREADY) * met
+    score = relevance * readiness * procedure.success_rate.value
+    return Suggestion(procedure, score, relevance, readiness, matched, missing)
+
+
+def _relevance(procedure: Procedure, text: str) -> float:
+    """How much a procedure has to do with a text: its name is about it, or its steps are."""
+    whole = " ".join((procedure.name, *procedure.steps))
+    return max(coverage(procedure.name, text), coverage(text, whole))
+
+
+def _order(suggestion: Suggestion) -> tuple[float, int, str]:
+    # Of two that are worth the same, the one that was tried more often.
+    return -suggestion.score, -suggestion.procedure.success_rate.observations, suggestion.procedure.name
+
+
+def is_procedure(found: Recalled) -> bool:
+    """Whether a memory keeps a procedure."""
+    return keeps(found, KIND, _Kept)
+
+
+def as_procedure(found: Recalled) -> Procedure:
+    """The procedure that a memory keeps."""
+    kept = _kept_of(found)
+    rate = SuccessRate(kept.belief.value, kept.belief.support, kept.belief.against)
+    language = "zh" if language_of(found.asked) == "zh" else "en"
+    why = found.why(language=language) if found.signals else ""
+    what = (kept.name, kept.steps, kept.preconditions, rate, kept.outcomes)
+    return Procedure(found.id, *what, found.time, found.score, why)
+
+
+def _kept_of(found: Recalled) -> _Kept:
+    return msgspec.convert(found.metadata[KIND], _Kept)
+
+
+def _draft(kept: _Kept, reason: str) -> Draft:
+    lines = [kept.name, *(f"{number}. {step}" for number, step in enumerate(kept.steps, 1))]
+    if kept.preconditions:
+        chinese = language_of(kept.name) == "zh"
+        between = "；" if chinese else "; "
+        lines.append(NEEDS["zh" if chinese else "en"] + between.join(kept.preconditions))
+    return Draft("\n".join(lines), kept, reason)
+
+
+__all__ = [
+    "KIND",
+    "MOST_OUTCOMES",
+    "NEEDS",
+    "Outcome",
+    "Procedure",
+    "ProceduralMemory",
+    "SuccessRate",
+    "Suggestion",
+    "as_procedure",
+    "is_procedure",
+]

@@ -1,0 +1,300 @@
+"""Conversations of many users kept for good, what each of them is about, and what was said before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from heapq import nlargest
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+
+from memwell._asyncify import Closing, asyncify
+from memwell.compat.guide.user_profiles import profile_of
+from memwell.errors import InvalidInput, NotFound
+from memwell.history import History
+from memwell.language.keywords import keywords as keywords_of
+from memwell.language.sentiment import sentiment
+from memwell.longterm.recalling import Recalled
+from memwell.messages import Message, Role, ai, human
+from memwell.records import Space, paged
+from memwell.runtime.engine import Engine
+from memwell.runtime.engine import open as open_memory
+from memwell.storage.protocols import ThreadInfo
+from memwell.values import as_utc, check_count, check_id, check_text, shown
+from memwell.windows import Round
+
+_PROFILE = "user_profile"
+_IMPORTED = "imported"
+"""Marks a session whose messages need not stand in the order of their times."""
+_SLACK = timedelta(minutes=1)  # between the times of messages and the order in which several writers stored them
+_OLD_COLUMNS = ("session_id", "user_id", "message", "response", "timestamp", "topic", "keywords")
+
+
+class ConversationMemory(Closing):
+    """What users said and were answered, in one file. A user is a space of its own, a session is a conversation in it.
+
+    A stored conversation is on disk when the call returns, and can be recalled at once, from any later session. Raises
+    ``BackendError`` for a SQLite file of another program; ``import_old`` takes its rows.
+    """
+
+    def __init__(self, db_path: str | Path = "conversation_memory.db") -> None:
+        self.db_path = db_path
+        self._engine: Engine | None = None
+        self.init_database()
+
+    def init_database(self) -> None:
+        """Open the file, which is made when it is not there. Done once it is open, it does nothing."""
+        if self._engine is None:
+            self._engine = open_memory(self.db_path)
+
+    @property
+    def engine(self) -> Engine:
+        """The store. Raises ``InvalidInput`` after ``close``."""
+        if self._engine is None:
+            raise InvalidInput("the memory is closed; init_database() opens it again")
+        return self._engine
+
+    def store_conversation(
+        self,
+        session_id: str,
+        user_id: str,
+        message: str,
+        response: str,
+        topic: str | None = None,
+        keywords: Sequence[str] | None = None,
+    ) -> str:
+        """Keep a question and its answer, and return their id. Without keywords those of both texts are found.
+
+        Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
+        """
+        check_text(message, "a message")
+        check_text(response, "a response")
+        about = self._about(message, response, topic, keywords)
+        return self._kept(user_id, session_id, human(message, metadata=about), ai(response))
+
+    def _about(self, message: str, response: str, topic: str | None, keywords: Sequence[str] | None) -> dict[str, Any]:
+        found = _words(keywords) or self.extract_keywords(f"{message} {response}")
+        about: dict[str, Any] = {"keywords": found, "sentiment": round(sentiment(message), 4)}
+        if topic:
+            about["topic"] = check_text(topic, "a topic")
+        return about
+
+    def _kept(self, user_id: str, session_id: str, asked: Message, answered: Message) -> str:
+        engine = self._of(user_id)
+        history = engine.thread(check_id(session_id, "a session"))
+        # Both or neither: what is in the conversation can be recalled.
+        with engine.backend.transaction():
+            stored = history.add(asked, answered)
+            engine.remember(stored, session=session_id, metadata=asked.metadata)
+        return stored[0].id
+
+    def extract_keywords(self, text: str, top_k: int = 5) -> list[str]:
+        """The words and phrases a text is about, in Chinese and English, the weightiest first."""
+        return [found.word for found in keywords_of(text, limit=check_count(top_k, "top_k"))]
+
+    def get_conversation_history(self, user_id: str, limit: int = 10) -> list[dict[str, Any]]:
+        """The latest conversations of a user in all sessions, newest first.
+
+        Each has ``message``, ``response``, ``timestamp`` (in UTC) and ``topic``.
+        """
+        engine = self._of(user_id)
+        newest: list[Round] = []
+        if check_count(limit, "limit") == 0:
+            return []
+        for info in sorted(self._threads(engine), key=_looked_at_first):
+            if len(newest) == limit and not _is_imported(info) and _time(newest[-1]) > info.updated + _SLACK:
+                break
+            latest = engine.thread(info.thread.id).rounds(last=None if _is_imported(info) else limit)
+            newest = nlargest(
+                limit, [*newest, *filter(_asked, latest)], key=lambda one: (_time(one), one.messages[0].id)
+            )
+        return [_shape(one) for one in newest]
+
+    def get_conversation(self, user_id: str, conversation_id: str) -> dict[str, Any]:
+        """One conversation by the id that ``store_conversation`` returned and a profile's evidence names.
+
+        Raises ``NotFound`` when the user has none of that id.
+        """
+        engine = self._of(user_id)
+        for info in self._threads(engine):
+            found = engine.backend.log.read(info.thread, ids=[conversation_id])
+            if found:
+                return _whole_shape(engine.thread(info.thread.id), found[0])
+        raise NotFound(f"{user_id!r} has no conversation {shown(conversation_id)}")
+
+    def recall(self, user_id: str, query: str, limit: int = 5) -> list[dict[str, Any]]:
+        """The conversations of a user that answer a query best, from all sessions, best first.
+
+        Each has what the history has, and ``id``, ``session_id``, ``score`` and ``why``.
+        """
+        engine = self._of(user_id)
+        check_count(limit, "limit")
+        answers: dict[str, dict[str, Any]] = {}
+        # A question and its answer may both be found, and are one conversation.
+        for found in engine.recall(query, limit=2 * limit):
+            one = _conversation_of(engine, found)
+            if one is not None:
+                answers.setdefault(one["id"], {**one, "score": found.score, "why": found.why(language="zh")})
+        return list(answers.values())[:limit]
+
+    def build_user_profile(self, user_id: str) -> dict[str, Any]:
+        """What a user talks about, how often and in what mood, with the conversations that say so; ``{}`` for nobody.
+
+        It is kept in the file too; ``get_user_profile`` reads it without counting again.
+        """
+        engine = self._of(user_id)
+        made = profile_of(user_id, engine, self._questions(engine))
+        if made:
+            engine.backend.kv.put(engine.space, _PROFILE, made)
+        return made
+
+    def get_user_profile(self, user_id: str) -> dict[str, Any]:
+        """The profile as it was last built; ``{}`` when it never was."""
+        engine = self._of(user_id)
+        entry = engine.backend.kv.get(engine.space, _PROFILE)
+        return {} if entry is None else cast("dict[str, Any]", entry.value)
+
+    def import_old(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> int:
+        """Take in rows of an older database, as mappings or in the order ``session_id, user_id, message, response,
+        timestamp, topic, keywords``; how many were new. Doing it again adds nothing.
+
+        Raises ``InvalidInput`` for a row that breaks a rule; those before it stay.
+        """
+        return sum(self._imported(_old_row(row)) for row in rows)
+
+    def _imported(self, row: dict[str, Any]) -> bool:
+        content = msgspec.json.encode([row[name] for name in _OLD_COLUMNS[:5]])
+        id_ = blake2b(content, digest_size=16).hexdigest()
+        thread = self._of(row["user_id"]).thread(check_id(row["session_id"], "a session"))
+        if thread.log.read(thread.thread, ids=[id_]):
+            return False
+        about = self._about(row["message"], row["response"], row["topic"], row["keywords"])
+        fields: dict[str, Any] = {} if row["timestamp"] is None else {"time": row["timestamp"]}
+        asked = human(row["message"], id=id_, metadata=about, **fields)
+        self._kept(row["user_id"], row["session_id"], asked, ai(row["response"], **fields))
+        thread.set_metadata(**{_IMPORTED: True})
+        return True
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def _of(self, user_id: str) -> Engine:
+        return self.engine.at(Space("users", check_id(user_id, "a user")))
+
+    def _threads(self, engine: Engine) -> Iterator[ThreadInfo]:
+        log = engine.backend.log
+        return paged(lambda cursor: log.threads(engine.space, limit=500, cursor=cursor))
+
+    def _questions(self, engine: Engine) -> Iterator[tuple[str, Message]]:
+        """What the user said, each with its session."""
+        for info in self._threads(engine):
+            for message in engine.thread(info.thread.id):
+                if message.role is Role.HUMAN:
+                    yield info.thread.id, message
+
+    astore_conversation = asyncify(store_conversation)
+    aget_conversation_history = asyncify(get_conversation_history)
+    aget_conversation = asyncify(get_conversation)
+    arecall = asyncify(recall)
+    abuild_user_profile = asyncify(build_user_profile)
+    aget_user_profile = asyncify(get_user_profile)
+    aimport_old = asyncify(import_old)
+
+
+def _words(given: Sequence[str] | None) -> list[str]:
+    if given is None:
+        return []
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"keywords must be a list of texts, not {shown(given)}")
+    return [check_text(word, "a keyword") for word in given]
+
+
+def _is_imported(info: ThreadInfo) -> bool:
+    return bool(info.metadata.get(_IMPORTED))
+
+
+def _looked_at_first(info: ThreadInfo) -> tuple[bool, float]:
+    return (not _is_imported(info), -info.updated.timestamp())
+
+
+def _asked(one: Round) -> bool:
+    return one.messages[0].role is Role.HUMAN
+
+
+def _time(one: Round) -> datetime:
+    return one.messages[0].time
+
+
+def _shape(one: Round) -> dict[str, Any]:
+    asked = one.messages[0]
+    return {
+        "message": asked.text,
+        "response": "\n".join(message.text for message in one.messages[1:] if message.role is Role.AI),
+        "timestamp": f"{asked.time:%Y-%m-%d %H:%M:%S}",
+        "topic": asked.metadata.get("topic"),
+    }
+
+
+def _whole_shape(history: History, message: Message) -> dict[str, Any]:
+    one = history.round(message.round or 0)
+    asked = one.messages[0]
+    own = {name: asked.metadata.get(name) for name in ("keywords", "sentiment")}
+    return {"id": asked.id, "session_id": history.thread.id, **_shape(one), **own}
+
+
+def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
+    """The conversation a memory was part of; None when it was part of none, or it is gone."""
+    said = next((one for one in found.evidence if one.thread and one.message), None)
+    if said is None:
+        return None
+    history = engine.thread(said.thread)
+    try:
+        return _whole_shape(history, history.get(said.message))
+    except NotFound:
+        return None
+
+
+def _old_row(row: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """A row with all columns. Raises ``InvalidInput`` for one that lacks what a conversation needs."""
+    if isinstance(row, Mapping):
+        held = {name: row.get(name) for name in _OLD_COLUMNS}
+    elif isinstance(row, str | bytes) or not isinstance(row, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a row must be a mapping or a row of values, not {shown(row)}")
+    else:
+        held = {**dict.fromkeys(_OLD_COLUMNS), **dict(zip(_OLD_COLUMNS, row, strict=False))}
+    for name in _OLD_COLUMNS[:4]:
+        check_text(held[name], f"the {name} of a row")
+    held["timestamp"] = _old_time(held["timestamp"])
+    held["keywords"] = _old_keywords(held["keywords"])
+    return held
+
+
+def _old_time(given: object) -> datetime | None:
+    """A moment as SQLite writes it, in UTC."""
+    if given is None or isinstance(given, datetime):
+        return None if given is None else as_utc(given, "a timestamp")
+    try:
+        return as_utc(datetime.fromisoformat(str(given)), "a timestamp")
+    except ValueError as error:
+        raise InvalidInput(f"a timestamp must be a date and time, not {shown(given)}") from error
+
+
+def _old_keywords(given: object) -> list[str] | None:
+    """A list, or a list written as JSON; what is neither is found again."""
+    if isinstance(given, str):
+        try:
+            given = msgspec.json.decode(given)
+        except msgspec.DecodeError:
+            return None
+    if not isinstance(given, list):
+        return None
+    return [word for word in cast("list[object]", given) if isinstance(word, str)]
+
+
+__all__ = ["ConversationMemory"]

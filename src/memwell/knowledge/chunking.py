@@ -1,0 +1,319 @@
+"""A document cut into chunks: pieces small enough to embed and to cite, each about one thing.
+
+A chunk keeps to its section. Sentences, lines of code and rows of tables stay whole wherever they fit, and the last
+sentences of a chunk open the next one, so that what stands on a cut is found from either side. Headings that have hardly
+any text of their own go together with what follows them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.knowledge.documents import Block, Parsed
+from memwell.language.sentences import sentences
+from memwell.tokens import default_counter
+from memwell.values import check_count, shown
+
+Size: TypeAlias = Callable[[str], int]
+
+LENGTHS = ("tokens", "characters")
+LEAST_TOKENS = 8
+"""No chunk may be bounded more narrowly: one character can take several tokens."""
+
+_CHARACTERS_A_TOKEN = 8
+_LATE = 0.8
+"""A piece of a sentence that is too long ends at the last gap, if that stands behind this part of it."""
+_FULL = 0.7
+"""A chunk that is this full ends before a paragraph that does not fit in whole."""
+_GAP = re.compile(r"[\s,，、;；:：)）\]】]+")
+_LINE = re.compile(r"[^\n]*\S[^\n]*")
+_PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![ \t\r]*\n))*")
+_HEADING_MARKS = re.compile(r"\A#{1,6}\s+|\s+#*\Z|\s*\n[=-]+\Z")
+_LONGEST_HEADING = 200
+
+
+class Chunking(msgspec.Struct, frozen=True):
+    """How documents are cut: at most ``tokens`` a chunk, up to ``overlap`` of them repeated from the one before.
+
+    A section of fewer than ``least`` is joined with its neighbour. With ``length="characters"`` all three count characters.
+    Raises ``InvalidInput`` when they contradict each other.
+    """
+
+    tokens: int = 256
+    overlap: int = 32
+    least: int = 32
+    length: str = "tokens"
+
+    def __post_init__(self) -> None:
+        check_count(self.tokens, "tokens", least=LEAST_TOKENS)
+        check_count(self.overlap, "overlap")
+        check_count(self.least, "least")
+        if self.overlap >= self.tokens:
+            raise InvalidInput(f"overlap must be smaller than tokens ({self.tokens}), not {shown(self.overlap)}")
+        if self.length not in LENGTHS:
+            raise InvalidInput(f"length must be one of {', '.join(LENGTHS)}, not {shown(self.length)}")
+
+    @property
+    def size(self) -> Size:
+        """What measures a text."""
+        return len if self.length == "characters" else default_counter().count
+
+
+class Chunk(msgspec.Struct, frozen=True, gc=False):
+    """A piece of a document: ``text[start:end]``, the headings it stands under, outermost first, and its pages."""
+
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    page: int | None
+    last_page: int | None
+    ordinal: int
+
+
+class _Unit(NamedTuple):
+    """What is not cut: a sentence, a line, a row, a block of code."""
+
+    start: int
+    end: int
+    size: int
+    page: int | None
+    block: int
+    """Which block it is of, so that a chunk may end with a paragraph."""
+
+
+class _Section(NamedTuple):
+    path: tuple[str, ...]
+    level: int
+    units: list[_Unit]
+
+    @property
+    def size(self) -> int:
+        return sum(unit.size for unit in self.units)
+
+
+def plain(text: str, *, title: str = "") -> Parsed:
+    """A text without structure but its paragraphs."""
+    blocks = tuple(Block("paragraph", *_trimmed(text, *found.span())) for found in _PARAGRAPH.finditer(text))
+    return Parsed(text, blocks, title)
+
+
+def chunks(parsed: Parsed, chunking: Chunking | None = None) -> list[Chunk]:
+    """The chunks of a document, in order. Together they hold every character that is no white space, each fits the limit,
+    and neither begins nor ends with white space.
+    """
+    chunking = chunking or Chunking()
+    found: list[Chunk] = []
+    for section in _joined(_sections(parsed, chunking), chunking):
+        for units in _packed(parsed.text, section.units, chunking):
+            pages = [unit.page for unit in units if unit.page is not None]
+            page, last = (min(pages), max(pages)) if pages else (None, None)
+            found.append(Chunk(units[0].start, units[-1].end, section.path, page, last, len(found)))
+    return found
+
+
+# Sections
+
+
+def _sections(parsed: Parsed, chunking: Chunking) -> Iterator[_Section]:
+    """The document section by section: a heading and what follows it up to the next."""
+    stack: list[tuple[int, str]] = []
+    units: list[_Unit] = []
+    measure = chunking.size
+    for number, block in enumerate(_whole(parsed)):
+        if block.kind == "heading":
+            if units:
+                yield _section(stack, units)
+            units = []
+            level = max(block.level, 1)
+            stack = [one for one in stack if one[0] < level]
+            stack.append((level, heading_words(parsed.text[block.start : block.end])))
+        units += _units(parsed.text, block, number, chunking, measure)
+    if units:
+        yield _section(stack, units)
+
+
+def _section(stack: Sequence[tuple[int, str]], units: list[_Unit]) -> _Section:
+    return _Section(tuple(name for _, name in stack if name), stack[-1][0] if stack else 0, units)
+
+
+def heading_words(text: str) -> str:
+    """The words of a heading, on one line, without the marks of Markdown."""
+    return " ".join(_HEADING_MARKS.sub("", text.strip()).split())[:_LONGEST_HEADING]
+
+
+def _whole(parsed: Parsed) -> Iterator[Block]:
+    """The blocks, and what stands between them, so that nothing is lost whoever made the blocks."""
+    at, page = 0, None
+    for block in parsed.blocks:
+        yield from _between(parsed.text, at, block.start, page)
+        start, end = _trimmed(parsed.text, max(block.start, at), block.end)
+        page = block.page if block.page is not None else page
+        if start < end:
+            yield Block(block.kind, start, end, block.level, page)
+        at = max(at, block.end)
+    yield from _between(parsed.text, at, len(parsed.text), page)
+
+
+def _between(text: str, start: int, end: int, page: int | None) -> Iterator[Block]:
+    start, end = _trimmed(text, start, end)
+    if start < end:
+        yield Block("paragraph", start, end, 0, page)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the white space around it; an empty one for nothing else."""
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
+
+
+def _joined(sections: Iterable[_Section], chunking: Chunking) -> list[_Section]:
+    """Sections too small to stand alone go with the next below them, or with a neighbour of their rank that has room."""
+    joined: list[_Section] = []
+    sizes: list[int] = []
+    for section in sections:
+        size = section.size
+        if joined and _belong(joined[-1], sizes[-1], section, size, chunking):
+            joined[-1], sizes[-1] = _together(joined[-1], section), sizes[-1] + size
+        else:
+            joined.append(section)
+            sizes.append(size)
+    return joined
+
+
+def _belong(one: _Section, size: int, other: _Section, other_size: int, chunking: Chunking) -> bool:
+    if other.level > one.level and size < chunking.least:
+        return True
+    tiny = min(size, other_size) < chunking.least
+    return tiny and other.level >= one.level and size + other_size <= chunking.tokens
+
+
+def _together(one: _Section, other: _Section) -> _Section:
+    """Two sections as one. Its place is that of the lower one where that lies in the other, else what both lie in."""
+    if other.path[: len(one.path)] == one.path and one.size < other.size:
+        return _Section(other.path, one.level, one.units + other.units)
+    shared = 0
+    for mine, yours in zip(one.path, other.path, strict=False):
+        if mine != yours:
+            break
+        shared += 1
+    return _Section(one.path[:shared], one.level, one.units + other.units)
+
+
+# Units
+
+
+def _units(text: str, block: Block, number: int, chunking: Chunking, measure: Size) -> Iterator[_Unit]:
+    for start, end in _spans(text, block, chunking, measure):
+        size = measure(text[start:end])
+        if size <= chunking.tokens:
+            yield _Unit(start, end, size, block.page, number)
+            continue
+        for piece_start, piece_end in _pieces(text, start, end, chunking):
+            yield _Unit(piece_start, piece_end, measure(text[piece_start:piece_end]), block.page, number)
+
+
+def _spans(text: str, block: Block, chunking: Chunking, measure: Size) -> Iterator[tuple[int, int]]:
+    """What of a block stays whole: a heading, a row or code that fits; else lines of code and tables, or sentences."""
+    piece = text[block.start : block.end]
+    if block.kind in ("heading", "row", "code") and measure(piece) <= chunking.tokens:
+        yield block.start, block.end
+    elif block.kind in ("code", "table"):
+        for line in _LINE.finditer(text, block.start, block.end):
+            yield _trimmed(text, *line.span())
+    else:
+        for sentence in sentences(piece):
+            yield block.start + sentence.start, block.start + sentence.end
+
+
+def _pieces(text: str, start: int, end: int, chunking: Chunking) -> Iterator[tuple[int, int]]:
+    """What is too long even alone, cut at gaps between words where there are any."""
+    while start < end:
+        stop = start + len(_fitting(text, start, end, chunking))
+        if stop < end:
+            stop = _last_gap(text, start, stop)
+        trimmed = _trimmed(text, start, stop)
+        while chunking.size(text[slice(*trimmed)]) > chunking.tokens:
+            # Fewer characters can take more tokens than the same with what followed them.
+            stop = trimmed[1] - 1
+            trimmed = _trimmed(text, start, stop)
+        if trimmed[0] < trimmed[1]:
+            yield trimmed
+        start = stop
+
+
+def _fitting(text: str, start: int, end: int, chunking: Chunking) -> str:
+    if chunking.length == "characters":
+        return text[start : min(end, start + chunking.tokens)]
+    # Only so much is looked at as can be in it: a megabyte without a gap would be counted again for every piece.
+    piece = text[start : min(end, start + _CHARACTERS_A_TOKEN * chunking.tokens)]
+    return default_counter().truncate(piece, chunking.tokens)
+
+
+def _last_gap(text: str, start: int, stop: int) -> int:
+    least = start + int(_LATE * (stop - start))
+    gaps = [found.end() for found in _GAP.finditer(text, least, stop)]
+    return gaps[-1] if gaps and gaps[-1] > start else stop
+
+
+# Packing
+
+
+def _packed(text: str, units: Sequence[_Unit], chunking: Chunking) -> Iterator[Sequence[_Unit]]:
+    """Units in a row as chunks of about the same size, each after the first opening with the end of the one before."""
+    limit = _even(sum(unit.size for unit in units), chunking)
+    blocks = _block_sizes(units)
+    at, carried = 0, 0
+    while at < len(units):
+        stop = _filled(units, at - carried, at, limit, blocks)
+        first = at - carried
+        while chunking.size(text[units[first].start : units[stop - 1].end]) > chunking.tokens:
+            # The gaps between units count too: first what is repeated goes, then what can wait.
+            first, stop = (first + 1, stop) if first < at else (first, stop - 1)
+        yield units[first:stop]
+        carried = _repeated(units, first, stop, chunking.overlap) if stop < len(units) else 0
+        at = stop
+
+
+def _even(total: int, chunking: Chunking) -> int:
+    """A limit under which no last chunk is a mere rest."""
+    if total <= chunking.tokens:
+        return chunking.tokens
+    count = -(-(total - chunking.overlap) // (chunking.tokens - chunking.overlap))
+    return min(chunking.tokens, max(chunking.least, -(-total // count) + chunking.overlap + chunking.least // 2))
+
+
+def _block_sizes(units: Iterable[_Unit]) -> dict[int, int]:
+    sizes: dict[int, int] = {}
+    for unit in units:
+        sizes[unit.block] = sizes.get(unit.block, 0) + unit.size
+    return sizes
+
+
+def _filled(units: Sequence[_Unit], first: int, at: int, limit: int, blocks: dict[int, int]) -> int:
+    """Where the chunk ends that begins with the unit ``first``, of which those before ``at`` are repeated."""
+    used = sum(unit.size for unit in units[first : at + 1])
+    stop = at + 1
+    while stop < len(units) and used + units[stop].size <= limit:
+        begins = units[stop].block != units[stop - 1].block
+        if begins and used >= _FULL * limit and used + blocks[units[stop].block] > limit:
+            break
+        used += units[stop].size
+        stop += 1
+    return stop
+
+
+def _repeated(units: Sequence[_Unit], first: int, stop: int, overlap: int) -> int:
+    """How many of the last units of a chunk open the next one. Never all: the next one must get further."""
+    used = count = 0
+    while count < stop - first - 1 and used + units[stop - 1 - count].size <= overlap:
+        used += units[stop - 1 - count].size
+        count += 1
+    return count
+
+
+__all__ = ["Chunk", "Chunking", "LEAST_TOKENS", "LENGTHS", "chunks", "heading_words", "plain"]

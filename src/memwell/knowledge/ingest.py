@@ -1,0 +1,339 @@
+"""Taking in files, folders and pages of the web, and taking them in again when they have changed.
+
+What is as it was is not read again: a file's size, times and number tell, unless it was changed so shortly before it was
+read that its times could not show another change; then its bytes are compared. A file that cannot be read is named in the
+report and the rest goes on. Every document is put in its place in one transaction, so whoever is killed leaves each of
+them whole, as it was or as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from memwell.errors import ConfigurationError, InvalidInput, UnreadableDocument
+from memwell.knowledge.chunking import Chunking
+from memwell.knowledge.documents import Document, Parsed
+from memwell.knowledge.reading import read_document
+from memwell.knowledge.reading.folders import files_under
+from memwell.knowledge.shelf import Manifest, Shelf, checked_parsed, own_part
+from memwell.knowledge.vectors import MOST_AT_ONCE
+from memwell.values import check_text, shown
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+
+FILE, URL = "file", "url"
+_RACY_NS = 2_000_000_000
+"""A file changed this shortly before it was read may change again without its times showing it."""
+
+
+class Refused(msgspec.Struct, frozen=True):
+    """A source that could not be taken in: ``reason`` is a short code, ``detail`` says it in words."""
+
+    source: str
+    reason: str
+    detail: str
+
+
+class Ingested(msgspec.Struct, frozen=True):
+    """What became of the sources, by name, and how many chunks were written."""
+
+    added: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    warnings: tuple[str, ...] = ()
+    chunks: int = 0
+    seconds: float = 0.0
+
+    def in_words(self, language: str = "en") -> str:
+        """The report for people: one line, and one more for each source that was refused or needs a look."""
+        phrases = _PHRASES["zh" if language.startswith("zh") else "en"]
+        counts = {name: len(getattr(self, name)) for name in ("added", "changed", "unchanged", "removed", "refused")}
+        told = [phrases[name].format(count) for name, count in counts.items() if count or name == "added"]
+        lines = [phrases["line"].format(phrases["and"].join(told), self.chunks, self.seconds)]
+        lines += [phrases["bad"].format(one.source, one.detail) for one in self.refused]
+        lines += [phrases["warning"].format(one) for one in self.warnings]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.in_words()
+
+
+_PHRASES = {
+    "en": {
+        "added": "{} added", "changed": "{} changed", "unchanged": "{} unchanged", "removed": "{} removed",
+        "refused": "{} refused", "and": ", ", "line": "{}; {} chunks in {:.1f} s",
+        "bad": "  refused {}: {}", "warning": "  note: {}",
+    },
+    "zh": {
+        "added": "新增 {}", "changed": "更新 {}", "unchanged": "未变 {}", "removed": "移除 {}",
+        "refused": "拒绝 {}", "and": "，", "line": "{}；共 {} 个片段，用时 {:.1f} 秒",
+        "bad": "  拒绝 {}：{}", "warning": "  注意：{}",
+    },
+}  # fmt: skip
+
+
+class Rules(NamedTuple):
+    """How sources are taken in."""
+
+    chunking: Chunking
+    metadata: dict[str, Any]
+    patterns: Sequence[str]
+    remove_missing: bool
+    most_bytes: int
+    allow_private: bool
+    progress: Progress | None
+
+
+class _Content(NamedTuple):
+    """What a source holds now."""
+
+    data: bytes
+    name: str
+    media_type: str | None
+    stamp: tuple[int, ...] = ()
+    modified: datetime | None = None
+
+
+class Ingestion:
+    """One run over some sources."""
+
+    def __init__(self, shelf: Shelf, rules: Rules) -> None:
+        self._shelf = shelf
+        self._rules = rules
+        self._known: dict[str, Manifest] = {}
+        self._outcomes: dict[str, list[str]] = {name: [] for name in ("added", "changed", "unchanged", "removed")}
+        self._refused: list[Refused] = []
+        self._warnings: list[str] = []
+        self._chunks = 0
+        self._embed = True
+        """Whether the embedder is still asked: after it has failed, not before the end, or each file would wait for it."""
+
+    def run(self, sources: Iterable[str | Path]) -> Ingested:
+        """Take the sources in."""
+        began = time.monotonic()
+        self._known = {one.document.source: one for one in self._shelf.manifests() if one.origin}
+        roots: list[Path] = []
+        items = list(dict.fromkeys(self._listed(sources, roots)))
+        for done, (origin, source) in enumerate(items):
+            self._tell(done, len(items))
+            self._take(origin, source)
+        if self._rules.remove_missing:
+            self._drop_missing(roots, {source for _, source in items})
+        self._tell(len(items), len(items))
+        self._finish()
+        outcomes = {name: tuple(found) for name, found in self._outcomes.items()}
+        seconds = time.monotonic() - began
+        return Ingested(
+            **outcomes,
+            refused=tuple(self._refused),
+            warnings=tuple(self._warnings),
+            chunks=self._chunks,
+            seconds=seconds,
+        )
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._rules.progress is not None:
+            self._rules.progress(done, total)
+
+    # What there is
+
+    def _listed(self, sources: Iterable[str | Path], roots: list[Path]) -> Iterator[tuple[str, str]]:
+        """Every file and page to look at, and in ``roots`` the folders that were looked through."""
+        for source in sources:
+            if is_url(source):
+                yield URL, str(source).partition("#")[0]
+                continue
+            path = Path(source).expanduser().resolve()
+            if not path.is_dir():
+                yield FILE, str(path)
+                continue
+            roots.append(path)
+            files = [str(file) for file in files_under(path, patterns=self._rules.patterns, on_error=self._unlisted)]
+            if not files:
+                self._refuse(str(path), "empty", f"no file to read in {path}")
+            yield from ((FILE, file) for file in files)
+
+    def _unlisted(self, folder: Path, error: OSError) -> None:
+        self._refuse(str(folder), "unreachable", f"{folder} cannot be read: {error.strerror}")
+
+    # One source
+
+    def _take(self, origin: str, source: str) -> None:
+        known = self._known.get(source)
+        try:
+            check_text(source, "a file's name")
+            content = self._read_page(source) if origin == URL else self._read_file(source, known)
+            outcome = "unchanged" if content is None else self._put(origin, source, content, known)
+        except _MissingFile as error:
+            if known is None or not self._rules.remove_missing:
+                self._refuse(source, "unreachable", str(error))
+                return
+            self._shelf.remove([known.document.id])
+            outcome = "removed"
+        except UnreadableDocument as error:
+            self._refuse(source, error.reason, str(error), known)
+            return
+        except (InvalidInput, ConfigurationError) as error:
+            reason = "unsupported" if isinstance(error, ConfigurationError) else "broken"
+            self._refuse(source, reason, str(error), known)
+            return
+        self._outcomes[outcome].append(source)
+
+    def _refuse(self, source: str, reason: str, detail: str, known: Manifest | None = None) -> None:
+        if known is not None:
+            detail += "; what was taken in before is kept"
+        # A name that is no text in any encoding can be told only in part.
+        named, told = (text.encode(errors="replace").decode() for text in (source, detail))
+        self._refused.append(Refused(named, reason, told))
+
+    def _read_file(self, source: str, known: Manifest | None) -> _Content | None:
+        """What a file holds; None when its times and size say that it is as it was."""
+        try:
+            before = os.stat(source)
+            if not stat.S_ISREG(before.st_mode):
+                raise UnreadableDocument(f"{source} is no file", reason="unsupported")
+            stamp = _stamp(before)
+            if known is not None and known.stamp == stamp and self._has_metadata(known):
+                return None
+            if before.st_size > self._rules.most_bytes:
+                raise _too_large(source, before.st_size, self._rules.most_bytes)
+            with open(source, "rb") as file:
+                data = file.read(self._rules.most_bytes + 1)
+                after = os.fstat(file.fileno())
+        except FileNotFoundError as error:
+            raise _MissingFile(f"there is no {source}") from error
+        except OSError as error:
+            raise UnreadableDocument(f"{source} cannot be read: {error.strerror}", reason="unreachable") from error
+        if len(data) > self._rules.most_bytes:
+            raise _too_large(source, len(data), self._rules.most_bytes)
+        modified = datetime.fromtimestamp(after.st_mtime, UTC)
+        return _Content(data, Path(source).name, None, _trusted(stamp, _stamp(after)), modified)
+
+    def _read_page(self, source: str) -> _Content:
+        # TLS takes longer to load than most files to read, and few ingest pages.
+        from memwell.knowledge.reading.web import fetch  # noqa: PLC0415
+
+        fetched = fetch(source, most_bytes=self._rules.most_bytes, allow_private=self._rules.allow_private)
+        return _Content(fetched.data, fetched.name, fetched.media_type)
+
+    def _put(self, origin: str, source: str, content: _Content, known: Manifest | None) -> str:
+        digest = sha256(content.data).hexdigest()
+        if known is not None and known.document.digest == digest and self._has_metadata(known):
+            if content.stamp and content.stamp != known.stamp:
+                self._shelf.restamp(known, content.stamp)
+            return "unchanged"
+        parsed = checked_parsed(read_document(content.data, name=content.name, media_type=content.media_type))
+        document = self._document(origin, source, content, digest, parsed)
+        rules = self._rules
+        stored, embedded = self._shelf.put(
+            document, parsed, rules.chunking, origin=origin, stamp=content.stamp, embed=self._embed
+        )
+        self._embed = self._embed and (embedded or stored.chunks > MOST_AT_ONCE)
+        self._chunks += stored.chunks
+        self._warnings += [f"{source}: {warning}" for warning in parsed.warnings]
+        return "added" if known is None else "changed"
+
+    def _document(self, origin: str, source: str, content: _Content, digest: str, parsed: Parsed) -> Document:
+        return Document(
+            id=document_id(origin, source),
+            source=source,
+            title=parsed.title,
+            media_type=parsed.media_type,
+            digest=digest,
+            size=len(content.data),
+            characters=len(parsed.text),
+            pages=parsed.pages,
+            chunks=0,
+            time=self._shelf.clock(),
+            modified=content.modified,
+            metadata={**own_part(parsed.metadata), **self._rules.metadata},
+            warnings=parsed.warnings,
+        )
+
+    def _has_metadata(self, known: Manifest) -> bool:
+        """Whether a document carries the metadata that is given now."""
+        return _within(self._rules.metadata, known.document.metadata)
+
+    # The end
+
+    def _drop_missing(self, roots: Sequence[Path], seen: set[str]) -> None:
+        """Remove the documents of files that are gone from the folders looked through."""
+        gone = {
+            source: one.document.id
+            for source, one in self._known.items()
+            if one.origin == FILE and source not in seen and any(Path(source).is_relative_to(root) for root in roots)
+            if _is_gone(source)
+        }
+        self._shelf.remove(gone.values())
+        self._outcomes["removed"] += gone
+
+    def _finish(self) -> None:
+        """Make vectors that are still owed, and take what was replaced or removed out of the files."""
+        owed = self._shelf.vectors.settle()
+        if owed:
+            self._warnings.append(
+                f"{owed} chunks wait for their vectors and are found by their words; settle() makes them"
+            )
+        if self._outcomes["removed"] or self._outcomes["changed"]:
+            self._shelf.scrub()
+
+
+class _MissingFile(Exception):
+    """A file that is not there (any more)."""
+
+
+def is_url(source: str | Path) -> bool:
+    """Whether a source is an address on the web. Raises ``InvalidInput`` for what is neither a text nor a path."""
+    if isinstance(source, Path):
+        return False
+    if not isinstance(source, str) or not source or "\x00" in source:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a source must be a path or an http(s) address, not {shown(source)}")
+    return source.lower().startswith(("http://", "https://"))
+
+
+def document_id(origin: str, source: str) -> str:
+    """The id of an ingested document: the same for the same source, whoever ingests it."""
+    return f"{origin}-{blake2b(source.encode(errors='surrogateescape'), digest_size=16).hexdigest()}"
+
+
+def _stamp(found: os.stat_result) -> tuple[int, ...]:
+    return (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino)
+
+
+def _trusted(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+    """A stamp that tells the content which was read; nothing when the file may have changed around that time."""
+    settled = max(after[1], after[2]) + _RACY_NS < time.time_ns()
+    return after if settled and before == after else ()
+
+
+def _is_gone(source: str) -> bool:
+    """Whether a file is not there, rather than out of reach for now."""
+    try:
+        os.stat(source)
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _within(wanted: Mapping[str, Any], given: Mapping[str, Any]) -> bool:
+    return all(key in given and given[key] == value for key, value in wanted.items())
+
+
+def _too_large(source: str, size: int, most: int) -> UnreadableDocument:
+    return UnreadableDocument(f"{source} has {size:,} bytes, more than {most:,}", reason="too-large")
+
+
+__all__ = ["FILE", "Ingested", "Ingestion", "Progress", "Refused", "Rules", "URL", "document_id", "is_url"]

@@ -1,0 +1,315 @@
+"""PDF, by pdfium: the text of every page in its paragraphs. The outline, where there is one, gives the headings.
+
+Nothing else is taken for a heading: large letters are guesswork, and a wrong heading would be cited.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from itertools import zip_longest
+from typing import Any
+
+import msgspec
+
+from memwell.errors import MissingDependency, UnreadableDocument
+from memwell.knowledge.documents import Parsed
+from memwell.knowledge.reading.building import Builder, one_line, title_of
+from memwell.knowledge.reading.layout import (
+    HYPHEN,
+    Line,
+    Paragraph,
+    compounds_in,
+    ends_a_sentence,
+    paragraphs,
+    without_running_lines,
+)
+
+MOST_PAGES = 20_000
+MOST_CHARACTERS = 50_000_000
+_MOST_BOOKMARKS = 20_000
+_LOCK = threading.Lock()
+"""pdfium keeps state for the whole process: only one thread may be in it."""
+
+_NUMBERING = re.compile(
+    r"^(?:\d{1,3}(?:\.\d{1,3})*\.?|[ivxlc]{1,6}\.|第[〇零一二三四五六七八九十百0-9]{1,5}[章节篇部条])\s*"
+)
+_NO_TITLE = re.compile(
+    r"untitled|microsoft word - |.*\.(?:docx?|indd|tex|dvi|qxd|xlsx?|pptx?|pdf|ps|eps|fm|rtf|odt)$", re.IGNORECASE
+)
+_ABOUT = {"Author": "author", "Subject": "subject", "Keywords": "keywords"}
+_MOST_NAMED = 10
+
+
+class Bookmark(msgspec.Struct, frozen=True, gc=False):
+    """An entry of the outline: its level from 1, its page from 0, and how high on the page it leads to, if it says so."""
+
+    title: str
+    level: int
+    page: int
+    height: float | None = None
+
+
+class _Content(msgspec.Struct):
+    pages: list[list[Line]]
+    bookmarks: list[Bookmark]
+    about: dict[str, str]
+    unread: list[int]
+
+
+def read_pdf(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
+    """The text of a PDF, each block with its page. Raises ``UnreadableDocument`` when it is damaged or protected, has no
+    text or too much, and ``MissingDependency`` without pypdfium2."""
+    content = _extracted(data)
+    pages = without_running_lines(content.pages)
+    compounds = compounds_in([line.text for lines in pages for line in lines])
+    marks = _by_page(content.bookmarks)
+    builder = Builder()
+    broken_off = False
+    for number, lines in enumerate(pages, 1):
+        for piece in _with_headings(list(paragraphs(lines, compounds)), marks.get(number - 1, [])):
+            if isinstance(piece, Bookmark):
+                builder.heading(piece.title, piece.level, page=number)
+                broken_off = False
+                continue
+            goes_on = broken_off and piece.kind == "paragraph" and not piece.text[0].isupper()
+            builder.add(piece.kind, piece.text, page=number, apart="\n" if goes_on else "\n\n")
+            # Only the last paragraph of a page can go on overleaf.
+            broken_off = False
+        broken_off = bool(lines) and not ends_a_sentence(lines[-1].text)
+    if not builder:
+        raise UnreadableDocument("its pages have no text; they may be scanned pictures", reason="no-text")
+    return builder.parsed(
+        "application/pdf",
+        title=_title(content.about.get("Title", "")),
+        pages=len(pages),
+        metadata={
+            ours: title_of(content.about[theirs]) for theirs, ours in _ABOUT.items() if content.about.get(theirs)
+        },
+        warnings=(*warnings, *_about_pages(content)),
+    )
+
+
+def _title(said: str) -> str:
+    # Many programs write the name of a file there.
+    return "" if _NO_TITLE.match(said.strip()) else said
+
+
+def _about_pages(content: _Content) -> Iterator[str]:
+    unread = set(content.unread)
+    empty = [number for number, lines in enumerate(content.pages, 1) if not lines and number not in unread]
+    if content.unread:
+        yield f"pages that are damaged and could not be read: {_listed(content.unread)}"
+    if empty:
+        yield f"pages without text (scanned?): {_listed(empty)}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - _MOST_NAMED} more" if len(numbers) > _MOST_NAMED else ""
+    return ", ".join(map(str, numbers[:_MOST_NAMED])) + more
+
+
+# Out of pdfium
+
+
+def _extracted(data: bytes) -> _Content:
+    pdfium = _pdfium()
+    with _LOCK:
+        document = _opened(pdfium, data)
+        try:
+            count = len(document)
+            if count > MOST_PAGES:
+                raise UnreadableDocument(f"it has {count} pages; at most {MOST_PAGES} are read", reason="too-large")
+            content = _Content([], _outline(pdfium, document), _properties(document), [])
+        except BaseException:
+            document.close()
+            raise
+    try:
+        _read_pages(pdfium, document, count, content)
+    finally:
+        with _LOCK:
+            document.close()
+    return content
+
+
+def _pdfium() -> Any:
+    try:
+        # It loads a library of several megabytes, and most documents are none of its.
+        return import_module("pypdfium2")
+    except ImportError:
+        raise MissingDependency('PDF files are read with pypdfium2: pip install "memwell[documents]"') from None
+
+
+def _opened(pdfium: Any, data: bytes) -> Any:
+    try:
+        return pdfium.PdfDocument(data)
+    except pdfium.PdfiumError as error:
+        if getattr(error, "err_code", None) == pdfium.raw.FPDF_ERR_PASSWORD or "password" in str(error).casefold():
+            raise UnreadableDocument("it is protected by a password", reason="encrypted") from None
+        raise UnreadableDocument(f"it is a damaged PDF: {error}") from None
+
+
+def _read_pages(pdfium: Any, document: Any, count: int, content: _Content) -> None:
+    characters = 0
+    for number in range(count):
+        # The lock is given up after each page, so that a long document does not hold up a short one.
+        with _LOCK:
+            try:
+                lines = _lines_of(pdfium.raw, document, number)
+            except pdfium.PdfiumError:
+                content.unread.append(number + 1)
+                lines = []
+        characters += sum(len(line.text) for line in lines)
+        if characters > MOST_CHARACTERS:
+            raise UnreadableDocument(f"it has more than {MOST_CHARACTERS:,} characters", reason="too-large")
+        content.pages.append(lines)
+
+
+def _lines_of(raw: Any, document: Any, number: int) -> list[Line]:
+    page = document.get_page(number)
+    try:
+        textpage = page.get_textpage()
+        try:
+            return list(_lines(raw, textpage, textpage.get_text_range()))
+        finally:
+            textpage.close()
+    finally:
+        page.close()
+
+
+def _lines(raw: Any, textpage: Any, text: str) -> Iterator[Line]:
+    place = 0
+    for piece in text.split("\r\n"):
+        # pdfium counts as UTF-16 does.
+        length = len(piece) if piece.isascii() else len(piece.encode("utf-16-le", "surrogatepass")) // 2
+        kept = piece.replace("\x02", HYPHEN).strip()
+        if kept:
+            first = raw.FPDFText_GetCharIndexFromTextIndex(textpage, place + len(piece) - len(piece.lstrip()))
+            last = raw.FPDFText_GetCharIndexFromTextIndex(textpage, place + max(0, length - 1))
+            left, top = _origin(raw, textpage, first)
+            yield Line(kept, top, _origin(raw, textpage, last)[1], _height(raw, textpage, first), left)
+        place += length + 2
+
+
+def _origin(raw: Any, textpage: Any, index: int) -> tuple[float, float]:
+    x, y = ctypes.c_double(), ctypes.c_double()
+    raw.FPDFText_GetCharOrigin(textpage, index, x, y)
+    return x.value, y.value
+
+
+def _height(raw: Any, textpage: Any, index: int) -> float:
+    box = raw.FS_RECTF()
+    raw.FPDFText_GetLooseCharBox(textpage, index, box)
+    return abs(box.top - box.bottom)
+
+
+def _properties(document: Any) -> dict[str, str]:
+    try:
+        return {key: one_line(value) for key, value in document.get_metadata_dict(skip_empty=True).items()}
+    except UnicodeDecodeError:
+        return {}
+
+
+def _outline(pdfium: Any, document: Any) -> list[Bookmark]:
+    found: list[Bookmark] = []
+    try:
+        for entry in document.get_toc(max_depth=8):
+            if mark := _bookmark(entry):
+                found.append(mark)
+            if len(found) >= _MOST_BOOKMARKS:
+                break
+    except (pdfium.PdfiumError, UnicodeDecodeError):
+        # A damaged outline is no reason to refuse the text.
+        return found
+    return found
+
+
+def _bookmark(entry: Any) -> Bookmark | None:
+    title = one_line(entry.get_title())
+    target = entry.get_dest()
+    page = target.get_index() if target else None
+    if not title or page is None:
+        return None
+    mode, view = target.get_view()
+    # XYZ: left, top, zoom.
+    height = view[1] if mode == 1 and len(view) > 1 and view[1] else None
+    return Bookmark(title, entry.level + 1, page, height)
+
+
+# Headings
+
+
+def _by_page(bookmarks: Sequence[Bookmark]) -> dict[int, list[Bookmark]]:
+    found: dict[int, list[Bookmark]] = {}
+    for mark in bookmarks:
+        found.setdefault(mark.page, []).append(mark)
+    return found
+
+
+def _with_headings(page: Sequence[Paragraph], marks: Sequence[Bookmark]) -> Iterator[Paragraph | Bookmark]:
+    """The paragraphs of a page with its headings in their places.
+
+    A paragraph that is the title of a bookmark, or begins with it, is that heading. A bookmark whose title is nowhere on
+    the page comes before what stands below the height it leads to, or at the top.
+    """
+    after = 0
+    places: dict[int, list[tuple[Bookmark, str | None]]] = {}
+    for mark in marks:
+        place, rest = _place_of(mark, page, after)
+        places.setdefault(place, []).append((mark, rest))
+        after = place
+    for place, paragraph in zip_longest(range(len(page) + 1), page):
+        rest: str | None = None
+        for mark, left in places.get(place, []):
+            yield mark
+            rest = left if left is not None else rest
+        if paragraph is None:
+            return
+        if rest is None:
+            yield paragraph
+        elif rest:
+            yield Paragraph(rest, paragraph.kind, paragraph.top)
+
+
+def _place_of(mark: Bookmark, page: Sequence[Paragraph], after: int) -> tuple[int, str | None]:
+    """Before which paragraph a heading comes, and what is left of that paragraph; None when it is not part of it."""
+    title = _plain(mark.title)
+    for place in range(after, len(page)):
+        rest = _rest_after(title, page[place].text)
+        if rest is not None:
+            return place, rest
+    if mark.height is None:
+        return after, None
+    below = (place for place in range(after, len(page)) if page[place].top <= mark.height)
+    return next(below, len(page)), None
+
+
+def _rest_after(title: str, text: str) -> str | None:
+    head = text[: 2 * len(title) + 20]
+    if not title or not (_plain(head).startswith(title) or _plain(_NUMBERING.sub("", head)).startswith(title)):
+        return None
+    return _after_letters(title, text)
+
+
+def _after_letters(title: str, text: str) -> str | None:
+    """What follows the title in a text, in which numbers and blanks may stand that the title has not."""
+    wanted = len(title)
+    numbered = _NUMBERING.match(text)
+    start = numbered.end() if numbered and not _plain(text[: 2 * wanted + 20]).startswith(title) else 0
+    for place in range(start, len(text)):
+        wanted -= text[place].isalnum()
+        if not wanted:
+            rest = text[place + 1 :]
+            # The title of a bookmark that is only the beginning of a sentence is not a heading there.
+            return rest.strip() if not rest or not rest[0].isalnum() else None
+    return None
+
+
+def _plain(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
+
+
+__all__ = ["MOST_CHARACTERS", "MOST_PAGES", "Bookmark", "read_pdf"]

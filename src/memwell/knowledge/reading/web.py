@@ -1,0 +1,261 @@
+"""Pages from the web, fetched with care: whoever gives an address must not reach what only this machine can reach.
+
+Every address is checked before it is asked, also after each redirect, and the connection goes to the address that was
+checked: the name is not looked up again. Size and time are bounded for the whole. No proxy and no cookie is used.
+"""
+
+from __future__ import annotations
+
+import http.client
+import re
+import socket
+import ssl
+import threading
+import time
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
+
+import msgspec
+
+from memwell.errors import UnreadableDocument
+from memwell.knowledge.reading.addresses import resolved
+from memwell.values import check_count, shown
+
+_PORTS = {"http": 80, "https": 443}
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_CHUNK = 65536
+_LONGEST_URL = 8192
+_STRANGE = re.compile(r"[\x00-\x20\x7f\\]")
+_AGENT = "memwell (+document reader)"
+_SAFE_IN_PATH = "/%:@!$&'()*+,;=~-._?"
+_FILE_NAME = re.compile(r"filename\*?=(?:[\w-]+'[\w-]*')?\"?([^\";]+)", re.IGNORECASE)
+_LONGEST_NAME = 255
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """What was found: the address after all redirects, the bytes, what the server calls them, and a name for them."""
+
+    url: str
+    data: bytes
+    media_type: str
+    name: str
+
+
+def fetch(
+    url: str,
+    *,
+    most_bytes: int = 20_000_000,
+    timeout_s: float = 20.0,
+    most_redirects: int = 5,
+    allow_private: bool = False,
+) -> Fetched:
+    """Get a page or file by http or https. ``allow_private`` lets it reach the local network too.
+
+    Raises ``UnreadableDocument``: ``forbidden-address``, ``unreachable``, ``too-large`` (also unpacked) or ``broken``.
+    """
+    check_count(most_bytes, "most_bytes", least=1)
+    check_count(most_redirects, "most_redirects")
+    deadline = time.monotonic() + timeout_s
+    for _ in range(most_redirects + 1):
+        parts = _checked(url)
+        answer = _asked(parts, deadline, most_bytes, allow_private=allow_private)
+        if isinstance(answer, Fetched):
+            return answer
+        url = urljoin(parts.geturl(), answer)
+    raise UnreadableDocument(f"it was redirected more than {most_redirects} times", reason="unreachable")
+
+
+def _checked(url: str) -> SplitResult:
+    """The parts of an address that may be asked for, as far as that shows in how it is written."""
+    if not isinstance(url, str) or len(url) > _LONGEST_URL or _STRANGE.search(url):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UnreadableDocument(f"{shown(url)} is no address of a page", reason="forbidden-address")
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise UnreadableDocument(f"{shown(url)} is no address: {error}", reason="forbidden-address") from None
+    if parts.scheme not in _PORTS or not host:
+        raise UnreadableDocument(f"only http and https are fetched, not {shown(url)}", reason="forbidden-address")
+    if "@" in parts.netloc:
+        # Not shown: it may hold a password.
+        raise UnreadableDocument("an address must not hold a user or a password", reason="forbidden-address")
+    return parts
+
+
+def _asked(parts: SplitResult, deadline: float, most_bytes: int, *, allow_private: bool) -> Fetched | str:
+    """What is at an address, or where it redirects to."""
+    connection = _connected(parts, deadline, allow_private=allow_private)
+    try:
+        with _until(connection.sock, deadline):
+            connection.request("GET", _target(parts), headers=_headers(parts))
+            # It holds the socket by itself once the server has said that it closes.
+            with connection.getresponse() as response:
+                return _understood(parts, response, deadline, most_bytes)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        if isinstance(error, UnreadableDocument):
+            raise
+        why = "it took too long" if time.monotonic() >= deadline else str(error) or type(error).__name__
+        raise UnreadableDocument(f"{shown(parts.hostname)} could not be read: {why}", reason="unreachable") from None
+    finally:
+        connection.close()
+
+
+def _understood(
+    parts: SplitResult, response: http.client.HTTPResponse, deadline: float, most_bytes: int
+) -> Fetched | str:
+    if response.status in _REDIRECTS and (location := response.getheader("location")):
+        return _quoted(location)
+    if response.status != 200:
+        raise UnreadableDocument(f"the server answered {response.status} {response.reason}", reason="unreachable")
+    data = _body(response, most_bytes)
+    # When the time is up the bytes simply end.
+    _left(deadline)
+    return Fetched(parts.geturl(), data, response.getheader("content-type", ""), _name(parts, response))
+
+
+def _connected(parts: SplitResult, deadline: float, *, allow_private: bool) -> http.client.HTTPConnection:
+    """A connection to an address that was checked: to the number, while the host is told the name it was asked by."""
+    host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    left = _left(deadline)
+    failure: OSError | None = None
+    for family, sockaddr in resolved(host, port, timeout_s=left, allow_private=allow_private):
+        try:
+            dialled = _dialled(family, sockaddr, _left(deadline))
+            connection = http.client.HTTPConnection(host, port)
+            # It must never dial by itself: it would look the name up again.
+            connection.auto_open = 0
+            connection.sock = _secured(dialled, host, deadline) if parts.scheme == "https" else dialled
+        except OSError as error:
+            failure = error
+        else:
+            return connection
+    raise UnreadableDocument(f"{shown(host)} could not be reached: {failure}", reason="unreachable")
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0.0:
+        raise UnreadableDocument("it took too long", reason="unreachable")
+    return left
+
+
+def _dialled(family: socket.AddressFamily, sockaddr: tuple[str, int], timeout_s: float) -> socket.socket:
+    dialled = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        dialled.settimeout(timeout_s)
+        dialled.connect(sockaddr)
+    except OSError:
+        dialled.close()
+        raise
+    return dialled
+
+
+def _secured(dialled: socket.socket, host: str, deadline: float) -> ssl.SSLSocket:
+    try:
+        dialled.settimeout(_left(deadline))
+        with _until(dialled, deadline):
+            return ssl.create_default_context().wrap_socket(dialled, server_hostname=host)
+    except (OSError, ValueError) as error:
+        dialled.close()
+        if isinstance(error, UnreadableDocument):
+            raise
+        raise OSError(str(error)) from None
+
+
+@contextmanager
+def _until(sock: socket.socket, deadline: float) -> Generator[None, None, None]:
+    """Whatever is under way ends at the deadline. A socket's own limit would begin anew with every byte that drips in."""
+
+    def cut() -> None:
+        # Past what TLS does around it, which another thread may be in. It may be closed already.
+        with suppress(OSError):
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)
+
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _target(parts: SplitResult) -> str:
+    query = f"?{parts.query}" if parts.query else ""
+    return quote((parts.path or "/") + query, safe=_SAFE_IN_PATH)
+
+
+def _quoted(location: str) -> str:
+    # Headers are read as Latin-1; what stands there is UTF-8 in fact.
+    with suppress(UnicodeError):
+        location = location.encode("latin-1").decode()
+    return location.strip()
+
+
+def _headers(parts: SplitResult) -> dict[str, str]:
+    host = parts.hostname or ""
+    host = f"[{host}]" if ":" in host else host.encode("idna").decode()
+    port = f":{parts.port}" if parts.port and parts.port != _PORTS[parts.scheme] else ""
+    return {
+        "Host": host + port,
+        "User-Agent": _AGENT,
+        "Accept": "text/html,text/markdown,application/pdf,*/*;q=0.5",
+        "Accept-Encoding": "gzip",
+        "Connection": "close",
+    }
+
+
+def _body(response: http.client.HTTPResponse, most_bytes: int) -> bytes:
+    said = response.getheader("content-length", "")
+    if said.isdigit() and len(said) < 20 and int(said) > most_bytes:
+        raise UnreadableDocument(f"it has {int(said):,} bytes; at most {most_bytes:,} are read", reason="too-large")
+    unpack = _unpacker(response.getheader("content-encoding", ""))
+    found = bytearray()
+    while chunk := response.read(_CHUNK):
+        found += unpack(chunk, most_bytes + 1 - len(found))
+        if len(found) > most_bytes:
+            raise UnreadableDocument(f"it has more than {most_bytes:,} bytes", reason="too-large")
+    if response.length or not unpack.whole:
+        raise UnreadableDocument("the server broke off before the end", reason="unreachable")
+    return bytes(found)
+
+
+class _Unpacker:
+    """Unpacks what a server has packed, and no more of it than was asked for."""
+
+    def __init__(self, encoding: str) -> None:
+        # gzip or zlib, told by their beginning.
+        self._inflater = zlib.decompressobj(wbits=47) if encoding else None
+
+    @property
+    def whole(self) -> bool:
+        """Whether the end of what was packed has come."""
+        return self._inflater is None or self._inflater.eof
+
+    def __call__(self, chunk: bytes, most: int) -> bytes:
+        if self._inflater is None:
+            return chunk
+        try:
+            return self._inflater.decompress(chunk, max(1, most))
+        except zlib.error as error:
+            raise UnreadableDocument(f"it is packed wrongly: {error}") from None
+
+
+def _unpacker(encoding: str) -> _Unpacker:
+    name = encoding.strip().casefold()
+    if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
+        raise UnreadableDocument(f"it is packed as {shown(encoding)}, which was not asked for")
+    return _Unpacker("" if name == "identity" else name)
+
+
+def _name(parts: SplitResult, response: http.client.HTTPResponse) -> str:
+    """The name of the file: what the server says, or the end of the address. Never a path."""
+    said = _FILE_NAME.search(response.getheader("content-disposition", ""))
+    name = unquote(said[1]) if said else unquote(parts.path)
+    name = _STRANGE.sub("_", name.replace("\\", "/").rstrip("/").rpartition("/")[2])
+    return "" if name in (".", "..") else name[:_LONGEST_NAME]
+
+
+__all__ = ["Fetched", "fetch"]

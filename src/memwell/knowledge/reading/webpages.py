@@ -1,0 +1,300 @@
+"""HTML: what a reader of the page reads. Scripts, menus, footers and forms are left out.
+
+When nothing but menus is left, or one is never closed, the page is read again with everything in it: too much is better
+than nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from memwell.errors import UnreadableDocument
+from memwell.knowledge.documents import Parsed
+from memwell.knowledge.reading.building import Builder, one_line
+from memwell.knowledge.reading.tags import Tag, tags_and_texts
+
+_NEVER_SHOWN = frozenset(
+    "script style noscript template svg math iframe object canvas audio video textarea select datalist noembed "
+    "noframes".split()
+)
+_BOILERPLATE = frozenset({"nav", "footer", "aside", "form", "dialog", "menu"})
+_BOILERPLATE_ROLES = frozenset(
+    {"navigation", "banner", "contentinfo", "search", "dialog", "alertdialog", "menu", "menubar"}
+)
+_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BREAKS = frozenset(
+    "p div section article main header footer nav aside form address blockquote body html head center details summary "
+    "figure figcaption fieldset legend dl dt dd ul ol li table thead tbody tfoot tr caption pre hr h1 h2 h3 h4 h5 h6 "
+    "hgroup dialog menu title option".split()
+)
+_META = {
+    "description": "description", "author": "author", "keywords": "keywords", "og:description": "description",
+    "article:published_time": "published", "article:modified_time": "modified", "og:site_name": "site", "date": "published",
+}  # fmt: skip
+_DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,40})", re.IGNORECASE)
+_XML_DECLARED = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w-]{2,40})", re.IGNORECASE)
+_ENOUGH_IN_MAIN = 200
+_LONG_CELL = 600
+_DEEPEST_INDENT = 8
+
+
+def declared_encoding(head: bytes) -> str | None:
+    """The encoding that a page says it is in."""
+    found = _DECLARED.search(head, 0, 4096) or _XML_DECLARED.search(head, 0, 4096)
+    return found[1].decode("ascii", "replace") if found else None
+
+
+def read_webpage(page: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
+    """The text of a page with its headings, lists and tables. Raises ``UnreadableDocument`` when there is none."""
+    reader = _Reader(page, whole=False)
+    if reader.unclosed or not reader.pieces:
+        reader = _Reader(page, whole=True)
+    pieces = reader.pieces
+    inner = [piece for piece in pieces if piece[3]]
+    if sum(len(piece[1]) for piece in inner) >= _ENOUGH_IN_MAIN:
+        pieces = inner
+    builder = Builder()
+    for kind, text, level, _ in pieces:
+        builder.add(kind, text, level=level)
+    if not builder and reader.has_scripts:
+        raise UnreadableDocument("there is no text in it; a script would put it there", reason="no-text")
+    title = reader.title or reader.metadata.pop("og:title", "")
+    reader.metadata.pop("og:title", None)
+    return builder.parsed("text/html", title=title, metadata=reader.metadata, warnings=warnings)
+
+
+class _Reader:
+    """Goes through a page once. It counts what is open instead of nesting, so that no depth is too deep."""
+
+    def __init__(self, page: str, *, whole: bool) -> None:
+        self.pieces: list[tuple[str, str, int, bool]] = []
+        self.title = ""
+        self.metadata: dict[str, Any] = {}
+        self.has_scripts = False
+        self._whole = whole
+        self._text: list[str] = []
+        self._heading = 0
+        self._pre = 0
+        self._main = 0
+        self._in_title = False
+        self._skipped: list[str] = []
+        self._lists: list[int] = []
+        self._lines: list[str] = []
+        self._item: str = ""
+        self._tables = 0
+        self._rows: list[list[str]] = []
+        self._in_cell = False
+        for token in tags_and_texts(page):
+            if isinstance(token, str):
+                self._on_text(token)
+            elif token.end:
+                self._on_end(token.name)
+            else:
+                self._on_start(token)
+        self.unclosed = any(name in _BOILERPLATE or name.startswith("*") for name in self._skipped)
+        self._finish()
+
+    # What comes
+
+    def _on_text(self, text: str) -> None:
+        if self._in_title:
+            self.title = self.title or one_line(text)
+        elif not self._skipped:
+            self._text.append(text)
+
+    def _on_start(self, tag: Tag) -> None:
+        name = tag.name
+        if self._skipped:
+            # Only what has the name of the outermost counts: an end tag of that name must not end it early.
+            if name == self._skipped[0].lstrip("*") and name not in _VOID:
+                self._skipped.append(name)
+            return
+        if name == "script":
+            self.has_scripts = True
+        if self._is_left_out(tag):
+            self._break()
+            self._skipped.append(name if name in _NEVER_SHOWN or name in _BOILERPLATE else f"*{name}")
+        elif name == "meta":
+            self._on_meta(tag)
+        elif name == "html":
+            if language := tag.attributes.get("lang", "").strip():
+                self.metadata["language"] = language
+        elif name == "br":
+            self._text.append("\n" if self._pre else "\u2028")
+        elif name == "title":
+            self._in_title = True
+        else:
+            self._on_structure(name)
+
+    def _is_left_out(self, tag: Tag) -> bool:
+        if tag.name in _NEVER_SHOWN:
+            return True
+        if self._whole or tag.name in _VOID or tag.name in ("html", "body", "main", "article"):
+            return False
+        if tag.name in _BOILERPLATE:
+            # A note beside the text of an article is part of it.
+            return not (tag.name == "aside" and self._main)
+        if "role" not in tag.source and "hidden" not in tag.source:
+            return False
+        attributes = tag.attributes
+        hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
+        return hidden or attributes.get("role", "") in _BOILERPLATE_ROLES
+
+    def _on_meta(self, tag: Tag) -> None:
+        attributes = tag.attributes
+        name = (attributes.get("name") or attributes.get("property") or "").casefold()
+        value = one_line(attributes.get("content", ""))[:1000]
+        if value and name == "og:title":
+            self.metadata["og:title"] = value
+        elif value and name in _META:
+            self.metadata.setdefault(_META[name], value)
+
+    def _on_structure(self, name: str) -> None:
+        if name in ("td", "th"):
+            self._close_cell()
+            self._in_cell = True
+            if self._rows:
+                self._rows[-1].append("")
+            return
+        if name not in _BREAKS:
+            return
+        self._break()
+        if name in _HEADINGS:
+            self._close_list()
+            self._heading = _HEADINGS[name]
+        elif name in ("ul", "ol"):
+            self._lists.append(0 if name == "ol" else -1)
+        elif name == "li":
+            self._item = self._next_item()
+        elif name == "pre":
+            self._pre += 1
+        elif name in ("main", "article"):
+            self._main += 1
+        elif name == "table":
+            self._open_table()
+        elif name == "tr" and self._tables:
+            self._rows.append([])
+
+    def _on_end(self, name: str) -> None:
+        if self._skipped:
+            if name == self._skipped[-1].lstrip("*"):
+                self._skipped.pop()
+            return
+        if name == "title":
+            self._in_title = False
+            return
+        if name in ("td", "th"):
+            self._close_cell()
+            return
+        if name not in _BREAKS:
+            return
+        self._break()
+        if name in _HEADINGS:
+            self._heading = 0
+        elif name in ("ul", "ol"):
+            self._end_list()
+        elif name == "pre":
+            self._pre = max(0, self._pre - 1)
+        elif name in ("main", "article"):
+            self._main = max(0, self._main - 1)
+        elif name == "table":
+            self._close_table()
+
+    # What is made of it
+
+    def _taken(self) -> str:
+        text, self._text = "".join(self._text), []
+        if self._pre:
+            return text
+        # A forced line end stays one; all other blanks are one space.
+        lines = (one_line(line) for line in text.split("\u2028"))
+        return "\n".join(filter(None, lines))
+
+    def _break(self) -> None:
+        """What has been gathered is a block, an item of a list, or a part of a cell."""
+        if not self._text:
+            return
+        text = self._taken()
+        if not text.strip():
+            return
+        if self._in_cell:
+            self._add_to_cell(text)
+        elif self._lists and not self._heading and not self._pre:
+            self._add_to_list(text)
+        else:
+            self._close_list()
+            kind = "heading" if self._heading else "code" if self._pre else "paragraph"
+            self._piece(kind, one_line(text) if self._heading else text, self._heading)
+
+    def _piece(self, kind: str, text: str, level: int = 0) -> None:
+        self.pieces.append((kind, text, level, self._main > 0))
+
+    def _next_item(self) -> str:
+        if not self._lists or self._lists[-1] < 0:
+            return "- "
+        self._lists[-1] += 1
+        return f"{self._lists[-1]}. "
+
+    def _add_to_list(self, text: str) -> None:
+        indent = "  " * min(len(self._lists) - 1, _DEEPEST_INDENT)
+        mark, self._item = self._item or "  ", ""
+        self._lines.append(indent + mark + text.replace("\n", " "))
+
+    def _end_list(self) -> None:
+        if self._lists:
+            self._lists.pop()
+        if not self._lists:
+            self._close_list()
+
+    def _close_list(self) -> None:
+        if self._lines:
+            self._piece("list", "\n".join(self._lines))
+            self._lines = []
+
+    def _open_table(self) -> None:
+        if self._tables:
+            # Tables inside tables are there for the layout: what they hold is plain text.
+            self._rows_as_paragraphs()
+        else:
+            self._close_list()
+        self._tables += 1
+        self._in_cell = False
+
+    def _add_to_cell(self, text: str) -> None:
+        text = text.replace("\n", " ")
+        if not self._rows or not self._rows[-1]:
+            self._piece("paragraph", text)
+            return
+        before = self._rows[-1][-1]
+        self._rows[-1][-1] = f"{before} {text}" if before else text
+
+    def _close_cell(self) -> None:
+        self._break()
+        self._in_cell = False
+
+    def _close_table(self) -> None:
+        self._tables = max(0, self._tables - 1)
+        self._in_cell = False
+        rows = [row for row in self._rows if any(row)]
+        if any(len(cell) > _LONG_CELL for row in rows for cell in row) or all(len(row) == 1 for row in rows):
+            self._rows_as_paragraphs()
+            return
+        self._rows = []
+        if rows:
+            self._piece("table", "\n".join(" | ".join(row) for row in rows))
+
+    def _rows_as_paragraphs(self) -> None:
+        for row in self._rows:
+            for cell in filter(None, row):
+                self._piece("paragraph", cell)
+        self._rows = []
+
+    def _finish(self) -> None:
+        self._break()
+        self._close_list()
+        self._rows_as_paragraphs()
+
+
+__all__ = ["declared_encoding", "read_webpage"]

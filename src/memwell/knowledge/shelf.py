@@ -1,0 +1,306 @@
+"""Where documents stand: each with its text, its chunks and their vectors, put there and taken away as a whole.
+
+A document is a *manifest* (what is known of it), its text as it was read (in a blob, so that a span can be shown and the
+text cut anew), and its chunks: records, found by words and by vectors as memories are. One transaction changes all three.
+Vectors that could not be made stand in a journal as owed, the same that memories have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import PurePath
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import id_begins_with
+from memwell.knowledge.chunking import Chunk, Chunking, chunks
+from memwell.knowledge.documents import Document, Parsed
+from memwell.knowledge.vectors import Vectors
+from memwell.longterm.gate import Gate
+from memwell.longterm.journal import inner_key
+from memwell.longterm.traits import KEY, Traits, with_traits
+from memwell.models.ports import Embedder
+from memwell.records import Record, Space, paged
+from memwell.storage.protocols import Backend
+from memwell.values import check_metadata, check_text, shown
+
+KIND = "chunk"
+OWN_KEYS = ("document", "chunk", KEY)
+"""Keys of a chunk's metadata that say where it stands, and that a user's metadata may not have."""
+
+_MANIFEST = "document/"
+_CHUNKING = "chunking"
+_PAGE = 500
+_LONGEST_LEAD = 240
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+"""A chunk has no time of its own: the day on which it was taken in must not be among the words it is found by."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """A document and what the shelf notes beside it."""
+
+    document: Document
+    blob: str
+    """The digest of its kept text."""
+    chunking: Chunking
+    origin: str = ""
+    """``file`` or ``url`` for what was ingested and may be looked at again."""
+    stamp: tuple[int, ...] = ()
+    """What told the file's state when it was read; empty when that says nothing of its content."""
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """Where a chunk stands in its document, as its record carries it."""
+
+    start: int
+    end: int
+    page: int | None
+    last_page: int | None
+    lead: int
+    """How many characters of the record's text stand in front of the chunk's own."""
+    headings: tuple[str, ...]
+
+
+class Shelf:
+    """The documents of one space."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        space: Space,
+        *,
+        embedder: Embedder | None,
+        clock: Callable[[], datetime],
+        told: Callable[[Space], None] = lambda space: None,
+    ) -> None:
+        self.backend = backend
+        self.space = space
+        self.clock = clock
+        self.vectors = Vectors(backend, space, embedder)
+        self.uncache: Callable[[list[str], list[str]], int] | None = None
+        self._told = told
+        self._gate = Gate()
+
+    # Reading
+
+    def manifest(self, id_: str) -> Manifest | None:
+        """What is known of a document, or None."""
+        entry = self.backend.kv.get(self.space, _key(id_))
+        return None if entry is None else msgspec.convert(entry.value, Manifest)
+
+    def required(self, id_: str) -> Manifest:
+        """The same. Raises ``NotFound`` when there is no such document."""
+        found = self.manifest(id_)
+        if found is None:
+            raise NotFound(f"there is no document {shown(id_)} in {self.space!r}")
+        return found
+
+    def manifests(self) -> Iterator[Manifest]:
+        """All of them, by their ids."""
+        where = id_begins_with(_MANIFEST)
+        kv = self.backend.kv
+        entries = paged(lambda cursor: kv.scan(self.space, where=where, limit=_PAGE, cursor=cursor))
+        return (msgspec.convert(entry.value, Manifest) for entry in entries)
+
+    def count(self) -> tuple[int, int]:
+        """How many documents and how many chunks there are."""
+        documents = self.backend.kv.count(self.space, where=id_begins_with(_MANIFEST))
+        return documents, self.backend.index.info(self.space).records
+
+    def parsed(self, manifest: Manifest) -> Parsed:
+        """A document as it was read. Raises ``NotFound`` when it was replaced or removed meanwhile."""
+        kept = self.backend.blobs.get(self.space, manifest.blob)
+        return msgspec.msgpack.decode(kept, type=tuple[str, Parsed])[1]
+
+    # How documents are cut when nobody says
+
+    def chunking(self) -> Chunking | None:
+        """How the documents of the space were last cut on purpose, or None."""
+        entry = self.backend.kv.get(self.space, _CHUNKING)
+        return None if entry is None else msgspec.convert(entry.value, Chunking)
+
+    def keep_chunking(self, chunking: Chunking) -> None:
+        """Have documents cut so from now on."""
+        self.backend.kv.put(self.space, _CHUNKING, msgspec.to_builtins(chunking))
+
+    # Changing
+
+    def put(
+        self,
+        document: Document,
+        parsed: Parsed,
+        chunking: Chunking,
+        *,
+        origin: str = "",
+        stamp: tuple[int, ...] = (),
+        embed: bool = True,
+    ) -> tuple[Document, bool]:
+        """Store a document in place of the one with its id, all of it or nothing; True when none of its vectors is owed.
+
+        Without ``embed`` all vectors are left owed. Raises ``InvalidInput`` for a text that is nothing but white space.
+        """
+        records = self._records(document, parsed, chunks(parsed, chunking))
+        if not records:
+            raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
+        embedded = self.vectors.embedder is None
+        if embed:
+            records, embedded = self.vectors.given(records, self._chunks_of(document.id))
+        kept = msgspec.msgpack.encode((document.id, parsed))
+        document = replace(document, chunks=len(records))
+        with self.backend.transaction():
+            before = self.manifest(document.id)
+            blob = self.backend.blobs.put(self.space, kept)
+            manifest = Manifest(document=document, blob=blob, chunking=chunking, origin=origin, stamp=stamp)
+            if before is not None:
+                self._clear(before, manifest)
+            self.vectors.store(records)
+            self.backend.kv.put(self.space, _key(document.id), msgspec.to_builtins(manifest))
+        if not embedded:
+            self._told(self.space)
+        return document, embedded
+
+    def restamp(self, manifest: Manifest, stamp: tuple[int, ...]) -> None:
+        """Note that a file is as it was, though its times are not; unless the document has changed meanwhile."""
+        entry = self.backend.kv.get(self.space, _key(manifest.document.id))
+        if entry is not None and msgspec.convert(entry.value, Manifest) == manifest:
+            renewed = msgspec.to_builtins(replace(manifest, stamp=stamp))
+            self.backend.kv.put(self.space, _key(manifest.document.id), renewed, expect=entry.version)
+
+    def remove(self, ids: Iterable[str]) -> int:
+        """Take documents away for good; how many there were. Their traces in the files go with ``scrub``."""
+        removed = 0
+        for id_ in dict.fromkeys(ids):
+            manifest = self.manifest(id_)
+            if manifest is not None:
+                self._forget_texts(manifest)
+                with self.backend.transaction():
+                    removed += self._remove(id_)
+        return removed
+
+    def _remove(self, id_: str) -> bool:
+        # Read again: somebody else may have put another in its place.
+        manifest = self.manifest(id_)
+        if manifest is None:
+            return False
+        self.backend.index.delete(self.space, _chunk_ids(manifest))
+        self.backend.blobs.delete(self.space, manifest.blob)
+        return self.backend.kv.delete(self.space, _key(id_))
+
+    def scrub(self) -> None:
+        """Take what was removed out of the store's files."""
+        self.vectors.drop_notes()
+        self.backend.scrub()
+
+    def clear(self) -> int:
+        """Take everything away, and what was noted of it; how many documents there were."""
+        removed = self.remove([manifest.document.id for manifest in self.manifests()])
+        self.backend.kv.delete(self.space, _CHUNKING)
+        self.vectors.clear()
+        self.backend.scrub()
+        return removed
+
+    def _clear(self, before: Manifest, after: Manifest) -> None:
+        """Take away what of a document its next version does not write over."""
+        self.backend.index.delete(self.space, _chunk_ids(before, since=after.document.chunks))
+        if before.blob != after.blob:
+            self.backend.blobs.delete(self.space, before.blob)
+
+    def _forget_texts(self, manifest: Manifest) -> None:
+        """Have caches of vectors drop what they hold of a document."""
+        if self.uncache is not None:
+            ids = list(_chunk_ids(manifest))
+            self.uncache(ids, [record.text for record in self.backend.index.get(self.space, ids)])
+
+    # Chunks
+
+    def _chunks_of(self, id_: str) -> list[str]:
+        manifest = self.manifest(id_)
+        return [] if manifest is None else _chunk_ids(manifest)
+
+    def _records(self, document: Document, parsed: Parsed, cut: Sequence[Chunk]) -> list[Record]:
+        name = document.title or _name_of(document.source)
+        key = _chunk_key(document.id)
+        return [self._record(document, parsed.text[one.start : one.end], one, name, key) for one in cut]
+
+    def _record(self, document: Document, text: str, chunk: Chunk, name: str, key: str) -> Record:
+        lead = _lead(name, chunk.headings)
+        place = Place(chunk.start, chunk.end, chunk.page, chunk.last_page, len(lead), chunk.headings)
+        traits = Traits(
+            session=document.id,
+            position=chunk.ordinal,
+            trust="document",
+            flags=self._gate.judge(text, trust="document").flags,
+        )
+        own = {**document.metadata, "document": document.id, "chunk": msgspec.to_builtins(place)}
+        return Record(
+            text=lead + text,
+            space=self.space,
+            id=f"{key}-{chunk.ordinal}",
+            kind=KIND,
+            time=_NO_TIME,
+            metadata=with_traits(own, traits),
+        )
+
+
+def _key(id_: str) -> str:
+    return inner_key(_MANIFEST, id_)
+
+
+def _chunk_key(id_: str) -> str:
+    """What the ids of a document's chunks begin with. Not the document's own: it may be long, or say something."""
+    return blake2b(id_.encode(), digest_size=16).hexdigest()
+
+
+def _chunk_ids(manifest: Manifest, *, since: int = 0) -> list[str]:
+    key = _chunk_key(manifest.document.id)
+    return [f"{key}-{number}" for number in range(since, manifest.document.chunks)]
+
+
+def _lead(name: str, headings: Sequence[str]) -> str:
+    """A line in front of a chunk for the index alone: the title and the headings it stands under."""
+    steps = [name] if name and name not in headings[:1] else []
+    line = " · ".join((*steps, *headings))
+    return f"{line[-_LONGEST_LEAD:]}\n" if line else ""
+
+
+def _name_of(source: str) -> str:
+    """A file's name as words; an address says too much that is no word."""
+    return "" if "://" in source else PurePath(source).stem.replace("_", " ").replace("-", " ")
+
+
+def checked_metadata(metadata: object) -> dict[str, Any]:
+    """The user's metadata. Raises ``InvalidInput`` for a key that is the shelf's own."""
+    plain = check_metadata({} if metadata is None else metadata)
+    taken = [key for key in OWN_KEYS if key in plain]
+    if taken:
+        raise InvalidInput(f"metadata must not have the key {shown(taken[0])}: it says where a chunk stands")
+    return plain
+
+
+def own_part(metadata: dict[str, Any]) -> dict[str, Any]:
+    """The user's part of a chunk's or a file's metadata."""
+    return {key: value for key, value in metadata.items() if key not in OWN_KEYS}
+
+
+def checked_parsed(parsed: Parsed) -> Parsed:
+    """A read document whose text any store can keep. Raises ``InvalidInput`` otherwise."""
+    check_text(parsed.text, "a document's text")
+    check_text(parsed.title, "a title")
+    return parsed
+
+
+__all__ = [
+    "KIND",
+    "Manifest",
+    "OWN_KEYS",
+    "Place",
+    "Shelf",
+    "checked_metadata",
+    "checked_parsed",
+    "own_part",
+]

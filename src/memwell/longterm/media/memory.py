@@ -1,0 +1,252 @@
+"""Media in a long-term memory: pictures, sounds and films, found across kinds by words and by features.
+
+A medium is a memory like any other, of the kind ``image``, ``audio`` or ``video``. Its text is its description, its feature
+words and its transcript, so that ``recall`` finds it among all that is known; its bytes lie beside it and go with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from memwell._asyncify import asyncify
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import AllOf, Filter, Where
+from memwell.history.media import MediaLimits, Medium, check_kind, check_media
+from memwell.longterm.attachments import features_space
+from memwell.longterm.base import as_ids
+from memwell.longterm.erasing import Erased
+from memwell.longterm.media.desk import Desk, check_words
+from memwell.longterm.media.films import preview_film
+from memwell.longterm.media.given import (
+    Data,
+    Features,
+    check_features,
+    check_kinds,
+    check_name,
+    check_sentiment,
+    read_data,
+)
+from memwell.longterm.media.items import LIKENESS, Details, MediaItem, details_of, item_of
+from memwell.longterm.media.pictures import preview_picture
+from memwell.longterm.media.previews import Preview
+from memwell.longterm.media.sounds import preview_wave
+from memwell.longterm.memory import Memory
+from memwell.longterm.traits import KEY
+from memwell.longterm.weights import Signal
+from memwell.records import Hit, Record, Vector, as_vector
+from memwell.values import check_count, check_id, shown
+
+_MOST_HITS = 10_000
+
+
+class MediaMemory:
+    """The media of a memory. Every method has an async twin with an ``a`` in front.
+
+    ``limits`` says how large media may be; those that are over are refused before anything is decoded.
+    """
+
+    def __init__(self, memory: Memory, *, limits: MediaLimits | None = None) -> None:
+        if limits is not None and not isinstance(limits, MediaLimits):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"limits must be MediaLimits, not {shown(limits)}")
+        self.memory = memory
+        self.limits = limits or MediaLimits()
+
+    def add(
+        self,
+        data: Data | None = None,
+        *,
+        kind: str | None = None,
+        description: str = "",
+        transcript: str = "",
+        features: Features | None = None,
+        sentiment: str | float | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        name: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        time: datetime | None = None,
+    ) -> MediaItem:
+        """Remember a picture, sound or film, and return when it is on disk with its bytes and its thumbnail.
+
+        Without ``data`` it is one that is only described, and ``kind`` says what it is. ``features`` are words, found by
+        ``recall``, or a vector, found by ``like``. ``sentiment`` is a word or from -1 to 1, and is read off the transcript
+        when it is not given. Bytes with the right header that cannot be decoded are kept, with a warning and no thumbnail.
+
+        Raises ``InvalidInput`` for bytes that are not what their kind or name says or are over the limits, for other values
+        that break a rule and for words that the gate refuses, ``FileError`` for a file that cannot be read; nothing is
+        stored then.
+        """
+        feature_words, vector = check_features(features)
+        words = check_words(description, transcript, feature_words)
+        named = check_name(name or getattr(data, "name", ""))
+        medium, content = self._looked_at(data, kind, named)
+        if medium is None and not (words.description or words.transcript or feature_words or vector):
+            raise InvalidInput("a medium without bytes needs a description, a transcript or features")
+        feeling = check_sentiment(sentiment, words.transcript)
+        # Decoding takes its time, and nobody else can write during a transaction.
+        preview = Preview() if medium is None or content is None else self._preview(content, medium)
+        record = Desk.of(self.memory).take(
+            words,
+            _details(medium, preview, named, feeling),
+            data=content,
+            preview=preview,
+            vector=vector,
+            kind=check_kind(kind) if medium is None else medium.kind,
+            session=session,
+            speaker=speaker,
+            metadata=metadata,
+            time=time,
+        )
+        return item_of(record)
+
+    def _looked_at(self, data: Data | None, kind: str | None, name: str) -> tuple[Medium | None, bytes | None]:
+        """What the bytes are, and the bytes; neither for a medium that is only described."""
+        if data is None:
+            if kind is None:
+                raise InvalidInput("a medium without bytes needs a kind: image, audio or video")
+            check_kind(kind)
+            return None, None
+        content = read_data(data, self.limits)
+        return check_media(content, kind=kind, name=name, limits=self.limits), content
+
+    def _preview(self, data: bytes, medium: Medium) -> Preview:
+        if medium.kind == "image":
+            return preview_picture(data, medium, self.limits.image_pixels)
+        known = preview_wave(data) if medium.media_type == "audio/wav" else None
+        return preview_film(data, medium, self.limits.image_pixels) if known is None else known
+
+    # Finding
+
+    def recall(
+        self, query: str, *, kinds: str | Iterable[str] | None = None, session: str | None = None, limit: int = 5
+    ) -> list[MediaItem]:
+        """The media that answer a query best by what they show, are made of and say, whatever their kinds.
+
+        Raises ``InvalidInput`` for a query, a kind or a limit that breaks a rule.
+        """
+        hits = self.memory.recall(query, kinds=check_kinds(kinds), session=session, limit=limit)
+        records = self._desk.active_by_id([hit.id for hit in hits])
+        return [
+            item_of(records[hit.id], score=hit.score, signals=hit.signals, asked=query)
+            for hit in hits
+            if hit.id in records
+        ]
+
+    def like(
+        self,
+        vector: Vector,
+        *,
+        limit: int = 5,
+        kinds: str | Iterable[str] | None = None,
+        session: str | None = None,
+    ) -> list[MediaItem]:
+        """The media whose feature vectors point most nearly the same way, best first; the score is the cosine.
+
+        Only vectors of the same size are compared. Raises ``InvalidInput`` for one that has no direction.
+        """
+        wanted = as_vector(vector)
+        check_count(limit, "limit")
+        where: list[Filter] = [Where("@kind", "in", check_kinds(kinds))]
+        if session is not None:
+            where.append(Where("session", "eq", check_id(session, "a session")))
+        nearest = islice(self._nearest(wanted, AllOf(tuple(where)), limit), limit)
+        return [
+            item_of(record, score=hit.score, signals={LIKENESS: Signal(hit.score, hit.score)})
+            for hit, record in nearest
+        ]
+
+    def _nearest(self, vector: Vector, where: Filter, limit: int) -> Iterator[tuple[Hit, Record]]:
+        """The nearest media that may be recalled. Those that were forgotten keep their vectors, so more are asked for."""
+        self.memory.catch_up()
+        space = features_space(self.memory.space, len(vector))
+        most, done = limit, 0
+        while most > 0:
+            hits = self.memory.backend.index.near(space, vector, limit=most, where=where)
+            fresh = hits[done:]
+            records = self._desk.active_by_id([hit.record.id for hit in fresh])
+            yield from ((hit, records[hit.record.id]) for hit in fresh if hit.record.id in records)
+            if len(hits) < most or most >= _MOST_HITS:
+                return
+            most, done = min(_MOST_HITS, most * 4), len(hits)
+
+    def items(
+        self, *, session: str | None = None, kinds: str | Iterable[str] | None = None, limit: int | None = None
+    ) -> list[MediaItem]:
+        """The media of the memory or of one session, oldest first. Raises ``InvalidInput`` for a kind that is none."""
+        where: list[Filter] = [Where("@kind", "in", check_kinds(kinds))]
+        if session is not None:
+            where.append(Where((KEY, "session"), "eq", check_id(session, "a session")))
+        most = None if limit is None else check_count(limit, "limit")
+        found = [item_of(record) for record in self._desk.active(AllOf(tuple(where)))]
+        return found[:most]
+
+    def get(self, id_: str, /) -> MediaItem:
+        """One medium. Raises ``NotFound`` when there is none, it was forgotten, or it has expired."""
+        return item_of(self._desk.medium(id_))
+
+    def data(self, id_: str, /) -> bytes:
+        """The bytes of a medium as they were given. Raises ``NotFound`` as ``get``, and for one that is only described."""
+        desk = self._desk
+        digest = details_of(desk.medium(id_)).data
+        if not digest:
+            raise NotFound(f"the medium {id_!r} is only described: no bytes were given with it")
+        return desk.blob(digest)
+
+    def thumbnail(self, id_: str, /) -> bytes | None:
+        """A small picture of a medium as JPEG, or None when none could be made. Raises ``NotFound`` as ``get``.
+
+        It is the picture itself, the first frame of a film, or the wave of a WAV file, and shows no place and no camera.
+        """
+        desk = self._desk
+        digest = details_of(desk.medium(id_)).thumbnail
+        return desk.blob(digest) if digest else None
+
+    # The end
+
+    def erase(self, ids: str | Iterable[str]) -> Erased:
+        """Remove media for good, forgotten ones too, with their bytes, thumbnails and feature vectors.
+
+        Bytes that another medium has too stay for that one. Raises ``NotFound`` for an id that is no medium, and removes
+        nothing then.
+        """
+        desk = self._desk
+        return self.memory.erase([desk.medium(id_, forgotten=True).id for id_ in as_ids(ids)])
+
+    def remove(self, *ids: str) -> int:
+        """The same, given one by one; how many media went."""
+        return self.erase(ids).memories if ids else 0
+
+    @property
+    def _desk(self) -> Desk:
+        return Desk.of(self.memory)
+
+    aadd = asyncify(add)
+    arecall = asyncify(recall)
+    alike = asyncify(like)
+    aitems = asyncify(items)
+    aget = asyncify(get)
+    adata = asyncify(data)
+    athumbnail = asyncify(thumbnail)
+    aerase = asyncify(erase)
+    aremove = asyncify(remove)
+
+
+def _details(medium: Medium | None, preview: Preview, name: str, sentiment: str | float | None) -> Details:
+    if medium is None:
+        return Details(name=name, sentiment=sentiment)
+    return Details(
+        name=name,
+        media_type=medium.media_type,
+        size=medium.size,
+        width=medium.width or preview.width,
+        height=medium.height or preview.height,
+        duration_s=preview.duration_s,
+        sentiment=sentiment,
+        warnings=preview.warnings,
+    )
+
+
+__all__ = ["MediaMemory"]

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands import Run, running
+
+NOTES = {
+    "tea.md": "# Tea\n\nGreen tea is brewed at 80 degrees for two minutes.\n",
+    "茶.md": "# 茶\n\n绿茶用八十度的水泡两分钟。\n",
+    "broken.pdf": "%PDF-1.7\nnot really",
+}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    (tmp_path / "notes").mkdir()
+    for name, text in NOTES.items():
+        (tmp_path / "notes" / name).write_text(text, encoding="utf-8")
+    return running(capsys, monkeypatch, tmp_path)
+
+
+def test_documents_are_taken_in_asked_listed_and_removed(run: Run):
+    taken = run("ingest", "notes")
+    assert taken.code == 0
+    assert "2 added" in taken.out
+    assert "broken.pdf" in taken.out
+    asked = run("ask", "At how many degrees is green tea brewed?")
+    assert "80 degrees" in asked.out
+    assert "tea.md › Tea" in asked.out
+    listed = json.loads(run("documents", "--json").out)
+    assert {Path(one["source"]).name for one in listed} == {"tea.md", "茶.md"}
+    assert "80" not in run("ask", "At how many degrees is green tea brewed?", "--space", "other").out
+    gone = run("documents", *[f"--remove={one['id']}" for one in listed])
+    assert "2" in gone.out
+    assert "No documents" in run("documents").out
+
+
+def test_again_reads_only_what_changed(run: Run, tmp_path: Path):
+    run("ingest", "notes")
+    (tmp_path / "notes" / "tea.md").write_text("# Tea\n\nGreen tea is brewed at 75 degrees.\n", encoding="utf-8")
+    (tmp_path / "notes" / "茶.md").unlink()
+    again = json.loads(run("ingest", "notes", "--json").out)
+    assert [len(again[name]) for name in ("added", "changed", "removed")] == [0, 1, 1]
+    assert "75" in run("ask", "green tea degrees").out
+
+
+def test_it_answers_in_chinese_and_says_when_it_does_not_know(run: Run):
+    run("ingest", "notes", language="zh")
+    assert "八十度" in run("ask", "绿茶用多少度的水泡？", language="zh").out
+    assert "我不知道" in run("ask", "月球上有多少人？", language="zh").out
+    passages = run("ask", "绿茶用多少度的水泡？", "--passages", language="zh").out
+    assert "用词相同" in passages
+
+
+def test_bad_input_is_one_line(run: Run, tmp_path: Path):
+    assert run("ask", "anything").code == 1, "looking makes no store"
+    assert not (tmp_path / "memwell.db").exists()
+    missing = run("ingest", "nowhere")
+    assert missing.code == 1
+    assert "nowhere" in missing.out + missing.err
+    refused = run("ingest", "http://127.0.0.1:9/private")
+    assert refused.code == 1
+    assert "127.0.0.1" in refused.out + refused.err
+    run("ingest", "notes")
+    assert "no document 'x'" in run("documents", "--remove", "x").err
+    assert run("tune", "--space", "empty").code == 1
+
+
+def test_tuning_shows_a_table_and_draws(run: Run, tmp_path: Path):
+    pytest.importorskip("matplotlib")
+    facts = "\n\n".join(
+        f"The {name} museum opens at {hour} o'clock and shows {thing}."
+        for name, hour, thing in [("stone", 9, "meteorites"), ("ship", 10, "old anchors"), ("glass", 11, "blue vases")]
+    )
+    (tmp_path / "notes" / "museums.md").write_text(f"# Museums\n\n{facts}\n", encoding="utf-8")
+    run("ingest", "notes")
+    tuned = run("tune", "--questions", "6", "--plot", "tuned.png")
+    assert tuned.code == 0, tuned.err
+    assert "256" in tuned.out
+    assert (tmp_path / "tuned.png").read_bytes().startswith(b"\x89PNG")

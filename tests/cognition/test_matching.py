@@ -1,0 +1,61 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.cognition.matching import coverage, denies, holds_in
+
+MET = [
+    ("网络可用", "网络是可用的"),
+    ("付款已收到", "已经收到付款"),
+    ("已安装Docker", "装了docker"),
+    ("有管理员权限", "我是管理员，有权限"),
+    ("没有网络", "网络断了，没有网络连接"),
+    ("数据已备份", "数据备份完成"),
+    ("Docker is installed", "I have installed docker, but there is no network"),
+    ("the user is logged in", "The user has logged in."),
+    ("not in production", "this is not production"),
+    ("servers are reachable", "the server is reachable"),
+    ("order number and address", "we have the order number and the address"),
+]
+NOT_MET = [
+    ("网络可用", "网络断开了"),
+    ("网络可用", "网络不可用"),
+    ("付款已收到", "付款失败"),
+    ("服务器正常运行", "服务器运行不正常"),
+    ("Docker is installed", "there is a network, but docker is not installed"),
+    ("the disk is full", "the disk is empty"),
+    ("order number is known", "the order number is unknown"),
+    ("user is logged in", "The user isn't logged in."),
+    ("not in production", "we are in production"),
+    ("网络可用", "天气晴朗"),
+    ("网络可用", ""),
+]
+
+
+@pytest.mark.parametrize(("condition", "situation"), MET)
+def test_a_condition_is_met_in_other_words(condition: str, situation: str) -> None:
+    assert holds_in(condition, [situation])
+
+
+@pytest.mark.parametrize(("condition", "situation"), NOT_MET)
+def test_a_condition_is_not_met_by_its_opposite(condition: str, situation: str) -> None:
+    assert not holds_in(condition, [situation])
+
+
+def test_a_condition_may_be_met_by_several_things_together() -> None:
+    assert holds_in("customer, address", ["the customer is here", "an address was given"])
+    assert not holds_in("customer, address", ["the customer is here"])
+
+
+@pytest.mark.parametrize("text", ["非常重要", "特别好", "无线网络", "未来的计划", "级别很高", "a notable knot"])
+def test_some_words_only_look_like_denials(text: str) -> None:
+    assert not denies(text)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_coverage_is_a_share(one: str, other: str) -> None:
+    assert 0.0 <= coverage(one, other) <= 1.0
+    assert coverage(one, one) in (0.0, pytest.approx(1.0))
+    assert isinstance(holds_in(one, [other]), bool)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import pytest
+
+from memwell.cognition import Cognition
+from memwell.errors import InvalidInput
+
+
+@pytest.fixture
+def full(mind: Cognition) -> Cognition:
+    mind.semantic.store("咖啡", "用咖啡豆做的饮料", related=["饮料"])
+    mind.procedural.store("煮咖啡", ["磨豆", "烧水", "冲泡"], ["有咖啡豆"])
+    mind.episodic.store("喝咖啡喝多了，睡不着", user="ann")
+    mind.episodic.store("The bus was late", user="bob")
+    mind.working.add("正在聊咖啡")
+    return mind
+
+
+def test_all_four_memories_answer_and_the_weights_add_up_to_one(full: Cognition) -> None:
+    found = full.recall("咖啡", limit=10)
+    assert {one.kind for one in found} == {"working", "episodic", "semantic", "procedural"}
+    assert math.fsum(one.weight for one in found) == pytest.approx(1.0)
+    assert [one.weight for one in found] == sorted((one.weight for one in found), reverse=True)
+    assert all(one.why for one in found)
+    assert found[-1].text == "The bus was late"
+
+
+def test_the_limit_holds_and_the_weights_still_add_up(full: Cognition) -> None:
+    found = full.recall("咖啡", limit=2)
+    assert len(found) == 2
+    assert math.fsum(one.weight for one in found) == pytest.approx(1.0)
+    assert full.recall("咖啡", limit=0) == []
+
+
+def test_a_low_temperature_looks_at_the_best_alone(full: Cognition) -> None:
+    assert full.recall("咖啡", temperature=0.001)[0].weight > full.recall("咖啡", temperature=10)[0].weight
+
+
+def test_a_user_hears_of_nobody_else(full: Cognition) -> None:
+    full.episodic.store("a holiday in the office calendar")
+    full.episodic.store("somebody without a name spoke", turn=True)
+
+    def heard(user: str | None) -> set[str]:
+        return {one.text for one in full.recall("bus 咖啡 holiday spoke", 20, user=user) if one.kind == "episodic"}
+
+    assert heard("ann") == {"喝咖啡喝多了，睡不着", "a holiday in the office calendar"}
+    assert heard("") == {"a holiday in the office calendar", "somebody without a name spoke"}
+    assert len(heard(None)) == 4
+
+
+def test_each_user_has_a_mind_of_their_own(full: Cognition) -> None:
+    full.working_of("ann").add("咖啡太苦")
+    assert "咖啡太苦" not in full.working
+    assert "咖啡太苦" not in full.working_of("bob")
+    assert full.working_of("") is full.working_of(None) is full.working
+    assert full.working_of("ann") is full.working_of("ann")
+    for number in range(300):
+        full.working_of(f"user {number}")
+    assert len(full.working_of("ann")) == 0
+
+
+def test_what_was_erased_is_no_longer_in_mind(mind: Cognition) -> None:
+    id_ = mind.episodic.store("the canary sang")
+    mind.working.add("the canary sang", source=id_)
+    assert [one.text for one in mind.recall("canary")] == ["the canary sang"]
+    mind.memory.erase(id_)
+    assert mind.recall("canary") == []
+    assert len(mind.working) == 0
+
+
+def test_what_has_shown_to_be_wrong_weighs_less(mind: Cognition) -> None:
+    mind.semantic.store("tea one", "a drink of leaves")
+    mind.semantic.store("tea two", "a drink of leaves")
+    for number in range(9):
+        mind.semantic.contradict("tea one", by=str(number))
+    texts = [one.text for one in mind.recall("drink of leaves")]
+    assert texts == ["tea two — a drink of leaves", "tea one — a drink of leaves"]
+
+
+def test_the_context_of_an_episode_is_told(mind: Cognition) -> None:
+    mind.episodic.store("got lost", context="in Kyoto")
+    assert [one.text for one in mind.recall("Kyoto")] == ["got lost (in Kyoto)"]
+
+
+def test_plain_recall_finds_them_too_and_other_memories_are_left_out(full: Cognition) -> None:
+    full.memory.remember("我喜欢咖啡")
+    assert {hit.kind for hit in full.memory.recall("咖啡")} >= {"memory", "concept", "procedure", "episode"}
+    assert all(one.text != "我喜欢咖啡" for one in full.recall("咖啡", 20))
+
+
+@pytest.mark.parametrize("kind", ["episode", "concept", "procedure"])
+@pytest.mark.parametrize("kept", [None, "tea", 3, {"name": 3}, {"emotion": []}, [1]])
+def test_memories_of_others_of_the_same_kind_are_no_trouble(mind: Cognition, kind: str, kept: Any) -> None:
+    id_ = mind.memory.remember("somebody's own tea", kind=kind, metadata={kind: kept}).id
+    assert mind.recall("tea") == []
+    assert (mind.semantic.concepts(), mind.procedural.procedures(), mind.episodic.timeline()) == ([], [], [])
+    assert mind.semantic.recall("tea") == mind.procedural.recall("tea") == mind.episodic.recall("tea") == []
+    assert mind.memory.get(id_).kind == kind
+
+
+def test_the_async_twin_does_the_same(full: Cognition) -> None:
+    assert asyncio.run(full.arecall("咖啡")) == full.recall("咖啡")
+
+
+def test_some_of_the_memories_may_be_asked(full: Cognition) -> None:
+    assert {one.kind for one in full.recall("咖啡", kinds="working")} == {"working"}
+    found = full.recall("咖啡", kinds=["semantic", "procedural"])
+    assert {one.kind for one in found} == {"semantic", "procedural"}
+    assert math.fsum(one.weight for one in found) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"query": 3},
+        {"query": "x", "limit": -1},
+        {"query": "x", "temperature": 0},
+        {"query": "x", "kinds": "dreams"},
+        {"query": "x", "kinds": 3},
+        {"query": "x", "user": 3},
+    ],
+)
+def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        mind.recall(**values)
+    with pytest.raises(InvalidInput):
+        Cognition(mind.memory, capacity=0)

@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.cognition import Cognition
+from memwell.cognition.semantic import MOST_EVIDENCE, SemanticMemory
+from memwell.errors import InvalidInput, NotFound
+from memwell.longterm.memory import Memory
+from memwell.storage import open_backend
+
+
+def test_a_concept_is_found_by_any_spelling_of_its_name(mind: Cognition) -> None:
+    mind.semantic.store("RAG", "检索增强生成：先检索，再生成", related=["检索", "大模型"])
+    one = mind.semantic.get("ｒａｇ")
+    assert (one.name, one.definition, one.related) == ("RAG", "检索增强生成：先检索，再生成", ("检索", "大模型"))
+    assert one.confidence == 0.8
+    assert [hit.name for hit in mind.semantic.recall("检索增强是什么", 1)] == ["RAG"]
+
+
+def test_confidence_moves_with_evidence_and_the_evidence_is_kept(mind: Cognition) -> None:
+    mind.semantic.store("whale", "a mammal of the sea")
+    assert mind.semantic.support("Whale", by="an encyclopedia").confidence == pytest.approx(5 / 6)
+    one = mind.semantic.contradict("whale", by="an old book")
+    assert one.confidence == pytest.approx(5 / 7)
+    assert [(heard.by, heard.supports) for heard in one.evidence] == [("an encyclopedia", True), ("an old book", False)]
+    assert mind.memory.undo(one.id).metadata["concept"]["belief"]["support"] == 1
+    assert mind.semantic.get("whale").confidence == pytest.approx(5 / 6)
+
+
+@given(st.lists(st.booleans(), max_size=12), st.floats(0.01, 0.99))
+@settings(max_examples=15)
+def test_confidence_is_within_bounds_and_moves_one_way(evidence: list[bool], confidence: float) -> None:
+    with open_backend("memory:") as backend:
+        semantic = SemanticMemory(Memory(backend, "ann"))
+        before = semantic.store("x", "some thing", confidence=confidence).confidence
+        for supports in evidence:
+            after = (semantic.support if supports else semantic.contradict)("x").confidence
+            assert 0 < after < 1
+            assert after > before if supports else after < before
+            before = after
+        assert semantic.get("x").belief.observations == len(evidence)
+
+
+def test_eight_threads_that_support_one_concept_lose_nothing(mind: Cognition) -> None:
+    mind.semantic.store("water", "水是生命之源")
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for step in range(10):
+                mind.semantic.support("water", by=f"{number}/{step}")
+            mind.semantic.contradict("water", by=f"{number}")
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    one = mind.semantic.get("water")
+    assert not failures
+    assert (one.belief.support, one.belief.against) == (80, 8)
+    assert one.confidence == pytest.approx((4 + 80) / (5 + 88))
+    assert len(one.evidence) == MOST_EVIDENCE
+
+
+def test_eight_threads_that_store_one_concept_store_one(mind: Cognition) -> None:
+    threads = [threading.Thread(target=mind.semantic.store, args=("tea", "a drink")) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.name for one in mind.semantic.concepts()] == ["tea"]
+
+
+def test_a_new_definition_begins_anew_and_the_same_one_goes_on(mind: Cognition) -> None:
+    mind.semantic.store("python", "a snake", related=["reptile"])
+    mind.semantic.support("python", by="a zoo")
+    again = mind.semantic.store("Python", "A snake.")
+    assert (again.belief.support, again.related) == (1, ("reptile",))
+    other = mind.semantic.store("Python", "a programming language", related=["pip"], confidence=0.9)
+    assert (other.belief.support, other.confidence, other.related, other.evidence) == (0, 0.9, ("pip",), ())
+
+
+def test_what_is_heard_is_taken_for_what_it_is_worth(mind: Cognition) -> None:
+    semantic = mind.semantic
+    assert semantic.learn("mars", "a red planet", by="ann").confidence == 0.8
+    assert semantic.learn("Mars", "a red planet", by="ann").belief.support == 0
+    assert semantic.learn("Mars", "the red planet", by="bob").belief.support == 1
+    assert semantic.learn("Mars", "the red planet", by="bob").belief.support == 1
+    heard = [semantic.learn("mars", "a chocolate bar", by=who) for who in ("cem", "dan", "eva", "fay")]
+    assert [one.definition for one in heard[:3]] == ["a red planet"] * 3
+    assert [one.confidence for one in heard[:3]] == sorted((one.confidence for one in heard[:3]), reverse=True)
+    fifth = semantic.learn("mars", "a chocolate bar", by="gus")
+    sixth = semantic.learn("mars", "a chocolate bar", by="hal")
+    assert "a chocolate bar" in {heard[3].definition, fifth.definition, sixth.definition}
+
+
+def test_related_concepts_form_a_graph(mind: Cognition) -> None:
+    mind.semantic.store("大模型", "参数很多的语言模型", related=["注意力", "记忆"])
+    mind.semantic.store("RAG", "先检索再生成", related=["检索", "记忆"])
+    assert [one.name for one in mind.semantic.related("记忆")] == ["大模型", "RAG"]
+    assert mind.semantic.path("检索", "注意力") == ["检索", "RAG", "记忆", "大模型", "注意力"]
+    assert mind.semantic.path("检索", "月亮") == []
+    graph = mind.semantic.graph()
+    assert [node.name for node in graph.nodes] == ["大模型", "RAG", "注意力", "记忆", "检索"]
+    assert len(graph.edges) == 4
+    assert "大模型<br/>0.80" in graph.mermaid()
+    with pytest.raises(NotFound):
+        mind.semantic.related("月亮")
+
+
+def test_two_that_name_each_other_have_one_edge_and_none_leads_to_itself(mind: Cognition) -> None:
+    mind.semantic.store("a", "the first letter", related=["b", "A", "B"])
+    mind.semantic.store("b", "the second letter", related=["a"])
+    assert [(edge.source, edge.target) for edge in mind.semantic.graph().edges] in ([("a", "b")], [("a", "B")])
+
+
+def test_the_surer_of_two_comes_first(mind: Cognition) -> None:
+    mind.semantic.store("drink one", "a hot drink of leaves", confidence=0.2)
+    mind.semantic.store("drink two", "a hot drink of leaves", confidence=0.95)
+    assert [one.name for one in mind.semantic.recall("hot drink of leaves")] == ["drink two", "drink one"]
+
+
+def test_nothing_of_a_concept_is_read_as_a_fact(mind: Cognition) -> None:
+    mind.semantic.store("Ann", "my sister lives in Oslo")
+    assert mind.memory.facts_about("user") == []
+    assert mind.memory.facts_about("ann") == []
+
+
+def test_what_was_learnt_from_a_memory_is_erased_with_it(mind: Cognition) -> None:
+    source = mind.episodic.store("A canary is a small bird")
+    mind.semantic.learn("canary", "a small bird", by="ann", source=source)
+    mind.semantic.store("bird", "an animal that flies")
+    mind.semantic.support("bird", by="ann", source=source)
+    mind.memory.erase(source)
+    assert [one.name for one in mind.semantic.concepts()] == ["bird"]
+
+
+def test_the_async_twins_do_the_same(mind: Cognition) -> None:
+    async def work() -> float:
+        await mind.semantic.astore("x", "some thing")
+        await asyncio.gather(*(mind.semantic.asupport("x", by=str(n)) for n in range(5)))
+        return (await mind.semantic.aget("x")).confidence
+
+    assert asyncio.run(work()) == pytest.approx(9 / 10)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("", "x"),
+        ("x", ""),
+        ("x", None),
+        (None, "x"),
+        ("x", "y", 3),
+        ("x", "y", [1]),
+        ("x", "y", [], 1.0),
+        ("x", "y", [], 0.0),
+        ("x", "y", [], "high"),
+    ],
+)
+def test_bad_values_store_nothing(mind: Cognition, values: tuple[Any, ...]) -> None:
+    with pytest.raises(InvalidInput):
+        mind.semantic.store(*values)
+    assert mind.semantic.concepts() == []
+
+
+def test_what_is_not_known_has_no_evidence(mind: Cognition) -> None:
+    for call in (mind.semantic.support, mind.semantic.contradict, mind.semantic.get):
+        with pytest.raises(NotFound, match="月亮"):
+            call("月亮")
+    with pytest.raises(InvalidInput):
+        mind.semantic.support("月亮", by=None)  # type: ignore[arg-type]

@@ -1,0 +1,469 @@
+"""A chat: unread counts that are right, people who come and go, and messages of every kind."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.basememory import (
+    BaseChatMessageMemory,
+    Deduplicate,
+    Evict,
+    Handler,
+    ImageMessage,
+    ListStorage,
+    RecallMessage,
+    StoredMessages,
+    TextMessage,
+)
+from memwell.errors import Conflict, InvalidInput, NotGranted
+from memwell.history import History
+from memwell.messages import Message, human
+from memwell.storage.memory import MemoryBackend
+from memwell.storage.registry import open_backend
+from memwell.testing.clock import Clock
+
+USERS = ["Anna", "本", "Clara"]
+
+
+# The oracle
+
+
+@dataclass(eq=False)
+class Said:
+    text: str
+    sender: str | None
+    recalled: bool = False
+    read_by: set[str] = field(default_factory=set)
+
+
+class Oracle:
+    """A chat as one would write it down: every message with the names of those who need not read it any more."""
+
+    def __init__(self) -> None:
+        self.said: list[Said] = []
+        self.members: dict[str, bool] = {}
+        self.read_all: dict[str, bool] = {}
+
+    def unread(self, user: str) -> list[str]:
+        if self.members.get(user) is False:
+            return []
+        return [one.text for one in self.said if user not in one.read_by and one.sender != user and not one.recalled]
+
+    def read(self, user: str, upto: int) -> None:
+        for one in self.said[: upto + 1]:
+            one.read_by.add(user)
+
+    def drop_repeated(self) -> None:
+        seen = set[tuple[str | None, str]]()
+        kept: list[Said] = []
+        for one in self.said:
+            # What was taken back is an item of its own wherever it stands.
+            key = (one.sender, one.text)
+            if one.recalled or key not in seen:
+                kept.append(one)
+            if not one.recalled:
+                seen.add(key)
+        self.said = kept
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["add", "add", "add", "add", "read", "get", "recall", "join", "leave", "drop", "evict", "tidy"]
+        ),
+        st.sampled_from(USERS),
+        st.integers(0, 30),
+    ),
+    min_size=4,
+    max_size=40,
+)
+
+
+def _chats() -> list[Callable[[Any], BaseChatMessageMemory]]:
+    return [
+        lambda backend: BaseChatMessageMemory(),
+        lambda backend: BaseChatMessageMemory(messages=[], state={}),
+        lambda backend: BaseChatMessageMemory(store=backend),
+    ]
+
+
+@pytest.mark.parametrize("make", _chats(), ids=["own", "given", "stored"])
+@given(steps=STEPS)
+@settings(max_examples=60)
+def test_unread_is_what_one_would_count_by_hand(
+    make: Callable[[Any], BaseChatMessageMemory], steps: list[tuple[str, str, int]]
+) -> None:
+    with MemoryBackend() as backend:
+        memory, oracle = make(backend), Oracle()
+        for verb, user, number in steps:
+            _step(memory, oracle, verb, user, number)
+            assert len(memory) == len(oracle.said)
+            for one in USERS:
+                assert memory.unread(one) == len(oracle.unread(one))
+                assert memory.get_unread(one, mark=False) == oracle.unread(one)
+
+
+def _step(memory: BaseChatMessageMemory, oracle: Oracle, verb: str, user: str, number: int) -> None:
+    at = number % len(oracle.said) if oracle.said else None
+    if verb == "add":
+        text = f"消息 {number % 5}"
+        assert memory.add_message(text, sender=user if number % 4 else None) == len(oracle.said)
+        oracle.said.append(Said(text, user if number % 4 else None))
+    elif verb == "get":
+        assert memory.get_unread(user) == oracle.unread(user)
+        if oracle.unread(user):
+            oracle.read(user, oracle.said.index(_last_unread(oracle, user)))
+    elif verb == "read" and at is not None:
+        memory.read(user, upto=at)
+        oracle.read(user, at)
+    elif verb == "recall" and at is not None:
+        memory.recall(at)
+        oracle.said[at].recalled = True
+        assert isinstance(memory.get_message(at), RecallMessage)
+    elif verb == "join":
+        if not oracle.members.get(user):
+            oracle.read(user, len(oracle.said))
+        oracle.members[user] = True
+        memory.join(user)
+    elif verb == "leave":
+        oracle.members[user] = False
+        memory.leave(user)
+    elif verb == "drop":
+        memory.optimize(Deduplicate(drop=True))
+        oracle.drop_repeated()
+    elif verb == "evict":
+        memory.optimize(Evict(keep=number))
+        oracle.said = oracle.said[max(0, len(oracle.said) - number) :]
+    elif verb == "tidy":
+        memory.optimize()
+
+
+def _last_unread(oracle: Oracle, user: str) -> Said:
+    left = [one for one in oracle.said if user not in one.read_by and one.sender != user and not one.recalled]
+    # By identity: another message may say the same.
+    return next(one for one in reversed(oracle.said) if one is left[-1])
+
+
+# Concurrency
+
+
+@pytest.mark.parametrize("make", _chats(), ids=["own", "given", "stored"])
+def test_unread_is_right_under_eight_writers_and_readers(make: Callable[[Any], BaseChatMessageMemory]) -> None:
+    with MemoryBackend() as backend:
+        memory = make(backend)
+        got: list[Any] = []
+
+        def write(who: int) -> None:
+            for at in range(50):
+                memory.add_message(f"{who}:{at}", sender=f"user{who}")
+                # One's own messages are never one's unread, also in the middle of it.
+                assert memory.unread(f"user{who}") <= 7 * 50
+
+        def read() -> None:
+            for _ in range(60):
+                got.extend(memory.get_unread("reader"))
+
+        _together([lambda who=who: write(who) for who in range(8)] + [read, read])
+        assert {user: memory.unread(user) for user in map("user{}".format, range(8))} == {
+            f"user{who}": 350 for who in range(8)
+        }
+        got.extend(memory.get_unread("reader"))
+        # Two readers of one name: each message went to one of them.
+        assert sorted(got) == sorted(f"{who}:{at}" for who in range(8) for at in range(50))
+        assert memory.unread("reader") == 0
+
+
+def test_unread_is_right_while_messages_are_dropped() -> None:
+    memory = BaseChatMessageMemory()
+    for at in range(400):
+        memory.add_message(f"old {at}")
+    memory.read("reader", upto=199)
+    counts: list[int] = []
+
+    def drop() -> None:
+        for keep in range(399, 199, -1):
+            memory.optimize(Evict(keep=keep))
+
+    _together([drop, lambda: counts.extend(memory.unread("reader") for _ in range(4000))])
+    assert set(counts) == {200}
+
+
+def _together(calls: list[Callable[[], None]]) -> None:
+    failed: list[BaseException] = []
+
+    def run(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - a thread's failure is the test's
+            failed.append(error)
+
+    threads = [threading.Thread(target=run, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+
+
+WRITER = """
+import sys
+from memwell.compat.basememory import BaseChatMessageMemory
+path, who = sys.argv[1:]
+memory = BaseChatMessageMemory(store=path)
+memory.join(f"user{who}")
+for at in range(10):
+    memory.add_message(f"{who}:{at}", sender=f"user{who}")
+    memory.heartbeat(f"user{who}")
+    memory.get_unread("reader") if at % 5 == 0 else memory.read("watcher", upto=-1)
+print(memory.unread("nobody") >= 10)
+"""
+
+
+def test_unread_is_right_under_eight_processes(tmp_path: Path) -> None:
+    path = str(tmp_path / "chat.db")
+    memory = BaseChatMessageMemory(store=path)
+    memory.join("late", "left")
+    memory.leave("left")
+    command = [sys.executable, "-W", "error", "-c", WRITER, path]
+    writers = [subprocess.Popen([*command, str(who)], stdout=subprocess.PIPE, text=True) for who in range(8)]
+    assert [writer.communicate()[0] for writer in writers] == ["True\n"] * 8
+    assert len(memory) == 80
+    assert (memory.unread("late"), memory.unread("nobody"), memory.unread("left")) == (80, 80, 0)
+    # Who joined when is chance, but whoever joined sees what others said since, and no more.
+    rows = list(memory.messages.history)
+    for who in range(8):
+        user = f"user{who}"
+        assert user in memory.members()
+        assert memory.is_online(user)
+        since = memory.state_of(user).last_read
+        others = [one for one in rows[0 if since is None else since + 1 :] if one.name != user]
+        assert memory.unread(user) == len(others)
+    memory.get_unread("reader")
+    assert memory.unread("reader") == 0
+    memory.messages.history.backend.close()
+
+
+# Messages
+
+
+def test_get_message_counts_from_both_ends_and_may_mark_as_read() -> None:
+    memory = BaseChatMessageMemory()
+    for at in range(5):
+        memory.add_message(f"message {at}")
+    assert (memory.get_message(2), memory.get_message(-1)) == ("message 2", "message 4")
+    assert memory.get_message(2, reader="Anna") == "message 2"
+    assert (memory.unread("Anna"), memory.state["Anna"].last_read) == (2, 2)
+    with pytest.raises(IndexError):
+        memory.get_message(5)
+
+
+def test_what_was_read_stays_read() -> None:
+    memory = BaseChatMessageMemory()
+    for text in "abc":
+        memory.add_message(text)
+    assert memory.read("Anna") == 0
+    assert memory.read("Anna", upto=0) == 0
+    with pytest.raises(IndexError):
+        memory.read("Anna", upto=3)
+
+
+def test_a_conversation_written_here_reads_in_the_core_and_the_other_way(tmp_path: Path) -> None:
+    with open_backend(tmp_path / "app.db") as backend:
+        memory = BaseChatMessageMemory(store=backend, thread="team")
+        memory.add_message("你好", sender="Anna")
+        memory.add_message(ImageMessage(url="https://example.org/c.png", text="猫", sender="Ben"))
+        history = History(backend, "team")
+        assert [(one.name, one.searchable) for one in history] == [("Anna", "你好"), ("Ben", "猫")]
+        history.add_ai("I see a cat.", name="bot")
+        assert isinstance(memory.get_message(2), Message)
+        assert memory.get_message(2).text == "I see a cat."
+        assert [memory.unread(user) for user in ("Anna", "bot")] == [2, 2]
+        same = BaseChatMessageMemory(messages=history)
+        assert len(same) == 3
+        assert type(same.messages) is StoredMessages
+
+
+def test_only_the_sender_takes_a_message_back() -> None:
+    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
+        memory.add_message("oops", sender="Anna")
+        memory.add_message({"content": "fine", "sender": "Ben"})
+        with pytest.raises(NotGranted, match="'Ben' cannot take back message 0, which 'Anna' sent"):
+            memory.add_message(RecallMessage(target=0, sender="Ben"))
+        assert memory.unread("Clara") == 2
+        assert memory.add_message(RecallMessage(target=0, sender="Anna")) == 0
+        assert memory.add_message({"type": "recall", "target": 1, "sender": "Ben"}) == 1
+        assert (len(memory), memory.unread("Clara")) == (2, 0)
+        assert memory.get_message(0).in_words("zh") == "[消息已撤回]"
+
+
+def test_a_class_of_ones_own() -> None:
+    class Order:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+    memory = BaseChatMessageMemory(store=MemoryBackend())
+    with pytest.raises(InvalidInput, match="register one"):
+        memory.add_message(Order(1))
+    assert len(memory) == 0
+    handler = Handler("order", lambda one: human(str(one.number)), lambda stored: Order(int(stored.text)))
+    memory.register(Order, handler)
+    memory.add_message(Order(7), sender="Anna")
+    assert memory.get_message(0).number == 7
+    with pytest.raises(Conflict):
+        memory.register(Order, handler)
+    # A storage that holds any object needs no handler.
+    plain = BaseChatMessageMemory()
+    order = Order(8)
+    plain.add_message(order)
+    assert plain.get_message(0) is order
+
+
+# People
+
+
+def test_presence_needs_a_heartbeat() -> None:
+    clock = Clock()
+    memory = BaseChatMessageMemory(clock=clock, online_seconds=30)
+    assert not memory.is_online("Anna")
+    memory.heartbeat("Anna")
+    memory.heartbeat("Ben")
+    clock.advance(29)
+    assert memory.online_users() == ["Anna", "Ben"]
+    memory.heartbeat("Ben")
+    clock.advance(1)
+    assert memory.online_users() == ["Ben"]
+    memory.offline("Ben")
+    state = memory.state_of("Ben")
+    assert (state.online, state.last_seen is not None) == (False, True)
+
+
+def test_typing_ends_in_time_or_with_a_message() -> None:
+    clock = Clock()
+    memory = BaseChatMessageMemory(clock=clock, typing_seconds=5)
+    memory.set_typing("Anna")
+    memory.set_typing("Ben")
+    memory.set_typing("Clara")
+    memory.set_typing("Clara", typing=False)
+    assert memory.typing_users() == ["Anna", "Ben"]
+    memory.add_message("done", sender="Anna")
+    assert memory.typing_users() == ["Ben"]
+    assert memory.state_of("Ben").typing
+    clock.advance(5)
+    assert memory.typing_users() == []
+
+
+def test_state_survives_reopening_but_typing_does_not(tmp_path: Path) -> None:
+    clock = Clock()
+    with open_backend(tmp_path / "app.db") as backend, BaseChatMessageMemory(store=backend, clock=clock) as memory:
+        memory.join("Anna", "本")
+        for text in ("hi", "你好"):
+            memory.add_message(text, sender="本")
+        memory.get_message(0, reader="Anna")
+        memory.heartbeat("Anna")
+        memory.set_typing("Anna")
+        before = memory.state_of("Anna")
+    with open_backend(tmp_path / "app.db") as backend:
+        again = BaseChatMessageMemory(store=backend, clock=clock)
+        after = again.state["Anna"]
+        assert (before.typing, after.typing) == (True, False)
+        assert (after.unread, after.last_read, after.online, after.member) == (1, 0, True, True)
+        assert again.members() == ["Anna", "本"]
+        assert again.get_unread("Anna") == ["你好"]
+        assert again.unread_counts() == {"Anna": 0, "本": 0}
+
+
+def test_who_joins_has_read_what_was_said_before_and_who_left_has_nothing_to_read() -> None:
+    memory = BaseChatMessageMemory()
+    memory.add_message("old", sender="Anna")
+    memory.join("Ben")
+    memory.add_message("new", sender="Anna")
+    memory.join("Ben")
+    assert memory.unread("Ben") == 1
+    memory.leave("Ben")
+    assert (memory.unread("Ben"), memory.get_unread("Ben"), memory.members()) == (0, [], [])
+    memory.join("Ben")
+    assert memory.unread("Ben") == 0
+
+
+def test_state_may_be_kept_in_a_storage_of_ones_own() -> None:
+    kept: dict[str, Any] = {}
+    memory = BaseChatMessageMemory(state=kept)
+    memory.add_message("hi", sender="Ben")
+    memory.read("Anna")
+    assert memory.state is kept
+    assert kept["Anna"]["read"] == 1
+    other = BaseChatMessageMemory(messages=["hi", "there"], state=kept)
+    assert other.unread("Anna") == 1
+
+
+def test_a_state_that_takes_nothing_is_shown_and_kept_elsewhere() -> None:
+    given = ["not", "by", "name"]
+    memory = BaseChatMessageMemory(state=given)
+    memory.heartbeat("Anna")
+    assert memory.state is given
+    assert memory.is_online("Anna")
+
+
+def test_people_are_not_evicted() -> None:
+    kept: dict[str, Any] = {}
+    memory = BaseChatMessageMemory(state=kept)
+    memory.join("Anna")
+    memory.optimize(Evict(keep=0))
+    assert list(kept) == ["Anna"]
+
+
+@pytest.mark.parametrize("user", ["", 5, None, "\0"])
+def test_a_name_must_be_one(user: Any) -> None:
+    memory = BaseChatMessageMemory()
+    for call in (memory.unread, memory.heartbeat, memory.set_typing, memory.join):
+        with pytest.raises(InvalidInput):
+            call(user)
+    assert memory.users() == []
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "60", True, float("nan")])
+def test_a_time_must_be_one(seconds: Any) -> None:
+    with pytest.raises(InvalidInput, match="online_seconds must be a number of seconds above 0"):
+        BaseChatMessageMemory(online_seconds=seconds)
+
+
+def test_its_names_are_taken() -> None:
+    memory = BaseChatMessageMemory()
+    for name in ("messages", "state", "unread", "thread"):
+        with pytest.raises(Conflict):
+            memory.expand(**{name: []})
+    memory.expand(files=ListStorage(["a.txt"]))
+    assert memory.files[0] == "a.txt"
+
+
+def test_the_async_twins_do_the_same() -> None:
+    async def main() -> Iterator[Any]:
+        memory = BaseChatMessageMemory(store=MemoryBackend())
+        await asyncio.gather(*(memory.aadd_message(TextMessage(text=str(at), sender="Ben")) for at in range(9)))
+        await memory.ajoin("Clara")
+        await memory.aheartbeat("Clara")
+        first = await memory.aget_message(0)
+        return iter(
+            [await memory.aunread("Anna"), await memory.aunread("Ben"), type(first), await memory.aread("Anna")]
+        )
+
+    assert list(asyncio.run(main())) == [9, 0, TextMessage, 0]
+
+
+def test_closing_leaves_the_store_open() -> None:
+    with MemoryBackend() as backend, closing(BaseChatMessageMemory(store=backend)) as memory:
+        memory.add_message("hi")
+        memory.close()
+        assert len(memory) == 1

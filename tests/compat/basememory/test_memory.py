@@ -1,0 +1,142 @@
+"""A memory over any storages."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memwell.compat.basememory import BaseMemory, DurableStorage, Evict, ListStorage, NoSuchStorage
+from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
+
+
+class Sketch:
+    def __len__(self) -> Any:
+        pass
+
+    def __getitem__(self, index: Any) -> Any:
+        pass
+
+
+class SketchOfItems:
+    def __iter__(self) -> Any:
+        pass
+
+
+class Numbers:
+    def __len__(self) -> int:
+        return 3
+
+    def __getitem__(self, index: int) -> int:
+        return range(3)[index] * 10
+
+
+def test_sketches_make_a_memory() -> None:
+    data, items = Sketch(), SketchOfItems()
+    memory = BaseMemory(data=data, items=items)
+    assert memory.data is data
+    assert memory.items is items
+    assert memory
+    assert [step.skipped for step in memory.optimize().steps] == ["sketch", "sketch"]
+
+
+def test_any_object_with_a_length_and_items_will_do() -> None:
+    memory = BaseMemory(data=Numbers())
+    assert (len(memory), list(memory), list(memory.items), memory[1], memory.data[2]) == (
+        3,
+        [0, 10, 20],
+        [0, 10, 20],
+        10,
+        20,
+    )
+
+
+def test_iteration_goes_through_the_items_given() -> None:
+    assert list(BaseMemory(data=Numbers(), items=["a", "b"])) == ["a", "b"]
+    assert list(BaseMemory(items=(n * n for n in range(3)))) == [0, 1, 4]
+
+
+def test_storages_have_names() -> None:
+    messages, logs = ["hi"], ["started"]
+    memory = BaseMemory(messages=messages, logs=logs)
+    assert memory["messages"] is memory.messages is memory.data is messages
+    assert memory["logs"][0] == memory.logs[0] == "started"
+    assert memory.names == ("messages", "logs")
+    assert "'x'" not in repr(memory)
+    with pytest.raises(NoSuchStorage, match="there is no storage 'x'; there are: messages, logs"):
+        memory["x"]
+    with pytest.raises(AttributeError, match="no attribute 'x'"):
+        _ = memory.x
+
+
+def test_an_error_for_a_name_is_a_key_error_too() -> None:
+    with pytest.raises(KeyError):
+        BaseMemory()["x"]
+    with pytest.raises(NotFound):
+        BaseMemory().optimize(only="x")
+
+
+def test_it_has_a_storage_of_its_own_when_none_is_given(tmp_path: Path) -> None:
+    memory = BaseMemory()
+    memory.data.append("kept")
+    assert (type(memory.data), memory["data"], list(memory), memory.names) == (
+        ListStorage,
+        memory.data,
+        ["kept"],
+        ("data",),
+    )
+    stored = BaseMemory(store=tmp_path / "app.db")
+    stored.data.append({"text": "留下"})
+    assert type(stored.data) is DurableStorage
+    assert list(BaseMemory(store=tmp_path / "app.db")) == [{"text": "留下"}]
+
+
+def test_storages_are_added_at_run_time() -> None:
+    memory = BaseMemory()
+    memory.expand(new_data_type=[1, 2], more={"a": 1})
+    assert memory["new_data_type"][1] == memory.new_data_type[1] == 2
+    assert memory.names == ("data", "new_data_type", "more")
+
+
+@pytest.mark.parametrize("name", ["taken", "data", "items", "store", "space", "optimize", "add_message", "_x", "names"])
+def test_a_name_that_is_taken_or_reserved_changes_nothing(name: str) -> None:
+    memory = BaseMemory(taken=[1])
+    with pytest.raises(Conflict, match=f"'{name}'"):
+        memory.expand(fresh=[2], **{name: [3]})
+    assert memory.names == ("taken",)
+    assert memory.taken == [1]
+
+
+def test_what_is_no_storage_changes_nothing() -> None:
+    memory = BaseMemory()
+    with pytest.raises(InvalidInput, match="other must be a storage"):
+        memory.expand(fresh=[2], other=5)
+    assert memory.names == ("data",)
+    for arguments in ({"data": 5}, {"items": 5}, {"messages": None}):
+        with pytest.raises(InvalidInput):
+            BaseMemory(**arguments)  # type: ignore[arg-type]
+
+
+def test_messages_are_added_when_there_is_a_storage_for_them() -> None:
+    memory = BaseMemory()
+    with pytest.raises(Unsupported, match=r"expand\(messages=…\)"):
+        memory.add_message("hi")
+    memory.expand(messages=ListStorage())
+    memory.add_message("hi")
+    asyncio.run(memory.aadd_message("你好"))
+    assert list(memory["messages"]) == ["hi", "你好"]
+
+
+def test_only_what_is_named_is_optimized() -> None:
+    memory = BaseMemory(a=list("xyz"), b=list("xyz"))
+    report = memory.optimize(Evict(keep=1), only=["b"])
+    assert (memory.a, memory.b) == (["x", "y", "z"], ["z"])
+    assert [step.storage for step in report.steps] == ["b"]
+
+
+def test_it_can_be_closed() -> None:
+    with BaseMemory() as memory:
+        memory.data.append(1)
+    assert list(memory) == [1]

@@ -1,0 +1,230 @@
+"""Every strategy saves, and loses nothing it was not told to lose."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.basememory import (
+    BaseMemory,
+    CannotOptimize,
+    Compress,
+    Deduplicate,
+    DurableStorage,
+    Evict,
+    ListStorage,
+    Outcome,
+    Shelf,
+    SparseVector,
+    SparsifyVectors,
+    Strategy,
+)
+from memwell.errors import InvalidInput
+from memwell.storage.memory import MemoryBackend
+
+ITEMS = st.lists(
+    st.sampled_from(["", "short", "a longer text " * 20, "猫" * 90, 1, 1.0, True, None, b"bytes" * 30])
+    | st.dictionaries(st.sampled_from("ab"), st.text(max_size=200), max_size=2),
+    max_size=60,
+)
+
+
+def _key(item: Any) -> tuple[str, str]:
+    return type(item).__name__, repr(item)
+
+
+@given(ITEMS, st.booleans())
+@settings(max_examples=60)
+def test_by_default_every_place_keeps_its_item(items: list[Any], own: bool) -> None:
+    memory = BaseMemory(ListStorage(items) if own else list(items))
+    report = memory.optimize()
+    assert list(map(_key, memory)) == list(map(_key, items))
+    assert report.bytes_after <= report.bytes_before
+    assert report.lost == 0
+    assert memory.optimize().saved == 0
+
+
+@given(ITEMS)
+@settings(max_examples=40)
+def test_by_default_a_store_keeps_every_item_too(items: list[Any]) -> None:
+    with MemoryBackend() as backend:
+        memory = BaseMemory(store=backend)
+        memory.data.extend(items * 9)
+        report = memory.optimize()
+        assert list(map(_key, memory)) == list(map(_key, items * 9))
+        assert report.lost == 0
+
+
+@given(ITEMS)
+@settings(max_examples=40)
+def test_dropping_repeats_keeps_the_first_of_each_in_order(items: list[Any]) -> None:
+    firsts = list({_key(item): item for item in reversed(items)}.values())
+    for storage in (ListStorage(items), list(items)):
+        memory = BaseMemory(storage)
+        report = memory.optimize(Deduplicate(drop=True))
+        assert sorted(map(_key, memory)) == sorted(map(_key, firsts))
+        order = [[_key(one) for one in items].index(_key(item)) for item in memory]
+        assert order == sorted(order)
+        assert report.lost == 0
+
+
+def _half_repeated(count: int = 2000) -> list[str]:
+    # Made one by one: equal texts, but not one object.
+    texts = [f"User{at % (count // 2)} says: " + "Hello, world!" for at in range(count)]
+    random.Random(7).shuffle(texts)
+    return texts
+
+
+class Mine:
+    """A storage of somebody's own."""
+
+    def __init__(self, items: list[Any]) -> None:
+        self.rows = items
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.rows[index]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.rows[index] = value
+
+
+def test_half_of_it_repeated_saves_45_percent_and_loses_no_distinct_item() -> None:
+    texts = _half_repeated()
+    with MemoryBackend() as backend:
+        durable = DurableStorage(backend)
+        durable.extend(texts)
+        for storage in (ListStorage(texts), Mine(_half_repeated()), _half_repeated(), durable):
+            memory = BaseMemory(messages=storage)
+            report = memory.optimize()
+            assert report.share >= 0.45, storage
+            assert list(memory) == texts
+            assert set(memory) == set(texts)
+
+
+def test_the_lists_of_others_are_shared_but_not_packed() -> None:
+    memory = BaseMemory(Mine(_half_repeated(100)))
+    shared, packed = memory.optimize().steps
+    assert (shared.changed, shared.skipped) == (50, "")
+    assert (packed.changed, packed.skipped) == (0, "no-pack")
+
+
+def test_what_others_could_change_is_left_and_the_report_says_so() -> None:
+    memory = BaseMemory([{"a": 1}, {"a": 1}])
+    step = memory.optimize(Deduplicate()).steps[0]
+    assert (step.changed, step.left) == (0, 1)
+    assert "1 equal items left apart" in step.in_words()
+    assert memory[0] is not memory[1]
+    assert memory.optimize(Deduplicate(drop=True)).steps[0].items_after == 1
+
+
+def test_a_storage_that_got_its_list_from_us_is_made_smaller_through_it() -> None:
+    class Bare:
+        rows: list[Any]
+
+        def __len__(self) -> int:
+            return len(self.rows)
+
+        def __getitem__(self, index: int) -> Any:
+            return self.rows[index]
+
+        def add_message(self, message: Any) -> None:
+            self.rows.append(message)
+
+    memory = BaseMemory(messages=Bare())
+    for text in _half_repeated():
+        memory.add_message(text + " How are you?")
+    before = list(memory)
+    assert memory.optimize().share >= 0.45
+    assert list(memory) == before
+    assert memory.optimize(Evict(keep=3)).lost > 0
+    assert list(memory) == before[-3:]
+
+
+def test_evicting_keeps_the_newest_and_says_what_is_lost() -> None:
+    memory = BaseMemory(ListStorage(["a", "b", "a", "c"]))
+    report = memory.optimize(Evict(keep=2))
+    assert list(memory) == ["a", "c"]
+    assert (report.lost, report.steps[0].items_before, report.steps[0].items_after) == (1, 4, 2)
+    assert memory.optimize(Evict(keep=5)).steps[0].changed == 0
+
+
+def test_evicting_what_is_used_least() -> None:
+    memory = BaseMemory(ListStorage("abcd"))
+    assert [memory[0], memory[3], memory[0]] == ["a", "d", "a"]
+    memory.optimize(Evict(keep=2, by="least used"))
+    assert list(memory) == ["a", "d"]
+    assert BaseMemory(list("abcd")).optimize(Evict(keep=2, by="least used")).steps[0].skipped == "no-uses"
+
+
+def test_what_cannot_be_compared_counts_as_lost() -> None:
+    memory = BaseMemory([object(), object(), object()])
+    assert memory.optimize(Evict(keep=1)).lost == 2
+
+
+def test_vectors_are_made_sparse_only_when_told() -> None:
+    dice = random.Random(3)
+    vectors = [[dice.gauss(0, 1) for _ in range(64)] for _ in range(20)]
+    memory = BaseMemory(vectors=ListStorage([*vectors, "no vector"]))
+    report = memory.optimize(SparsifyVectors(error=0.05))
+    assert report.share > 0.8
+    assert 0 < report.steps[0].error <= 0.05
+    assert type(memory[0]) is SparseVector
+    assert len(memory[0]) == 64
+    assert memory[20] == "no vector"
+    assert memory.optimize(SparsifyVectors(error=0.05)).steps[0].changed == 0
+
+
+def test_a_vector_may_be_a_field() -> None:
+    dice = random.Random(4)
+    memory = BaseMemory([{"text": "猫", "embedding": [dice.random() for _ in range(32)]}, {"text": "none"}, 5])
+    report = memory.optimize(SparsifyVectors(key="embedding", form="float16"))
+    assert report.steps[0].changed == 1
+    assert memory[0]["text"] == "猫"
+    assert memory[0]["embedding"].form == "float16"
+
+
+def test_sparse_vectors_lie_in_a_store_too() -> None:
+    with MemoryBackend() as backend:
+        memory = BaseMemory(store=backend)
+        dice = random.Random(5)
+        memory.data.extend([[dice.gauss(0, 1) for _ in range(64)] for _ in range(9)])
+        assert memory.optimize(SparsifyVectors()).share > 0.8
+        assert type(DurableStorage(backend)[3]) is SparseVector
+
+
+def test_a_strategy_of_ones_own() -> None:
+    class Shorten:
+        name = "shorten"
+
+        def apply(self, shelf: Shelf) -> Outcome:
+            if shelf.name == "keep":
+                raise CannotOptimize("told to keep it")
+            for place, item in enumerate(list(shelf)):
+                shelf.replace(place, item[:3])
+            return Outcome(len(shelf), lost=len(shelf))
+
+    assert isinstance(Shorten(), Strategy)
+    memory = BaseMemory(texts=["long text", "another"], keep=["long text"])
+    done, kept = memory.optimize(Shorten()).steps
+    assert (memory["texts"], memory["keep"]) == (["lon", "ano"], ["long text"])
+    assert (done.strategy, done.lost, kept.skipped) == ("shorten", 2, "told to keep it")
+
+
+def test_senseless_options_are_refused() -> None:
+    for make in (
+        lambda: Evict(keep=-1),
+        lambda: Evict(keep=1, by="newest"),  # type: ignore[arg-type]
+        lambda: Compress(level=0),
+        lambda: SparsifyVectors(error=0),
+        lambda: BaseMemory().optimize(Deduplicate),  # type: ignore[arg-type]
+        lambda: BaseMemory().optimize("dedup"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(InvalidInput):
+            make()

@@ -1,0 +1,285 @@
+"""The guide's ConversationMemory: stored per user and session, profiled, recalled across sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from memwell.compat.guide.conversations import ConversationMemory
+from memwell.errors import BackendError, InvalidInput, NotFound
+
+TALK = [
+    ("monday", "我想了解Python异步编程", "Python异步编程使用async/await语法...", "Python异步编程"),
+    ("monday", "Redis集群架构总是出错，烦死了", "先看看各个节点的状态。", None),
+    ("friday", "机器学习算法怎么选？", "先看数据有多少。", "机器学习"),
+    ("friday", "异步编程学会了，太棒了，谢谢！", "不客气。", "Python异步编程"),
+]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[ConversationMemory]:
+    with ConversationMemory(tmp_path / "talk.db") as opened:
+        yield opened
+
+
+def tell(memory: ConversationMemory, user: str = "user_123") -> list[str]:
+    return [
+        memory.store_conversation(session, user, asked, answered, topic) for session, asked, answered, topic in TALK
+    ]
+
+
+def test_the_profile_of_one_conversation(memory: ConversationMemory) -> None:
+    session, asked, answered, topic = TALK[0]
+    id_ = memory.store_conversation(
+        session_id=session, user_id="user_123", message=asked, response=answered, topic=topic
+    )
+    found = memory.build_user_profile("user_123")
+    assert list(found)[:5] == ["user_id", "top_topics", "top_keywords", "total_conversations", "conversation_summary"]
+    assert found["top_topics"] == [["Python异步编程", 1]]
+    assert found["top_keywords"][0] == ["Python异步编程", 1]
+    assert found["total_conversations"] == 1
+    assert "主要关注Python异步编程" in found["conversation_summary"]
+    assert found["evidence"]["Python异步编程"] == [id_]
+    assert json.loads(json.dumps(found)) == found
+
+
+def test_the_profile_counts_every_session(memory: ConversationMemory) -> None:
+    ids = tell(memory)
+    found = memory.build_user_profile("user_123")
+    assert found["top_topics"][:2] == [["Python异步编程", 2], ["机器学习", 1]]
+    assert found["total_conversations"] == 4
+    assert "2 次会话" in found["conversation_summary"]
+    assert {"Redis集群架构", "机器学习算法"} <= {word for word, _ in found["top_keywords"]}
+    assert found["evidence"]["Python异步编程"] == [ids[3], ids[0]]  # by session
+    assert -1 <= found["sentiment"]["average"] <= 1
+    assert list(found["sentiment"]["by_month"].values())
+
+
+def test_the_profile_is_in_the_language_of_the_user(memory: ConversationMemory) -> None:
+    memory.store_conversation("s", "bob", "I love hiking in the Alps", "The Alps are lovely.", "hiking")
+    assert "Mostly about hiking (1)." in memory.build_user_profile("bob")["conversation_summary"]
+
+
+def test_nobody_has_no_profile_and_no_history(memory: ConversationMemory) -> None:
+    assert memory.build_user_profile("nobody") == {}
+    assert memory.get_user_profile("nobody") == {}
+    assert memory.get_conversation_history("nobody") == []
+    assert memory.recall("nobody", "异步编程") == []
+
+
+def test_the_history_is_newest_first_over_all_sessions(memory: ConversationMemory) -> None:
+    tell(memory)
+    memory.store_conversation("monday", "user_123", "最后一问", "最后一答")
+    found = memory.get_conversation_history("user_123")
+    assert [one["message"] for one in found] == ["最后一问", *(asked for _, asked, _, _ in reversed(TALK))]
+    assert set(found[0]) == {"message", "response", "timestamp", "topic"}
+    assert (found[0]["response"], found[0]["topic"], found[1]["topic"]) == ("最后一答", None, "Python异步编程")
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=10), st.integers(0, 12))
+@example([1, 0, 1, 0], 2)
+def test_the_history_is_the_last_that_were_stored(sessions: list[int], limit: int) -> None:
+    with ConversationMemory("memory:") as memory:
+        for number, session in enumerate(sessions):
+            memory.store_conversation(f"s{session}", "ann", f"question {number}", f"answer {number}")
+        found = memory.get_conversation_history("ann", limit=limit)
+    wanted = [f"question {number}" for number in reversed(range(len(sessions)))]
+    assert [one["message"] for one in found] == wanted[:limit]
+
+
+def test_what_was_said_is_recalled_in_a_later_session(memory: ConversationMemory) -> None:
+    ids = tell(memory)
+    best, *_ = memory.recall("user_123", "集群出错怎么办", limit=2)
+    assert (best["id"], best["session_id"], best["response"]) == (ids[1], "monday", "先看看各个节点的状态。")
+    assert best["score"] > 0
+    assert best["why"]
+    assert len({one["id"] for one in memory.recall("user_123", "异步编程", limit=4)}) == 4
+
+
+def test_users_are_kept_apart(memory: ConversationMemory) -> None:
+    tell(memory)
+    [theirs] = [memory.store_conversation("monday", "other", "养猫要注意什么", "按时打疫苗。")]
+    assert [one["message"] for one in memory.get_conversation_history("other")] == ["养猫要注意什么"]
+    assert {one["id"] for one in memory.recall("other", "异步编程", limit=9)} <= {theirs}
+    assert memory.build_user_profile("other")["total_conversations"] == 1
+    with pytest.raises(NotFound, match="has no conversation"):
+        memory.get_conversation("user_123", theirs)
+
+
+def test_it_is_all_there_when_the_file_is_opened_again(tmp_path: Path) -> None:
+    path = tmp_path / "talk.db"
+    with ConversationMemory(str(path)) as memory:
+        ids = tell(memory)
+        built = memory.build_user_profile("user_123")
+    assert [one.name for one in tmp_path.iterdir()] == ["talk.db"]
+    with ConversationMemory(path) as memory:
+        assert memory.get_user_profile("user_123") == built == memory.build_user_profile("user_123")
+        assert memory.get_conversation("user_123", ids[2])["response"] == "先看数据有多少。"
+        assert memory.recall("user_123", "集群出错怎么办")[0]["id"] == ids[1]
+
+
+def test_a_kept_profile_is_brought_up_to_date_by_building_it(memory: ConversationMemory) -> None:
+    tell(memory)
+    memory.build_user_profile("user_123")
+    memory.store_conversation("sunday", "user_123", "向量数据库是什么", "存向量的。", "向量数据库")
+    assert memory.get_user_profile("user_123")["total_conversations"] == 4
+    assert memory.build_user_profile("user_123")["total_conversations"] == 5
+    assert memory.get_user_profile("user_123")["total_conversations"] == 5
+
+
+def test_given_keywords_are_kept_as_they_are(memory: ConversationMemory) -> None:
+    id_ = memory.store_conversation("s", "ann", "message", "response", keywords=["alpha", "beta"])
+    assert memory.get_conversation("ann", id_)["keywords"] == ["alpha", "beta"]
+    assert memory.build_user_profile("ann")["top_keywords"] == [["alpha", 1], ["beta", 1]]
+
+
+def test_keywords_of_chinese_text(memory: ConversationMemory) -> None:
+    assert memory.extract_keywords("项目背景：构建一个分布式电商平台", top_k=2) == ["分布式电商平台", "项目背景"]
+    assert len(memory.extract_keywords(" ".join(TALK[0][1:3]))) == 5
+
+
+def test_eight_writers_lose_nothing(memory: ConversationMemory) -> None:
+    def write(number: int) -> None:
+        for turn in range(5):
+            memory.store_conversation(
+                f"s{number % 3}", f"user{number % 2}", f"问题{number}-{turn}", f"回答{number}-{turn}"
+            )
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(write, range(8)))
+    for user in range(2):
+        found = memory.get_conversation_history(f"user{user}", limit=100)
+        assert {(one["message"], one["response"]) for one in found} == {
+            (f"问题{number}-{turn}", f"回答{number}-{turn}")
+            for number in range(8)
+            if number % 2 == user
+            for turn in range(5)
+        }
+        assert memory.build_user_profile(f"user{user}")["total_conversations"] == 20
+
+
+OLD = """CREATE TABLE conversations (id INTEGER PRIMARY KEY, session_id TEXT, user_id TEXT, message TEXT, response TEXT,
+timestamp DATETIME, topic TEXT, keywords TEXT)"""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(OLD)
+        for number, (session, asked, answered, topic) in enumerate(TALK):
+            row = (session, asked, answered, f"2024-05-0{number + 1} 10:00:00", topic, '["旧词"]' if number else None)
+            connection.execute(
+                "INSERT INTO conversations (session_id, user_id, message, response, timestamp, topic, keywords)"
+                " VALUES (?, 'ann', ?, ?, ?, ?, ?)",
+                row,
+            )
+    connection.close()
+    return path
+
+
+def test_another_programs_file_is_refused_and_its_rows_are_taken_in_once(memory: ConversationMemory, old: Path) -> None:
+    before = old.read_bytes()
+    with pytest.raises(BackendError, match="another program"):
+        ConversationMemory(old)
+    assert old.read_bytes() == before
+    connection = sqlite3.connect(old)
+    connection.row_factory = sqlite3.Row
+    plain = "SELECT session_id, user_id, message, response, timestamp, topic, keywords FROM conversations"
+    assert memory.import_old(connection.execute(plain)) == 4
+    assert memory.import_old(dict(row) for row in connection.execute("SELECT * FROM conversations")) == 0
+    connection.close()
+    found = memory.get_conversation_history("ann")
+    assert [one["timestamp"] for one in found] == [f"2024-05-0{day} 10:00:00" for day in (4, 3, 2, 1)]
+    profile = memory.build_user_profile("ann")
+    assert profile["top_topics"][0] == ["Python异步编程", 2]
+    assert ["旧词", 3] in profile["top_keywords"]
+    assert memory.recall("ann", "机器学习算法")[0]["session_id"] == "friday"
+
+
+def test_an_import_into_a_session_that_goes_on_hides_nothing(memory: ConversationMemory) -> None:
+    memory.store_conversation("s", "ann", "new question", "new answer")
+    memory.store_conversation("t", "ann", "other question", "other answer")
+    rows = [("s", "ann", f"old {day}", "old answer", f"2024-05-{day:02} 10:00:00") for day in (3, 1, 2)]
+    assert memory.import_old(rows) == 3
+    found = [one["message"] for one in memory.get_conversation_history("ann", limit=3)]
+    assert found == ["other question", "new question", "old 3"]
+
+
+@pytest.mark.parametrize(
+    "row", ["text", 7, ("s", "u", "m"), {"session_id": "s"}, ("s", "u", "m", "r", "yesterday"), ("", "u", "m", "r")]
+)
+def test_a_row_that_is_none_is_refused(memory: ConversationMemory, row: Any) -> None:
+    with pytest.raises(InvalidInput):
+        memory.import_old([row])
+    assert memory.get_conversation_history("u") == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"message": 7},
+        {"response": None},
+        {"session_id": ""},
+        {"user_id": ""},
+        {"user_id": 7},
+        {"topic": 7},
+        {"keywords": "one"},
+        {"keywords": [7]},
+        {"message": "\0"},
+    ],
+)
+def test_what_is_no_conversation_is_refused_and_nothing_is_kept(
+    memory: ConversationMemory, wrong: dict[str, Any]
+) -> None:
+    good: dict[str, Any] = {"session_id": "s", "user_id": "ann", "message": "你好吗", "response": "很好"}
+    with pytest.raises(InvalidInput):
+        memory.store_conversation(**{**good, **wrong})
+    assert memory.get_conversation_history("ann") == []
+
+
+def test_bad_limits_are_refused(memory: ConversationMemory) -> None:
+    bad: Any = "3"
+    for ask in (
+        lambda: memory.get_conversation_history("ann", limit=bad),
+        lambda: memory.recall("ann", "x", limit=-1),
+        lambda: memory.extract_keywords("x", top_k=bad),
+        lambda: memory.extract_keywords(bad and 7),  # pyright: ignore[reportArgumentType]
+    ):
+        with pytest.raises(InvalidInput):
+            ask()
+
+
+def test_a_closed_memory_says_so_and_opens_again(tmp_path: Path) -> None:
+    memory = ConversationMemory(tmp_path / "talk.db")
+    tell(memory)
+    memory.close()
+    memory.close()
+    with pytest.raises(InvalidInput, match="init_database"):
+        memory.get_conversation_history("user_123")
+    memory.init_database()
+    memory.init_database()
+    assert len(memory.get_conversation_history("user_123")) == 4
+    memory.close()
+
+
+def test_the_async_twins_do_the_same(tmp_path: Path) -> None:
+    async def main() -> None:
+        async with ConversationMemory(tmp_path / "talk.db") as memory:
+            id_ = await memory.astore_conversation("s", "ann", "我想学吉他", "先练音阶。", "吉他")
+            assert await memory.aget_conversation_history("ann") == memory.get_conversation_history("ann")
+            assert await memory.abuild_user_profile("ann") == await memory.aget_user_profile("ann")
+            assert (await memory.arecall("ann", "吉他"))[0]["id"] == id_
+            assert (await memory.aget_conversation("ann", id_))["topic"] == "吉他"
+
+    asyncio.run(main())

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memwell.compat.guide.pictures import (
+    CONTEXT_LENGTHS,
+    attention_cost,
+    attention_figure,
+    context_figure,
+    roadmap_figure,
+)
+from memwell.errors import InvalidInput
+
+pytest.importorskip("matplotlib")
+
+
+def texts(fig: object) -> list[str]:
+    from matplotlib.text import Text
+
+    return [one.get_text() for one in fig.findobj(Text) if one.get_text()]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_twice_the_context_costs_four_times_as_much():
+    for length in (1, 512, 4096):
+        (pairs, memory), (more, larger) = attention_cost(length), attention_cost(2 * length)
+        assert (more, larger) == (4 * pairs, 4 * memory)
+    assert attention_cost(512) == (262_144, 1.0)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_picture_is_labelled_in_its_language(language: str):
+    for fig in (attention_figure([512, 1024], language), context_figure(language)):
+        has_chinese = any("\u4e00" <= char <= "\u9fff" for text in texts(fig) for char in text)
+        assert has_chinese == (language == "zh")
+
+
+def test_every_model_and_every_milestone_is_on_the_picture():
+    shown = " ".join(texts(context_figure("en")))
+    assert all(one.model in shown for one in CONTEXT_LENGTHS)
+    drawn = texts(roadmap_figure({"2024": ("检索", ["混合检索", "多模态"]), "2030": ("远方", [])}))
+    assert {"2024", "2030", "检索", "混合检索", "多模态", "远方"} <= set(drawn)
+
+
+def test_chinese_is_set_in_a_font_that_has_it():
+    from matplotlib import ft2font
+    from matplotlib.text import Text
+
+    fig = roadmap_figure({"2024": ("检索", ["混合检索"])})
+    for one in fig.findobj(Text):
+        if "\u4e00" <= one.get_text()[:1] <= "\u9fff":
+            font = ft2font.FT2Font(one.get_fontproperties().get_file())
+            assert all(font.get_char_index(ord(char)) for char in one.get_text())
+
+
+@pytest.mark.parametrize("make", [lambda: context_figure("fr"), lambda: roadmap_figure({})])
+def test_what_cannot_be_drawn_is_refused(make):
+    with pytest.raises(InvalidInput):
+        make()
+
+
+def test_pyplot_saves_the_figure_that_was_made_last(tmp_path: Path):
+    # In a process of its own: pyplot keeps its figures for the whole program.
+    program = """
+import matplotlib
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+from memwell.compat.guide.roadmap import TechnologyRoadmap
+fig = TechnologyRoadmap().generate_roadmap_chart()
+assert plt.gcf() is fig
+plt.savefig("roadmap.png", dpi=60, bbox_inches="tight")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Glyph" not in done.stderr, "a character without a shape"
+    assert (tmp_path / "roadmap.png").read_bytes().startswith(b"\x89PNG")

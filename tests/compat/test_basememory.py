@@ -1,0 +1,156 @@
+"""The room as a whole: its page names everything there is, every promise has its test, and the sample programs run."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memwell.compat import agentscope, basememory
+from memwell.compat import langchain as langchain_room
+from memwell.storage.sharing import close_shared
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "compat" / "basememory.md").read_text(encoding="utf-8")
+PROMISES = re.findall(r"^\| .* \| `([\w/]+\.py)::([\w:]+)` \|$", PAGE, re.MULTILINE)
+
+SAMPLE = """
+from memwell.compat.basememory import BaseChatMessageMemory, BaseMemory
+
+class ChatMessageStorage:
+    def __len__(self):
+        return len(self.messages)
+
+    def __getitem__(self, index):
+        return self.messages[index]
+
+    def add_message(self, message):
+        self.messages.append(message)
+
+chat_memory = BaseMemory(messages=ChatMessageStorage())
+
+def get_message(i):
+    return chat_memory["messages"][i]
+
+def add_message(message):
+    chat_memory.add_message(message)
+
+if __name__ == "__main__":
+    chat_memory = BaseChatMessageMemory(messages=ChatMessageStorage())
+    for i in range(100):
+        message = f"User{i+1} says: Hello, world!"
+        add_message(message)
+    message = get_message(50)
+    print(message)
+"""
+
+SKETCHES = """
+from memwell.compat.basememory import BaseChatMessageMemory, BaseMemory
+
+class MyStorage:
+    def __len__(self):
+        pass
+
+    def __getitem__(self, index):
+        pass
+
+class MyIterator:
+    def __iter__(self):
+        pass
+
+class ChatStateStorage(MyStorage):
+    pass
+
+memory = BaseMemory(data=MyStorage())
+memory = BaseMemory(data=MyStorage(), items=MyIterator())
+memory.expand(new_data_type=MyStorage())
+memory.optimize()
+chat_memory = BaseChatMessageMemory(messages=MyStorage())
+chat_memory = BaseChatMessageMemory(messages=MyStorage(), state=ChatStateStorage())
+print(memory.names, chat_memory.names)
+"""
+
+LISTED = """
+from memwell.compat.basememory import BaseChatMessageMemory
+
+class ChatMessageStorage:
+    def __len__(self):
+        return len(self.messages)
+
+    def __getitem__(self, index):
+        return self.messages[index]
+
+chat_memory = BaseChatMessageMemory(messages=ChatMessageStorage())
+chat_memory.add_message({"timestamp": 1, "content": "你好", "user_id": "u1"})
+print(chat_memory.get_message(0)["content"], chat_memory.unread("u1"), chat_memory.unread("u2"))
+"""
+
+
+def _printed(program: str) -> str:
+    command = [sys.executable, "-X", "utf8", "-W", "error", "-c", program]
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True).stdout
+
+
+def test_the_sample_program_prints_what_it_should() -> None:
+    assert _printed(SAMPLE) == "User51 says: Hello, world!\n"
+
+
+def test_the_sketches_make_memories() -> None:
+    assert _printed(SKETCHES) == "('data', 'new_data_type') ('messages', 'state')\n"
+
+
+def test_a_storage_without_a_way_to_add_is_added_to_through_its_list() -> None:
+    assert _printed(LISTED) == "你好 0 1\n"
+
+
+def test_every_name_is_there_and_on_the_page() -> None:
+    told = set(re.findall(r"`(\w+)`", PAGE))
+    for name in basememory.__all__:
+        assert getattr(basememory, name) is not None
+        assert name in told, f"{name} is not on the page"
+    assert sorted(basememory.__all__) == basememory.__all__
+
+
+def test_the_page_lists_many_promises() -> None:
+    assert len(PROMISES) >= 20
+
+
+@pytest.mark.parametrize(("file", "name"), PROMISES)
+def test_every_promise_on_the_page_has_its_test(file: str, name: str) -> None:
+    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
+    for part in name.split("::"):
+        found = [node for node in ast.walk(tree) if getattr(node, "name", None) == part]
+        assert found, f"{file} has no {part}"
+        tree = found[0]
+
+
+def test_a_chat_loads_no_numpy() -> None:
+    program = """
+import sys
+from memwell.compat.basememory import BaseChatMessageMemory
+memory = BaseChatMessageMemory()
+memory.add_message("hello", sender="anna")
+memory.optimize()
+print(memory.unread("ben"), "numpy" in sys.modules)
+"""
+    assert _printed(program) == "1 False\n"
+
+
+def test_other_rooms_read_what_was_written_here_and_the_other_way(tmp_path: Path) -> None:
+    path = str(tmp_path / "app.db")
+    memory = basememory.BaseChatMessageMemory(store=path, thread="team", space="anna")
+    memory.add_message("你好", sender="anna")
+    memory.add_message({"user_id": "ben", "content": "hello"})
+    there = langchain_room.MemwellChatMessageHistory("team", path, space="anna")
+    assert [one.content for one in there.messages] == ["你好", "hello"]
+    there.add_ai_message("from another room")
+    agents = agentscope.MemwellMemory(path, session_id="team", user_id="anna")
+    assert [one.content for one in asyncio.run(agents.get_memory())] == ["你好", "hello", "from another room"]
+    assert memory.get_message(2).text == "from another room"
+    assert (memory.unread("anna"), memory.unread("ben")) == (2, 2)
+    close_shared()

@@ -1,0 +1,49 @@
+"""Which addresses are public."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv6Address, ip_address
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import UnreadableDocument
+from memwell.knowledge.reading.addresses import is_public, resolved
+
+PRIVATE = (
+    "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "100.100.100.200", "0.0.0.0",
+    "0.1.2.3", "224.0.0.1", "240.0.0.1", "255.255.255.255", "198.18.0.1", "192.0.0.192", "168.63.129.16", "192.0.2.1",
+    "::", "::1", "::ffff:127.0.0.1", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::1", "fe80::1",
+    "fc00::1", "fd00:ec2::254", "fec0::1", "ff02::1", "2002:7f00:1::", "2002:a9fe:a9fe::", "2001:db8::1",
+    "2001:0:7f00:1::",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("number", PRIVATE)
+def test_private_addresses_in_all_their_forms(number: str):
+    assert not is_public(ip_address(number))
+
+
+@pytest.mark.parametrize("number", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
+def test_public_addresses(number: str):
+    assert is_public(ip_address(number))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_an_address_inside_another_is_judged_as_itself(number: int):
+    inner = IPv4Address(number)
+    for outer in (IPv6Address(f"::ffff:{inner}"), IPv6Address(int(IPv6Address("64:ff9b::")) + number)):
+        assert is_public(outer) == is_public(inner)
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.1", "2130706433", "0x7f.1", "0x7f000001", "017700000001", "::1", "localhost", "１２７.０.０.１"],
+)
+def test_whatever_the_system_takes_for_this_machine_is_refused(host: str):
+    with pytest.raises(UnreadableDocument) as refused:
+        resolved(host, 80, timeout_s=5.0, allow_private=False)
+    assert refused.value.reason == "forbidden-address"
+    assert resolved(host, 80, timeout_s=5.0, allow_private=True)

@@ -1,0 +1,62 @@
+"""Lines to paragraphs."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.knowledge.reading.layout import HYPHEN, Line, compounds_in, joined, paragraphs, without_running_lines
+
+
+def set_in(texts: list[tuple[float, str]]) -> list[Line]:
+    return [Line(text, 700 - 14 * place, 700 - 14 * place, 11, left) for place, (left, text) in enumerate(texts)]
+
+
+def test_hyphens_go_unless_the_word_has_one():
+    assert joined(["infor-", "mation"]) == "information"
+    assert (
+        joined([f"infor{HYPHEN}mation and so{HYPHEN}called"], compounds_in(["a so-called rule"]))
+        == "information and so-called"
+    )
+    assert joined(["COVID-", "19 and Franco-", "German"]) == "COVID-19 and Franco-German"
+    assert joined(["a-", "b-", "c"]) == "abc"
+
+
+def test_chinese_needs_no_space():
+    assert joined(["员工每年", "享有 ten", "days，", "十天"]) == "员工每年享有 ten days，十天"
+
+
+def test_a_first_line_that_is_set_in_begins_a_paragraph():
+    lines = set_in(
+        [
+            (94, "工作满一年的员工每年享有十天"),
+            (72, "带薪年假，可以分开休，也可以。"),
+            (94, "病假需要医生证明，当天之内"),
+            (72, "交给人事部门。"),
+        ]
+    )
+    assert [paragraph.text for paragraph in paragraphs(lines)] == [
+        "工作满一年的员工每年享有十天带薪年假，可以分开休，也可以。",
+        "病假需要医生证明，当天之内交给人事部门。",
+    ]
+
+
+def test_a_few_pages_have_no_running_lines():
+    pages = [[Line("Handbook"), Line("a"), Line("b")]] * 3
+    assert without_running_lines(pages) == pages
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(st.text("ab中。- ", min_size=1, max_size=8), st.floats(0, 800), st.floats(0, 20)), max_size=12)
+)
+def test_no_letter_is_lost(given_lines: list[tuple[str, float, float]]):
+    lines = [Line(text.strip(), top, top, size) for text, top, size in given_lines if text.strip()]
+    kept = "".join(paragraph.text for paragraph in paragraphs(lines))
+    letters = [character for character in "".join(line.text for line in lines) if character in "ab中。"]
+    assert [character for character in kept if character in "ab中。"] == letters
+
+
+def test_a_page_without_blanks_is_joined_in_time():
+    assert len(joined(["字" * 200_000] * 2)) == 400_000
+    assert compounds_in(["a" * 200_000 + "-"]) == frozenset()

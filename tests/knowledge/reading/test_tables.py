@@ -1,0 +1,74 @@
+"""CSV: dialects, headers, quotes that do not close."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import UnreadableDocument
+from memwell.knowledge.documents import Parsed
+from memwell.knowledge.reading.tables import read_table
+
+
+def lines(parsed: Parsed) -> list[str]:
+    assert {block.kind for block in parsed.blocks} == {"row"}
+    return [parsed.text[block.start : block.end] for block in parsed.blocks]
+
+
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_a_row_is_understood_alone(sign: str):
+    text = (
+        sign.join(["name", "age", "city"])
+        + "\n"
+        + sign.join(["Ada", "36", '"New\nYork"'])
+        + "\n"
+        + sign.join(["李雷", "", "北京"])
+    )
+    parsed = read_table(text)
+    assert lines(parsed) == ["name: Ada; age: 36; city: New York", "name: 李雷; city: 北京"]
+    assert parsed.metadata == {"columns": ["name", "age", "city"]}
+
+
+def test_a_first_row_like_the_others_is_no_header():
+    assert lines(read_table("red,apple\nred,cherry\n")) == ["red; apple", "red; cherry"]
+    assert lines(read_table("1,2\n3,4\n")) == ["1; 2", "3; 4"]
+    assert lines(read_table("a,b\n")) == ["a; b"]
+
+
+def test_a_line_that_names_the_sign_is_obeyed():
+    assert lines(read_table("sep=^\nname^age\nAda^3,6\n")) == ["name: Ada; age: 3,6"]
+
+
+def test_quotes_that_do_not_close_lose_nothing():
+    text = 'name,size\n"A,1\n' + "B,2\n" * 50_000
+    parsed = read_table(text)
+    assert len(parsed.blocks) == 50_001
+    assert "do not close" in parsed.warnings[0]
+
+
+def test_rows_that_are_too_long_are_counted():
+    assert "1 rows have more fields" in read_table("a,b\n1,2\n3,4,5\n").warnings[0]
+
+
+def test_a_field_beyond_all_measure_is_refused():
+    with pytest.raises(UnreadableDocument, match="no table"):
+        read_table("a,b\n" + "x" * 200_000 + ",1\n")
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.text(alphabet='ab1 ",;\n中', max_size=6), min_size=2, max_size=3), min_size=1, max_size=6))
+def test_every_value_comes_out(rows: list[list[str]]):
+    packed = io.StringIO()
+    csv.writer(packed).writerows(rows)
+    if not any(cell.strip() for row in rows for cell in row):
+        with pytest.raises(UnreadableDocument):
+            read_table(packed.getvalue())
+        return
+    parsed = read_table(packed.getvalue())
+    squeezed = "".join((parsed.text + "".join(parsed.metadata.get("columns", ()))).split())
+    for cell in (cell for row in rows for cell in row):
+        assert all(word in squeezed for word in cell.replace('"', " ").replace(";", " ").replace(",", " ").split())

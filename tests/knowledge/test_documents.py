@@ -1,0 +1,53 @@
+"""Citations in words, and why a passage was found."""
+
+from __future__ import annotations
+
+import pickle
+
+import msgspec
+import pytest
+
+from memwell.errors import InvalidInput, UnreadableDocument
+from memwell.knowledge.documents import Block, Citation, Found, Parsed
+from memwell.longterm.weights import Signal
+
+
+def cited(**changes: object) -> Citation:
+    place = Citation("d1", "/shelf/handbook.pdf", "Handbook", 10, 20, 12, 12, ("Leave", "Parental leave"))
+    return msgspec.structs.replace(place, **changes)
+
+
+def test_a_citation_names_file_page_and_headings():
+    assert str(cited()) == "handbook.pdf, p. 12 › Leave › Parental leave"
+    assert cited(last_page=14).in_words() == "handbook.pdf, pp. 12–14 › Leave › Parental leave"
+    assert cited(source="C:\\书\\手册.pdf", headings=("休假",)).in_words("zh-CN") == "手册.pdf，第 12 页 › 休假"
+
+
+def test_a_citation_without_pages_or_a_file_still_says_where():
+    assert cited(page=None, last_page=None, headings=()).in_words() == "handbook.pdf"
+    assert cited(source="", page=None, headings=()).in_words() == "Handbook"
+    assert cited(source="", title="", page=None, headings=()).in_words("zh") == "文本"
+    assert cited(source="https://example.org/a/", page=None, headings=()).in_words() == "https://example.org/a/"
+
+
+def test_another_language_is_refused():
+    with pytest.raises(InvalidInput, match="en and zh"):
+        cited().in_words("fr")
+
+
+def test_why_names_the_words_that_were_asked():
+    signals = {"words": Signal(0.8, 0.6), "dense": Signal(0.7, 0.4)}
+    found = Found("c1", "Parental leave is twelve weeks.", 1.0, cited(), signals, {}, "parental leave")
+    assert found.why() == "same words: parental, leave (60 %); same meaning (40 %)"
+    assert found.why(1, language="zh") == "用词相同：parental、leave（60%）"
+    assert str(found) == found.text
+
+
+def test_values_survive_json():
+    parsed = Parsed("Hello", (Block("heading", 0, 5, 1, 3),), "t", pages=4, metadata={"a": [1]}, warnings=("w",))
+    assert msgspec.json.decode(msgspec.json.encode(parsed), type=Parsed) == parsed
+
+
+def test_the_reason_crosses_processes():
+    error = pickle.loads(pickle.dumps(UnreadableDocument("no", reason="archive")))  # noqa: S301 - our own
+    assert error.reason == "archive"

@@ -1,0 +1,159 @@
+"""Documents on their shelf: whole or absent whenever the process dies, and without a trace when they are removed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from memwell.errors import NotFound
+from memwell.knowledge import Knowledge
+from memwell.knowledge.chunking import chunks, plain
+from memwell.knowledge.shelf import Manifest, Place, Shelf
+from memwell.records import paged
+from memwell.storage import Backend, open_backend
+from tests.knowledge.bench import SHELF, Failing, filled, knowledge_over
+
+REPLACE = """
+import os, random, signal, sys, time
+from memwell.knowledge import Knowledge
+from memwell.storage import open_backend
+
+def replace_for_ever(store, turn, begun):
+    lot = random.Random(turn)
+    knowledge = Knowledge(open_backend(store), "ann")
+    knowledge.add(f"Line 0 of version {turn}-first speaks of many things.", id="first", title=f"{turn}-first")
+    os.write(begun, b"x")
+    for number in range(10**9):
+        id_ = f"document-{lot.randrange(3)}"
+        if lot.random() < 0.2:
+            knowledge.remove(id_)
+        else:
+            version = f"{turn}-{number}"
+            lines = [f"Line {at} of version {version} speaks of many things." for at in range(lot.randrange(1, 60))]
+            knowledge.add("\\n\\n".join(lines), id=id_, title=version)
+
+lot = random.Random(7)
+Knowledge(open_backend("memory:"), "ann").add("Loads all that is needed.")
+for turn in range(int(sys.argv[2])):
+    waiting, begun = os.pipe()
+    child = os.fork()
+    if child == 0:
+        replace_for_ever(f"{sys.argv[1]}/{turn}.db", turn, begun)
+    os.read(waiting, 1)
+    time.sleep(0.15 * lot.random())
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+"""
+
+
+def _check_whole(knowledge: Knowledge, backend: Backend) -> None:
+    """Every document is of one version throughout, and there is nothing beside the documents."""
+    records = {record.id: record for record in paged(lambda cursor: backend.index.scan(knowledge.space, cursor=cursor))}
+    for document in knowledge.documents():
+        text = knowledge.text(document.id)
+        assert {line.split(" ")[4] for line in text.split("\n\n")} == {document.title}
+        mine = [records.pop(id_) for id_ in list(records) if records[id_].metadata["document"] == document.id]
+        assert len(mine) == document.chunks
+        cut = {(one.start, one.end): text[one.start : one.end] for one in chunks(plain(text))}
+        assert {tuple(one.metadata["chunk"][:2]): one.text.partition("\n")[2] for one in mine} == cut
+    assert records == {}, "chunks of no document"
+
+
+def test_killed_at_any_moment_every_document_is_whole_or_absent(tmp_path: Path):
+    subprocess.run([sys.executable, "-c", REPLACE, str(tmp_path), "12"], check=True)
+    seen = 0
+    for store in tmp_path.glob("*.db"):
+        with open_backend(str(store)) as backend:
+            knowledge = Knowledge(backend, "ann")
+            _check_whole(knowledge, backend)
+            seen += knowledge.count().documents
+            assert backend.check() == []
+    assert seen >= 12
+
+
+CANARY = "zanzibarquokka"
+HAN = "彝饕餮鬯"
+
+
+def _held(folder: Path) -> str:
+    """All that the files of a store hold, as text."""
+    return b"".join(path.read_bytes() for path in folder.iterdir()).decode("utf-8", "replace")
+
+
+@pytest.mark.parametrize("how", ["remove", "erase_all", "replace", "broken"])
+def test_what_is_removed_leaves_no_trace_in_the_files(tmp_path: Path, how: str):
+    folder = tmp_path / "store"
+    folder.mkdir()
+    embedder = Failing()
+    embedder.broken = how == "broken"
+    with open_backend(str(folder / "store.db")) as backend:
+        knowledge = filled(knowledge_over(backend, embedder=embedder))
+        text = "\n\n".join(f"The {CANARY} number {n} sings {HAN}." * 10 for n in range(40))
+        knowledge.add(text, id=f"id-{CANARY}", title=CANARY, metadata={"note": CANARY}, source=f"{CANARY}.txt")
+        knowledge.recall(CANARY)
+        assert CANARY in _held(folder)
+        if how == "erase_all":
+            assert knowledge.erase_all() == len(SHELF) + 1
+        elif how == "replace":
+            knowledge.add("Nothing here.", id=f"id-{CANARY}")
+            assert knowledge.remove(f"id-{CANARY}") == 1
+        else:
+            assert knowledge.remove(f"id-{CANARY}", "absent") == 1
+        held = _held(folder)
+        assert CANARY not in held
+        assert HAN not in held
+        assert not [hit for hit in knowledge.recall(CANARY) if CANARY in hit.text]
+        info = backend.index.info(knowledge.space)
+        assert info.records == knowledge.count().chunks
+        if how == "erase_all":
+            assert (info.records, info.vectors) == (0, 0)
+            assert backend.kv.scan(knowledge.space).items == []
+    assert CANARY not in _held(folder)
+
+
+def test_caches_are_told_of_what_is_removed(backend: Backend):
+    knowledge = filled(knowledge_over(backend))
+    gone = list[str]()
+
+    def uncache(ids: list[str], texts: list[str]) -> int:
+        gone.extend(texts)
+        return len(ids)
+
+    knowledge.uncache = uncache
+    knowledge.remove("longjing")
+    assert any("明前茶" in text for text in gone)
+    assert not any("leave" in text for text in gone)
+
+
+def test_a_manifest_comes_back_as_it_was(backend: Backend):
+    knowledge = filled(knowledge_over(backend))
+    shelf = Shelf(backend, knowledge.space, embedder=None, clock=lambda: knowledge.get("router").time)
+    found = {one.document.id: one for one in shelf.manifests()}
+    assert [found[one.id].document for one in knowledge.documents()] == knowledge.documents()
+    assert isinstance(shelf.required("router"), Manifest)
+    assert shelf.parsed(found["router"]).text == knowledge.text("router")
+    with pytest.raises(NotFound):
+        shelf.required("none")
+    before = found["router"]
+    shelf.restamp(before, (1, 2, 3))
+    assert shelf.required("router").stamp == (1, 2, 3)
+    shelf.restamp(before, (4,))
+    assert shelf.required("router").stamp == (1, 2, 3), "somebody else was faster"
+
+
+def test_places_of_chunks_follow_one_another(backend: Backend):
+    knowledge = filled(knowledge_over(backend))
+    records = [
+        record
+        for record in backend.index.scan(knowledge.space, limit=100).items
+        if record.metadata["document"] == "handbook"
+    ]
+    places = [msgspec.convert(record.metadata["chunk"], Place) for record in records]
+    assert all(one.start < other.start for one, other in pairwise(places))
+    assert all(record.text[place.lead :] == knowledge.text("handbook")[place.start : place.end]
+               for record, place in zip(records, places, strict=True))  # fmt: skip

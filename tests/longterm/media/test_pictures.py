@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import io
+import random
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from memwell.errors import InvalidInput
+from memwell.history.media import check_media
+from memwell.longterm.media import pictures
+from memwell.longterm.media.pictures import preview_picture, thumbnail_of_pixels, thumbnail_of_sound
+from memwell.longterm.media.previews import Preview
+from tests.media_files import claiming, picture
+
+MOST = 50_000_000
+FORMATS = ["PNG", "JPEG", "GIF", "WEBP", "BMP"]
+
+
+def preview(data: bytes, most: int = MOST) -> Preview:
+    return preview_picture(data, check_media(data), most)
+
+
+def opened(data: bytes | None) -> Image.Image:
+    assert data is not None
+    return Image.open(io.BytesIO(data))
+
+
+def pixel(image: Image.Image, across: int, down: int) -> tuple[int, int, int]:
+    found: Any = image.getpixel((across, down))
+    return found
+
+
+def exif(**tags: Any) -> Image.Exif:
+    found = Image.Exif()
+    found[0x010F] = "Kanarienvogel Cameras"
+    found[0x8825] = {1: "N", 2: (59.0, 20.0, 30.0), 3: "E", 4: (18.0, 4.0, 5.0)}
+    for tag, value in tags.items():
+        found[int(tag.removeprefix("t"), 16)] = value
+    return found
+
+
+@pytest.mark.parametrize("format_", ["JPEG", "WEBP", "PNG"])
+def test_a_thumbnail_tells_no_place_and_no_camera(format_: str):
+    data = picture(format_, (400, 300), exif=exif(), icc_profile=b"Kanarienvogel profile")
+    assert b"Kanarienvogel" in data
+    small = preview(data).thumbnail
+    assert small is not None
+    assert b"Kanarienvogel" not in small
+    assert b"Exif" not in small
+    assert dict(opened(small).getexif()) == {}
+    assert "icc_profile" not in opened(small).info
+
+
+def test_a_thumbnail_is_upright():
+    out = io.BytesIO()
+    image = Image.new("RGB", (400, 200), (0, 0, 255))
+    image.paste((255, 0, 0), (0, 0, 400, 100))
+    image.save(out, "JPEG", exif=exif(t0112=6))
+    small = opened(preview(out.getvalue()).thumbnail)
+    assert small.size == (128, 256)
+    # Its upper edge lies at the right once it is turned.
+    assert pixel(small, 120, 128)[0] > 200
+    assert pixel(small, 8, 128)[0] < 60
+
+
+def test_what_can_be_seen_through_lies_on_white():
+    small = opened(preview(picture("PNG", (90, 60), (0, 0, 0, 0))).thumbnail)
+    assert min(pixel(small, 40, 30)) > 250
+
+
+@pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "I;16", "RGBA"])
+def test_every_mode_of_a_png_has_a_thumbnail(mode: str):
+    out = io.BytesIO()
+    Image.new(mode, (30, 20)).save(out, "PNG")
+    assert preview(out.getvalue()).warnings == ()
+    assert opened(preview(out.getvalue()).thumbnail).size == (30, 20)
+
+
+def test_a_picture_that_moves_shows_its_first_frame():
+    out = io.BytesIO()
+    frames = [Image.new("RGB", (40, 40), colour) for colour in ((255, 0, 0), (0, 255, 0))]
+    frames[0].save(out, "GIF", save_all=True, append_images=frames[1:])
+    assert pixel(opened(preview(out.getvalue()).thumbnail), 9, 9)[0] > 240
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_picture_cut_short_has_a_warning_and_no_thumbnail(format_: str):
+    data = picture(format_, (300, 200))
+    half = data[: len(data) // 2] if format_ != "BMP" else data[:-5000]
+    found = preview(half)
+    assert found.thumbnail is None
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith(("it cannot be decoded", "its size cannot be read"))
+
+
+def test_a_bomb_is_refused_before_pillow_sees_it(monkeypatch: pytest.MonkeyPatch):
+    def never() -> None:
+        raise AssertionError("it was decoded")
+
+    monkeypatch.setattr(pictures, "pillow", never)
+    with pytest.raises(InvalidInput, match="over the limit"):
+        preview(claiming(20_000, 20_000))
+
+
+def test_a_picture_larger_than_pillow_allows_is_not_decoded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    found = preview(picture("PNG", (200, 200)))
+    assert found.thumbnail is None
+    assert "cannot be decoded" in found.warnings[0]
+
+
+def test_a_picture_larger_than_was_said_is_not_decoded():
+    assert preview(picture("PNG", (200, 200)), most=1000).warnings == (
+        "it is larger than its header says, and was not decoded",
+    )
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_whatever_is_broken_nothing_is_raised(format_: str):
+    whole, dice = picture(format_, (60, 40)), random.Random(7)
+    for _ in range(150):
+        data = bytearray(whole)
+        for _ in range(dice.choice((1, 3, 20))):
+            data[dice.randrange(8, len(data))] = dice.randrange(256)
+        try:
+            found = preview(bytes(data[: dice.randrange(20, len(data))] if dice.random() < 0.3 else data))
+        except InvalidInput:
+            continue
+        assert (found.thumbnail is None) == bool(found.warnings)
+
+
+def test_pixels_and_sounds_become_pictures():
+    assert opened(thumbnail_of_pixels(bytes((9, 99, 199)) * 600, 30, 20)).size == (30, 20)
+    wave = opened(thumbnail_of_sound([0.0, 1.0]))
+    assert wave.size == (256, 96)
+    assert min(pixel(wave, 40, 10)) > 200
+    assert min(pixel(wave, 200, 10)) < 120

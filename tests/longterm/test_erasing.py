@@ -1,0 +1,128 @@
+"""What lies beside memories goes with the last of them that names it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from memwell.errors import NotFound
+from memwell.longterm.attachments import blobs_space, features_space
+from memwell.longterm.memory import Memory
+from memwell.longterm.traits import own_metadata, traits_of, with_traits
+from memwell.records import Record
+
+if TYPE_CHECKING:
+    from tests.longterm.conftest import Bench
+
+
+def attach(memory: Memory, id_: str, *blobs: bytes, vector: list[float] | None = None) -> list[str]:
+    """Let bytes and a vector of features belong to a memory."""
+    memory.catch_up()
+    [record] = memory.backend.index.get(memory.space, [id_])
+    digests = [memory.backend.blobs.put(blobs_space(memory.space), one) for one in blobs]
+    traits = replace(traits_of(record), blobs=tuple(digests), features=len(vector or ()))
+    memory.backend.index.upsert([replace(record, metadata=with_traits(own_metadata(record), traits))])
+    if vector:
+        space = features_space(memory.space, len(vector))
+        memory.backend.index.upsert([Record(text="", space=space, id=id_, vector=vector)])
+    return digests
+
+
+def holds(memory: Memory, digest: str) -> bool:
+    try:
+        memory.backend.blobs.get(blobs_space(memory.space), digest)
+    except NotFound:
+        return False
+    return True
+
+
+def test_blobs_and_features_go_with_their_memory(memory: Memory):
+    id_ = memory.remember("a memory with more to it").id
+    first, second = attach(memory, id_, b"one", b"two", vector=[1.0, 2.0])
+    erased = memory.erase(id_)
+    assert (erased.memories, erased.blobs, erased.total) == (1, 2, 3)
+    assert not holds(memory, first)
+    assert not holds(memory, second)
+    assert memory.backend.index.get(features_space(memory.space, 2), [id_]) == []
+
+
+def test_a_blob_stays_as_long_as_another_memory_names_it(memory: Memory):
+    ids = [memory.remember(text).id for text in ("one", "two", "three")]
+    for id_ in ids:
+        [shared] = attach(memory, id_, b"shared")
+    assert memory.erase(ids[0]).blobs == 0
+    assert holds(memory, shared)
+    memory.forget(ids[1])
+    # What was forgotten may come back.
+    assert memory.erase(ids[2]).blobs == 0
+    assert holds(memory, shared)
+    assert memory.erase(ids[1]).blobs == 1
+    assert not holds(memory, shared)
+
+
+def test_a_blob_stays_for_what_a_memory_was_before(memory: Memory):
+    kept, gone = memory.remember("kept").id, memory.remember("gone").id
+    [old] = attach(memory, kept, b"old")
+    attach(memory, gone, b"old")
+    memory.update(kept, "kept and changed")
+    attach(memory, kept, b"new")
+    assert memory.erase(gone).blobs == 0
+    assert holds(memory, old)
+    memory.undo(kept)
+    assert memory.erase(kept).blobs == 1
+    assert not holds(memory, old)
+
+
+def test_what_a_memory_was_before_takes_its_blobs_along(memory: Memory):
+    id_ = memory.remember("first").id
+    [old] = attach(memory, id_, b"old", vector=[1.0, 0.0, 0.0])
+    memory.update(id_, "second")
+    [new] = attach(memory, id_, b"new")
+    assert memory.erase(id_).blobs == 2
+    assert not holds(memory, old)
+    assert not holds(memory, new)
+    assert memory.backend.index.get(features_space(memory.space, 3), [id_]) == []
+
+
+@pytest.mark.parametrize("way", ["erase_all", "erase_where", "purge"])
+def test_every_way_to_the_end_takes_blobs_along(bench: Bench, way: str):
+    memory = bench.memory()
+    id_ = memory.remember("gone soon", metadata={"x": 1}).id
+    [digest] = attach(memory, id_, b"bytes")
+    if way == "erase_all":
+        erased = memory.erase_all()
+    elif way == "erase_where":
+        erased = memory.erase_where({"x": 1})
+    else:
+        memory.forget(id_)
+        bench.pass_time(days=2)
+        erased = memory.purge(3600)
+    assert erased.blobs == 1
+    assert not holds(memory, digest)
+
+
+def test_another_space_keeps_its_blobs(bench: Bench):
+    ann, bob = bench.memory("ann"), bench.memory("bob")
+    for memory in (ann, bob):
+        [digest] = attach(memory, memory.remember("the same", id="same").id, b"the same", vector=[1.0])
+    ann.erase_all()
+    assert not holds(ann, digest)
+    assert holds(bob, digest)
+    assert bob.backend.index.get(features_space(bob.space, 1), ["same"])
+
+
+def test_a_failure_leaves_everything(memory: Memory, monkeypatch: pytest.MonkeyPatch):
+    id_ = memory.remember("stays").id
+    [digest] = attach(memory, id_, b"bytes", vector=[1.0])
+
+    def fail(*args: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(memory.backend.index, "delete", fail)
+    with pytest.raises(OSError, match="gone"):
+        memory.erase(id_)
+    monkeypatch.undo()
+    assert holds(memory, digest)
+    assert memory.get(id_).text == "stays"

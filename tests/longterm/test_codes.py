@@ -52,3 +52,26 @@ def test_a_row_that_is_taken_out_or_has_no_direction_is_near_to_nothing() -> Non
 def test_codes_take_little_more_than_a_byte_a_number() -> None:
     codes = _codes(_unit(1, 64, 100))
     assert 6_400 <= codes.nbytes <= 2 * 6_400
+
+
+def test_some_rows_have_the_products_that_all_rows_have() -> None:
+    vectors = _unit(4, 70, 33)
+    codes, some = _codes(vectors), np.array([3, 0, 68])
+    assert codes.dots_of(some, vectors[9]).tolist() == codes.dots(vectors[9], 70)[some].tolist()
+    assert codes.dots_of(some[:0], vectors[9]).tolist() == []
+
+
+def test_signs_tell_the_nearest_from_the_rest_whatever_changed_since() -> None:
+    vectors = _unit(6, 5000, 200)
+    codes = Codes()
+    codes.grow(6000)
+    codes.put(range(5000), list(vectors))
+    likely = codes.likely_dots(3.0 * vectors[4500], 5000)
+    assert int(np.argmax(likely)) == 4500
+    assert float(np.abs(likely - 3.0 * vectors @ vectors[4500]).max()) < 3.0 * 6.0 / 200**0.5
+    codes[17], codes[5500] = vectors[4500], 2.0 * vectors[4500]
+    del codes[4500]
+    again = codes.likely_dots(vectors[4500], 6000)
+    assert again[17] == pytest.approx(1.0, abs=1e-6)
+    assert again[5500] == pytest.approx(2.0, abs=1e-6)
+    assert again[[4500, 5999]].tolist() == [0.0, 0.0]

@@ -100,17 +100,21 @@ def query_terms(text: str) -> list[str]:
     return tokens
 
 
+def ascii_words(text: str) -> list[str]:
+    """The words of an ASCII text in lower case, as they stand in it; ``token_of`` gives the token of each."""
+    return text.encode().translate(_ASCII).decode().split()
+
+
 def _ascii_tokens(text: str) -> list[str]:
-    words = text.encode().translate(_ASCII).decode().split()
     # An apostrophe with no word around it leaves nothing.
-    return list(filter(None, map(_token_of, words)))
+    return list(filter(None, map(token_of, ascii_words(text))))
 
 
 def _cut(text: str) -> tuple[list[str], list[str]]:
     """The tokens of the words and emoji of a text, and its runs of characters written without spaces."""
     text = _plain(text)
     words, emoji, runs = _patterns()
-    tokens: list[str] = list(filter(None, map(_token_of, words(text))))
+    tokens: list[str] = list(filter(None, map(token_of, words(text))))
     return tokens + emoji(text), runs(text)
 
 
@@ -171,7 +175,8 @@ class _Words(dict[str, str]):
         return token
 
 
-_token_of: Callable[[str], str] = _Words().__getitem__
+token_of: Callable[[str], str] = _Words().__getitem__
+"""The token of one word; nothing for what is no word, such as an apostrophe alone."""
 
 
 def _token(word: str) -> str:
@@ -198,4 +203,4 @@ def _without_marks(word: str) -> str:
     return unicodedata.normalize("NFC", "".join(kept)).translate(_STROKED)
 
 
-__all__ = ["MAX_TOKEN", "SEGMENTATION", "query_terms", "segment"]
+__all__ = ["MAX_TOKEN", "SEGMENTATION", "ascii_words", "query_terms", "segment", "token_of"]

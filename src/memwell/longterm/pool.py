@@ -12,12 +12,11 @@ did Anna say* find it while its stored text stays clean.
 from __future__ import annotations
 
 import re
-from array import array
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,8 @@ from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import segment
 from memwell.longterm.codes import Codes
+from memwell.longterm.cues import asks, tells
+from memwell.longterm.postings import MOST_AT_ONCE, Cut, Cutter, Postings
 from memwell.longterm.speakers import Speakers, speaker_name
 
 Floats = NDArray[np.float32]
@@ -36,28 +37,11 @@ NOWHERE = -1
 """The row of a neighbour that does not exist."""
 
 _FIRST_ROWS = 64
-_COUNT_BITS = 4
-MAX_COUNT = 2**_COUNT_BITS - 1
-"""A word counts at most this often in one record: BM25 has long been saturated by then."""
+_MANY_HEADS = 4096
+_DAY = 86_400.0
+_MANY_COME = 8
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_QUESTION = re.compile(r"[?？]|[吗呢么][。!！~\s]*\Z")
-_TIME = re.compile(
-    r"\b(?:yesterday|today|tonight|tomorrow|ago|recently|lately|weekends?|"
-    r"(?:last|next|this|past|coming|every|previous|few|couple of) "
-    r"(?:night|morning|afternoon|evening|days?|weeks?|weekend|months?|years?|summer|winter|spring|fall|autumn|"
-    r"mon|tues|wednes|thurs|fri|satur|sun)|"
-    r"(?:mon|tues|wednes|thurs|fri|satur|sun)days?|since|"
-    r"january|february|march|april|june|july|august|september|october|november|december|(?:19|20)\d\d)\b"
-    r"|昨[天晚日]|今[天晚早年]|明[天晚年]|前天|后天|去年|前年|刚才|最近|[上下这本][个]?(?:周|星期|礼拜|月|学期)|周[一二三四五六日末]|"
-    r"星期[一二三四五六日天]|[\d一二三四五六七八九十两]+[个]?(?:天|周|月|年|小时)[之以]?[前后]|\d+月|\d{4}年",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundred|once|twice|couple|dozen)\b"
-    r"|[二三四五六七八九十两百千][个只次天年本名位条张件]",
-    re.IGNORECASE,
-)
 
 
 class Entry(NamedTuple):
@@ -99,8 +83,61 @@ def date_words(time: float, *, chinese: bool) -> str:
 
 def indexed_words(entry: Entry) -> list[str]:
     """The words an entry is found by."""
-    day = date_words(entry.time, chinese=is_chinese(entry.text))
-    return segment(f"{speaker_name(entry.speaker)} {day} {entry.text}")
+    return [*_head(entry), *segment(entry.text)]
+
+
+def _head(entry: Entry) -> tuple[str, ...]:
+    """The words that go before those of the text: the speaker's name, and the day."""
+    day = entry.time // _DAY if entry.time else None
+    return _head_words(speaker_name(entry.speaker), day, is_chinese(entry.text))
+
+
+@lru_cache(_MANY_HEADS)
+def _head_words(name: str, day: float | None, chinese: bool) -> tuple[str, ...]:
+    # Noon, because midnight of the first day would be 0, and 0 is a time unknown.
+    words = "" if day is None else date_words((day + 0.5) * _DAY, chinese=chinese)
+    return tuple(segment(f"{name} {words}"))
+
+
+def _vector_of(entry: Entry) -> Floats | None:
+    if entry.vector is None:
+        return None
+    vector = np.asarray(entry.vector, np.float32)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
+        raise InvalidInput(f"the vector of {entry.id!r} must be a row of finite numbers")
+    return vector
+
+
+_Place: TypeAlias = tuple[int, str, int]
+"""Where a record stands in its session: its position, its id, and its row."""
+
+
+class _Sessions:
+    """The sessions by number, each with its records in order; the number of one that is gone is used again."""
+
+    def __init__(self) -> None:
+        self.members: list[list[_Place]] = []
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._free.pop() if self._free else len(self.members)
+            if number == len(self.members):
+                self.members.append([])
+                self._names.append(name)
+            self._names[number] = name
+            self._numbers[name] = number
+        return number
+
+    def forget(self, number: int) -> None:
+        del self._numbers[self._names[number]]
+        self._free.append(number)
 
 
 class Pool:
@@ -108,18 +145,14 @@ class Pool:
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self.postings: dict[str, array[int]] = {}
+        self.postings = Postings()
         self.speakers = Speakers()
         self.vectors = Codes()
         self.total_words = 0
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
-        self._words: list[tuple[str, ...]] = []
-        self._places: list[tuple[int, str, int]] = []
-        self._sessions: dict[str, int] = {}
-        self._members: list[list[tuple[int, str, int]]] = []
-        self._session_names: list[str] = []
-        self._free_sessions: list[int] = []
+        self._places: list[_Place] = []
+        self._sessions = _Sessions()
         self._make_columns()
 
     def _make_columns(self) -> None:
@@ -163,11 +196,19 @@ class Pool:
         for identity in removed:
             if identity in self._rows:
                 self._remove(identity)
-        for entry in changed:
-            vector = self._checked_vector(entry)
-            if entry.id in self._rows:
-                self._remove(entry.id)
-            self._add(entry, vector)
+        cutter = Cutter(self.postings)
+        batch: dict[str, tuple[Entry, Floats | None]] = {}
+        try:
+            for entry in changed:
+                vector = self._checked_vector(entry)
+                if entry.id in batch or len(batch) == MOST_AT_ONCE:
+                    self._add(batch.values(), cutter)
+                    batch = {}
+                if entry.id in self._rows:
+                    self._remove(entry.id)
+                batch[entry.id] = entry, vector
+        finally:
+            self._add(batch.values(), cutter)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -191,11 +232,15 @@ class Pool:
         return len(self._sessions)
 
     @property
+    def session_limit(self) -> int:
+        """The number of every session is below this."""
+        return len(self._sessions.members)
+
+    @property
     def nbytes(self) -> int:
         """About how much memory the pool takes."""
         columns = sum(getattr(self, name).nbytes for name in self._COLUMNS) + self.vectors.nbytes
-        postings = sum(112 + len(term) + posting.itemsize * len(posting) for term, posting in self.postings.items())
-        return columns + postings + sum(56 + 8 * len(words) for words in self._words) + 200 * len(self._rows)
+        return columns + self.postings.nbytes + 200 * len(self._rows)
 
     def row_of(self, identity: str) -> int:
         """The row of an entry. Raises ``KeyError`` when it is not here."""
@@ -207,7 +252,7 @@ class Pool:
 
     def likeness(self, one: int, other: int) -> float:
         """How much two rows say the same, from 0 to 1: by their words, and by their vectors where these are very near."""
-        mine, theirs = set(self._words[one]), set(self._words[other])
+        mine, theirs = self.postings.words_of(one), self.postings.words_of(other)
         shared = len(mine & theirs) / max(len(mine | theirs), 1)
         if not (self.has_vector[one] and self.has_vector[other]):
             return shared
@@ -215,44 +260,48 @@ class Pool:
         return max(shared, min(near, 1.0) ** 4 if near > 0.0 else 0.0)
 
     def _checked_vector(self, entry: Entry) -> Floats | None:
-        if entry.vector is None:
+        vector = _vector_of(entry)
+        if vector is None:
             return None
-        vector = np.asarray(entry.vector, np.float32)
-        if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
-            raise InvalidInput(f"the vector of {entry.id!r} must be a row of finite numbers")
         if self.dimensions and len(vector) != self.dimensions:
             raise InvalidInput(
                 f"the vector of {entry.id!r} has {len(vector)} numbers; the others have {self.dimensions}"
             )
+        if not self.dimensions:
+            self.vectors.set_dimensions(len(vector))
         return vector
 
-    def _add(self, entry: Entry, vector: Floats | None) -> None:
-        row = self._new_row(entry.id)
-        words = Counter(indexed_words(entry))
-        for term, count in words.items():
-            posting = self.postings.get(term)
-            if posting is None:
-                posting = self.postings[term] = array("i")
-            posting.append(row << _COUNT_BITS | min(count, MAX_COUNT))
-        self._words[row] = tuple(words)
-        self.lengths[row] = words.total()
-        self.total_words += words.total()
-        self._fill(row, entry, vector)
-        self._link(row, entry)
+    def _add(self, batch: Collection[tuple[Entry, Floats | None]], cutter: Cutter) -> None:
+        """Take in entries that are not here."""
+        if not batch:
+            return
+        entries = [entry for entry, _ in batch]
+        rows = self._new_rows(entries)
+        cut = cutter.cut((_head(entry), entry.text) for entry in entries)
+        places = np.array(rows, np.int32)
+        self.postings.add(places, cut)
+        lengths = cut.lengths()
+        self.lengths[places] = lengths
+        self.total_words += int(lengths.sum())
+        self._fill(rows, entries, cut)
+        self._fill_vectors(rows, [vector for _, vector in batch])
+        self._link(rows, entries)
 
-    def _new_row(self, identity: str) -> int:
-        if self._free:
-            row = self._free.pop()
-            self.ids[row] = identity
-        else:
-            row = len(self.ids)
-            self.ids.append(identity)
-            self._words.append(())
-            self._places.append((0, "", row))
-            if row >= len(self.alive):
-                self._grow(2 * row)
-        self._rows[identity] = row
-        return row
+    def _new_rows(self, entries: Sequence[Entry]) -> list[int]:
+        """Rows for entries, in order."""
+        reused = min(len(self._free), len(entries))
+        rows = sorted(self._free[len(self._free) - reused :])
+        del self._free[len(self._free) - reused :]
+        first, more = len(self.ids), len(entries) - reused
+        rows += range(first, first + more)
+        self.ids += [""] * more
+        self._places += [(0, "", NOWHERE)] * more
+        if len(self.ids) > len(self.alive):
+            self._grow(max(2 * first, len(self.ids)))
+        for row, entry in zip(rows, entries, strict=True):
+            self.ids[row] = entry.id
+            self._rows[entry.id] = row
+        return rows
 
     def _grow(self, rows: int) -> None:
         for name in self._COLUMNS:
@@ -262,48 +311,54 @@ class Pool:
             setattr(self, name, new)
         self.vectors.grow(rows)
 
-    def _fill(self, row: int, entry: Entry, vector: Floats | None) -> None:
-        self.alive[row] = True
-        self.text_lengths[row] = len(entry.text) * (4.0 if is_chinese(entry.text) else 1.0)
-        self.times[row] = entry.time
-        self.accessed[row] = entry.accessed
-        self.importance[row] = entry.importance
-        self.worth[row] = entry.importance if entry.worth is None else entry.worth
-        self.uses[row] = entry.uses
-        self.speaker[row] = self.speakers.add(entry.speaker)
-        self.asks[row] = _QUESTION.search(entry.text) is not None
-        self.tells_time[row] = _TIME.search(entry.text) is not None
-        self.tells_number[row] = _NUMBER.search(entry.text) is not None
-        self.has_vector[row] = vector is not None
-        if vector is not None:
-            self.vectors[row] = vector
+    def _fill(self, rows: Sequence[int], entries: Sequence[Entry], cut: Cut) -> None:
+        self.alive[rows] = True
+        self.text_lengths[rows] = [len(one.text) * (4.0 if is_chinese(one.text) else 1.0) for one in entries]
+        self.times[rows] = [one.time for one in entries]
+        self.accessed[rows] = [one.accessed for one in entries]
+        self.importance[rows] = [one.importance for one in entries]
+        self.worth[rows] = [one.importance if one.worth is None else one.worth for one in entries]
+        self.uses[rows] = [one.uses for one in entries]
+        self.speaker[rows] = [self.speakers.add(one.speaker) for one in entries]
+        self.asks[rows] = [asks(one.text) for one in entries]
+        told = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
+        self.tells_time[rows], self.tells_number[rows] = zip(*told, strict=True)
 
-    def _link(self, row: int, entry: Entry) -> None:
-        """Put a row between its neighbours in its session."""
-        # A record without a session is a session of its own; NUL is in no session's name.
-        name = entry.session or f"\0{entry.id}"
-        number = self._sessions.get(name)
-        if number is None:
-            number = self._new_session(name)
-        members = self._members[number]
-        place = self._places[row] = (entry.position, entry.id, row)
+    def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
+        given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
+        self.has_vector[list(given)] = True
+        self.vectors.put(list(given), list(given.values()))
+
+    def _link(self, rows: Sequence[int], entries: Sequence[Entry]) -> None:
+        """Put rows between their neighbours in their sessions."""
+        come: dict[int, list[_Place]] = {}
+        for row, entry in zip(rows, entries, strict=True):
+            # A record without a session is a session of its own; NUL is in no session's name.
+            number = self._sessions.number(entry.session or f"\0{entry.id}")
+            place = self._places[row] = (entry.position, entry.id, row)
+            come.setdefault(number, []).append(place)
+            self.session[row] = number
+        np.add.at(self.session_lengths, self.session[rows], self.lengths[rows])
+        for number, places in come.items():
+            members = self._sessions.members[number]
+            if len(places) * _MANY_COME < len(members):
+                for place in places:
+                    self._link_one(members, place)
+            else:
+                members += places
+                self._link_all(members)
+
+    def _link_one(self, members: list[_Place], place: _Place) -> None:
         at = bisect_left(members, place)
         members.insert(at, place)
-        self.session[row] = number
-        self.session_lengths[number] += self.lengths[row]
-        self._join(members[at - 1][2] if at else NOWHERE, row)
-        self._join(row, members[at + 1][2] if at + 1 < len(members) else NOWHERE)
+        self._join(members[at - 1][2] if at else NOWHERE, place[2])
+        self._join(place[2], members[at + 1][2] if at + 1 < len(members) else NOWHERE)
 
-    def _new_session(self, name: str) -> int:
-        if self._free_sessions:
-            number = self._free_sessions.pop()
-            self._session_names[number] = name
-        else:
-            number = len(self._members)
-            self._members.append([])
-            self._session_names.append(name)
-        self._sessions[name] = number
-        return number
+    def _link_all(self, members: list[_Place]) -> None:
+        members.sort()
+        rows = [place[2] for place in members]
+        self.previous[rows] = [NOWHERE, *rows[:-1]]
+        self.following[rows] = [*rows[1:], NOWHERE]
 
     def _join(self, before: int, after: int) -> None:
         if before != NOWHERE:
@@ -313,47 +368,29 @@ class Pool:
 
     def _remove(self, identity: str) -> None:
         row = self._rows.pop(identity)
-        for term in self._words[row]:
-            self._unpost(term, row)
+        self.postings.remove(row)
         self._unlink(row)
         self.speakers.remove(int(self.speaker[row]))
         self.total_words -= int(self.lengths[row])
         self.alive[row] = self.has_vector[row] = False
         self.lengths[row] = 0
         del self.vectors[row]
-        self.ids[row], self._words[row] = "", ()
+        self.ids[row] = ""
         self._free.append(row)
-
-    def _unpost(self, term: str, row: int) -> None:
-        posting = self.postings[term]
-        if len(posting) == 1:
-            del self.postings[term]
-            return
-        at = int(np.flatnonzero(np.frombuffer(posting, np.int32) >> _COUNT_BITS == row)[0])
-        # Order does not matter in a posting, so the last one fills the gap.
-        posting[at] = posting[-1]
-        posting.pop()
 
     def _unlink(self, row: int) -> None:
         number = int(self.session[row])
-        members = self._members[number]
+        members = self._sessions.members[number]
         before, after = int(self.previous[row]), int(self.following[row])
         del members[bisect_left(members, self._places[row])]
         self._join(before, after)
         self.previous[row] = self.following[row] = NOWHERE
         self.session_lengths[number] -= self.lengths[row]
         if not members:
-            del self._sessions[self._session_names[number]]
-            self._free_sessions.append(number)
-
-
-def unpacked(postings: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The rows and the counts of postings."""
-    return postings >> _COUNT_BITS, postings & MAX_COUNT
+            self._sessions.forget(number)
 
 
 __all__ = [
-    "MAX_COUNT",
     "NOWHERE",
     "Entry",
     "Flags",
@@ -364,5 +401,4 @@ __all__ = [
     "embedded_text",
     "indexed_words",
     "is_chinese",
-    "unpacked",
 ]

@@ -13,46 +13,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell.longterm.pool import NOWHERE, Flags, Floats, Integers, Pool, unpacked
+from memwell.longterm.comparing import (
+    CANDIDATES,
+    NEIGHBOUR,
+    TINY,
+    Compared,
+    Matches,
+    Numbers,
+    broad_signal,
+    compare,
+    session_rows,
+)
+from memwell.longterm.first_look import LARGE, look
+from memwell.longterm.pool import NOWHERE, Flags, Floats, Integers, Pool
 from memwell.longterm.question import Question
 from memwell.longterm.weights import SIGNALS, Weights
 from memwell.storage.bm25 import K1, B
 
-CANDIDATES = 150
-"""So many records are looked at closely."""
-
-_NEIGHBOUR = 0.3  # what the words of a neighbour count in the choice of candidates
-_SESSION = 0.3  # and what those of its whole session count
 _DAY = 86_400.0
-_HOUR = 3_600.0
 _NEARBY = 10.0  # days over which a record near to the time that is asked for still fits
-_TINY = 1e-9
-_BROAD = 2.0  # what a signal that does not depend on the question counts at most in the choice
-_SAMPLE = 8
-Numbers = NDArray[Any]
-
-
-class Matches(NamedTuple):
-    """Where the terms of a question occur: row, count, number of the term and score of each occurrence."""
-
-    rows: Integers
-    counts: Floats
-    terms: Integers
-    scores: Floats
-    telling: Floats
-    """How telling each term is, by its number."""
-    names: Flags
-    """Which terms belong to names."""
-
-
-class Compared(NamedTuple):
-    """Every row of a pool against the question; a last number, 0, stands for the neighbour that is not there."""
-
-    matches: Matches
-    words: Floats
-    dense: Floats
-    choice: Floats
-    """What a record is chosen for as a candidate."""
 
 
 class Observed(NamedTuple):
@@ -67,9 +46,8 @@ def observe(pool: Pool, question: Question, weights: Weights, allowed: Flags | N
 
     A signal that has no curve in the weights is not computed and stays 0.
     """
-    compared = _compare(pool, question, weights)
     usable = pool.alive[: pool.limit] if allowed is None else pool.alive[: pool.limit] & allowed
-    rows = _chosen(compared.choice, usable)
+    compared, rows = (look if pool.limit >= LARGE else compare)(pool, question, weights, usable)
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
     if len(rows):
         candidates = Candidates(pool, question, weights.decay, compared, rows)
@@ -80,103 +58,6 @@ def observe(pool: Pool, question: Question, weights: Weights, allowed: Flags | N
     return Observed(rows, signals.T)
 
 
-def _chosen(choice: Floats, usable: Flags) -> NDArray[np.intp]:
-    """The rows of the best choices among the usable ones, in order."""
-    if len(choice) <= CANDIDATES:
-        return np.flatnonzero(usable)
-    choice[~usable] = -np.inf
-    # A sample gives a bound that some two or three hundred pass: to sort all the others out costs several times more.
-    sample = choice[::_SAMPLE]
-    bound = -np.inf
-    if len(sample) > CANDIDATES:
-        place = len(sample) - 2 * CANDIDATES // _SAMPLE - 1
-        bound = np.partition(sample, place)[place]
-    rows = np.flatnonzero(choice >= bound)
-    if len(rows) < CANDIDATES:
-        rows = np.arange(len(choice))
-    if len(rows) > CANDIDATES:
-        best = choice[rows]
-        rows = np.sort(rows[np.argpartition(best, len(rows) - CANDIDATES)[-CANDIDATES:]])
-    return rows[choice[rows] > -np.inf]
-
-
-def _compare(pool: Pool, question: Question, weights: Weights) -> Compared:
-    limit = pool.limit
-    matches = matches_of(pool, question)
-    words, dense = np.zeros(limit + 1, np.float32), np.zeros(limit + 1, np.float32)
-    choice = np.zeros(limit, np.float32)
-    if len(matches.rows):
-        words[:limit] = np.bincount(matches.rows, matches.scores, limit)
-        if weights.count_words:
-            choice += _choice_by_words(pool, matches, words[:limit])
-    if question.vector is not None and len(question.vector) == pool.dimensions and _are_embedded(pool):
-        dense[:limit] = pool.vectors.dots(question.vector, limit)
-        lowest, highest = float(dense.min()), float(dense.max())
-        choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, _TINY))
-    if weights.plain:
-        return Compared(matches, words, dense, _plain_scores(pool, question, weights, dense))
-    for name, curve in weights.broad:
-        values = broad_signal(name, pool, question.now, weights.decay, slice(limit))
-        none, all_of_it = np.interp((0.0, 1.0), curve.values, curve.shares)
-        rise = np.interp(values, curve.values, curve.shares) - none
-        choice += (rise * (_BROAD / max(abs(all_of_it - none), _TINY))).astype(np.float32)
-    return Compared(matches, words, dense, choice)
-
-
-def _plain_scores(pool: Pool, question: Question, weights: Weights, dense: Floats) -> Floats:
-    """The scores of all records, under weights that need nothing but what is at hand for all."""
-    scores = np.zeros(pool.limit, np.float32)
-    for name, curve in weights.curves.items():
-        if not curve.spread:
-            continue
-        near = name == "dense"
-        values = dense[:-1] if near else broad_signal(name, pool, question.now, weights.decay, slice(pool.limit))
-        if len(curve.values) == 2 and curve.values[0] <= -1.0 and curve.values[1] >= 1.0:
-            # A straight line over all that a signal can be is followed many times faster; its start is the same for all.
-            values = values * ((curve.shares[1] - curve.shares[0]) / (curve.values[1] - curve.values[0]))
-        else:
-            values = np.interp(values, curve.values, curve.shares)
-        scores += values.astype(np.float32)
-    return scores
-
-
-def _are_embedded(pool: Pool) -> bool:
-    """Whether nearly all records have a vector. While many still lack theirs, the few that have one must not win by it."""
-    return 10 * int(np.count_nonzero(pool.has_vector[: pool.limit])) >= 9 * len(pool)
-
-
-def _choice_by_words(pool: Pool, matches: Matches, words: Floats) -> Floats:
-    """What the words of every record, of its neighbours and of its session say for looking at it closely."""
-    limit = pool.limit
-    # The place after the last row takes what goes to a neighbour that is not there.
-    around = np.concatenate((pool.previous[matches.rows], pool.following[matches.rows])) % (limit + 1)
-    beside = np.bincount(around, np.tile(_NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
-    choice = (words + beside).astype(np.float32)
-    choice *= 1.0 / max(float(choice.max()), _TINY)
-    together = np.bincount(pool.session[matches.rows], matches.scores, len(pool.session_lengths))
-    choice += (together * (_SESSION / max(float(together.max()), _TINY))).astype(np.float32)[pool.session[:limit]]
-    return choice
-
-
-def matches_of(pool: Pool, question: Question) -> Matches:
-    """Where the terms of the question occur in the pool, scored by BM25."""
-    asked = zip(question.terms, question.term_weights.tolist(), strict=True)
-    found = [(term, weight, pool.postings[term]) for term, weight in asked if term in pool.postings]
-    if not found:
-        rows, none = np.zeros(0, np.int32), np.zeros(0, np.float32)
-        return Matches(rows, none, rows, none, none, np.zeros(0, np.bool_))
-    sizes = np.array([len(posting) for *_, posting in found])
-    rows, whole = unpacked(np.concatenate([np.frombuffer(posting, np.int32) for *_, posting in found]))
-    counts = whole.astype(np.float32)
-    rarity = np.log1p((len(pool) - sizes + 0.5) / (sizes + 0.5))
-    telling = (rarity * [weight for _, weight, _ in found]).astype(np.float32)
-    terms = np.repeat(np.arange(len(found), dtype=np.int32), sizes)
-    damping = K1 * (1.0 - B) + (K1 * B * len(pool) / pool.total_words) * pool.lengths[rows]
-    scores = (telling[terms] * counts * (K1 + 1.0) / (counts + damping)).astype(np.float32)
-    names = np.array([term in question.name_terms for term, *_ in found])
-    return Matches(rows, counts, terms, scores, telling, names)
-
-
 class Candidates:
     """The candidates of a question, and each signal under its own name: a number for each, or None where it is silent."""
 
@@ -184,15 +65,15 @@ class Candidates:
         self, pool: Pool, question: Question, decay: float, compared: Compared, rows: NDArray[np.intp]
     ) -> None:
         self._pool, self._question, self._decay, self._rows = pool, question, decay, rows
-        self._matches, words, dense, _ = compared
+        self._matches, words, dense, self._together = compared
         self._before, self._after = pool.previous[rows], pool.following[rows]
         # Where no candidate has a neighbour, what is said of neighbours would only repeat what is said of the record.
         self._apart = int(self._before.max()) == NOWHERE == int(self._after.max())
         self._has_words = len(self._matches.rows) > 0
-        self._words = words * np.float32(1.0 / max(float(words[rows].max()), _TINY))
+        self._words = words * np.float32(1.0 / max(float(words[rows].max()), TINY))
         self._all_dense = dense
         self._has_dense = bool(dense.any())
-        self._best_dense = max(float(dense[rows].max()), _TINY)
+        self._best_dense = max(float(dense[rows].max()), TINY)
 
     @property
     def words(self) -> Numbers | None:
@@ -205,7 +86,7 @@ class Candidates:
         if self._apart or not self._has_words:
             return None
         neighbours = self._words[self._before] + self._words[self._after]
-        return _relative(self._words[self._rows] + _NEIGHBOUR * neighbours)
+        return _relative(self._words[self._rows] + NEIGHBOUR * neighbours)
 
     @property
     def window(self) -> Numbers | None:
@@ -224,11 +105,11 @@ class Candidates:
             return None
         pool, matches = self._pool, self._matches
         own = pool.session[self._rows]
-        places = np.full(len(pool.session_lengths), NOWHERE, np.int32)
+        places = np.full(pool.session_limit, NOWHERE, np.int32)
         places[own] = 0
         sessions = np.flatnonzero(places != NOWHERE)
         places[sessions] = np.arange(len(sessions))
-        counts = _tally(matches, places[pool.session[matches.rows]], len(sessions))
+        counts = _tally(matches, places.take(pool.session.take(matches.rows)), len(sessions))
         average = pool.total_words / pool.session_count
         return _relative(_bm25(counts, pool.session_lengths[sessions] / average, matches.telling)[places[own]])
 
@@ -292,10 +173,9 @@ class Candidates:
         if self._apart or not self._has_dense:
             return None
         pool = self._pool
-        highest = np.full(len(pool.session_lengths), -1.0, np.float32)
-        # A freed row still names the session it was in, and must not speak for it.
-        dense = np.where(pool.alive[: pool.limit], self._all_dense[:-1], -1.0)
-        np.maximum.at(highest, pool.session[: pool.limit], dense)
+        rows = session_rows(pool, self._rows) if self._together is None else self._together
+        highest = np.full(pool.session_limit, -1.0, np.float32)
+        np.maximum.at(highest, pool.session.take(rows), self._all_dense.take(rows))
         return _floored(highest[pool.session[self._rows]] / self._best_dense)
 
     @property
@@ -394,7 +274,7 @@ class Candidates:
         wanted = np.flatnonzero(places != NOWHERE)
         places[wanted] = np.arange(len(wanted))
         # The last line of the table stays empty: it is what a neighbour that is not there has.
-        table = _tally(self._matches, places[self._matches.rows], len(wanted) + 1)
+        table = _tally(self._matches, places.take(self._matches.rows), len(wanted) + 1)
         own = table[places[self._rows]]
         return own, own if self._apart else own + table[places[self._before]] + table[places[self._after]]
 
@@ -421,35 +301,12 @@ class Candidates:
         return broad_signal(name, self._pool, self._question.now, self._decay, self._rows)
 
 
-def broad_signal(name: str, pool: Pool, now: float, decay: float, rows: NDArray[np.intp] | slice) -> Numbers:
-    """A signal that does not depend on what is asked."""
-    if name == "importance":
-        return pool.importance[rows]
-    if name == "uses":
-        return 1.0 - 1.0 / (1.0 + pool.uses[rows])
-    if name == "worth":
-        return pool.worth[rows]
-    times = pool.times[rows]
-    if name == "access":
-        return _access(times, pool.accessed[rows], now, decay)
-    hours = np.maximum(now - times, 0.0) * (1.0 / _HOUR)
-    return np.where(times != 0.0, (1.0 - decay) ** hours, 0.0)
-
-
-def _access(times: Numbers, accessed: Numbers, now: float, decay: float) -> Numbers:
-    # What is asked as of an earlier moment knows nothing of what was recalled after it.
-    last = np.where(accessed <= now, np.maximum(times, accessed), times)
-    hours = np.maximum(now - last, 0.0) * (1.0 / _HOUR)
-    # A power of one base is an exponential, and ten times as fast as one.
-    return np.where(last != 0.0, np.exp(hours * np.log1p(-decay)), 0.0)
-
-
 def _tally(matches: Matches, places: Integers, count: int) -> Numbers:
     """How often each place has each term; an occurrence without a place is left out."""
     terms = len(matches.telling)
     inside = np.flatnonzero(places != NOWHERE)
-    keys = places[inside] * terms + matches.terms[inside]
-    return np.bincount(keys, matches.counts[inside], count * terms).astype(np.float32).reshape(count, terms)
+    keys = places.take(inside) * terms + matches.terms.take(inside)
+    return np.bincount(keys, matches.counts.take(inside), count * terms).astype(np.float32).reshape(count, terms)
 
 
 def _bm25(counts: Numbers, lengths: Numbers, telling: Floats) -> Numbers:
@@ -463,7 +320,7 @@ def _at(column: NDArray[Any], rows: Integers) -> Numbers:
 
 
 def _relative(scores: Numbers) -> Numbers:
-    return scores / max(float(scores.max()), _TINY)
+    return scores / max(float(scores.max()), TINY)
 
 
 def _floored(values: Numbers) -> Numbers:
@@ -472,4 +329,4 @@ def _floored(values: Numbers) -> Numbers:
 
 _COLUMNS = {name: column for column, name in enumerate(SIGNALS)}
 
-__all__ = ["CANDIDATES", "Candidates", "Compared", "Matches", "Observed", "broad_signal", "matches_of", "observe"]
+__all__ = ["CANDIDATES", "Candidates", "Compared", "Matches", "Observed", "broad_signal", "observe"]

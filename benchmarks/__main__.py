@@ -17,13 +17,14 @@ from benchmarks.cache import cache
 from benchmarks.context import context
 from benchmarks.dbgpt import dbgpt
 from benchmarks.group import group
+from benchmarks.knowledge import knowledge
 from benchmarks.langchain import langchain
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
 from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
-    "langchain", "dbgpt", "agentscope",
+    "langchain", "dbgpt", "agentscope", "knowledge",
 )  # fmt: skip
 
 
@@ -92,6 +93,8 @@ def _runner(
         return lambda: dbgpt(folder, quick=quick)
     if name == "agentscope":
         return lambda: agentscope(folder, quick=quick)
+    if name == "knowledge":
+        return lambda: knowledge(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

@@ -1,12 +1,12 @@
-"""Customers ask, and past tickets and the handbook answer, each answer with its source; what nothing supports goes to a person.
+"""Customers ask, past tickets and the handbook answer, each answer with its source; what nothing supports goes to a person.
 
     python examples/customer_service.py                  # in English
     python examples/customer_service.py --language zh    # 中文
 
-A handbook and the solved tickets of a shop are made up here. Every customer has a conversation of their own, which the shop
-still knows when the customer comes back. A question that could not be answered becomes a ticket; once a person has solved it,
-the next customer gets that answer. No model is asked and nothing is fetched; give ``memwell.open`` a chat model, and it
-writes the answers from the same sources.
+A handbook and the solved tickets of a shop are made up here. Every customer has a conversation of their own, which the
+shop still knows when the customer comes back. A question that could not be answered becomes a ticket; once a person has
+solved it, the next customer gets that answer. No model is asked and nothing is fetched; give ``memwell.open`` a chat model,
+and it writes the answers from the same sources.
 """
 
 from __future__ import annotations

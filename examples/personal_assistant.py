@@ -3,9 +3,9 @@
     python examples/personal_assistant.py                  # in English
     python examples/personal_assistant.py --language zh    # 中文
 
-A folder of notes is made up in a temporary place. It is taken in, one note is changed, one removed, and taken in again: only
-the changes are read. Questions are answered from the notes and from what was said, together in one prompt that fits a budget.
-No model is asked and nothing is fetched; give ``memwell.open`` a chat model, and it answers in its own words.
+A folder of notes is made up in a temporary place. It is taken in, one note is changed, one removed, and taken in again:
+only the changes are read. Questions are answered from the notes and from what was said, together in one prompt that fits a
+budget. No model is asked and nothing is fetched; give ``memwell.open`` a chat model, and it answers in its own words.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import memwell
 TEXTS: dict[str, dict[str, Any]] = {
     "en": {
         "notes": {
-            "house.md": "# House\n\n## Heating\n\nThe boiler was serviced in March. The engineer is Mrs Okafor, phone 5550 171.\n\n"
+            "house.md": "# House\n\n## Heating\n\nThe boiler was serviced in March. The engineer is Mrs Okafor, "
+            "phone 5550 171.\n\n"
             "## Wifi\n\nThe router stands behind the books; restart it with the small button.\n",
             "garden.md": "# Garden\n\nSow tomatoes indoors in February. Cut the roses back before the first of March.\n",
-            "travel/lisbon.txt": "Lisbon in May: the flight leaves at 7:40, the hotel is the Casa do Rio near the station.\n",
+            "travel/lisbon.txt": "Lisbon in May: the flight leaves at 7:40, the hotel is the Casa do Rio at the station.\n",
             "shopping.csv": "item,shop\ncoffee filters,Miller\nprinter ink,Paper House\n",
         },
         "told": [
@@ -49,7 +50,8 @@ TEXTS: dict[str, dict[str, Any]] = {
     },
     "zh": {
         "notes": {
-            "家.md": "# 家\n\n## 暖气\n\n锅炉三月检修过，师傅是吴师傅，电话 5550171。\n\n## 网络\n\n路由器在书架后面，用小按钮重启。\n",
+            "家.md": "# 家\n\n## 暖气\n\n锅炉三月检修过，师傅是吴师傅，电话 5550171。\n\n"
+            "## 网络\n\n路由器在书架后面，用小按钮重启。\n",
             "花园.md": "# 花园\n\n二月在室内播种番茄。三月一日之前修剪玫瑰。\n",
             "旅行/里斯本.txt": "五月去里斯本：航班七点四十起飞，酒店是车站旁的河畔之家。\n",
             "购物.csv": "物品,商店\n咖啡滤纸,米勒超市\n打印机墨水,文具之家\n",

@@ -49,7 +49,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How long what was forgotten can still be brought back; then it is erased."""
 
     chat_url: str = ""
-    """Where the command line finds a chat model behind OpenAI's API, such as ``http://localhost:11434/v1``; empty is none."""
+    """Where the command line finds a model behind OpenAI's API, such as ``http://localhost:11434/v1``; empty is none."""
 
     chat_model: str = ""
     """The name of that model."""

@@ -292,3 +292,11 @@ def test_a_file_changed_just_before_it_was_read_is_not_trusted_by_its_times():
     assert ingest._trusted(old, old) == old
     assert ingest._trusted(fresh, fresh) == ()
     assert ingest._trusted((0, *old[1:]), old) == (), "it grew while it was read"
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://example.org/x", "data://text/plain,x", "FILE://x"])
+def test_other_addresses_than_web_pages_are_refused(address: str):
+    with open_backend("memory:") as backend:
+        report = Knowledge(backend, "ann").ingest(address)
+    [one] = report.refused
+    assert (one.source, one.reason) == (address, "forbidden-address")

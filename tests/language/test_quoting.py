@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.language.quoting import clean, quoted
+from memwell.language import quoting
+from memwell.language.quoting import clean, quoted, seal_of
 
 
 @settings(max_examples=200, deadline=None)
@@ -45,3 +46,29 @@ def test_an_honest_text_is_not_changed(text: str) -> None:
 def test_what_is_not_seen_goes() -> None:
     assert clean("pay\u200b \u202eme\u202c\x00 now\U000e0041") == "pay me now"
     assert quoted("one\n\n two ") == "| one\n|  two"
+
+
+@settings(max_examples=50)
+@given(st.lists(st.text(max_size=20), max_size=4))
+def test_a_seal_is_made_from_all_it_seals(texts: list[str]) -> None:
+    seal = seal_of(*texts)
+    assert len(seal) == 12
+    assert seal == seal_of(*texts)
+    assert seal != seal_of(*texts, "more")
+    assert not any(seal in text for text in texts)
+
+
+def test_a_seal_does_not_occur_in_what_it_seals(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fixed:
+        def __init__(self, start: bytes, digest_size: int) -> None:
+            self.seal = "abcdef012345" if start == b"0" else "543210fedcba"
+
+        def update(self, more: bytes) -> None:
+            pass
+
+        def hexdigest(self) -> str:
+            return self.seal
+
+    monkeypatch.setattr(quoting, "blake2b", Fixed)
+    assert seal_of("nothing here") == "abcdef012345"
+    assert seal_of("I guessed it: ABCDEF012345") == "543210fedcba"

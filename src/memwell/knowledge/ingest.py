@@ -9,6 +9,7 @@ them whole, as it was or as it is.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ from memwell.knowledge.shelf import Manifest, Shelf, checked_parsed, own_part
 from memwell.knowledge.vectors import MOST_AT_ONCE
 from memwell.values import check_text, shown
 
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 Progress: TypeAlias = Callable[[int, int | None], None]
 
 FILE, URL = "file", "url"
@@ -153,6 +155,11 @@ class Ingestion:
         for source in sources:
             if is_url(source):
                 yield URL, str(source).partition("#")[0]
+                continue
+            if isinstance(source, str) and _SCHEME.match(source):
+                self._refuse(
+                    source, "forbidden-address", f"only files, folders, http and https are read, not {source!r}"
+                )
                 continue
             path = Path(source).expanduser().resolve()
             if not path.is_dir():

@@ -7,15 +7,14 @@ and the meaning; who said something and when counts for nothing here.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import InvalidInput, ModelError
+from memwell.errors import ModelError
 from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.shelf import Place, Shelf, own_part
@@ -98,20 +97,8 @@ class Search:
         space = self._shelf.space
         if not self.pools.suits(space):
             return self._ranked(self._likeliest(asked, question), question, asked, moment)
-        with self._held() as held:
+        with self.pools.of(space) as held:
             return self._ranked(held, question, asked, moment)
-
-    @contextmanager
-    def _held(self) -> Generator[HeldPool]:
-        """The chunks of the space as they are now."""
-        with ExitStack() as stack:
-            try:
-                held = stack.enter_context(self.pools.of(self._shelf.space))
-            except InvalidInput:
-                # Another embedder has made all vectors anew, of another size, since the pool last looked: it starts afresh.
-                self.pools.forget(self._shelf.space)
-                held = stack.enter_context(self.pools.of(self._shelf.space))
-            yield held
 
     def _question(self, asked: Asked, moment: datetime) -> Question:
         from memwell.longterm.question import Question, weighted_terms  # noqa: PLC0415 - brings numpy, see above
@@ -221,7 +208,7 @@ class Search:
         wanted = set(terms)
         if not self.pools.suits(self._shelf.space):
             return dict.fromkeys(wanted, 1.0)
-        with self._held() as held:
+        with self.pools.of(self._shelf.space) as held:
             postings, total = held.pool.postings, len(held.pool)
             return {term: _rarity(len(postings[term]) if term in postings else 0, total) for term in wanted}
 

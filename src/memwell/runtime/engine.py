@@ -235,6 +235,7 @@ class Engine(Closing, Memory):
                 reranker=self.reranker,
                 pools=self._pools,
                 clock=self.clock,
+                told=self._parts.tell,
             )
         return self._knowledge
 
@@ -317,9 +318,7 @@ class Engine(Closing, Memory):
 
 
 def _passage(found: Found) -> Passage:
-    return Passage(
-        id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags
-    )
+    return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
 
 
 def _check_path(path: object) -> None:

@@ -52,7 +52,7 @@ def test_chinese_is_set_in_a_font_that_has_it():
     fig = roadmap_figure({"2024": ("检索", ["混合检索"])})
     for one in fig.findobj(Text):
         if "\u4e00" <= one.get_text()[:1] <= "\u9fff":
-            font = ft2font.FT2Font(one.get_fontproperties().get_file())
+            font = ft2font.FT2Font(str(one.get_fontproperties().get_file()))
             assert all(font.get_char_index(ord(char)) for char in one.get_text())
 
 

@@ -60,3 +60,18 @@ def test_no_letter_is_lost(given_lines: list[tuple[str, float, float]]):
 def test_a_page_without_blanks_is_joined_in_time():
     assert len(joined(["字" * 200_000] * 2)) == 400_000
     assert compounds_in(["a" * 200_000 + "-"]) == frozenset()
+
+
+def test_a_first_line_of_the_same_form_on_every_page_is_text_when_its_numbers_are_its_own():
+    pages = [
+        [
+            Line(f"Report 2024, page {page + 3}"),
+            Line(f"Lot {page * 7919 % 1000 + 1000} was sold."),
+            Line("a"),
+            Line("b"),
+            Line("c"),
+        ]
+        for page in range(1, 9)
+    ]
+    kept = without_running_lines(pages)
+    assert [lines[0].text for lines in kept] == [lines[1].text for lines in pages]

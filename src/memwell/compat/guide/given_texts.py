@@ -25,7 +25,9 @@ def add_texts(
     if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"documents must be a list of texts, not {shown(texts)}")
     checked = [check_text(text, "a document").strip() for text in texts]
-    given = [{}] * len(checked) if metadatas is None else [check_metadata(dict(one or {})) for one in metadatas]
+    nothing: dict[str, Any] = {}
+    listed = [nothing] * len(checked) if metadatas is None else metadatas
+    given = [check_metadata(dict(one or nothing)) for one in listed]
     if len(given) != len(checked):
         raise InvalidInput(f"{len(checked)} documents need {len(checked)} metadatas, not {len(given)}")
     return [

@@ -80,6 +80,7 @@ def measure(engine: Engine) -> Figures:
         before += len(week) < len(records)
         recent += [(space, record) for record in week[-2:]]
     times, found = _probed(engine, recent[:_PROBES])
+    sizes: dict[str, int] = facts.get("bytes") or {}
     return Figures(
         conversations=sum(_conversations(backend, space) for space in users[:_MOST_SPACES]),
         messages=int(facts.get("messages", 0)),
@@ -93,7 +94,7 @@ def measure(engine: Engine) -> Figures:
         asked=len(times),
         problems=tuple(backend.check()),
         days=tuple((now.date() - timedelta(days=back), days[now.date() - timedelta(days=back)]) for back in _week()),
-        store_bytes=sum((facts.get("bytes") or {}).values()),
+        store_bytes=sum(sizes.values()),
         taken=now.astimezone(UTC),
     )
 

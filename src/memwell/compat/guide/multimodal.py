@@ -104,7 +104,8 @@ def _things(modality: str, given: Any) -> list[Any]:
     """One thing or several, checked. Raises ``InvalidInput``."""
     if modality not in MODALITIES:
         raise InvalidInput(f"unknown modality {shown(modality)}; known: {', '.join(MODALITIES)}")
-    several = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else [given]
+    is_several = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+    several: list[Any] = list(cast("Sequence[Any]", given)) if is_several else [given]
     for one in several:
         if modality == _TEXT:
             check_text(one, "a text")
@@ -112,7 +113,7 @@ def _things(modality: str, given: Any) -> list[Any]:
             raise InvalidInput(f"{modality} must be a dict or several, not {shown(one)}")
         elif unknown := set(cast("Mapping[str, Any]", one)) - _KNOWN:
             raise InvalidInput(f"unknown key {sorted(unknown)[0]!r} of {modality}; known: {', '.join(sorted(_KNOWN))}")
-    return list(several)
+    return several
 
 
 def _medium(item: MediaItem) -> dict[str, Any]:

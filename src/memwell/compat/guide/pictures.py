@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memwell.errors import InvalidInput
 from memwell.plotting import current_figure, set_chinese
@@ -76,13 +76,13 @@ def attention_cost(tokens: int) -> tuple[int, float]:
 def attention_figure(lengths: Sequence[int], language: str = "zh") -> Figure:
     """The cost of attention by the length of the context. Raises ``InvalidInput`` for an unknown language."""
     words = _words(language)
-    fig = current_figure(10, 4.5)
+    fig: Any = current_figure(10, 4.5)
     costs = [attention_cost(length) for length in lengths]
     fig.suptitle(
         f"{words['attention']}：{words['grows']}" if language == "zh" else f"{words['attention']}: {words['grows']}"
     )
     for place, (name, colour) in enumerate((("pairs", _ACCENT), ("memory", _OTHER)), 1):
-        axes = fig.add_subplot(1, 2, place)
+        axes: Any = fig.add_subplot(1, 2, place)  # matplotlib leaves its options untyped
         values = [cost[place - 1] for cost in costs]
         axes.plot(lengths, values, marker="o", color=colour, linewidth=2)
         axes.set_xscale("log", base=2)
@@ -102,8 +102,8 @@ def attention_figure(lengths: Sequence[int], language: str = "zh") -> Figure:
 def context_figure(language: str = "zh") -> Figure:
     """How many tokens the contexts of models hold, by when they were announced. Raises ``InvalidInput``."""
     words = _words(language)
-    fig = current_figure(9, 5.5)
-    axes = fig.add_subplot(1, 1, 1)
+    fig: Any = current_figure(9, 5.5)
+    axes: Any = fig.add_subplot(1, 1, 1)
     models = CONTEXT_LENGTHS[::-1]
     names = [f"{one.model}  {one.month}" for one in models]
     bars = axes.barh(names, [one.tokens for one in models], color=_ACCENT)
@@ -123,8 +123,8 @@ def roadmap_figure(roadmap: Roadmap, language: str = "zh") -> Figure:
     words = _words(language)
     if not roadmap:
         raise InvalidInput("a roadmap must have a year")
-    fig = current_figure(12, 6.5)
-    above, below = fig.subplots(2, 1, height_ratios=(3, 1))
+    fig: Any = current_figure(12, 6.5)
+    above, below = cast("tuple[Any, Any]", fig.subplots(2, 1, height_ratios=(3, 1)))
     above.set_title(words["roadmap"], fontsize=14, fontweight="bold")
     above.plot([-0.4, len(roadmap) - 0.6], [0, 0], color=_ACCENT, linewidth=2)
     most = max(len(milestones) for _, milestones in roadmap.values())

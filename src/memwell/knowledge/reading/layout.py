@@ -22,7 +22,7 @@ HYPHEN = "\ufffe"
 
 _ITEM = re.compile(r"(?:[•·‣◦▪●○■–*]|\(?\d{1,3}[.)、）]|\([a-z]\)|[（(][一二三四五六七八九十]{1,3}[)）])\s*\S")
 _ENDS = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）\]]*$")
-_DIGITS = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d{1,6}")
 # Each word is looked at from its beginning only: a page without blanks is one long word.
 _COMPOUND = re.compile(r"(?<![\w-])\w++(?:-\w++)++")
 _TORN = re.compile(rf"(?<!\w)(\w*+)(?:{HYPHEN}|[-\u00ad]\n)(?=(\w*))")
@@ -36,6 +36,8 @@ _SHORT = 0.7
 _SET_IN = 0.7
 _LINES_AT_EDGE = 2
 _ENOUGH_PAGES = 4
+_MOST_FRONT_MATTER = 60
+"""The number that is printed on a page and its place in the file differ by so many at most."""
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -63,10 +65,11 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """The pages without what stands at the top or the bottom of most of them, and without page numbers there."""
     if len(pages) < _ENOUGH_PAGES:
         return [list(lines) for lines in pages]
-    seen = Counter(sign for lines in pages for sign in {_sign(line) for line in _edges(lines)})
+    numbered = list(enumerate(pages, 1))
+    seen = Counter(sign for page, lines in numbered for sign in {_sign(line, page) for line in _edges(lines)})
     enough = max(_ENOUGH_PAGES, len(pages) * 0.5)
     running = {sign for sign, times in seen.items() if times >= enough}
-    return [_stripped(lines, running) for lines in pages]
+    return [_stripped(lines, running, page) for page, lines in numbered]
 
 
 def _edges(lines: Sequence[Line]) -> Sequence[Line]:
@@ -76,16 +79,22 @@ def _edges(lines: Sequence[Line]) -> Sequence[Line]:
     return [*lines[:_LINES_AT_EDGE], *lines[-_LINES_AT_EDGE:]]
 
 
-def _sign(line: Line) -> str:
-    return _DIGITS.sub("#", line.text.strip().casefold())
+def _sign(line: Line, page: int) -> str:
+    """What a line says wherever it stands: the number of the page counts as the same on every page, others do not."""
+
+    def from_here(found: re.Match[str]) -> str:
+        away = int(found[0]) - page
+        return f"#{away}" if abs(away) <= _MOST_FRONT_MATTER else found[0]
+
+    return _DIGITS.sub(from_here, line.text.strip().casefold())
 
 
-def _stripped(lines: Sequence[Line], running: Container[str]) -> list[Line]:
+def _stripped(lines: Sequence[Line], running: Container[str], page: int) -> list[Line]:
     """From the outside inwards, as far as there are such lines: what stands behind a line of text is text."""
     edges = {id(line) for line in _edges(lines)}
 
     def runs(line: Line) -> bool:
-        return id(line) in edges and (_sign(line) in running or _PAGE_NUMBER.match(line.text) is not None)
+        return id(line) in edges and (_sign(line, page) in running or _PAGE_NUMBER.match(line.text) is not None)
 
     inner = list(dropwhile(runs, lines))
     return list(dropwhile(runs, reversed(inner)))[::-1]

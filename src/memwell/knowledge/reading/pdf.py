@@ -140,7 +140,7 @@ def _pdfium() -> Any:
         # It loads a library of several megabytes, and most documents are none of its.
         return import_module("pypdfium2")
     except ImportError:
-        raise MissingDependency('PDF files are read with pypdfium2: pip install "memwell[documents]"') from None
+        raise MissingDependency("PDF files are read with pypdfium2: pip install pypdfium2") from None
 
 
 def _opened(pdfium: Any, data: bytes) -> Any:

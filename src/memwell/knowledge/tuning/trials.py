@@ -146,7 +146,7 @@ def _with_questions(tuned: Tuned, asked: QuestionSet, budget: int, share: float)
 
 def _documents(texts: Sequence[Parsed | str] | Knowledge) -> list[Parsed]:
     if isinstance(texts, Knowledge):
-        given: Iterable[object] = [texts.text(document.id) for document in texts.documents()]
+        given: Iterable[object] = [texts.parsed(document.id) for document in texts.documents()]
     elif isinstance(texts, str | Parsed):
         given = [texts]
     else:

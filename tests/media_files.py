@@ -40,10 +40,10 @@ def picture(
     return out.getvalue()
 
 
-def claiming(width: int, height: int) -> bytes:
-    """A small PNG whose header claims any size."""
+def claiming(width: int, height: int, *, content: bytes = zlib.compress(bytes(100))) -> bytes:
+    """A small PNG whose header claims any size, with other content than that."""
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    body = b"".join(_chunk(*one) for one in ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(100))), (b"IEND", b"")))
+    body = b"".join(_chunk(*one) for one in ((b"IHDR", header), (b"IDAT", content), (b"IEND", b"")))
     return b"\x89PNG\r\n\x1a\n" + body
 
 

@@ -12,9 +12,9 @@ What was told is on disk when a call returns, and can be recalled at once. ``m.t
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memwell._later import loaded_later as _loaded_later
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, MemwellError, NotFound
 from memwell.history import History
 from memwell.messages import Message, Role, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
@@ -37,15 +37,7 @@ _LATER = {
 """Loaded when first asked for: what finds by meaning needs numpy, and a tenth of a second for it."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_LATER[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = _loaded_later(globals(), _LATER)
 
 __all__ = [
     "Backend",

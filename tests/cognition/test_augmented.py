@@ -42,7 +42,7 @@ def test_a_model_that_fails_loses_no_turn_and_the_answer_says_so(mind: Cognition
     response = model.respond("RAG是什么？", user="ann")
     assert response.extractive
     assert "先检索再生成的技术" in response.text
-    assert response.note == "模型无法回答（the line is dead）：只凭记忆回答"
+    assert response.note == "模型无法回答（ModelError）：只凭记忆回答"
     assert [one.event for one in mind.episodic.timeline()] == ["RAG是什么？"]
     assert mind.episodic.timeline()[0].answer == response.text
 
@@ -119,10 +119,14 @@ def test_definitions_are_learnt_with_what_they_are_related_to(mind: Cognition) -
     model = AugmentedModel(None, mind)
     assert model.respond("Django is a web framework written in Python.", user="ann").learned == ("Django",)
     assert model.respond("大模型是参数量很大的语言模型。", user="ann").learned == ("大模型",)
-    one = mind.semantic.get("django")
+    one = mind.semantic.get("django", user="ann")
     assert one.definition == "a web framework written in Python"
     assert one.related
     assert one.confidence == 0.8
+    model.respond("Django is not a web framework.", user="ann")
+    model.respond("Django is not a web framework.", user="ann")
+    assert mind.semantic.get("django", user="ann").belief.against == 1
+    mind.semantic.store("Django", "a web framework written in Python")
     assert model.respond("Django is a web framework.", user="bob").learned == ("Django",)
     assert mind.semantic.get("django").confidence > 0.8
     model.respond("Django is not a web framework.", user="cem")
@@ -139,15 +143,15 @@ def test_a_model_is_believed_less_and_is_no_witness_for_what_it_was_told(mind: C
     chat = ScriptedChat(lambda messages: "Kubernetes is a system that runs containers.")
     model = AugmentedModel(chat, mind)
     assert model.respond("what is kubernetes?").learned == ("Kubernetes",)
-    assert mind.semantic.get("Kubernetes").confidence == 0.5
+    assert mind.semantic.get("Kubernetes", user="").confidence == 0.5
     assert model.respond("and what is kubernetes?").learned == ()
-    assert mind.semantic.get("Kubernetes").confidence == 0.5
+    assert mind.semantic.get("Kubernetes", user="").confidence == 0.5
 
 
 def test_nothing_is_learnt_again_from_an_answer_out_of_memory(mind: Cognition) -> None:
     model = AugmentedModel(None, mind)
     model.respond("A canary is a small yellow bird.", user="ann")
-    mind.memory.forget(mind.semantic.get("canary").id)
+    mind.memory.forget(mind.semantic.get("canary", user="ann").id)
     assert model.respond("What is a canary?", user="ann").text == "A canary is a small yellow bird."
     assert mind.semantic.concepts() == []
 
@@ -168,6 +172,27 @@ def test_what_the_gate_refuses_is_answered_and_not_kept(mind: Cognition) -> None
     assert mind.memory.count() == 0
 
 
+def fails_slowly(messages: Sequence[Message]) -> str:
+    raise TimeoutError("read timed out")
+
+
+@pytest.mark.parametrize(
+    ("chat", "said", "note"),
+    [
+        (fails_slowly, "帽子在哪里？", "模型无法回答（TimeoutError）：只凭记忆回答"),
+        (lambda messages: 3, "帽子在哪里？", "模型无法回答（没有给出能用的内容）：只凭记忆回答"),
+        (lambda messages: " ", "帽子在哪里？", "模型无法回答（没有给出能用的内容）：只凭记忆回答"),
+        (lambda messages: "嗯", "……", "这一轮没有存下：记忆的检查没有让它通过"),
+    ],
+)
+def test_a_chinese_note_is_in_chinese(mind: Cognition, chat: object, said: str, note: str) -> None:
+    assert AugmentedModel(chat, mind, language="zh").respond(said).note == note
+
+
+def test_an_english_note_says_what_went_wrong(mind: Cognition) -> None:
+    assert "read timed out" in AugmentedModel(fails_slowly, mind).respond("Where is my hat?").note
+
+
 def test_secrets_do_not_stay(mind: Cognition) -> None:
     chat = ScriptedChat(["ok, password: hunter2xyz!"])
     response = AugmentedModel(chat, mind).respond("My password: hunter2xyz!", user="ann")
@@ -176,6 +201,7 @@ def test_secrets_do_not_stay(mind: Cognition) -> None:
 
 
 def test_eight_threads_speak_at_once(mind: Cognition) -> None:
+    mind.semantic.store("water", "a liquid")
     model = AugmentedModel(None, mind)
 
     def work(number: int) -> None:
@@ -188,7 +214,7 @@ def test_eight_threads_speak_at_once(mind: Cognition) -> None:
     for thread in threads:
         thread.join()
     assert len(mind.episodic.timeline()) == 24
-    assert mind.semantic.get("water").belief.support == 7
+    assert mind.semantic.get("water").belief.support == 8
 
 
 def test_the_async_twin_does_the_same(mind: Cognition) -> None:
@@ -209,4 +235,6 @@ def test_bad_values_are_refused(mind: Cognition) -> None:
         AugmentedModel(None, mind, language="fr")
     with pytest.raises(InvalidInput):
         AugmentedModel(3, mind)
+    with pytest.raises(InvalidInput, match=r"Cognition\(memory\)"):
+        AugmentedModel(None, mind.memory)  # type: ignore[arg-type]
     assert [one.event for one in mind.episodic.timeline()] == ["Where is my hat?"]

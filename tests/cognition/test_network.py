@@ -129,3 +129,9 @@ def test_bad_values_are_refused(mind: Cognition, values: dict[str, Any]) -> None
         mind.recall(**values)
     with pytest.raises(InvalidInput):
         Cognition(mind.memory, capacity=0)
+
+
+@pytest.mark.parametrize("memory", ["x.db", None, 3])
+def test_who_gives_no_memory_is_told_what_is_expected(memory: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"open memory, as memwell\.open\(path\) returns, not"):
+        Cognition(memory)

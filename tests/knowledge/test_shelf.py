@@ -9,18 +9,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
-from memwell.errors import NotFound
-from memwell.knowledge import Knowledge
+from memwell.errors import InvalidInput, NotFound
+from memwell.knowledge import Chunking, Knowledge
 from memwell.knowledge.chunking import chunks, plain
-from memwell.knowledge.shelf import Manifest, Place, Shelf
-from memwell.records import paged
+from memwell.knowledge.shelf import Manifest, Place, Shelf, text_key
+from memwell.records import Space, paged
 from memwell.storage import Backend, open_backend
 from tests.knowledge.bench import SHELF, Failing, filled, knowledge_over
 
 REPLACE = """
 import os, random, signal, sys, time
-from memwell.knowledge import Knowledge
+from memwell.knowledge import Chunking, Knowledge
 from memwell.storage import open_backend
 
 def replace_for_ever(store, turn, begun):
@@ -144,6 +145,55 @@ def test_a_manifest_comes_back_as_it_was(backend: Backend):
     assert shelf.required("router").stamp == (1, 2, 3)
     shelf.restamp(before, (4,))
     assert shelf.required("router").stamp == (1, 2, 3), "somebody else was faster"
+
+
+def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> Shelf:
+    return Shelf(
+        knowledge._shelf.backend,
+        knowledge.space,
+        embedder=knowledge.embedder,
+        clock=knowledge._shelf.clock,
+        told=(told if told is not None else []).append,
+    )
+
+
+@pytest.mark.parametrize("with_vectors", [True, False])
+def test_a_document_is_restored_once_with_the_vectors_that_fit(backend: Backend, with_vectors: bool):
+    shelf = _shelf_of(filled(knowledge_over(open_backend("memory:"))))
+    told: list[Space] = []
+    there = knowledge_over(backend)
+    other = _shelf_of(there, told)
+    manifest = shelf.required("handbook")
+    vectors = dict(shelf.vectors_of(manifest)) if with_vectors else {}
+    assert len(vectors) == (manifest.document.chunks if with_vectors else 0)
+    parts = (manifest.document, shelf.parsed(manifest), manifest.chunking)
+    assert other.restore(*parts, vectors={**vectors, text_key("of no chunk"): [1.0]})
+    assert other.required("handbook") == manifest
+    assert (other.vectors.owed, told) == ((0, []) if with_vectors else (manifest.document.chunks, [there.space]))
+    assert not other.restore(replace(manifest.document, title="another"), *parts[1:], vectors={})
+    assert other.required("handbook") == manifest
+    there.settle()
+    assert dict(other.vectors_of(manifest)) == dict(shelf.vectors_of(manifest))
+    with pytest.raises(InvalidInput, match="no text"):
+        other.restore(replace(manifest.document, id="blank"), plain(" \n"), manifest.chunking, vectors={})
+
+
+def test_a_document_that_cannot_be_restored_leaves_nothing(backend: Backend):
+    shelf = _shelf_of(filled(knowledge_over(open_backend("memory:"), chunking=Chunking(24, 4, 8))))
+    other = _shelf_of(knowledge_over(backend))
+    manifest = shelf.required("handbook")
+    vectors = {key: [1.0] * (n + 3) for n, (key, _) in enumerate(shelf.vectors_of(manifest))}
+    with pytest.raises(InvalidInput):
+        other.restore(manifest.document, shelf.parsed(manifest), manifest.chunking, vectors=vectors)
+    assert (other.count(), other.vectors.owed, backend.facts()["blobs"]) == ((0, 0), 0, 0)
+
+
+def test_the_first_vectors_say_whose_they_are(backend: Backend):
+    shelf = _shelf_of(knowledge_over(backend, embedder=None))
+    assert shelf.embedder_name is None
+    assert shelf.adopt_embedder("one")
+    assert (shelf.embedder_name, shelf.adopt_embedder("two"), shelf.adopt_embedder("one")) == ("one", False, True)
+    assert not _shelf_of(knowledge_over(backend, space="bob")).adopt_embedder("one"), "its own embedder is another"
 
 
 def test_places_of_chunks_follow_one_another(backend: Backend):

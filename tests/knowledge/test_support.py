@@ -62,3 +62,22 @@ def test_it_is_a_part_of_the_whole(question: str, text: str):
 def test_a_question_without_a_telling_word_needs_nothing():
     assert not Needs("？！", synonyms=NONE, rarities=_equal)
     assert _covered("", "anything") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How long do I have to send something back?", "Goods can be sent back."),
+        ("Who is the engineer, and what is the phone number?", "The engineer: 5550 171."),
+        ("屏幕显示E4，我该怎么办？", "屏幕显示E4。"),
+        ("买的东西多少天内可以退货？", "买后三天内退货。"),
+        ("电话号码是多少？", "请拨 8812-4406。"),
+    ],
+)
+def test_words_that_only_ask_need_nothing_and_other_forms_and_numbers_serve(question: str, text: str):
+    assert _covered(question, text) >= 0.7
+
+
+def test_only_a_question_for_a_telephone_is_met_by_its_number():
+    assert _covered("What is the telephone number?", "There are 5550 of them, in 28 rows.") == 0.0
+    assert _covered("What is the number of rows?", "5550 171") == 0.0

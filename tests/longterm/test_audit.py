@@ -9,10 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
+from memwell.longterm.attachments import blobs_space
 from memwell.longterm.audit import KINDS, Problem, Report, Rules, audit
 from memwell.longterm.gate import Policy
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, with_traits
 from memwell.records import Record, Space
+from memwell.storage import open_backend
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "sk-proj-abc123DEF456ghi789JKL0"
@@ -151,6 +153,23 @@ def test_broken_is_what_cannot_be_read_or_points_nowhere():
         ("d", "replaced"),
     ]
     assert report.problems[1].reason == "1 of 2 pieces of evidence point nowhere"
+
+
+def test_bytes_that_are_missing_are_broken():
+    backend = open_backend("memory:")
+    here = backend.blobs.put(blobs_space(Space("s")), b"a picture")
+    elsewhere = backend.blobs.put(Space("s"), b"another")
+    records = (
+        memory("a", "a picture of a cat", kind="image", blobs=(here,)),
+        memory("b", "a picture of a dog", kind="image", blobs=(here, elsewhere)),
+        memory("c", "a picture of a cow", kind="image", status=FORGOTTEN, blobs=("0" * 64,)),
+        memory("d", "a picture of an ox", kind="image", blobs=("no digest",)),
+    )
+    assert look(*records).problems == ()
+    report = look(*records, blobs=backend.blobs)
+    assert found(report) == [(id_, "broken", "blobs", "review") for id_ in "bcd"]
+    assert report.problems[0].reason == "1 of 2 blobs that it names are not in the store"
+    assert "不在存储中" in report.text("zh")
 
 
 class Said(NamedTuple):

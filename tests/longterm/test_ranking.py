@@ -93,7 +93,7 @@ def test_the_best_of_many_are_candidates_whatever_the_filter() -> None:
     pool.apply([Entry("needle", "a needle in a haystack")], ())
     assert rank(pool, ask("needle"))[0].id == "needle"
     allowed = np.arange(pool.limit) % 2 == 1
-    found = rank(pool, ask("word3"), allowed=allowed, limit=4000)
+    found = rank(pool, ask("word3"), allowed=allowed, limit=CANDIDATES)
     assert len(found) == CANDIDATES
     assert all(int(hit.id) % 2 == 1 and int(hit.id) % 7 == 3 for hit in found)
 
@@ -171,3 +171,11 @@ def test_weights_that_count_the_time_alone_choose_candidates_by_it() -> None:
     pool = Pool.build(Entry(f"{number:04}", "train ticket", time=1.0 + number * 3600) for number in range(1000))
     pool.apply([Entry("last", "flower", time=NOW)], ())
     assert rank(pool, ask("train"), weights=Weights.time_weighted(decay=0.001))[0].id == "last"
+
+
+def test_as_many_as_are_wanted_are_found():
+    pool = Pool.build(Entry(f"m{number}", f"the garden has {number} roses") for number in range(400))
+    question = Question.of("roses in the garden", now=0.0)
+    assert len(rank(pool, question, limit=1000)) == 400
+    assert len({one.id for one in rank(pool, question, limit=300)}) == 300
+    assert len(rank(pool, question, limit=200, diversity=0.5)) == 200

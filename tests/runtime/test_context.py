@@ -23,7 +23,7 @@ from memwell.history import History
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import Evidence
 from memwell.messages import Image, Message, Role, Text, ToolCall, ToolResult, ai, human, system, tool_result
-from memwell.runtime.context import Context, Passage, Receipt, Receipts, Shares, aassemble, assemble, frame
+from memwell.runtime.context import Context, Passage, Receipt, Receipts, Shares, aassemble, assemble
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
@@ -413,22 +413,6 @@ def test_no_text_leaves_its_frame_not_even_an_earlier_frame(said: list[str]):
     assert_is_fenced(first)
     again = Notebook(Memo("n", first.messages[0].text), *(Memo(f"m{n}", text) for n, text in enumerate(said)))
     assert_is_fenced(assemble("Hi", budget=3_000, recaller=again))
-
-
-def test_a_seal_does_not_occur_in_what_it_seals(monkeypatch: pytest.MonkeyPatch):
-    class Fixed:
-        def __init__(self, start: bytes, digest_size: int) -> None:
-            self.seal = "abcdef012345" if start == b"0" else "543210fedcba"
-
-        def update(self, more: bytes) -> None:
-            pass
-
-        def hexdigest(self) -> str:
-            return self.seal
-
-    monkeypatch.setattr(frame, "blake2b", Fixed)
-    assert frame.seal_of("nothing here") == "abcdef012345"
-    assert frame.seal_of("I guessed it: ABCDEF012345") == "543210fedcba"
 
 
 def test_a_result_without_its_call_is_not_taken_for_an_empty_query():

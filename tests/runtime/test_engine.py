@@ -22,6 +22,8 @@ from memwell.longterm.facts import Facts
 from memwell.longterm.memory import Memory
 from memwell.messages import ai, human
 from memwell.models.scripted import HashEmbedder
+from memwell.records import Space
+from tests.knowledge.bench import Failing
 
 
 @pytest.fixture
@@ -451,3 +453,91 @@ def test_one_user_of_several_is_brought(engine: memwell.Engine, tmp_path: Path):
     (tmp_path / "notes.txt").write_text("Likes tea")
     with pytest.raises(InvalidInput, match="only the memories of mem0"):
         engine.bring(tmp_path / "notes.txt", user="ann")
+
+
+def test_what_cannot_be_worked_off_is_exported_with_all_beside_it(tmp_path: Path, unprivileged: None):
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    with memwell.open(folder / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.media.add(kind="image", description="a red bicycle", features=[3.0, 4.0])
+        m.knowledge.add("Tea is good.", id="tea")
+        m.remember("I like tea.")
+    (folder / "app.db").chmod(0o444)
+    folder.chmod(0o555)
+    try:
+        with memwell.open(folder / "app.db", embedder=HashEmbedder(64)) as m:
+            m.export(tmp_path / "all.jsonl", vectors=True)
+            assert m.indexer.view is not m.backend
+    finally:
+        folder.chmod(0o755)
+    with memwell.open("memory:", embedder=HashEmbedder(64), work=False) as other:
+        assert other.bring(tmp_path / "all.jsonl").counts == {"memories": 2, "documents": 1}
+        assert other.media.like([3.0, 4.0])[0].description == "a red bicycle"
+        assert other.knowledge.owed().vectors == 0
+        assert other.knowledge.recall("tea")[0].text == "Tea is good."
+
+
+CANARIES = ("zanzibarquokka", "彝饕餮鬯")
+
+
+def _holding(folder: Path) -> list[str]:
+    """The files of a store that hold a word which must be in none."""
+    held = {file.name: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return [name for name, data in held.items() if any(word.encode() in data for word in CANARIES)]
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_documents_are_erased_with_the_memory_and_leave_no_trace(tmp_path: Path, broken: bool):
+    embedder = Failing()
+    embedder.broken = broken
+    with memwell.open(tmp_path / "app.db", embedder=embedder, space="ann") as m:
+        bob = m.at("bob")
+        bob.knowledge.add("The tea of Bob is green.", id="tea")
+        m.remember("Ann likes tea.")
+        word, han = CANARIES
+        text = "\n\n".join(f"# {word} {n}\n\n第 {n} 只{han}在唱歌。The {word} sings." for n in range(60))
+        m.knowledge.add(text, id=f"id-{word}", title=word, source=f"{word}.txt", metadata={"note": han})
+        m.context("who sings?", documents=m.knowledge.recall(word))
+        m.knowledge.answer(f"What does the {word} do?")
+        assert _holding(tmp_path)
+        assert m.erase_all().memories == 1
+        assert _holding(tmp_path) == []
+        assert (m.knowledge.documents(), m.knowledge.recall(word), m.count()) == ([], [], 0)
+        assert m.knowledge.owed().vectors == 0
+        assert [one.id for one in bob.knowledge.documents()] == ["tea"], "others keep theirs"
+    assert _holding(tmp_path) == []
+
+
+@pytest.mark.parametrize("vectors", [False, True])
+def test_an_export_holds_the_documents_of_the_space_and_of_no_other(tmp_path: Path, vectors: bool):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), space="ann") as m:
+        kept = m.knowledge.add("# Tea\n\nTea is good. 茶很好。", id="tea", source="tea.md", metadata={"n": 1})
+        m.at("bob").knowledge.add(f"A secret: {CANARIES}.", id="tea")
+        m.remember("Ann likes tea.")
+        assert m.export(tmp_path / "all.jsonl", vectors=vectors) == 2
+        m.export(tmp_path / "memories.md")
+        assert not any(word in (tmp_path / "all.jsonl").read_text("utf-8") for word in CANARIES)
+        assert "Tea is good" not in (tmp_path / "memories.md").read_text("utf-8")
+    with memwell.open("memory:", embedder=HashEmbedder(64), work=False) as other:
+        assert other.bring(tmp_path / "all.jsonl").counts == {"memories": 1, "documents": 1}
+        assert other.knowledge.owed().vectors == (0 if vectors else kept.chunks)
+        assert (other.knowledge.get("tea"), other.knowledge.text("tea")) == (kept, "# Tea\n\nTea is good. 茶很好。")
+        assert other.bring(tmp_path / "all.jsonl").new == 0
+
+
+def test_the_deepest_space_can_be_settled_and_erased():
+    with memwell.open("memory:", embedder=None, work=False) as m:
+        for depth in (13, 14, 15):
+            deep = m.at(Space(*(f"s{number}" for number in range(depth))))
+            deep.remember("something to be erased again")
+            deep.settle()
+            assert deep.erase_all().memories == 1
+
+
+def test_settling_makes_the_vectors_of_documents_too(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
+        m.knowledge.add("Green tea is brewed at eighty degrees.")
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as m:
+        m.settle()
+        assert m.backend.index.info(m.knowledge.space).vectors == 1
+        assert m.knowledge.owed().vectors == 0

@@ -10,12 +10,19 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
 import memwell
+from memwell.knowledge import knowledge_space
 from memwell.models.scripted import HashEmbedder
+from memwell.runtime import jobs
 from memwell.runtime.jobs import REGISTRY, Worker
+from tests.knowledge.bench import SHELF, Failing, filled
 
 _WRITER = """
     import memwell, sys, itertools
@@ -126,6 +133,89 @@ def test_what_was_forgotten_long_ago_is_erased_in_the_background(tmp_path: Path)
         worker._work(m.space)
         assert m.backend.index.get(m.space, [id_, kept])[0].id == kept
         assert len(m.backend.index.get(m.space, [id_, kept])) == 1
+
+
+def _has_all_vectors(m: memwell.Engine) -> bool:
+    info = m.backend.index.info(knowledge_space(m.space))
+    return 0 < info.records == info.vectors
+
+
+def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs, "_AGAIN_S", 0.01)
+    embedder = Failing()
+    with memwell.open(tmp_path / "app.db", embedder=embedder) as m:
+        ann = m.at("ann")
+        filled(ann.knowledge)
+        assert not _wait_until(lambda: _has_all_vectors(ann), 0.1)
+        embedder.broken = False
+        assert _wait_until(lambda: _has_all_vectors(ann))
+        assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
+        assert ann.knowledge.recall("How long is parental leave?")[0].signals["dense"].value > 0
+        notes = [entry.key for entry in m.backend.kv.scan(knowledge_space("ann") / "memwell", limit=100).items]
+        assert not [key for key in notes if key.startswith(("embedding", "purged", "lease"))], "nothing stays of a text"
+
+
+_ADDER = """
+    import memwell, os, signal, sys
+    from memwell.knowledge import vectors
+    from memwell.models.scripted import HashEmbedder
+    vectors.MOST_AT_ONCE = 8
+    m = memwell.open(sys.argv[1], embedder=HashEmbedder(64), work=sys.argv[2] == "work")
+    m.knowledge.add(" ".join(f"Tea number {n} is good. 第 {n} 种茶叶也好。" for n in range(300)), id="long")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("how", ["work", "idle"])
+def test_documents_of_a_killed_process_get_their_vectors_from_the_next(tmp_path: Path, how: str):
+    command = [sys.executable, "-c", textwrap.dedent(_ADDER), str(tmp_path / "app.db"), how]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+        # Nobody asks for anything.
+        assert _wait_until(lambda: _has_all_vectors(m))
+        assert m.knowledge.owed().vectors == 0
+        assert m.knowledge.count().chunks > 8
+        assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
+
+
+def test_what_documents_are_owed_outlasts_a_process_without_an_embedder(tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=Failing(), work=False) as m:
+        filled(m.knowledge)
+    with memwell.open(tmp_path / "app.db", embedder=None) as m:
+        m.remember("Ann likes tea.")
+        documents = knowledge_space(m.space).encoded()
+        assert _wait_until(lambda: [entry.key for entry in m.backend.kv.scan(REGISTRY).items] == [documents])
+        assert m.knowledge.owed().vectors > 0
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+        assert _wait_until(lambda: _has_all_vectors(m))
+
+
+class _Picky(Failing):
+    """An embedder that takes everything but one text."""
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.broken = any("明前茶" in text for text in texts)
+        return super().embed(texts)
+
+
+def test_a_chunk_that_cannot_be_embedded_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs, "_AGAIN_S", 0.01)
+    with memwell.open(tmp_path / "app.db", embedder=Failing(), work=False) as m:
+        filled(m.knowledge)
+    with memwell.open(tmp_path / "app.db", embedder=_Picky()) as m:
+        assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])
+        info = m.backend.index.info(m.knowledge.space)
+        assert info.vectors == info.records - 1 >= len(SHELF)
+        assert m.knowledge.owed().vectors == 0
+
+
+def test_documents_brought_from_a_file_get_their_vectors(tmp_path: Path):
+    with memwell.open("memory:", embedder=None) as m:
+        filled(m.knowledge)
+        m.export(tmp_path / "all.jsonl")
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+        assert m.bring(tmp_path / "all.jsonl").counts == {"documents": len(SHELF)}
+        assert _wait_until(lambda: _has_all_vectors(m))
 
 
 CANARY = "Xylophon-Quagga-77"

@@ -34,6 +34,7 @@ _NEW = {
     "messages": "new_messages",
     "values": "new_values",
     "blobs": "new_blobs",
+    "documents": "new_documents",
     "updates": "new_updates",
     "forgotten": "new_forgotten",
 }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from memwell.longterm.journal import Journal, Owed
 from memwell.records import MAX_SEGMENTS, Space, paged
 from memwell.runtime.jobs import REGISTRY
@@ -14,8 +16,14 @@ def owed_by_space(backend: Backend) -> dict[Space, Owed]:
     """The spaces that are owed anything, and what."""
     listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
     spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *noted(backend)])
-    found = {space: Journal(backend, space).owed() for space in spaces if len(space) < MAX_SEGMENTS}
+    found = {space: _owed(backend, space) for space in spaces if len(space) < MAX_SEGMENTS}
     return {space: owed for space, owed in found.items() if owed.words or owed.vectors}
+
+
+def _owed(backend: Backend, space: Space) -> Owed:
+    owed = Journal(backend, space).owed()
+    # What documents are owed is vectors: their words are stored with them.
+    return replace(owed, words=0) if space[-2:] == ("memwell", "knowledge") else owed
 
 
 def noted(backend: Backend) -> Iterator[Space]:

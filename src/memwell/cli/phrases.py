@@ -155,6 +155,7 @@ _PHRASES = {
     "new_messages": ("{number} messages", "{number} 条消息"),
     "new_values": ("{number} values", "{number} 个键值"),
     "new_blobs": ("{number} blobs", "{number} 个二进制对象"),
+    "new_documents": ("{number} documents", "{number} 篇文档"),
     "new_updates": ("{number} updates", "{number} 条更新"),
     "new_forgotten": ("{number} forgotten", "{number} 条遗忘"),
     "input_not_utf8": (

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.cognition.definitions import Definition, definitions, is_question, related_words
 from memwell.cognition.matching import coverage
 from memwell.cognition.network import PROCEDURAL, SEMANTIC, Cognition, Weighted
 from memwell.cognition.procedural import NEEDS
-from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.cognition.questions import is_question
+from memwell.cognition.teaching import learn_from, learn_unknown
+from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, NotFound
 from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted
 from memwell.language.sentences import sentences
@@ -27,11 +27,7 @@ from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
 from memwell.values import check_count, check_text, shown
 
-_FROM_A_MODEL = 0.5
-"""The confidence of what a model says that something is: it may be right."""
 _NEEDS = tuple(NEEDS.values())
-_TALK = "conversation"
-"""Who says so, when nobody was named."""
 _SAYS_ENOUGH = 0.3
 """A sentence that speaks of less than this of a question does not answer it."""
 _SAYS_SAME = 0.8
@@ -69,8 +65,8 @@ WORDS = {
         "noted": "记下了。",
         "no_model": "没有设置模型：只凭记忆回答",
         "failed": "模型无法回答（{error}）：只凭记忆回答",
-        "empty": "没有给出内容",
-        "refused": "这一轮没有存下：{error}",
+        "empty": "没有给出能用的内容",
+        "refused": "这一轮没有存下：记忆的检查没有让它通过",
     },
 }
 _KINDS = {
@@ -104,13 +100,15 @@ class AugmentedModel:
     def __init__(self, chat: Any, cognition: Cognition, *, language: str | None = None, limit: int = 5) -> None:
         if language is not None and language not in WORDS:
             raise InvalidInput(f"language must be one of {', '.join(WORDS)}, or None, not {shown(language)}")
+        if not isinstance(cognition, Cognition):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"cognition must be a Cognition, such as Cognition(memory), not {shown(cognition)}")
         self.chat: ChatModel | None = None if chat is None else as_chat_model(chat)
         self.cognition = cognition
         self.language = language
         self.limit = check_count(limit, "limit")
 
     def respond(self, text: str, *, user: str | None = None) -> Response:
-        """Answer what was said, and learn from it. What others said is not recalled.
+        """Answer what was said, and learn from it. What others said, and what that taught, is not recalled.
 
         Raises ``InvalidInput`` for a text that is blank or breaks a rule; a model that fails raises nothing.
         """
@@ -118,23 +116,29 @@ class AugmentedModel:
             raise InvalidInput("what is said must not be blank")
         language = self.language or language_for(text)
         weighted = tuple(self.cognition.recall(text, self.limit, user=user or ""))
-        episode, refused = self._kept_turn(text, user, language)
-        learned = learn_from(self.cognition, text, by=user or _TALK, source=episode)
+        episode, kept, refused = self._kept_turn(text, user, language)
+        # As the gate has let it through, and nothing when it has not.
+        learned = learn_from(self.cognition, kept, user=user, source=episode) if episode else []
         answer, note = self._answer(text, weighted, language)
         if self._is_kept(episode, answer) and not note:
-            learned += learn_unknown(self.cognition, answer, source=episode)
+            learned += learn_unknown(self.cognition, answer, user=user, source=episode)
         notes = "; ".join(filter(None, (note, refused)))
         return Response(answer, weighted, notes, bool(note), episode, tuple(dict.fromkeys(learned)))
 
-    def _kept_turn(self, text: str, user: str | None, language: str) -> tuple[str, str]:
-        """The id of the turn, or why it is none: the memory's gate may refuse it."""
+    def _kept_turn(self, text: str, user: str | None, language: str) -> tuple[str, str, str]:
+        """The id of the turn and the text of it that is kept, or why it is none: the memory's gate may refuse it."""
         try:
             episode = self.cognition.episodic.store(text, user=user, turn=True)
         except InvalidInput as error:
-            return "", WORDS[language]["refused"].format(error=error)
-        # As the gate has let it through: a secret that is not kept is not held in mind either.
-        self.cognition.working_of(user).add(self.cognition.episodic.get(episode).event, source=episode)
-        return episode, ""
+            return "", "", WORDS[language]["refused"].format(error=error)
+        try:
+            kept = self.cognition.episodic.get(episode).event
+        except NotFound:
+            # Somebody erased it in the meantime.
+            return "", "", ""
+        # A secret that is not kept is not held in mind either.
+        self.cognition.working_of(user).add(kept, source=episode)
+        return episode, kept, ""
 
     def _is_kept(self, episode: str, answer: str) -> bool:
         """Keep the answer with its turn; False when that was erased while the model thought: then nothing is kept."""
@@ -153,7 +157,7 @@ class AugmentedModel:
         try:
             answer = self.chat.complete(prompt_for(text, weighted, language)).text.strip()
         except ModelError as error:
-            return extract(text, weighted, language), words["failed"].format(error=error)
+            return extract(text, weighted, language), words["failed"].format(error=trouble_of(error, language))
         if not answer:
             return extract(text, weighted, language), words["failed"].format(error=words["empty"])
         return answer, ""
@@ -224,53 +228,13 @@ def _distinct(pieces: Sequence[str]) -> list[str]:
     return chosen
 
 
-def learn_from(cognition: Cognition, text: str, *, by: str, source: str = "") -> list[str]:
-    """Learn what somebody says that things are or are not; the names of what it was about."""
-    names: list[str] = []
-    for one in definitions(text):
-        # The gate may refuse it, and nobody can contradict what is not known.
-        with suppress(InvalidInput, NotFound):
-            _learn(cognition, one, by, source)
-            names.append(one.concept)
-    return names
+def trouble_of(error: MemwellError, language: str) -> str:
+    """Why a model did not answer, in the language of the talk: what errors say is in English."""
+    if language == "en":
+        return str(error)
+    if isinstance(error, BadModelOutput):
+        return WORDS[language]["empty"]
+    return type(error.__cause__ or error).__name__
 
 
-def _learn(cognition: Cognition, one: Definition, by: str, source: str) -> None:
-    semantic = cognition.semantic
-    if not one.denied:
-        related = related_words(one.concept, one.definition)
-        semantic.learn(one.concept, one.definition, by=by, related=related, source=source)
-        return
-    known = semantic.get(one.concept)
-    said_before = any(heard.by == by and not heard.supports for heard in known.evidence)
-    if coverage(one.definition, known.definition) >= _SAYS_ENOUGH and not said_before:
-        semantic.contradict(one.concept, by, source=source)
-
-
-def learn_unknown(cognition: Cognition, answer: str, *, source: str = "") -> list[str]:
-    """Learn from a model's answer what is not known yet. What it repeats from memory is no evidence for it."""
-    names: list[str] = []
-    for one in definitions(answer):
-        if one.denied:
-            continue
-        try:
-            cognition.semantic.get(one.concept)
-        except NotFound:
-            with suppress(InvalidInput):
-                related = related_words(one.concept, one.definition)
-                cognition.semantic.store(one.concept, one.definition, related, _FROM_A_MODEL, source=source)
-                names.append(one.concept)
-    return names
-
-
-__all__ = [
-    "WORDS",
-    "AugmentedModel",
-    "Response",
-    "extract",
-    "language_for",
-    "learn_from",
-    "learn_unknown",
-    "prompt_for",
-    "remembered",
-]
+__all__ = ["WORDS", "AugmentedModel", "Response", "extract", "language_for", "prompt_for", "remembered", "trouble_of"]

@@ -10,6 +10,7 @@ import re
 
 import msgspec
 
+from memwell.cognition.questions import is_question
 from memwell.language.keywords import keywords
 from memwell.language.sentences import sentences
 from memwell.language.texts import check_string
@@ -20,11 +21,6 @@ _MOST = 8
 _LONGEST_NAME = 60
 _LONGEST_DEFINITION = 300
 
-_QUESTION = re.compile(
-    r"[?？]\s*\Z|[吗呢嘛么][。！!]?\s*\Z|\A\W*(?:who|what|which|when|where|why|how|is|are|do|does|did|can|could|will"
-    r"|would|should|tell|explain|describe)\b|什么|为何|为啥|怎么|怎样|如何|哪[里儿个些种]|多少|是不是|有没有|\A请?(?:介绍|解释|告诉)",
-    re.I,
-)
 _ENGLISH = re.compile(
     r"\A\W*(?:(?:so|well|basically|remember|note|note that|in short|for example|by the way)[,:]?\s+)?"
     r"(?P<article>an?\s+|the\s+)?(?P<name>[^\s,;:.()\"“”]+(?:\s+[^\s,;:.()\"“”]+){0,4}?)(?:\s*\((?P<short>[^()]{1,20})\))?\s+"
@@ -38,15 +34,36 @@ _CHINESE = re.compile(
     r"\A\W*(?:所谓的?|其实|简单来说[，,]?|换句话说[，,]?|(?:请?记住|请?注意|例如|比如)[，,：:]){0,3}"
     r"[“「《]?(?P<name>[^，。；：！？、,;:!?()（）“”「」《》\n]{1,24}?)[”」》]?(?:[（(](?P<short>[^（()）]{1,24})[)）])?\s*"
     r"(?P<denied>并?不是|并非|不属于)?"
-    r"(?(denied)|(?:就?是指|指的是|就是|是|意味着|定义为|即为?|属于))\s*(?P<definition>\S.*)\Z",
+    r"(?(denied)|(?:就?是指|指的是|就是|是|意味着|定义为|即为?|属于))\s*[:：]?\s*(?:个(?![人体性别案数头税]))?(?P<definition>\S.*)\Z",
     re.S,
 )
 _PERSONAL = re.compile(r"\b(?:I|I['’]\w+|me|my|mine|we|us|our|ours|you|your|yours)\b|[我你您咱俺]", re.I)
 _POINTS_AT_ONE = re.compile(
-    r"\A(?:it|this|that|these|those|there|here|he|she|they|his|her|their|its|who|what|which|one|some|all|every\w*|any\w*|no"
-    r"|nothing|today|tomorrow|yesterday|now|and|but|if|because|when|while|so|yes|not)\b"
-    r"|[他她它这那谁哪该其]|\A(?:今天|明天|昨天|现在|刚才|以前|以后|大家|有人|有些|如果|因为|但|可|只|还|总|要|于|或|真|都|也|不|若)",
+    r"\A(?:it|this|that|these|those|there|here|he|she|they|his|her|their|its|who|what|which|one|some(?:one|body|thing|where"
+    r"|times|how)?|all|every\w*|any\w*|no|nothing|nobody|none|today|tomorrow|yesterday|now|and|but|if|because|when|while|so"
+    r"|yes|not)\b|[他她它这那谁哪该其]"
+    r"|\A(?:[今明昨前后][天年晚早]|[上下]个?[周月]|本[周月]|周末|周[一二三四五六日天]|星期|现在|刚才|以前|以后|大家|有人|有些|如果|因为|但|可"
+    r"|只|还|总|要|于|或|真|都|也|不|若)",
     re.I,
+)
+# What somebody holds to be so, or has from others, is no definition.
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|apparently|allegedly|supposedly|reportedly|hopefully|sometimes|often|usually"
+    r"|says?|said|thinks?|thought|believes?|believed|claims?|claimed|told|tells?|heard|guess(?:es)?|seems?)\b|(?<=\s)an?(?=\s)"
+    r"|可能|也许|或许|大概|大约|据说|据称|听说|传说(?=.)|传闻|好像|似乎|认为|觉得|以为|应该|恐怕|估计|未必|不一定|几乎|(?<![小学传])说(?![明服法唱书])",
+    re.I,
+)
+# Words for what is one thing at a time: which answer and whose problem, only the talk knows.
+_ROLE = re.compile(
+    r"(?:.*的)?(?:答案|问题|结果|原因|目的|关键|重点|事实|意思|结论|建议|办法|方法|目标|任务|计划|时间|日期|地点|位置|价格|名字|姓名|号码|编号"
+    r"|卡号|账号|地址|住址|电话|手机|手机号|邮箱|密码|口令|生日|年龄|天气|心情|味道|颜色|状态|情况|区别|好处|坏处|优点|缺点|前提|条件|想法|看法"
+    r"|感觉|印象|主题|标题|题目|版本|数量|总数|人数|老板|同事|会议|第[一二三四五六七八九十]+步?|下一步|真相|理由|爱好|职业)"
+    r"|(?:answer|question|problem|point|thing|truth|fact|issue|result|reason|trouble|idea|plan|goal)",
+    re.I,
+).fullmatch
+_NO_THING = re.compile(
+    r"\A(?:[很真太最更没]|不(?![可等锈饱])|有点|应该|已经|正在|因为|为了|由于|可以|需要|[今明昨前后][天年晚早]|[上下]个?[周月]|周[一二三四五六日天末]|星期)"
+    r"|\A[0-9０-９.,，%％〇零一二两三四五六七八九十百千万亿点半]+\Z"
 )
 _NAME_ENDS_BADLY = re.compile(
     r"[但可只还总要于或真都也不就更最很便正若既凡]\Z|(?:\s|\A)(?:also|just|only|still|always|not|really)\Z", re.I
@@ -55,6 +72,7 @@ _GOES_ON = re.compile(
     r"(?:,\s+|\s+)(?:and|but|so|because|although|though)\s+(?=(?:I|we|you|it|they|he|she|this|that)\b)", re.I
 )
 _CHINESE_GOES_ON = re.compile("[，,；;](?=但|所以|因此|不过|而且|因为|我|你|他|她|它|这|那|可)")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _ENDING = " \t\n.。!！;；,，"
 
 
@@ -92,16 +110,20 @@ def _checked(match: re.Match[str], goes_on: re.Pattern[str], *, denied: bool) ->
     """The definition that a pattern found, unless it is somebody's own or of one thing alone."""
     name = match["name"].strip()
     says = goes_on.split(match["definition"], maxsplit=1)[0].strip(_ENDING)
-    if _POINTS_AT_ONE.search(name) or _NAME_ENDS_BADLY.search(name) or _PERSONAL.search(f"{name} {says}"):
+    if _is_of_one(name) or _PERSONAL.search(f"{name} {says}") or _NO_THING.search(says):
         return None
-    if len(name) > _LONGEST_NAME or not 3 <= len(says) <= _LONGEST_DEFINITION or says.endswith("的"):
+    # Two characters are a word in Chinese, and no more than an article in English.
+    fewest = 2 if _HAN.match(says) else 3
+    if len(name) > _LONGEST_NAME or not fewest <= len(says) <= _LONGEST_DEFINITION or says.endswith("的"):
         return None
     return Definition(name, says, denied)
 
 
-def is_question(text: str) -> bool:
-    """Whether a sentence asks something, by its marks and its first words."""
-    return bool(_QUESTION.search(text.strip()))
+def _is_of_one(name: str) -> bool:
+    """Whether what is spoken of is one thing alone, or only supposed."""
+    return bool(
+        _POINTS_AT_ONE.search(name) or _NAME_ENDS_BADLY.search(name) or _HEDGED.search(name) or _ROLE(name)
+    )
 
 
 def related_words(concept: str, definition: str, most: int = 5) -> list[str]:
@@ -111,4 +133,4 @@ def related_words(concept: str, definition: str, most: int = 5) -> list[str]:
     return [word for word in words if word.casefold() not in own and own not in word.casefold()][:most]
 
 
-__all__ = ["LOOKED_AT", "Definition", "definitions", "is_question", "related_words"]
+__all__ = ["LOOKED_AT", "Definition", "definitions", "related_words"]

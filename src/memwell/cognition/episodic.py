@@ -10,8 +10,9 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.cognition.attention import is_finite
 from memwell.cognition.named import keeps, without_secrets
+from memwell.cognition.questions import only_asks
 from memwell.errors import InvalidInput, NotFound
-from memwell.filters import AllOf, Filter, Where
+from memwell.filters import AllOf, Filter, Not, Where
 from memwell.language.detect import language_of
 from memwell.language.sentiment import sentiment
 from memwell.longterm.memory import Memory
@@ -50,6 +51,8 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     sentiment: float = 0.0
     turn: bool = False
     answer: str = ""
+    asks: bool = False
+    """Whether it is a turn that tells nothing, but only asks."""
 
 
 class EpisodicMemory:
@@ -78,7 +81,7 @@ class EpisodicMemory:
             raise InvalidInput("an event must not be blank")
         about = check_text(context, "a context").strip()
         word, felt = _felt(emotion, event)
-        kept = _Kept(without_secrets(word), felt, turn)
+        kept = _Kept(without_secrets(word), felt, turn, asks=turn and only_asks(event))
         stored = self.memory.remember(
             _text(event.strip(), about),
             # A name of its own: the same may happen twice, which is two episodes.
@@ -111,9 +114,21 @@ class EpisodicMemory:
         return found
 
     def recall(self, query: str, limit: int = 5, *, user: str | None = None) -> list[Episode]:
-        """The episodes that answer a query best; those of one user, or with None of all."""
-        found = self.memory.recall(query, kinds=KIND, limit=limit, where=None if user is None else of_user(user))
-        return [as_episode(one) for one in found if is_episode(one)]
+        """The episodes that answer a query best; those of one user, or with None of all. Turns that only ask come last."""
+        whose = None if user is None else of_user(user)
+        found = self.hits(query, limit, whose)
+        if len(found) < limit:
+            found += self.hits(query, limit - len(found), whose, asking=True)
+        return [as_episode(one) for one in found]
+
+    def hits(
+        self, query: str, limit: int, where: Filter | None = None, *, asking: bool = False
+    ) -> list[Recalled]:
+        """The memories that answer a query best: of turns that only ask something, or of all other episodes."""
+        asks: Filter = Where((KIND, "asks"), "eq", True)
+        wanted = asks if asking else Not(asks)
+        both = wanted if where is None else AllOf((wanted, where))
+        return [one for one in self.memory.recall(query, kinds=KIND, limit=limit, where=both) if is_episode(one)]
 
     def timeline(
         self,
@@ -143,6 +158,7 @@ class EpisodicMemory:
     aanswered = asyncify(answered)
     aget = asyncify(get)
     arecall = asyncify(recall)
+    ahits = asyncify(hits)
     atimeline = asyncify(timeline)
 
 

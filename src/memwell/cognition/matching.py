@@ -3,25 +3,75 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from memwell.cognition.questions import is_question
 from memwell.language.segment import query_terms
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _HAN_RUN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
 _CLAUSE_ENDS = re.compile(
-    r"[,;!?，；。、！？\n]|\.(?=\s|\Z)|\b(?:and|but|while|whereas|although|though|yet)\b|但是?|而且|并且|然而|可是",
+    r"([,;!?，；。、！？\n]|\.(?=\s|\Z)|\b(?:and|but|while|whereas|although|though|yet|however)\b|但是?|而且|并且|然而|可是|不过)",
+    re.I,
+)
+_SENTENCE_ENDS = re.compile(r"[;!?；。！？\n.]")
+_TURNS = re.compile(r"but|while|whereas|although|though|yet|however|但是?|然而|可是|不过", re.I)
+"""What follows these is told, whatever was only supposed before."""
+_LISTS = re.compile(r"[、,]|and", re.I)
+"""What stands between the things of a list: "no backup and permission" denies both."""
+_SAYS_MORE = re.compile(
+    r"\b(?:is|are|was|were|am|be|has|have|had|got|can|will|does|do|did|works?|runs?|passe?s?|exists?|\w{3,}ed)\b|['’](?:s|re|ve|m)\b"
+    r"|[有已可能是在了会]|完成|正常|通过|收到",
     re.I,
 )
 _DENIES = re.compile(
-    r"\b(?:not?|never|none|nobody|nothing|without|cannot|lacks?|lacking|missing|fail(?:s|ed|ure)?|offline"
+    r"\b(?:not?|nor|neither|never|none|nobody|nothing|without|cannot|lacks?|lacking|missing|fail(?:s|ed|ure)?|offline"
     r"|expired|lost|\w+n['’]t)\b"
-    r"|[不没無无未勿]|失败|断开|丢失|过期|缺少|缺乏|并非|除非|非(?!常)|別|(?<![特分级区个派类性])别(?![人的名处墅])",
+    r"|[不没無无未勿]|失败|断开|丢失|过期|缺(?![陷点口])|并非|除非|非(?!常)|別|(?<![特分级区个派类性])别(?![人的名处墅])",
     re.I,
 )
 # Words with one of these characters in them that deny nothing.
-_DENIES_NOTHING = re.compile("未来|无线|无论|不同|不过|不断|不仅|不但|不错|不久|差不多|无人机|无限|非常|不可或缺")
+_DENIES_NOTHING = re.compile("未来|无线|无论|不同|不过|不断|不仅|不但|不错|不久|差不多|无人机|无限|非常|不可或缺|缺一不可")
+_SUPPOSES = re.compile(
+    r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|provided|once|until|when|whenever)\b"
+    r"|如果|要是|假如|假设|倘若|若是|万一|一旦|除非|只要|只有|等到|(?<![自])若(?!干)",
+    re.I,
+)
+"""What begins a condition: all that follows in the sentence holds only then."""
+_WISHES = re.compile(
+    r"\b(?:wish(?:es|ed)?|hop(?:es?|ed|ing|efully)|would|could|should|might|maybe|perhaps|possibly|probably|wants?|wanted"
+    r"|needs?|needed|require[sd]?|expect(?:s|ed)?)\b"
+    r"|但愿|希望|最好|应该|可能|也许|或许|大概|是否|能否|可否|需要|必须|想要|期待|盼",
+    re.I,
+)
+_OPPOSITE_WORDS = tuple(
+    (frozenset(query_terms(one)), frozenset(query_terms(other)))
+    for one, other in (
+        ("online", "offline"),
+        ("open opened", "closed close shut"),
+        ("enabled", "disabled"),
+        ("up", "down"),
+        ("on", "off"),
+        ("full", "empty"),
+        ("valid", "expired"),
+        ("locked", "unlocked"),
+        ("running started", "stopped"),
+    )
+)
+_OPPOSITE_ZH = tuple(
+    (re.compile(one).search, re.compile(other).search)
+    for one, other in (
+        ("在线|上线", "离线|下线|掉线"),
+        ("打开|开启|开着|开放|启用", "关闭|关上|关着|关掉|停用|禁用"),
+        ("连接|连上|接通", "断开|断线|断了|中断"),
+        ("正常", "异常|故障"),
+        ("运行|启动", "停止|停机|宕机"),
+        ("已满|满了", "空的|空了"),
+        ("有效", "失效|过期"),
+        ("充足|足够", "不足|短缺"),
+    )
+)
 # Fewer than those that carry no topic: a disk that is full is not one that is new, nor 可用 断开.
 _ENGLISH_STOPS = frozenset(
     query_terms(
@@ -89,30 +139,70 @@ def denies(text: str) -> bool:
     return bool(_DENIES.search(_DENIES_NOTHING.sub("", text)))
 
 
+class _Clause(NamedTuple):
+    """A part of a sentence: whether it says that something is not so, and whether it is only asked, wished or supposed."""
+
+    text: str
+    denied: bool
+    open: bool
+
+
+def _clauses(text: str) -> Iterator[_Clause]:
+    parts = _CLAUSE_ENDS.split(text)
+    supposed = denied = False
+    before = ""
+    for part, after in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        clause = part.strip()
+        if clause:
+            supposed = (supposed and not _TURNS.fullmatch(before)) or bool(_SUPPOSES.search(clause))
+            # "No backup and permission": what only goes on with a list is denied with it.
+            goes_on = bool(_LISTS.fullmatch(before)) and not _SAYS_MORE.search(clause)
+            denied = denies(clause) or (denied and goes_on)
+            asked = after in ("?", "？") or is_question(clause)
+            yield _Clause(clause, denied, supposed or asked or bool(_WISHES.search(clause)))
+        if _SENTENCE_ENDS.fullmatch(after):
+            supposed = denied = False
+        before = after
+
+
 def holds_in(condition: str, situation: Iterable[str]) -> bool:
-    """Whether a condition is met by something that is said of a situation, and not by its opposite."""
+    """Whether a condition is met by something that is said of a situation, and not by its opposite.
+
+    What is asked, wished or supposed is not said to be so.
+    """
     wanted, denied = _content(condition), denies(condition)
     enough = _ENOUGH_CHINESE if wanted.characters else _ENOUGH_ENGLISH
-    given = [text for text in situation if text.strip()]
-    for text in given:
-        for clause in filter(None, map(str.strip, _CLAUSE_ENDS.split(text))):
-            said = _content(clause)
-            if denies(clause) is denied and _covered(wanted, said) >= enough and not _opposed(wanted, said):
-                return True
+    clauses = [clause for text in situation for clause in _clauses(text)]
+    # A condition may itself be that something is needed or expected.
+    told = [one for one in clauses if not one.open or (_WISHES.search(condition) and _WISHES.search(one.text))]
+    for clause in told:
+        said = _content(clause.text)
+        if clause.denied is denied and _covered(wanted, said) >= enough and not _opposed(condition, clause.text):
+            return True
     # A condition may be met by what several clauses say together, if none of them denies anything.
-    together = " ".join(given)
-    said = _content(together)
-    return not (denied or denies(together) or _opposed(wanted, said)) and _covered(wanted, said) >= enough
+    if denied or any(clause.denied for clause in clauses):
+        return False
+    together = " ".join(clause.text for clause in told)
+    return _covered(wanted, _content(together)) >= enough and not _opposed(condition, together)
 
 
-def _opposed(one: _Content, other: _Content) -> bool:
-    """Whether one speaks of *known* and the other of *unknown*."""
-    return any(
-        prefix + word in theirs.words and word not in theirs.words
-        for ours, theirs in ((one, other), (other, one))
-        for word in ours.words
-        for prefix in _OPPOSITES
-    )
+def _opposed(one: str, other: str) -> bool:
+    """Whether one speaks of *known* and the other of *unknown*, or one of 在线 and the other of 离线."""
+    # All words count: "up" and "on" are too small to be what a text is about.
+    ours, theirs = frozenset(query_terms(one)), frozenset(query_terms(other))
+    for first, second in ((ours, theirs), (theirs, ours)):
+        if any(prefix + word in second and word not in second for word in first for prefix in _OPPOSITES):
+            return True
+        if any(_only(this, that, first) and _only(that, this, second) for this, that in _OPPOSITE_WORDS):
+            return True
+    for this, that in _OPPOSITE_ZH:
+        if (this(one) and that(other) and not this(other)) or (that(one) and this(other) and not that(other)):
+            return True
+    return False
+
+
+def _only(these: frozenset[str], not_those: frozenset[str], words: frozenset[str]) -> bool:
+    return bool(these & words) and not not_those & words
 
 
 __all__ = ["coverage", "denies", "holds_in"]

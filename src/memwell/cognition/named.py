@@ -15,13 +15,16 @@ from typing import Any, cast
 import msgspec
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.filters import Where
+from memwell.filters import AllOf, Filter, Where
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.duplicates import compatible
 from memwell.longterm.memory import Memory
 from memwell.longterm.recalling import Recalled
-from memwell.longterm.traits import Evidence
+from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, traits_of
 from memwell.values import check_id, check_text, shown
+
+_AT_ONCE = 500
+"""So many memories are looked for at a time."""
 
 
 class Draft(msgspec.Struct, frozen=True):
@@ -47,15 +50,20 @@ class NamedMemories:
 
     def find(self, name: str) -> Recalled | None:
         """The memory of a name, or None when there is none or it was forgotten."""
+        return self.find_at(self.id_of(name))
+
+    def find_at(self, id_: str) -> Recalled | None:
+        """The same by its id."""
         try:
-            found = self.memory.get(self.id_of(name))
+            found = self.memory.get(id_)
         except NotFound:
             return None
         return found if keeps(found, self.kind, self._shape) else None
 
-    def all(self) -> Iterator[Recalled]:
+    def all(self, where: Filter | None = None) -> Iterator[Recalled]:
         """The memories of this kind, oldest first; those that others stored under the same kind are passed over."""
-        found = self.memory.memories(where=Where("@kind", "eq", self.kind))
+        ours: Filter = Where("@kind", "eq", self.kind)
+        found = self.memory.memories(where=ours if where is None else AllOf((ours, where)))
         return (one for one in found if keeps(one, self.kind, self._shape))
 
     def change(self, name: str, make: Callable[[Recalled | None], Draft]) -> Recalled:
@@ -63,13 +71,17 @@ class NamedMemories:
 
         Raises ``InvalidInput`` when the gate refuses its text, and whatever ``make`` raises; nothing is changed then.
         """
+        return self.change_at(self.id_of(name), make)
+
+    def change_at(self, id_: str, make: Callable[[Recalled | None], Draft]) -> Recalled:
+        """The same by the id of the memory."""
         # Before the transaction, in which others wait: a model may have to embed what is owed.
         self.memory.catch_up()
         with self.memory.backend.transaction():
-            old = self.find(name)
+            old = self.find_at(id_)
             draft = make(old)
             if old is None:
-                return self._add(self.id_of(name), draft)
+                return self._add(id_, draft)
             return self._replace(old, draft)
 
     def _add(self, id_: str, draft: Draft) -> Recalled:
@@ -107,6 +119,31 @@ def keeps(found: Recalled, kind: str, shape: type) -> bool:
     return found.kind == kind
 
 
+def gone_of(memory: Memory, ids: Iterable[str]) -> frozenset[str]:
+    """Those of the memories that are erased, forgotten or expired. One that was merged into another is not."""
+    memory.catch_up()
+    index, wanted = memory.indexer.view.index, sorted(set(filter(None, ids)))
+    gone: set[str] = set()
+    for start in range(0, len(wanted), _AT_ONCE):
+        some = wanted[start : start + _AT_ONCE]
+        stored = {one.id: traits_of(one) for one in index.get(memory.space, some)}
+        gone.update(id_ for id_ in some if _is_gone(memory, stored.get(id_) or _merged(memory, id_)))
+    return frozenset(gone)
+
+
+def _merged(memory: Memory, id_: str) -> Traits | None:
+    """The traits of the memory that one was merged into."""
+    other = memory.indexer.resolved(id_)
+    found = memory.indexer.view.index.get(memory.space, [other]) if other != id_ else []
+    return traits_of(found[0]) if found else None
+
+
+def _is_gone(memory: Memory, traits: Traits | None) -> bool:
+    if traits is None or traits.status == FORGOTTEN:
+        return True
+    return traits.expires is not None and traits.expires <= memory.clock()
+
+
 def key_of(name: str) -> str:
     """What makes two names the same: not their case, their width or the white space in them."""
     return " ".join(compatible(name).casefold().split())
@@ -134,4 +171,4 @@ def without_secrets(text: str) -> str:
     return redacted(text, [one for one in findings(text) if one.secret])
 
 
-__all__ = ["Draft", "NamedMemories", "check_name", "check_texts", "keeps", "key_of", "without_secrets"]
+__all__ = ["Draft", "NamedMemories", "check_name", "check_texts", "gone_of", "keeps", "key_of", "without_secrets"]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from typing import cast
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition import episodic, procedural, semantic
+from memwell.cognition import concepts, episodic, procedural
 from memwell.cognition.attention import check_temperature, softmax
-from memwell.cognition.episodic import EpisodicMemory, as_episode, is_episode
+from memwell.cognition.candidates import enough_of
+from memwell.cognition.episodic import EpisodicMemory, as_episode
 from memwell.cognition.matching import coverage
 from memwell.cognition.procedural import ProceduralMemory, as_procedure, is_procedure
-from memwell.cognition.semantic import SemanticMemory, as_concept, is_concept
+from memwell.cognition.questions import only_asks
+from memwell.cognition.semantic import SemanticMemory
 from memwell.cognition.working import Active, WorkingMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
@@ -27,13 +29,17 @@ from memwell.longterm.recalling import Recalled
 from memwell.values import check_count, check_id, check_text, shown
 
 WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "procedural"
-_MEMORIES = {episodic.KIND: EPISODIC, semantic.KIND: SEMANTIC, procedural.KIND: PROCEDURAL}
+_MEMORIES = {episodic.KIND: EPISODIC, concepts.KIND: SEMANTIC, procedural.KIND: PROCEDURAL}
 _TEMPERATURE = 0.1
 """Scores of a recall lie between 0 and about 0.35: at this temperature a good hit has several times a poor one's weight."""
 _IN_MIND = 0.35
 """The score of something in mind that speaks of all that is asked: as much as the best hit of a recall."""
 _UNASKED = 0.1
 """The part of it that what is in mind has when it speaks of something else."""
+_SAID = frozenset((WORKING, EPISODIC))
+"""The memories that hold questions."""
+_ASKED = 0.5
+"""A question that was asked before has at most this much of the least of the answers."""
 _LOOKED_AT = 4000
 """So much of an item and of a query is compared, in characters."""
 _MOST_USERS = 256
@@ -57,10 +63,12 @@ class Cognition:
     """Working, episodic, semantic and procedural memory over one long-term memory.
 
     Everything but what is in mind is kept in ``memory``, as memories of the kinds ``episode``, ``concept`` and
-    ``procedure``. Raises ``InvalidInput`` for a capacity below 1.
+    ``procedure``. Raises ``InvalidInput`` for what is no open memory, and for a capacity below 1.
     """
 
     def __init__(self, memory: Memory, *, capacity: int = 7, half_life_s: float = 300.0) -> None:
+        if not isinstance(memory, Memory):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"memory must be an open memory, as memwell.open(path) returns, not {shown(memory)}")
         self.memory = memory
         self.working = WorkingMemory(capacity, half_life_s=half_life_s, clock=memory.clock)
         self.episodic = EpisodicMemory(memory)
@@ -96,7 +104,7 @@ class Cognition:
     ) -> list[Weighted]:
         """What the memories have to say to a query, the weightiest first. The weights add up to 1.
 
-        With a ``user`` it is what they said and did, and what happened to nobody in particular; ``""`` is somebody who has
+        With a ``user`` it is what they said, did and taught, and what is nobody's in particular; ``""`` is somebody who has
         no name, None is everybody. ``kinds`` names the memories to ask; None is all four. Raises ``InvalidInput`` for a
         query, limit, kind or temperature that breaks a rule.
         """
@@ -105,27 +113,30 @@ class Cognition:
         check_temperature(temperature)
         wanted = _checked_kinds(kinds)
         language = "zh" if language_of(query) == "zh" else "en"
-        found = list(self._kept(query, limit, user, wanted, language))
+        found = [one for kind in _MEMORIES.values() if kind in wanted for one in self._kept(kind, query, limit, user)]
+        told = [_weighted(hit, belief, language) for hit, belief in found]
         if WORKING in wanted:
-            found += self._in_mind(query, user, language)
-        # The turn that is in mind is an episode too.
-        best: dict[str, Weighted] = {}
-        for one in sorted(found, key=lambda one: -one.score):
-            best.setdefault(fingerprint(one.text), one)
-        chosen = list(best.values())[:limit]
+            told += self._in_mind(query, user, language)
+        asked: list[Weighted] = []
+        if EPISODIC in wanted:
+            asked = [_weighted(hit, 1.0, language) for hit in self._asked(query, limit, user)]
+        chosen = answers_first(query, [*told, *asked])[:limit]
         weights = softmax([one.score for one in chosen], temperature)
         return [replace(one, weight=weight) for one, weight in zip(chosen, weights, strict=True)]
 
-    def _kept(
-        self, query: str, limit: int, user: str | None, wanted: frozenset[str], language: str
-    ) -> Iterator[Weighted]:
-        kinds = tuple(kind for kind, memory in _MEMORIES.items() if memory in wanted)
+    def _kept(self, kind: str, query: str, limit: int, user: str | None) -> list[tuple[Recalled, float]]:
+        """What one of the memories has to say, each with how sure it is. None takes the place of another's."""
+        if kind == SEMANTIC:
+            return [(hit, concept.confidence) for hit, concept in self.semantic.hits(query, limit, user=user)]
+        if kind == PROCEDURAL:
+            found = self.memory.recall(query, kinds=procedural.KIND, limit=limit)
+            return [(hit, as_procedure(hit).success_rate.value) for hit in found if is_procedure(hit)]
         where = None if user is None else _open_to(user)
-        for hit in self.memory.recall(query, kinds=kinds, where=where, limit=2 * limit) if kinds else ():
-            if _is_ours(hit):
-                # What has shown to be wrong or to fail has less to say.
-                score = hit.score * (1 + _belief(hit)) / 2
-                yield Weighted(_MEMORIES[hit.kind], hit.id, _told(hit), score, 0.0, hit.why(language=language))
+        said = enough_of(lambda most: self.episodic.hits(query, most, where), _distinct, limit)
+        return [(hit, 1.0) for hit in said]
+
+    def _asked(self, query: str, limit: int, user: str | None) -> list[Recalled]:
+        return self.episodic.hits(query, limit, None if user is None else _open_to(user), asking=True)
 
     def _in_mind(self, query: str, user: str | None, language: str) -> list[Weighted]:
         working = self.working_of(user)
@@ -156,6 +167,39 @@ def thoughts(working: WorkingMemory, query: str, language: str = "en") -> list[W
     return found
 
 
+def answers_first(query: str, found: Iterable[Weighted]) -> list[Weighted]:
+    """What was found, the best first and each text once; what only asks something, or the same again, comes last.
+
+    A question that was asked before is no answer, however alike the two are: it has less than any answer.
+    """
+    best: dict[str, Weighted] = {}
+    # The turn that is in mind is an episode too.
+    for one in sorted(found, key=lambda one: -one.score):
+        best.setdefault(fingerprint(one.text), one)
+    same = fingerprint(query)
+    asking = {key for key, one in best.items() if one.kind in _SAID and (key == same or only_asks(one.text))}
+    told = [one for key, one in best.items() if key not in asking]
+    least = min((one.score for one in told), default=None)
+    asked = [best[key] for key in best if key in asking]
+    if least is not None:
+        asked = [replace(one, score=_ASKED * min(one.score, least)) for one in asked]
+    return told + asked
+
+
+def _distinct(found: Sequence[Recalled]) -> list[Recalled]:
+    """Each text once: what is said again and again is one thing."""
+    first: dict[str, Recalled] = {}
+    for one in found:
+        first.setdefault(fingerprint(one.text), one)
+    return list(first.values())
+
+
+def _weighted(hit: Recalled, belief: float, language: str) -> Weighted:
+    # What has shown to be wrong or to fail has less to say.
+    score = hit.score * (1 + belief) / 2
+    return Weighted(_MEMORIES[hit.kind], hit.id, _told(hit), score, 0.0, hit.why(language=language))
+
+
 def _checked_kinds(kinds: object) -> frozenset[str]:
     known = frozenset((WORKING, *_MEMORIES.values()))
     if kinds is None:
@@ -168,24 +212,15 @@ def _checked_kinds(kinds: object) -> frozenset[str]:
 
 
 def _open_to(user: str) -> Filter:
-    """A filter for what a user may hear of: all but what others said, and what was said by somebody without a name."""
+    """A filter for the episodes that a user may hear of: their own, and what is nobody's and was not said in a turn.
+
+    Somebody without a name hears of the turns of those without one.
+    """
     unsigned: Filter = Not(Where(("memwell", "speaker"), "exists"))
-    if user:
-        said = Where((episodic.KIND, "turn"), "eq", True)
-        unsigned = AnyOf((episodic.of_user(user), AllOf((unsigned, Not(said)))))
-    return AnyOf((Not(Where("@kind", "eq", episodic.KIND)), unsigned))
-
-
-def _is_ours(hit: Recalled) -> bool:
-    return is_episode(hit) or is_concept(hit) or is_procedure(hit)
-
-
-def _belief(hit: Recalled) -> float:
-    if hit.kind == semantic.KIND:
-        return as_concept(hit).confidence
-    if hit.kind == procedural.KIND:
-        return as_procedure(hit).success_rate.value
-    return 1.0
+    if not user:
+        return unsigned
+    said = Where((episodic.KIND, "turn"), "eq", True)
+    return AnyOf((episodic.of_user(user), AllOf((unsigned, Not(said)))))
 
 
 def _told(hit: Recalled) -> str:
@@ -202,4 +237,4 @@ def _why_in_mind(held: Active, share: float, language: str) -> str:
     return f"in mind ({held.activation:.2f})" + (f"; speaks of {share:.0%} of what is asked" if share else "")
 
 
-__all__ = ["EPISODIC", "PROCEDURAL", "SEMANTIC", "WORKING", "Cognition", "Weighted", "thoughts"]
+__all__ = ["EPISODIC", "PROCEDURAL", "SEMANTIC", "WORKING", "Cognition", "Weighted", "answers_first", "thoughts"]

@@ -2,84 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Sequence
 
-import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.cognition.beliefs import Belief, check_share
+from memwell.cognition.candidates import enough_of
+from memwell.cognition.concepts import (
+    KIND,
+    STRENGTH,
+    Concept,
+    KeptConcept,
+    Testimony,
+    as_concept,
+    concept_draft,
+    is_concept,
+    is_groundless,
+    kept_concept,
+    says_same,
+    sources_of,
+)
 from memwell.cognition.graph import ConceptGraph, Edge, Node, Related
-from memwell.cognition.matching import coverage
-from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, keeps, key_of, without_secrets
+from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, gone_of, key_of, without_secrets
+from memwell.cognition.taught import TaughtConcepts
 from memwell.errors import InvalidInput, NotFound
-from memwell.language.detect import language_of
+from memwell.filters import AnyOf, Filter, Not, Where
 from memwell.longterm.duplicates import fingerprint
 from memwell.longterm.memory import Memory
 from memwell.longterm.recalling import Recalled
-from memwell.values import check_text, shown
+from memwell.values import check_count, check_id, check_text, shown
 
-KIND = "concept"
-STRENGTH = 5.0
-"""The confidence that a concept is stored with counts like this many pieces of evidence."""
 MOST_EVIDENCE = 64
 """So many of the latest pieces of evidence are kept; all are counted."""
-_BETWEEN = " — "
-_SAME = 0.6
-"""Definitions that share this much say the same."""
-
-
-class Testimony(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A piece of evidence: what or who says so, and whether for or against."""
-
-    by: str
-    supports: bool
-    time: datetime
-    source: str = ""
-    """The memory in which it was said, by its id."""
-
-
-class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of a concept beside its text."""
-
-    name: str
-    definition: str
-    related: tuple[str, ...] = ()
-    belief: Belief = Belief(0.8, STRENGTH)
-    evidence: tuple[Testimony, ...] = ()
-
-
-class Concept(msgspec.Struct, frozen=True):
-    """What something is."""
-
-    id: str
-    name: str
-    definition: str
-    related: tuple[str, ...]
-    belief: Belief
-    evidence: tuple[Testimony, ...]
-    time: datetime
-    score: float = 0.0
-    why: str = ""
-
-    @property
-    def confidence(self) -> float:
-        """How sure it is, above 0 and below 1."""
-        return self.belief.value
 
 
 class SemanticMemory:
-    """The concepts of a memory, one for each name. Every method has an async twin with an ``a`` in front."""
+    """The concepts of a memory: one for each name that is everybody's, and one for each that a user's turns taught.
+
+    A ``user`` hears of everybody's and of their own; ``""`` is somebody without a name. Where many are asked for, None is
+    all of them. Where one is named, None is everybody's. Every method has an async twin with an ``a`` in front.
+    """
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
-        self._named = NamedMemories(memory, KIND, _Kept)
+        self._named = NamedMemories(memory, KIND, KeptConcept)
+        self._taught = TaughtConcepts(memory)
 
     def store(
         self, concept: str, definition: str, related: Iterable[str] = (), confidence: float = 0.8, *, source: str = ""
     ) -> Concept:
-        """Say what something is, and what it is related to.
+        """Say to everybody what something is, and what it is related to; returns it as it stands then.
 
         One that is known gets the new definition, and keeps its relations unless others are given. Evidence is kept as
         long as the definition is the same in words. ``source`` is a memory that it was learnt from: it is erased with that.
@@ -100,24 +73,24 @@ class SemanticMemory:
         named, sure = _check_related(related, name), check_share(confidence, "a confidence")
 
         def stated(old: Recalled | None) -> Draft:
-            before = None if old is None else _kept_of(old)
-            kept = _Kept(name, says, named, Belief(sure, STRENGTH), heard)
+            before = None if old is None else kept_concept(old)
+            kept = KeptConcept(name, says, named, Belief(sure, STRENGTH), heard, stated=not source)
             if before is not None and fingerprint(before.definition) == fingerprint(says):
                 belief = Belief(sure, STRENGTH, before.belief.support, before.belief.against)
                 kept = replace(kept, belief=belief, evidence=(before.evidence + heard)[-MOST_EVIDENCE:])
             if before is not None and not named:
                 kept = replace(kept, related=before.related)
-            return _draft(kept, "stored", (source,) if source else ())
+            return concept_draft(kept, "stored", (source,) if source else ())
 
-        return as_concept(self._named.change(name, stated))
+        return self._seen(self._named.change(name, stated))
 
-    def support(self, concept: str, by: str = "", *, source: str = "") -> Concept:
+    def support(self, concept: str, by: str = "", *, source: str = "", user: str | None = None) -> Concept:
         """Something speaks for it: its confidence rises. Raises ``NotFound``."""
-        return self._heard(concept, by, source, supports=True)
+        return self._heard(concept, by, source, user, supports=True)
 
-    def contradict(self, concept: str, by: str = "", *, source: str = "") -> Concept:
+    def contradict(self, concept: str, by: str = "", *, source: str = "", user: str | None = None) -> Concept:
         """Something speaks against it: its confidence falls. Raises ``NotFound``."""
-        return self._heard(concept, by, source, supports=False)
+        return self._heard(concept, by, source, user, supports=False)
 
     def learn(
         self,
@@ -128,78 +101,142 @@ class SemanticMemory:
         related: Iterable[str] = (),
         confidence: float = 0.8,
         source: str = "",
+        user: str | None = None,
     ) -> Concept:
         """Take what somebody says something is for what it is worth.
 
         What is not known yet is stored. The same again supports it, once for everyone who says so. Something else
-        contradicts it, and takes its place when the confidence has fallen below a half.
+        contradicts it, and takes its place when the confidence has fallen below a half. With a ``user`` that alone hears
+        of it, what is everybody's is supported or contradicted by their word, and never replaced.
         """
         name, says = check_name(concept, "a concept"), _check_definition(definition)
+        if user is not None:
+            return self._learn_from(_check_user(user), name, says, by, related, confidence, source)
         # Before the transaction, in which others wait: a model may have to embed what is owed.
         self.memory.catch_up()
         with self.memory.backend.transaction():
-            known = self._named.find(name)
+            known = self._everybodys(name)
             # Who says it first is the reason to assume it, and no evidence beyond that.
-            first = (self._testimony(by, source, supports=True),)
+            first = (self._testimony(by, source, supports=True, counted=False),)
             if known is None:
                 return self._stated(name, says, related, confidence, source, first)
-            same = _says_same(_kept_of(known).definition, says)
-            if any(one.by == by and one.supports is same for one in _kept_of(known).evidence):
-                return as_concept(known)
-            heard = self._heard(name, by, source, supports=same)
+            same = says_same(known.definition, says)
+            heard = self._heard_once(known, by, source, same)
             if not same and heard.confidence < 0.5:
                 return self._stated(name, says, related, confidence, source, first)
             return heard
 
-    def get(self, concept: str) -> Concept:
-        """One concept by its name, however it is written. Raises ``NotFound``."""
+    def _learn_from(
+        self, user: str, name: str, says: str, by: str, related: Iterable[str], confidence: float, source: str
+    ) -> Concept:
+        named, sure = _check_related(related, name), check_share(confidence, "a confidence")
+        self.memory.catch_up()
+        with self.memory.backend.transaction():
+            known = self._everybodys(name)
+            if known is not None:
+                same = says_same(known.definition, says)
+                heard = self._heard_once(known, by, source, same)
+                if same:
+                    return heard
+        first = self._testimony(by, source, supports=True, counted=False)
+        return self._seen(self._taught.teach(user, name, says, named, sure, first))
+
+    def _heard_once(self, known: Concept, by: str, source: str, supports: bool) -> Concept:
+        """The concept after somebody's word on it, which counts once."""
+        if any(one.by == by and one.supports is supports for one in known.evidence):
+            return known
+        return self._heard(known.name, by, source, None, supports=supports)
+
+    def get(self, concept: str, *, user: str | None = None) -> Concept:
+        """One concept by its name, however it is written; with a user their own before everybody's. Raises ``NotFound``."""
         name = check_name(concept, "a concept")
-        found = self._named.find(name)
+        own = None if user is None else self._taught.current(_check_user(user), name)
+        found = self._everybodys(name) if own is None else self._seen(own)
         if found is None:
-            raise NotFound(f"there is no concept {shown(name)}")
-        return as_concept(found)
+            raise NotFound(f"there is no concept {shown(name)}{_whose(user)}")
+        return found
 
-    def concepts(self) -> list[Concept]:
-        """All concepts, the first stored first."""
-        return [as_concept(one) for one in self._named.all()]
+    def concepts(self, *, user: str | None = None) -> list[Concept]:
+        """The concepts that a user hears of, the first stored first; None is all, whoever taught them."""
+        shown_to = None if user is None else open_to(user)
+        return [concept for _, concept in self._current(list(self._named.all(shown_to)))]
 
-    def recall(self, query: str, limit: int = 5) -> list[Concept]:
+    def recall(self, query: str, limit: int = 5, *, user: str | None = None) -> list[Concept]:
         """The concepts that answer a query best; of two that do so alike the surer first."""
-        found = [one for one in self.memory.recall(query, kinds=KIND, limit=2 * limit) if is_concept(one)]
-        weighed = [replace(one, score=one.score * (1 + one.confidence) / 2) for one in map(as_concept, found)]
+        weighed = [
+            replace(one, score=one.score * (1 + one.confidence) / 2) for _, one in self.hits(query, limit, user=user)
+        ]
         return sorted(weighed, key=lambda one: -one.score)[:limit]
 
-    def graph(self) -> ConceptGraph:
-        """All concepts and what they are related to."""
-        known = self.concepts()
-        nodes = {key_of(one.name): Node(one.name, one.confidence) for one in known}
+    def hits(self, query: str, limit: int, *, user: str | None = None) -> list[tuple[Recalled, Concept]]:
+        """The memories that answer a query best and the concept that each keeps; the best first, each concept once."""
+        check_count(limit, "limit")
+        where = None if user is None else open_to(user)
+        return enough_of(
+            lambda most: self.memory.recall(query, kinds=KIND, limit=most, where=where),
+            lambda found: self._current([one for one in found if is_concept(one)]),
+            limit,
+        )
+
+    def graph(self, *, user: str | None = None) -> ConceptGraph:
+        """The concepts that a user hears of, None for all, and what they are related to."""
+        # Of two that have a name in common everybody's stands for both.
+        known = sorted(self.concepts(user=user), key=lambda one: one.user is not None)
+        nodes: dict[str, Node] = {}
         edges: dict[frozenset[str], Edge] = {}
+        for one in known:
+            nodes.setdefault(key_of(one.name), Node(one.name, one.confidence))
         for one in known:
             for other in one.related:
                 nodes.setdefault(key_of(other), Node(other))
                 ends = frozenset((key_of(one.name), key_of(other)))
-                edges.setdefault(ends, Edge(one.name, nodes[key_of(other)].name))
+                edges.setdefault(ends, Edge(nodes[key_of(one.name)].name, nodes[key_of(other)].name))
         return ConceptGraph(nodes.values(), edges.values())
 
-    def related(self, concept: str, depth: int = 1) -> list[Related]:
+    def related(self, concept: str, depth: int = 1, *, user: str | None = None) -> list[Related]:
         """What a concept is related to, in at most ``depth`` steps, either way, the nearest first. Raises ``NotFound``."""
-        graph = self.graph()
+        graph = self.graph(user=user)
         key = key_of(check_name(concept, "a concept"))
         if all(key_of(node.name) != key for node in graph.nodes):
             raise NotFound(f"there is no concept {shown(concept)}, and none that names it")
         return graph.related(concept, depth)
 
-    def path(self, start: str, end: str) -> list[str]:
+    def path(self, start: str, end: str, *, user: str | None = None) -> list[str]:
         """The names on a shortest way between two concepts, both included; empty when nothing leads there."""
-        return self.graph().path(check_name(start, "a concept"), check_name(end, "a concept"))
+        return self.graph(user=user).path(check_name(start, "a concept"), check_name(end, "a concept"))
 
-    def _heard(self, concept: str, by: str, source: str, *, supports: bool) -> Concept:
+    def _everybodys(self, name: str) -> Concept | None:
+        found = self._named.find(name)
+        seen = [] if found is None else self._grounded([found])
+        return seen[0][1] if seen else None
+
+    def _seen(self, found: Recalled) -> Concept:
+        return as_concept(found, gone_of(self.memory, sources_of(found)))
+
+    def _grounded(self, found: Sequence[Recalled]) -> list[tuple[Recalled, Concept]]:
+        """Concepts without those that were learnt from what is gone, and without the evidence that is."""
+        gone = gone_of(self.memory, {source for one in found for source in sources_of(one)})
+        return [(one, as_concept(one, gone)) for one in found if not is_groundless(one, gone)]
+
+    def _current(self, found: Sequence[Recalled]) -> list[tuple[Recalled, Concept]]:
+        """The same without what a user said before of something, each concept once."""
+        chosen: dict[tuple[str | None, str], tuple[Recalled, Concept]] = {}
+        for hit, concept in self._grounded(found):
+            latest = None if concept.user is None else self._taught.current(concept.user, concept.name)
+            if latest is None or latest.id == hit.id or latest.text == hit.text:
+                chosen.setdefault((concept.user, key_of(concept.name)), (hit, concept))
+        return list(chosen.values())
+
+    def _heard(self, concept: str, by: str, source: str, user: str | None, *, supports: bool) -> Concept:
         name = check_name(concept, "a concept")
         heard = self._testimony(by, source, supports=supports)
-        return as_concept(self._named.change(name, _weighing(name, heard)))
+        own = None if user is None else self._taught.current(_check_user(user), name)
+        id_ = self._named.id_of(name) if own is None else own.id
+        return self._seen(self._named.change_at(id_, _weighing(name, heard)))
 
-    def _testimony(self, by: str, source: str, *, supports: bool) -> Testimony:
-        return Testimony(without_secrets(check_text(by, "evidence")), supports, self.memory.clock(), source)
+    def _testimony(self, by: str, source: str, *, supports: bool, counted: bool = True) -> Testimony:
+        who = without_secrets(check_text(by, "evidence"))
+        return Testimony(who, supports, self.memory.clock(), source, counted)
 
     astore = asyncify(store)
     asupport = asyncify(support)
@@ -208,9 +245,16 @@ class SemanticMemory:
     aget = asyncify(get)
     aconcepts = asyncify(concepts)
     arecall = asyncify(recall)
+    ahits = asyncify(hits)
     agraph = asyncify(graph)
     arelated = asyncify(related)
     apath = asyncify(path)
+
+
+def open_to(user: str) -> Filter:
+    """A filter for the concepts that a user hears of: everybody's, and those that their own turns taught."""
+    whose = (KIND, "user")
+    return AnyOf((Not(Where(whose, "exists")), Where(whose, "eq", _check_user(user))))
 
 
 def _weighing(name: str, heard: Testimony) -> Callable[[Recalled | None], Draft]:
@@ -219,40 +263,21 @@ def _weighing(name: str, heard: Testimony) -> Callable[[Recalled | None], Draft]
     def weighed(old: Recalled | None) -> Draft:
         if old is None:
             raise NotFound(f"there is no concept {shown(name)}")
-        kept = _kept_of(old)
+        kept = kept_concept(old)
         evidence = (*kept.evidence, heard)[-MOST_EVIDENCE:]
         weighed = replace(kept, belief=kept.belief.seen(heard.supports), evidence=evidence)
         # It does not rest on a memory that speaks for it: when that is erased, the definition of another stays.
-        return _draft(weighed, "supported" if heard.supports else "contradicted", ())
+        return concept_draft(weighed, "supported" if heard.supports else "contradicted", ())
 
     return weighed
 
 
-def is_concept(found: Recalled) -> bool:
-    """Whether a memory keeps a concept."""
-    return keeps(found, KIND, _Kept)
+def _check_user(value: str) -> str:
+    return check_id(value, "a user") if value != "" else ""
 
 
-def as_concept(found: Recalled) -> Concept:
-    """The concept that a memory keeps."""
-    kept = _kept_of(found)
-    language = "zh" if language_of(found.asked) == "zh" else "en"
-    why = found.why(language=language) if found.signals else ""
-    what = (kept.name, kept.definition, kept.related, kept.belief, kept.evidence)
-    return Concept(found.id, *what, found.time, found.score, why)
-
-
-def _kept_of(found: Recalled) -> _Kept:
-    return msgspec.convert(found.metadata[KIND], _Kept)
-
-
-def _draft(kept: _Kept, reason: str, sources: tuple[str, ...]) -> Draft:
-    # What it is related to is a part of the text, so that a question about one finds the other.
-    text = f"{kept.name}{_BETWEEN}{kept.definition}"
-    if kept.related:
-        chinese = language_of(text) == "zh"
-        text += f"\n相关：{'、'.join(kept.related)}" if chinese else f"\nRelated: {', '.join(kept.related)}"
-    return Draft(text, kept, reason, sources)
+def _whose(user: str | None) -> str:
+    return " that is everybody's; user= asks for what somebody's turns taught" if user is None else ""
 
 
 def _check_definition(value: object) -> str:
@@ -269,8 +294,4 @@ def _check_related(value: object, name: str) -> tuple[str, ...]:
     return tuple(named.values())
 
 
-def _says_same(one: str, other: str) -> bool:
-    return fingerprint(one) == fingerprint(other) or max(coverage(one, other), coverage(other, one)) >= _SAME
-
-
-__all__ = ["KIND", "MOST_EVIDENCE", "STRENGTH", "Concept", "SemanticMemory", "Testimony", "as_concept", "is_concept"]
+__all__ = ["MOST_EVIDENCE", "SemanticMemory", "open_to"]

@@ -31,6 +31,7 @@ _MARKED = re.compile(r"(#{1,6})\s+\S[^\n]*\Z")
 _ENDS = re.compile(r"[.!?。！？；;:：…][\"'”’」』）)\]*_]*\Z")
 _OPENS = re.compile(r"[:：][*_]*\Z")
 _ASKS = re.compile(r"[?？][\"'”’」』）)\]*_]*\Z|\A[*_]*(?:Q|Question|FAQ|问|问题|提问)[*_]*\s*\d*\s*[*_]*[:：]", re.I)
+_ANSWERS = re.compile(r"[*_]*(?:Answer|答|答复|回答|答案)[*_]*\s*\d*\s*[*_]*[:：][*_]*\s*(?=\S)", re.I)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 
 
@@ -106,6 +107,8 @@ class _Reader:
                 return
             else:
                 headings = tuple(name for _, name in self._stack if name)
+                label = _ANSWERS.match(self._text, start, end)
+                start = label.end() if label else start
                 text = self._text[start:end]
                 yield Line(start, end, text, block.kind, number, self._section, headings, page, inside)
 
@@ -152,7 +155,9 @@ def announces(lines: Sequence[Line], at: int) -> bool:
     if _OPENS.search(line.text):
         return True
     following = lines[at + 1]
-    alone = line.kind == "paragraph" and following.block != line.block and (at == 0 or lines[at - 1].block != line.block)
+    alone = (
+        line.kind == "paragraph" and following.block != line.block and (at == 0 or lines[at - 1].block != line.block)
+    )
     short = len(line.text) <= _LONGEST_HEADING and len(line.text.split()) <= _MOST_HEADING_WORDS
     if not (alone and short) or _ENDS.search(line.text) or any(char.isdigit() for char in line.text):
         return False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,17 +14,19 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.filters import Filter, FilterLike, as_filter, holds
-from memwell.knowledge.answers import Answer, Answerer, told_in
+from memwell.knowledge.answers import Answer, Answerer, checked_history, said_before, told_in
+from memwell.knowledge.asking import points
 from memwell.knowledge.chunking import Chunking, plain
 from memwell.knowledge.documents import Document, Found, Parsed
 from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
 from memwell.knowledge.recall import Asked, Search
 from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
-from memwell.longterm.journal import Owed, inner_space
+from memwell.longterm.journal import Owed, knowledge_space
 from memwell.longterm.weights import Weights
+from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
-from memwell.records import Space, SpaceLike, as_space
+from memwell.records import Space, SpaceLike
 from memwell.storage.protocols import Backend
 from memwell.values import check_count, check_id, check_text, new_id, now, shown
 
@@ -54,11 +56,6 @@ class _Entry(NamedTuple):
     text: str
     time: datetime
     metadata: dict[str, Any]
-
-
-def knowledge_space(space: SpaceLike) -> Space:
-    """Where the documents of a space are kept."""
-    return inner_space(as_space(space)) / "knowledge"
 
 
 class Knowledge:
@@ -194,7 +191,11 @@ class Knowledge:
 
     def text(self, id: str, /) -> str:  # noqa: A002
         """The text of a document as it was read; the spans of citations are places in it. Raises ``NotFound``."""
-        return self._shelf.parsed(self._shelf.required(check_id(id, "a document's id"))).text
+        return self.parsed(id).text
+
+    def parsed(self, id: str, /) -> Parsed:  # noqa: A002
+        """A document as it was read: its text with its blocks, title and pages. Raises ``NotFound``."""
+        return self._shelf.parsed(self._shelf.required(check_id(id, "a document's id")))
 
     def count(self) -> Counts:
         """How many documents and chunks there are."""
@@ -271,21 +272,33 @@ class Knowledge:
             Asked(query, check_count(limit, "limit"), as_filter(where), named, bool(expand), weights)
         )
 
-    def answer(self, question: str, *, limit: int = 5, language: str | None = None) -> Answer:
+    def answer(
+        self, question: str, *, limit: int = 5, language: str | None = None, history: Sequence[Message] = ()
+    ) -> Answer:
         """What the documents say to a question, with the passages it rests on; *I don't know* when they say nothing.
 
-        ``limit`` passages are looked at; ``language`` is ``en`` or ``zh``, the question's own unless given. A chat model
+        ``limit`` passages are looked at; ``language`` is ``en`` or ``zh``, the question's own unless given. ``history`` is
+        the conversation so far: a model is told of it, and a question that leans on it is understood by it. A chat model
         that fails is replaced by the documents' own sentences, and the note says so. Raises ``InvalidInput``.
         """
         language = told_in(language, check_text(question, "a question"))
+        history = checked_history(history)
         hits = self.recall(question, limit=limit)
-        return Answerer(self._search, question, hits, language).answer(self.chat)
+        answerer = Answerer(self._search, question, hits, language, history=history)
+        before = said_before(history, question)
+        if before and (points(question) or (not answerer.supported and answerer.leans)):
+            hits = self.recall(f"{before}\n{question}", limit=limit)
+            wider = Answerer(self._search, question, hits, language, history=history, before=before)
+            if wider.supported or (self.chat is not None and wider.support > answerer.support):
+                answerer = wider
+        return answerer.answer(self.chat)
 
     aadd = asyncify(add)
     aingest = asyncify(ingest)
     adocuments = asyncify(documents)
     aget = asyncify(get)
     atext = asyncify(text)
+    aparsed = asyncify(parsed)
     acount = asyncify(count)
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)

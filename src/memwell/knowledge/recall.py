@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from memwell.errors import ModelError
 from memwell.filters import AllOf, Filter, Where
-from memwell.knowledge.documents import Citation, Found
+from memwell.knowledge.documents import Citation, Found, Parsed
 from memwell.knowledge.shelf import Place, Shelf, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.longterm.traits import traits_of
@@ -144,15 +144,20 @@ class Search:
             return [0.0] * len(texts)
         return [float(near) for near in rows @ vector]
 
+    def document(self, id_: str) -> Parsed:
+        """A document as it was read. Raises ``NotFound`` when it is gone."""
+        return self._shelf.parsed(self._shelf.required(id_))
+
     def _likeliest(self, asked: Asked, question: Question) -> HeldPool:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
         from memwell.longterm.pools import HeldPool  # noqa: PLC0415 - brings numpy, see above
 
         index, space = self._shelf.backend.index, self._shelf.space
         wanted = _narrowed(asked)
-        hits = index.match(space, asked.query, limit=_CANDIDATES, where=wanted)
+        most = max(_CANDIDATES, asked.limit)
+        hits = index.match(space, asked.query, limit=most, where=wanted)
         if question.vector is not None:
-            hits += index.near(space, question.vector.tolist(), limit=_CANDIDATES, where=wanted)
+            hits += index.near(space, question.vector.tolist(), limit=most, where=wanted)
         return HeldPool.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
 
     def _ranked(self, held: HeldPool, question: Question, asked: Asked, moment: datetime) -> list[Found]:

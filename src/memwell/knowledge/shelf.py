@@ -7,7 +7,7 @@ Vectors that could not be made stand in a journal as owed, the same that memorie
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import PurePath
@@ -22,10 +22,10 @@ from memwell.knowledge.chunking import Chunk, Chunking, chunks
 from memwell.knowledge.documents import Document, Parsed
 from memwell.knowledge.vectors import Vectors
 from memwell.longterm.gate import Gate
-from memwell.longterm.journal import inner_key
+from memwell.longterm.journal import inner_key, inner_space
 from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.ports import Embedder
-from memwell.records import Record, Space, paged
+from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend
 from memwell.values import check_metadata, check_text, shown
 
@@ -35,6 +35,7 @@ OWN_KEYS = ("document", "chunk", KEY)
 
 _MANIFEST = "document/"
 _CHUNKING = "chunking"
+_EMBEDDER = "embedder"
 _PAGE = 500
 _LONGEST_LEAD = 240
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -117,6 +118,58 @@ class Shelf:
         kept = self.backend.blobs.get(self.space, manifest.blob)
         return msgspec.msgpack.decode(kept, type=tuple[str, Parsed])[1]
 
+    # Moving out and in
+
+    @property
+    def embedder_name(self) -> str | None:
+        """Whose vectors the chunks carry."""
+        entry = self.backend.kv.get(inner_space(self.space), _EMBEDDER)
+        own = None if self.vectors.embedder is None else self.vectors.embedder.name
+        return own if entry is None else str(entry.value)
+
+    def adopt_embedder(self, name: str) -> bool:
+        """Whether vectors of this embedder may be stored here; the first to come say whose they are."""
+        if self.embedder_name is None:
+            self.backend.kv.put(inner_space(self.space), _EMBEDDER, name)
+        return self.embedder_name == name
+
+    def vectors_of(self, manifest: Manifest) -> Iterator[tuple[str, Vector]]:
+        """The vectors of a document's chunks, each with the key of the text that it is of."""
+        ids = _chunk_ids(manifest)
+        for start in range(0, len(ids), _PAGE):
+            for record in self.backend.index.get(self.space, ids[start : start + _PAGE]):
+                if record.vector is not None:
+                    yield text_key(record.text), record.vector
+
+    def restore(
+        self,
+        document: Document,
+        parsed: Parsed,
+        chunking: Chunking,
+        *,
+        origin: str = "",
+        vectors: Mapping[str, Vector],
+    ) -> bool:
+        """Put a document back as it was elsewhere, unless one with its id is here; whether it was put.
+
+        ``vectors`` are by the keys of their texts; a chunk that finds none is owed its own. Raises ``InvalidInput`` for a
+        text that is nothing but white space.
+        """
+        if self.manifest(document.id) is not None:
+            return False
+        records = self._records(document, parsed, chunks(parsed, chunking))
+        if not records:
+            raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
+        records = [replace(record, vector=vectors.get(text_key(record.text))) for record in records]
+        with self.backend.transaction():
+            # Asked again: somebody else may have put it there meanwhile.
+            if self.manifest(document.id) is not None:
+                return False
+            self._write(document, parsed, chunking, records, origin=origin)
+        if self.vectors.owed:
+            self._told(self.space)
+        return True
+
     # How documents are cut when nobody says
 
     def chunking(self) -> Chunking | None:
@@ -150,19 +203,32 @@ class Shelf:
         embedded = self.vectors.embedder is None
         if embed:
             records, embedded = self.vectors.given(records, self._chunks_of(document.id))
-        kept = msgspec.msgpack.encode((document.id, parsed))
-        document = replace(document, chunks=len(records))
         with self.backend.transaction():
-            before = self.manifest(document.id)
-            blob = self.backend.blobs.put(self.space, kept)
-            manifest = Manifest(document=document, blob=blob, chunking=chunking, origin=origin, stamp=stamp)
-            if before is not None:
-                self._clear(before, manifest)
-            self.vectors.store(records)
-            self.backend.kv.put(self.space, _key(document.id), msgspec.to_builtins(manifest))
+            document = self._write(document, parsed, chunking, records, origin=origin, stamp=stamp)
         if not embedded:
             self._told(self.space)
         return document, embedded
+
+    def _write(
+        self,
+        document: Document,
+        parsed: Parsed,
+        chunking: Chunking,
+        records: Sequence[Record],
+        *,
+        origin: str,
+        stamp: tuple[int, ...] = (),
+    ) -> Document:
+        """Store all that a document is. Part of the caller's transaction."""
+        document = replace(document, chunks=len(records))
+        before = self.manifest(document.id)
+        blob = self.backend.blobs.put(self.space, msgspec.msgpack.encode((document.id, parsed)))
+        manifest = Manifest(document=document, blob=blob, chunking=chunking, origin=origin, stamp=stamp)
+        if before is not None:
+            self._clear(before, manifest)
+        self.vectors.store(records)
+        self.backend.kv.put(self.space, _key(document.id), msgspec.to_builtins(manifest))
+        return document
 
     def restamp(self, manifest: Manifest, stamp: tuple[int, ...]) -> None:
         """Note that a file is as it was, though its times are not; unless the document has changed meanwhile."""
@@ -261,6 +327,11 @@ def _chunk_ids(manifest: Manifest, *, since: int = 0) -> list[str]:
     return [f"{key}-{number}" for number in range(since, manifest.document.chunks)]
 
 
+def text_key(text: str) -> str:
+    """What a vector is kept by while it travels: it fits the very text it was made of, and no other."""
+    return blake2b(text.encode(), digest_size=12).hexdigest()
+
+
 def _lead(name: str, headings: Sequence[str]) -> str:
     """A line in front of a chunk for the index alone: the title and the headings it stands under."""
     steps = [name] if name and name not in headings[:1] else []
@@ -303,4 +374,5 @@ __all__ = [
     "checked_metadata",
     "checked_parsed",
     "own_part",
+    "text_key",
 ]

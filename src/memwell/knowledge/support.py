@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from memwell.knowledge.asking import given, wanted
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.segment import query_terms, segment
 
@@ -20,6 +21,26 @@ _ASKING = re.compile(
     "是什么时候|什么时候|是什么|为什么|为何|何时|有没有|是不是|能不能|可不可以|怎么样|怎么|怎样|多少|多久|多长|多大|多高|什么|如何|哪些|哪个|哪种|"
     "哪里|哪儿|哪位|请问|请|几点|几天|谁|几|吗|呢|吧|可以|能否|能|需要|应该|应当|告诉我|介绍一下"
 )
+_ASKING_FIRST = re.compile("(?:我?该|应该|应当)?(?:怎么办|如何处理|怎么处理|怎么做)|东西")
+"""Taken out before the rest, which would leave a part of them behind."""
+_ASKING_ENGLISH = re.compile(
+    r"\bhow (?:many|much|long|often|late)\b|\bwhat (?:should|shall|must|can|do) (?:i|we|one) do\b|"
+    r"\b(?:some|any)(?:thing|one|body)\b|\bper\b",
+    re.I,
+)
+_IRREGULAR = """
+begin began begun; break broke broken; bring brought; build built; buy bought; catch caught; choose chose chosen;
+drive drove driven; eat eaten; fall fell fallen; find found; fly flew flown; forget forgot forgotten; freeze froze
+frozen; get got gotten; give gave given; go went gone; grow grew grown; hold held; keep kept; know knew known; lead
+led; leave left; lend lent; lose lost; make made; mean meant; meet met; pay paid; rise rose risen; run ran; say said;
+see saw seen; sell sold; send sent; shoot shot; speak spoke spoken; spend spent; steal stole stolen; take took taken;
+teach taught; tell told; think thought; throw threw thrown; understand understood; wear wore worn; win won; write
+wrote written; child children; man men; woman women; person people; foot feet; tooth teeth; mouse mice
+"""
+_PHONE = "\x00phone"
+"""A term that no text has and that stands for a telephone number in it."""
+_PHONE_TERMS = frozenset(("phone", "telephon", "number", "电话", "话号", "号码", "手机"))
+_A_PHONE = frozenset(("phone",))
 _SMALL = frozenset("的了是在有和与及或要被把我你您他她它们个为于之中就都也还很这那不没会对从到")
 _A_CHARACTER = 0.5
 """What a Chinese character counts beside a word: a word has about two."""
@@ -57,6 +78,7 @@ class Needs:
         rare = rarities(term for need in needs for term in need.terms)
         self._needs = [need._replace(weight=need.weight * max(rare[term] for term in need.terms)) for need in needs]
         self._total = sum(need.weight for need in self._needs)
+        self._calls = any((_PHONE,) in need.others for need in self._needs)
 
     def __bool__(self) -> bool:
         return self._total > 0.0
@@ -69,6 +91,8 @@ class Needs:
         if not self._total:
             return 0.0
         held = set(segment(text))
+        if self._calls and given(text, _A_PHONE):
+            held.add(_PHONE)
         return sum(need.met(held) for need in self._needs) / self._total
 
 
@@ -76,15 +100,22 @@ def _needs(question: str, synonyms: Synonyms) -> list[Need]:
     # It brings numpy, which takes a tenth of a second to load; nothing is asked before something was recalled.
     from memwell.longterm.question import weighted_terms  # noqa: PLC0415
 
-    telling = weighted_terms(_HAN.sub(" ", question))
-    needs = [need for word in _WORD.findall(_HAN.sub(" ", question)) for need in _of_word(word, telling, synonyms)]
-    for run in _HAN.findall(_ASKING.sub(" ", question)):
+    calls = wanted(question) >= _A_PHONE
+    english = _ASKING_ENGLISH.sub(" ", _HAN.sub(" ", question))
+    telling = weighted_terms(english)
+    needs = [need for word in _WORD.findall(english) for need in _of_word(word, telling, synonyms)]
+    for run in _HAN.findall(_ASKING.sub(" ", _ASKING_FIRST.sub(" ", question))):
         needs += _of_run(run, synonyms)
-    return list(dict.fromkeys(needs))
+    return [_callable(need) if calls else need for need in dict.fromkeys(needs)]
+
+
+def _callable(need: Need) -> Need:
+    """The need for a telephone is met by a telephone number."""
+    return need._replace(others=(*need.others, (_PHONE,))) if _PHONE_TERMS.intersection(need.terms) else need
 
 
 def _of_word(word: str, telling: Mapping[str, float], synonyms: Synonyms) -> list[Need]:
-    others = _forms(synonyms.synonyms_of(word))
+    others = _forms((*_OTHER_FORMS.get(word.lower(), ()), *synonyms.synonyms_of(word)))
     return [Need((term,), others, telling[term]) for term in query_terms(word) if term in telling]
 
 
@@ -120,5 +151,13 @@ def _synonyms_in(run: str, synonyms: Synonyms) -> list[tuple[tuple[str, ...], ..
 def _forms(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(form for word in words if (form := tuple(query_terms(word))))
 
+
+def _other_forms() -> dict[str, tuple[str, ...]]:
+    """Words whose forms share no stem, each with its others."""
+    rows = [row.split() for row in _IRREGULAR.split(";")]
+    return {word: tuple(other for other in row if other != word) for row in rows for word in row}
+
+
+_OTHER_FORMS = _other_forms()
 
 __all__ = ["Need", "Needs", "Rarities"]

@@ -2,12 +2,15 @@
 
 Characters that are not seen, or that turn the order of others, are taken out, and the marks by which chat templates part
 their turns are broken. Every line of a quotation begins with ``| ``, so none can begin like a turn, a heading or a fence.
+The two lines around a quotation carry a *seal* that is sure not to occur in it.
 """
 
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 
+_SEAL = 12
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 # Not seen, or turning what is seen: controls, marks of direction, characters without width, tags and selectors that can
 # spell a hidden text, fillers, halves of characters.
@@ -46,4 +49,20 @@ def quoted(text: str) -> str:
     return "\n".join(f"| {line.rstrip()}" for line in text.split("\n") if line.strip())
 
 
-__all__ = ["clean", "quoted"]
+def seal_of(*texts: str) -> str:
+    """Twelve hexadecimal characters made from the texts, which none of them contains."""
+    lowered = [text.casefold() for text in texts]
+    attempt = 0
+    while True:
+        digest = blake2b(b"%d" % attempt, digest_size=_SEAL // 2)
+        for text in texts:
+            encoded = text.encode("utf-8", "surrogatepass")
+            # The lengths keep the texts apart.
+            digest.update(b"%d:" % len(encoded) + encoded)
+        seal = digest.hexdigest()
+        if not any(seal in text for text in lowered):
+            return seal
+        attempt += 1
+
+
+__all__ = ["clean", "quoted", "seal_of"]

@@ -158,7 +158,7 @@ _STRONG = frozenset({"secret", "密钥", "密鑰"})
 # A name may go on ("DB_PASSWORD_PROD", "password for the wifi"), then comes what assigns.
 _ASSIGNS = re.compile(
     r"(?P<rest>[A-Za-z0-9_]{0,24})[\"'`’]?\]?(?:[ \t]{1,2}(?:for|of|to)(?:[ \t][\w'’-]{1,20}){1,4}?)?[ \t]{0,4}"
-    r"(?P<sign>:?=>?|:|：|->|→|(?:已经?|被)?(?:就|改|设|設|设置|换|換)?(?:是|为|為|成)了?"
+    r"(?P<sign>:?=>?|:|：|->|→|(?:已经?|被)?(?:就|改|设|設|设置|换|換)?(?:是|为|為|成)了?(?:[ \t]?[:：])?"
     r"|(?:is|was)(?: now)?(?::|(?=[ \t])))[ \t]{0,4}"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
 ).match

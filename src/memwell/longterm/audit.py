@@ -11,12 +11,11 @@ out, in order.
 - stale: past its time, or old, unimportant and never used. Proposed: forget; review when it is pinned.
 - secret: proposed: redact. A memory that was forgotten but not erased still holds its secrets and is looked at, too.
 - oversize: too long to be recalled whole. Proposed: shorten.
-- broken: traits that cannot be read, evidence that points nowhere. Proposed: review.
+- broken: traits that cannot be read, evidence that points nowhere, bytes that are missing. Proposed: review.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -24,17 +23,19 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, NotFound
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import query_terms
+from memwell.longterm.attachments import blobs_space
+from memwell.longterm.audit_words import Detail, reason_of, told
 from memwell.longterm.duplicates import Twins, fingerprint
 from memwell.longterm.gate import TRUSTS, Gate, Policy
 from memwell.longterm.traits import Traits, traits_of
 from memwell.records import Record, Space
+from memwell.storage.protocols import Blobs
 from memwell.values import MAX_CONTENT_BYTES, as_utc, check_count, shown
 
 Verb: TypeAlias = Literal["redact", "merge", "forget", "shorten", "review"]
-Detail: TypeAlias = str | int | float
 
 KINDS = ("secret", "junk", "duplicate", "near_duplicate", "contradiction", "stale", "oversize", "broken")
 """All kinds of problems, in the order in which a report tells them."""
@@ -74,7 +75,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
 
     def reason_in(self, language: str) -> str:
         """Why, in English, or in Chinese when the language begins with *zh*."""
-        return _reason(self.code, self.details, language)
+        return reason_of(self.code, self.details, language)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +150,7 @@ class Report(msgspec.Struct, frozen=True):
 
     def text(self, language: str = "en") -> str:
         """The report for people, in English, or in Chinese when the language begins with *zh*: a table, then examples."""
-        return _told(self, language)
+        return told(self, language)
 
 
 def audit(
@@ -159,14 +160,15 @@ def audit(
     now: datetime,
     rules: Rules | None = None,
     known: Container[str] | None = None,
+    blobs: Blobs | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
     """Look records over. ``facts`` are conflicts of facts; ``known`` holds the ids of all messages and records that exist.
 
-    Without ``known`` evidence is taken on trust. ``progress`` is called with the number of records read so far. Raises
-    ``InvalidInput`` when ``now`` is no datetime.
+    Without ``known`` evidence is taken on trust, without ``blobs`` the bytes that memories name. ``progress`` is called
+    with the number of records read so far. Raises ``InvalidInput`` when ``now`` is no datetime.
     """
-    auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known)
+    auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs)
     for record in records:
         auditor.look_at(record)
         if progress and auditor.read % _PROGRESS == 0:
@@ -204,10 +206,10 @@ class _Kept(NamedTuple):
 class _Auditor:
     """One audit: problems gathered record by record, duplicates told at the end."""
 
-    def __init__(self, rules: Rules, now: datetime, known: Container[str] | None) -> None:
+    def __init__(self, rules: Rules, now: datetime, known: Container[str] | None, blobs: Blobs | None) -> None:
         self.read = 0
         self.problems: list[Problem] = []
-        self._rules, self._now, self._known = rules, now, known
+        self._rules, self._now, self._known, self._blobs = rules, now, known, blobs
         self._gate = Gate(_mending(rules.policy))
         self._examples: Counter[str] = Counter()
         self._spaces: dict[str, Space] = {}
@@ -228,6 +230,7 @@ class _Auditor:
             self._add(seen, "broken", "traits", "review")
         self._look_for_secrets(seen)
         self._look_for_evidence(seen)
+        self._look_for_bytes(seen)
         if seen.traits.active and not self._is_junk(seen) and not self._is_stale(seen):
             self._look_at_size(seen)
             self._keep(seen)
@@ -248,6 +251,14 @@ class _Auditor:
             self._add(seen, "broken", "evidence", "review", missing=len(missing), of=len(named))
         if seen.traits.replaced_by and seen.traits.replaced_by not in known:
             self._add(seen, "broken", "replaced", "review", other=seen.traits.replaced_by)
+
+    def _look_for_bytes(self, seen: _Seen) -> None:
+        named = seen.traits.blobs
+        if self._blobs is None or not named:
+            return
+        missing = sum(not _is_held(self._blobs, blobs_space(seen.record.space), digest) for digest in named)
+        if missing:
+            self._add(seen, "broken", "blobs", "review", missing=missing, of=len(named))
 
     def _is_junk(self, seen: _Seen) -> bool:
         # Traits may hold a trust that a later version knows.
@@ -341,9 +352,18 @@ class _Auditor:
         self._examples[kind] += 1
         if self._examples[kind] > self._rules.examples:
             example = ""
-        action = Action(verb=verb, space=space, record=record, reason=_reason(code, details, "en"), **target)
+        action = Action(verb=verb, space=space, record=record, reason=reason_of(code, details, "en"), **target)
         problem = Problem(record=record, kind=kind, code=code, details=details, action=action, example=example)
         self.problems.append(problem)
+
+
+def _is_held(blobs: Blobs, space: Space, digest: str) -> bool:
+    try:
+        blobs.get(space, digest)
+    except (NotFound, InvalidInput):
+        # What is no digest names nothing.
+        return False
+    return True
 
 
 def _mending(policy: Policy) -> Policy:
@@ -386,105 +406,6 @@ def _planned(problems: Sequence[Problem]) -> Iterator[Action]:
             if verb in ("forget", "merge"):
                 gone.add(mine)
                 stays.add((action.space, action.into))
-
-
-# For people.
-
-_NAMES = {
-    "secret": ("secrets", "机密信息"),
-    "junk": ("junk", "垃圾"),
-    "duplicate": ("duplicates", "重复"),
-    "near_duplicate": ("near duplicates", "近似重复"),
-    "contradiction": ("contradictions", "矛盾"),
-    "stale": ("stale", "过时"),
-    "oversize": ("oversize", "过长"),
-    "broken": ("broken", "损坏"),
-}
-_VERBS = {
-    "redact": ("redact", "遮盖"),
-    "merge": ("merge", "合并"),
-    "forget": ("forget", "忘记"),
-    "shorten": ("shorten", "缩短"),
-    "review": ("review", "人工查看"),
-}
-_REASONS = {
-    "secret": ("it holds {kinds}", "含有 {kinds}"),
-    "junk": ("{why}: {detail}", "{why}：{detail}"),
-    "same": ("it says the same as {other}", "与 {other} 内容相同"),
-    "alike": ("it says nearly the same as {other}", "与 {other} 内容相近"),
-    "facts": ("“{other}” contradicts “{kept}”", "“{other}”与“{kept}”矛盾"),
-    "expired": ("its time was over on {when}", "已于 {when} 到期"),
-    "unused": (
-        "{days} days old, never used, importance {importance}",
-        "已有 {days} 天，从未用到，重要性 {importance}",
-    ),
-    "oversize": ("{length:,} characters, more than {most:,}", "{length:,} 个字符，超过 {most:,}"),
-    "traits": ("its traits cannot be read", "附带的属性无法读取"),
-    "evidence": ("{missing} of {of} pieces of evidence point nowhere", "{of} 条依据中有 {missing} 条已不存在"),
-    "replaced": ("it was replaced by {other}, which does not exist", "它被 {other} 取代，而后者不存在"),
-}
-_JUNK_IN_CHINESE = {
-    "empty": "没有文字、数字或表情",
-    "short": "太短",
-    "noise": "杂乱字符",
-    "boilerplate": "模型的套话",
-}
-_TITLE = (
-    "Memories looked at: {records:,}. Problems: {problems:,}.",
-    "审查记忆：{records:,} 条。问题：{problems:,} 个。",
-)
-_HEADS = (("kind", "number", "proposed"), ("种类", "数量", "建议"))
-_EXAMPLES = ("Examples", "示例")
-_CLEAN = ("Nothing to mend.", "没有需要处理的问题。")
-
-
-def _reason(code: str, details: Mapping[str, Detail], language: str) -> str:
-    chinese = language.startswith("zh")
-    values = dict(details)
-    if chinese and code == "junk":
-        values["detail"] = _JUNK_IN_CHINESE.get(str(values["why"]), values["detail"])
-    return _REASONS[code][chinese].format(**values)
-
-
-def _told(report: Report, language: str) -> str:
-    chinese = language.startswith("zh")
-    title = _TITLE[chinese].format(records=report.records, problems=len(report.problems))
-    if not report.problems:
-        return f"{title}\n{_CLEAN[chinese]}\n"
-    rows = [_HEADS[chinese], *_rows(report, chinese)]
-    return "\n".join((title, "", *_table(rows), "", _EXAMPLES[chinese], *_shown_examples(report, language), ""))
-
-
-def _rows(report: Report, chinese: bool) -> Iterator[tuple[str, str, str]]:
-    for kind, count in report.counts.items():
-        verbs = Counter(problem.action.verb for problem in report.problems if problem.kind == kind)
-        proposed = ", ".join(f"{_VERBS[verb][chinese]} {number:,}" for verb, number in verbs.most_common())
-        yield _NAMES[kind][chinese], f"{count:,}", proposed
-
-
-def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    widths = [max(_width(row[column]) for row in rows) for column in (0, 1)]
-    for name, count, proposed in rows:
-        gap = " " * (widths[0] - _width(name) + 2 + widths[1] - _width(count))
-        yield f"  {name}{gap}{count}  {proposed}"
-
-
-def _width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
-    return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
-
-
-def _shown_examples(report: Report, language: str) -> Iterator[str]:
-    chinese = language.startswith("zh")
-    told: Counter[str] = Counter()
-    for problem in report.problems:
-        told[problem.kind] += 1
-        if problem.example or told[problem.kind] == 1:
-            quoted = f" “{problem.example}”" if problem.example else ""
-            verb = _VERBS[problem.action.verb][chinese]
-            into = f" → {problem.action.into}" if problem.action.into else ""
-            why = problem.reason_in(language)
-            yield f"  {_NAMES[problem.kind][chinese]}: {problem.record}{quoted}: {why}: {verb}{into}"
 
 
 __all__ = [

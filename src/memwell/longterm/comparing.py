@@ -82,8 +82,10 @@ def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: in
     return rows[choice[rows] > -np.inf]
 
 
-def compare(pool: Pool, question: Question, weights: Weights, usable: Flags) -> tuple[Compared, Rows]:
-    """Compare all rows, and choose the candidates among the usable ones."""
+def compare(
+    pool: Pool, question: Question, weights: Weights, usable: Flags, count: int = CANDIDATES
+) -> tuple[Compared, Rows]:
+    """Compare all rows, and choose at most ``count`` candidates among the usable ones."""
     limit = pool.limit
     matches = matches_of(pool, question)
     words, dense = np.zeros(limit + 1, np.float32), np.zeros(limit + 1, np.float32)
@@ -101,7 +103,7 @@ def compare(pool: Pool, question: Question, weights: Weights, usable: Flags) -> 
         choice = plain_scores(pool, question, weights, dense[:limit], slice(limit))
     elif weights.broad:
         add_broad(choice, pool, question, weights)
-    return Compared(matches, words, dense), chosen(choice, usable)
+    return Compared(matches, words, dense), chosen(choice, usable, count)
 
 
 def add_broad(choice: Floats, pool: Pool, question: Question, weights: Weights) -> None:

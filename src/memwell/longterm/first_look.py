@@ -52,12 +52,14 @@ _FEW = 4
 _OF_SESSIONS = ("session", "dense_session")
 
 
-def look(pool: Pool, question: Question, weights: Weights, usable: Flags) -> tuple[Compared, Rows]:
-    """Compare the rows worth it, and choose the candidates among the usable ones."""
+def look(
+    pool: Pool, question: Question, weights: Weights, usable: Flags, count: int = CANDIDATES
+) -> tuple[Compared, Rows]:
+    """Compare the rows worth it, and choose at most ``count`` candidates among the usable ones."""
     found = found_terms(pool, question)
     choice = _Choice(pool, question, weights, found)
     likely = _likely_dots(pool, question) if is_near_to_any(pool, question) else None
-    rows = choice.best(usable, likely)
+    rows = choice.best(usable, likely, count)
     return _compared(pool, question, weights, found, rows, likely), rows
 
 
@@ -87,13 +89,13 @@ class _Choice:
                 _add_term(self._pool, words, term, telling, lengths)
         self._base, self._scale = _with_those_around(self._pool, words)
 
-    def best(self, usable: Flags, likely: Floats | None) -> Rows:
+    def best(self, usable: Flags, likely: Floats | None, count: int) -> Rows:
         """The candidates, in order."""
-        rows = chosen(self._first(likely), usable, _SHORTLIST, _SAMPLE_OF)
-        if len(rows) <= CANDIDATES:
+        rows = chosen(self._first(likely), usable, max(_SHORTLIST, 2 * count), _SAMPLE_OF)
+        if len(rows) <= count:
             return rows
         exact = self._exact(rows, likely)
-        return np.sort(rows[np.argpartition(exact, len(rows) - CANDIDATES)[-CANDIDATES:]])
+        return np.sort(rows[np.argpartition(exact, len(rows) - count)[-count:]])
 
     def _first(self, likely: Floats | None) -> Floats:
         """The choice of all rows, with what is likely for their vectors."""

@@ -43,6 +43,8 @@ BATCH = 64
 ALIAS = "alias/"
 _PRINT = "print/"
 _EMBEDDER = "embedder"
+_SKIPPED = "without-vectors"
+"""The key that says: somebody without an embedder worked the journal off, and an embedder has to make up for it."""
 DEAD = "dead/"
 _MOST_TRIES = 3
 
@@ -60,6 +62,7 @@ class Indexer:
         self._chat = chat
         self._tries = 0
         self._known_current = False
+        self._skips_known = False
         self.journal = Journal(backend, space)
         self._reading = Reading(backend, space, self.journal)
         self.facts = Facts(backend.kv, self._inner)
@@ -96,6 +99,7 @@ class Indexer:
         """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
         if not self.is_current():
             self.reembed()
+        self._owe_what_was_skipped()
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
             return self._embed_indexed(marks) or self._embed_apart(self.journal.marks())
@@ -241,6 +245,9 @@ class Indexer:
                 self.journal.advance(marks, embedded=_end(pending))
                 if vectors is not None:
                     self._give(records, vectors)
+                elif records and not self._skips_known:
+                    self._backend.kv.put(self._inner, _SKIPPED, True)
+                    self._skips_known = True
         except Conflict:
             _log.debug("another worker has moved the journal of %r on", self._space)
         return len(pending)
@@ -297,6 +304,18 @@ class Indexer:
                 self.journal.write([self.remind(record.id) for record in records])
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
         self._known_current = True
+
+    def _owe_what_was_skipped(self) -> None:
+        """Owe vectors to the memories that were indexed while nobody could make any."""
+        if self._embedder is None or self._skips_known:
+            return
+        self._skips_known = True
+        if self._backend.kv.get(self._inner, _SKIPPED) is None:
+            return
+        with self._backend.transaction():
+            stored = paged(lambda cursor: self._backend.index.scan(self._space, limit=BATCH, cursor=cursor))
+            self.journal.write([self.remind(record.id) for record in stored if record.vector is None])
+            self._backend.kv.delete(self._inner, _SKIPPED)
 
 
 def _moved(journal: Journal, marks: Marks, to: int) -> int:

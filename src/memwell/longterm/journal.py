@@ -14,7 +14,7 @@ import msgspec
 
 from memwell.errors import Conflict
 from memwell.messages import Message
-from memwell.records import Space, Thread
+from memwell.records import Space, SpaceLike, Thread, as_space
 from memwell.storage.protocols import Backend
 
 _MARKS = "journal"
@@ -26,6 +26,11 @@ _KEPT = 512
 def inner_space(space: Space) -> Space:
     """Where memwell keeps what it knows about the memory of a space."""
     return space / "memwell"
+
+
+def knowledge_space(space: SpaceLike) -> Space:
+    """Where the documents of a space are kept."""
+    return inner_space(as_space(space)) / "knowledge"
 
 
 def inner_key(prefix: str, id_: str) -> str:
@@ -116,4 +121,4 @@ class Journal:
         self._log.trim(self._thread, min(marks.indexed, marks.embedded))
 
 
-__all__ = ["Journal", "Marks", "Owed", "inner_key", "inner_space"]
+__all__ = ["Journal", "Marks", "Owed", "inner_key", "inner_space", "knowledge_space"]

@@ -91,6 +91,13 @@ class HeldPool:
         if changes.whole or self._followed > _MEASURED_EVERY:
             self.nbytes, self._followed = self.pool.nbytes + self.text_bytes, 0
 
+    def outgrown(self, changes: Changes) -> bool:
+        """Whether vectors of another size come in: all were made anew, by another model, and the pool must start afresh."""
+        size = self.pool.dimensions
+        if changes.whole or not size:
+            return False
+        return any(record.vector is not None and len(record.vector) != size for _, record in changes.records)
+
     def touch(self, ids: Iterable[str], moment: datetime) -> None:
         """Note that memories were recalled. The store hears of it later; what is held here knows it at once."""
         for id_ in ids:
@@ -179,6 +186,8 @@ class Pools:
             if changes.state is None:
                 # Inside a transaction: what is seen now may be undone, and must not stay in what others use.
                 held = HeldPool()
+                changes = self._index.changes(space)
+            elif held.outgrown(changes):
                 changes = self._index.changes(space)
             if changes.whole or changes.records or changes.gone:
                 held.follow(changes)

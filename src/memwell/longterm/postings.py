@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, insort
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -184,25 +184,12 @@ class Cutter:
 
     def _forget(self) -> None:
         self._forgotten = self._postings.forgotten
-        self._numbers: list[int] = []
-        self._kinds: list[int] = []
-        self._written = _Known(self._of_written)
-        self._tokens = _Known(self._of_token)
-
-    def _of_written(self, word: str) -> int:
-        return self._noted(token_of(word), kind_of(word))
-
-    def _of_token(self, token: str) -> int:
-        return self._noted(token, 0)
-
-    def _noted(self, token: str, kind: int) -> int:
-        self._numbers.append(self._postings.number(token) if token else _NO_TERM)
-        self._kinds.append(kind)
-        return len(self._numbers) - 1
+        self._met = _Met(self._postings)
+        self._written, self._tokens = _Written(self._met), _Tokens(self._met)
 
     def cut(self, texts: Iterable[tuple[Iterable[str], str]]) -> Cut:
         """The words of texts, each given with tokens that count as words of it too."""
-        if len(self._numbers) > _MOST_WRITTEN or self._forgotten != self._postings.forgotten:
+        if len(self._met.numbers) > _MOST_WRITTEN or self._forgotten != self._postings.forgotten:
             self._forget()
         written, known = self._written.__getitem__, self._tokens.__getitem__
         found: list[int] = []
@@ -215,24 +202,48 @@ class Cutter:
 
     def _told(self, found: Integers, sizes: NDArray[np.intp]) -> Cut:
         places = np.repeat(np.arange(len(sizes)), sizes)
-        all_kinds = np.array(self._kinds, np.uint8)[found]
+        all_kinds = np.array(self._met.kinds, np.uint8)[found]
         kinds, special = np.zeros(len(sizes), np.uint8), np.flatnonzero(all_kinds)
         np.bitwise_or.at(kinds, places[special], all_kinds[special])
-        terms = np.array(self._numbers, np.int32)[found]
+        terms = np.array(self._met.numbers, np.int32)[found]
         words = np.flatnonzero(terms != _NO_TERM)
         return Cut(terms, places, kinds) if len(words) == len(terms) else Cut(terms[words], places[words], kinds)
 
 
-class _Known(dict[str, int]):
-    """The numbers of words met."""
+class _Met:
+    """The words met: the number of each, and what kind it is."""
 
-    def __init__(self, number: Callable[[str], int]) -> None:
+    def __init__(self, postings: Postings) -> None:
+        self._postings = postings
+        self.numbers: list[int] = []
+        self.kinds: list[int] = []
+
+    def note(self, token: str, kind: int) -> int:
+        """Its place among the words met."""
+        self.numbers.append(self._postings.number(token) if token else _NO_TERM)
+        self.kinds.append(kind)
+        return len(self.numbers) - 1
+
+
+class _Tokens(dict[str, int]):
+    """The places of tokens among the words met."""
+
+    def __init__(self, met: _Met) -> None:
         super().__init__()
-        self._number = number
+        # Not a method of whoever holds this: the two would be a ring, which only the collector could free.
+        self._met = met
+
+    def __missing__(self, token: str) -> int:
+        place = self[token] = self._met.note(token, 0)
+        return place
+
+
+class _Written(_Tokens):
+    """The places of words as they are written."""
 
     def __missing__(self, word: str) -> int:
-        number = self[word] = self._number(word)
-        return number
+        place = self[word] = self._met.note(token_of(word), kind_of(word))
+        return place
 
 
 def _merged(posting: array[int], more: Integers) -> array[int]:

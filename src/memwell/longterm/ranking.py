@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memwell.errors import InvalidInput
 from memwell.longterm.pool import Flags, Pool
 from memwell.longterm.question import Question
-from memwell.longterm.signals import Observed, observe
+from memwell.longterm.signals import CANDIDATES, Observed, observe
 from memwell.longterm.weights import Signal, Weights, default_weights
 
 _DIGITS = 6
@@ -63,9 +63,11 @@ def rank(
     if not limit or not len(pool):
         return []
     weights = weights or default_weights()
-    observed = observe(pool, question, weights, allowed)
+    # Each that is chosen is compared with all that are left, so many more than are wanted would take too long.
+    wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
+    observed = observe(pool, question, weights, allowed, max(CANDIDATES, wanted))
     scores = weights.pieces.scores(observed.signals)
-    order = _order(pool, observed.rows, scores, _LOOKED_AT * limit if diversity > 0.0 else limit)
+    order = _order(pool, observed.rows, scores, wanted)
     if diversity > 0.0:
         order = _diverse(pool, observed.rows, scores, order, diversity)[:limit]
     return _reasoned(pool, observed, weights, order)

@@ -135,7 +135,7 @@ class Recaller(MemoryBase):
         pools = self._pools_now()
         if not pools.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
-            held = self._held_about(query, question.vector, wanted)
+            held = self._held_about(query, question.vector, wanted, max(_CANDIDATES, limit))
             return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
         with pools.of(self.space) as held:
             wanted = _spoken_by(speaker, held, wanted)
@@ -258,25 +258,27 @@ class Recaller(MemoryBase):
         """How many memories may be recalled."""
         return sum(1 for _ in self._active())
 
-    def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None) -> HeldPool:
+    def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int) -> HeldPool:
         """The likeliest memories of a space too large to hold, found by the store's indexes."""
         name = repr(wanted)
         if wanted is not None and name not in self._narrow_filters:
             # The likeliest of all are those of a filter that all of them satisfy, and found several times faster.
-            records = self._likeliest(query, vector, None)
+            records = self._likeliest(query, vector, None, most)
             if all(holds(wanted, record) for record in records):
                 return HeldPool.of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
             self._narrow_filters.add(name)
-        return HeldPool.of(self._likeliest(query, vector, wanted))
+        return HeldPool.of(self._likeliest(query, vector, wanted, most))
 
-    def _likeliest(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None) -> list[Record]:
+    def _likeliest(
+        self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
+    ) -> list[Record]:
         # What was forgotten is left out afterwards: a filter on every row would cost more than some hits in vain.
         index = self.indexer.view.index
-        hits = index.match(self.space, query, limit=_CANDIDATES, where=wanted)
+        hits = index.match(self.space, query, limit=most, where=wanted)
         if vector is not None:
-            hits += index.near(self.space, vector.tolist(), limit=_CANDIDATES, where=wanted)
+            hits += index.near(self.space, vector.tolist(), limit=most, where=wanted)
         return index.get(self.space, list(dict.fromkeys(hit.record.id for hit in hits)))
 
     def _held_at(self, moment: datetime) -> HeldPool:

@@ -41,13 +41,15 @@ class Observed(NamedTuple):
     signals: Floats
 
 
-def observe(pool: Pool, question: Question, weights: Weights, allowed: Flags | None = None) -> Observed:
+def observe(
+    pool: Pool, question: Question, weights: Weights, allowed: Flags | None = None, count: int = CANDIDATES
+) -> Observed:
     """The signals of the records worth looking at, among those that are allowed (a flag for every row below the limit).
 
-    A signal that has no curve in the weights is not computed and stays 0.
+    At most ``count`` are looked at. A signal that has no curve in the weights is not computed and stays 0.
     """
     usable = pool.alive[: pool.limit] if allowed is None else pool.alive[: pool.limit] & allowed
-    compared, rows = (look if pool.limit >= LARGE else compare)(pool, question, weights, usable)
+    compared, rows = (look if pool.limit >= LARGE else compare)(pool, question, weights, usable, count)
     signals = np.zeros((len(SIGNALS), len(rows)), np.float32)
     if len(rows):
         candidates = Candidates(pool, question, weights.decay, compared, rows)

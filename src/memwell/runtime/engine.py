@@ -23,14 +23,14 @@ from memwell.history import History
 from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
-from memwell.longterm.journal import inner_space
+from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
 from memwell.longterm.weights import Weights
 from memwell.messages import Message, Role
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
 from memwell.models.ports import ChatModel, Embedder, Reranker
-from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
+from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.jobs import Worker
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
 
 _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
 """What is written to a file by the ending of its name."""
+
+
+_SEGMENTS_OF_KNOWLEDGE = 3
+"""How many segments deeper than its owner's the deepest space of documents lies."""
 
 
 class _Parts:
@@ -246,10 +250,26 @@ class Engine(Closing, Memory):
 
         return MediaMemory(self)
 
+    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+        """Do all the work that is owed, here and now: words, facts and vectors, those of documents too.
+
+        ``progress`` is told how many memories or chunks are done, and of how many.
+        """
+        super().settle(progress)
+        if self._has_documents():
+            self.knowledge.settle(progress)
+
     def erase_all(self) -> Erased:
         """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
-        self.knowledge.erase_all()
+        if self._has_documents():
+            self.knowledge.erase_all()
         return super().erase_all()
+
+    def _has_documents(self) -> bool:
+        if len(self.space) > MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE:
+            # Too deep for documents to have a space of their own.
+            return False
+        return self.backend.index.info(knowledge_space(self.space)).records > 0
 
     @property
     def receipts(self) -> Receipts:
@@ -259,9 +279,10 @@ class Engine(Closing, Memory):
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.
 
-        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything. Returns how many things
-        were written. The file appears whole or not at all, in the place of one that is there. Raises ``FileError`` when it
-        cannot be written, ``InvalidInput`` for the store's own file and for an ending of another format.
+        Markdown holds the memories alone, for people to read and edit; JSON lines hold everything, documents too. Returns
+        how many things were written. The file appears whole or not at all, in the place of one that is there. Raises
+        ``FileError`` when it cannot be written, ``InvalidInput`` for the store's own file and for an ending of another
+        format.
         """
         _check_path(path)
         if _is_store(self.backend, Path(path)):
@@ -309,6 +330,7 @@ class Engine(Closing, Memory):
     ashared = asyncify(shared)
     aremember_thread = asyncify(remember_thread)
     acontext = asyncify(context)
+    asettle = asyncify(settle)
     aerase_all = asyncify(erase_all)
     aexport = asyncify(export)
     abring = asyncify(bring)

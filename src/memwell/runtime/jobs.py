@@ -17,7 +17,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from memwell.errors import BackendError, Conflict, MemwellError, ReadOnlyStore
-from memwell.longterm.journal import inner_space
+from memwell.longterm.erasing import Eraser
+from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.records import Space, paged
 from memwell.storage.protocols import Backend
@@ -56,6 +57,8 @@ class Worker:
         self._me = new_id()
         self._owing: set[Space] = set()
         self._known: set[Space] = set()
+        self._unfinished: dict[Space, Eraser] = {}
+        """Held until their work is done: they count how often something has been tried in vain."""
         self._uses: dict[Space, _Uses] = {}
         self._lock = threading.Lock()
         self._leases: set[Space] = set()
@@ -112,11 +115,20 @@ class Worker:
         self.store_uses()
         # Who makes memories holds this worker too: the ring would keep all of it until the collector comes.
         self._memory_of = _closed
+        self._unfinished.clear()
 
     def settle(self, spaces: Sequence[Space]) -> None:
         """Do all that these spaces are owed, in the calling thread."""
         for space in spaces:
-            self._memory_of(space).settle()
+            self._owed_to(space).settle()
+
+    def _owed_to(self, space: Space) -> Eraser:
+        """What is owed the work of a space: its memory, or the documents that stand in it."""
+        owner = _owner_of_documents(space)
+        if owner is None:
+            return self._memory_of(space)
+        # Past the cache that memories have: what is removed must not leave its vectors there.
+        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=self._memory_of(owner).embedder)
 
     # The thread
 
@@ -155,7 +167,17 @@ class Worker:
 
     def _work(self, space: Space) -> bool:
         """All that one space is owed; False when some is left, because another process is at it or it failed."""
-        memory = self._memory_of(space)
+        memory = self._owed_to(space)
+        if memory.embedder is None and _owner_of_documents(space) is not None:
+            # They are owed nothing but vectors, and stay on the list for whoever can make them.
+            return True
+        self._unfinished[space] = memory
+        done = self._worked_off(space, memory)
+        if done:
+            self._unfinished.pop(space, None)
+        return done
+
+    def _worked_off(self, space: Space, memory: Eraser) -> bool:
         try:
             while not self._stopped and self._leased(space):
                 if not memory.indexer.work():
@@ -170,7 +192,7 @@ class Worker:
                 _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
         return False
 
-    def _settled(self, space: Space, memory: Memory) -> bool:
+    def _settled(self, space: Space, memory: Eraser) -> bool:
         """Whether nothing is owed any more. Then the space is taken off the list, unless somebody has just put it on."""
         entry = self._backend.kv.get(REGISTRY, space.encoded())
         owed = memory.owed()
@@ -190,8 +212,11 @@ class Worker:
             with suppress(Conflict):
                 self._backend.kv.delete(inner_space(space), "lease", expect=held.version)
 
-    def _purge(self, space: Space, memory: Memory) -> None:
+    def _purge(self, space: Space, memory: Eraser) -> None:
         """Once a day, erase what expired and what was forgotten longer ago than its retention."""
+        if _owner_of_documents(space) is not None:
+            # Documents do neither; looking through all their chunks would be in vain.
+            return
         inner = inner_space(space)
         if self._backend.kv.get(inner, "purged") is None:
             memory.purge(self._retention_s)
@@ -222,6 +247,12 @@ class Worker:
                 continue
             except MemwellError as error:
                 _log.warning("the uses of memories in %r could not be counted: %s", space, error)
+
+
+def _owner_of_documents(space: Space) -> Space | None:
+    """The space whose documents stand in this one, if any do."""
+    owner = space[:-2]
+    return Space(*owner) if owner and space == knowledge_space(Space(*owner)) else None
 
 
 def _closed(space: Space) -> Memory:

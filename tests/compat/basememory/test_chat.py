@@ -27,7 +27,7 @@ from memwell.compat.basememory import (
     StoredMessages,
     TextMessage,
 )
-from memwell.errors import Conflict, InvalidInput, NotGranted
+from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted
 from memwell.history import History
 from memwell.messages import Message, human
 from memwell.storage.memory import MemoryBackend
@@ -138,7 +138,8 @@ def _step(memory: BaseChatMessageMemory, oracle: Oracle, verb: str, user: str, n
         oracle.members[user] = True
         memory.join(user)
     elif verb == "leave":
-        oracle.members[user] = False
+        if oracle.members.get(user):
+            oracle.members[user] = False
         memory.leave(user)
     elif verb == "drop":
         memory.optimize(Deduplicate(drop=True))
@@ -308,6 +309,46 @@ def test_only_the_sender_takes_a_message_back() -> None:
         assert memory.get_message(0).in_words("zh") == "[消息已撤回]"
 
 
+def test_a_recall_of_nobody_takes_nobodys_message_back() -> None:
+    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
+        memory.add_message("mine", sender="Anna")
+        memory.add_message("anybody's")
+        for recall in (RecallMessage(target=0), {"type": "recall", "target": 0}):
+            with pytest.raises(NotGranted, match="does not say who takes back message 0, which 'Anna' sent"):
+                memory.add_message(recall)
+        assert memory.get_message(0) == "mine"
+        memory.add_message(RecallMessage(target=1))
+        assert isinstance(memory.get_message(1), RecallMessage)
+        # Whoever runs the chat may do it all the same.
+        memory.recall(0)
+        assert memory.get_message(0).target is None
+
+
+@pytest.mark.parametrize("index", ["a", None, 1.0, True])
+def test_what_is_no_position_is_named(index: Any) -> None:
+    for memory in (BaseChatMessageMemory(), BaseChatMessageMemory(store=MemoryBackend())):
+        memory.add_message("hi", sender="Anna")
+        for ask in (memory.get_message, memory.recall, lambda at: memory.get_message(at, reader="Ben")):  # noqa: B023
+            with pytest.raises(InvalidInput, match=rf"a position is a whole number, not {index!r}"):
+                ask(index)
+        with pytest.raises(InvalidInput, match="a position is a whole number"):
+            memory.add_message({"type": "recall", "target": "a", "sender": "Anna"})
+        assert memory.unread("Ben") == 1
+    with pytest.raises(InvalidInput, match="a position is a whole number, not 'a'"):
+        memory.read("Ben", upto="a")  # pyright: ignore[reportArgumentType]
+    assert BaseChatMessageMemory(messages={"a": "hi"}).get_message("a") == "hi"  # pyright: ignore[reportArgumentType]
+
+
+def test_a_sketch_of_messages_is_left_alone() -> None:
+    class Sketch:
+        def __len__(self) -> Any: ...
+
+        def __getitem__(self, index: Any) -> Any: ...
+
+    report = BaseChatMessageMemory(messages=Sketch()).optimize()
+    assert [step.skipped for step in report.steps] == ["sketch", "sketch"]
+
+
 def test_a_class_of_ones_own() -> None:
     class Order:
         def __init__(self, number: int) -> None:
@@ -393,6 +434,9 @@ def test_who_joins_has_read_what_was_said_before_and_who_left_has_nothing_to_rea
     assert memory.unread("Ben") == 1
     memory.leave("Ben")
     assert (memory.unread("Ben"), memory.get_unread("Ben"), memory.members()) == (0, [], [])
+    assert "Ben" not in memory.unread_counts()
+    memory.leave("stranger")
+    assert (memory.users(), memory.unread("stranger")) == (["Ben"], 2)
     memory.join("Ben")
     assert memory.unread("Ben") == 0
 
@@ -467,3 +511,35 @@ def test_closing_leaves_the_store_open() -> None:
         memory.add_message("hi")
         memory.close()
         assert len(memory) == 1
+
+
+def test_what_was_closed_is_read_and_not_written() -> None:
+    with MemoryBackend() as backend:
+        memory = BaseChatMessageMemory(store=backend, messages=None)
+        memory.join("Anna")
+        memory.add_message("hi", sender="Ben")
+        memory.close()
+        memory.close()
+        writing: list[Callable[[], object]] = [
+            lambda: memory.add_message("late"),
+            lambda: memory.recall(0),
+            lambda: memory.get_message(0, reader="Anna"),
+            lambda: memory.get_unread("Anna"),
+            lambda: memory.read("Anna"),
+            lambda: memory.join("Clara"),
+            lambda: memory.leave("Anna"),
+            lambda: memory.heartbeat("Anna"),
+            lambda: memory.offline("Anna"),
+            lambda: memory.set_typing("Anna"),
+            lambda: memory.expand(more=[]),
+            memory.optimize,
+        ]
+        for write in writing:
+            with pytest.raises(BackendError, match="the memory is closed"):
+                write()
+        assert (memory.get_message(0), memory.unread("Anna"), memory.get_unread("Anna", mark=False)) == (
+            "hi",
+            1,
+            ["hi"],
+        )
+        assert (memory.members(), memory.is_online("Anna"), memory.typing_users()) == (["Anna"], False, [])

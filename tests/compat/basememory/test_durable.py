@@ -123,6 +123,8 @@ def test_an_item_that_cannot_be_kept_is_refused_with_all_of_its_batch() -> None:
         storage = DurableStorage(backend)
         with pytest.raises(InvalidInput, match="plain JSON data"):
             storage.extend(["fine", object()])
+        with pytest.raises(InvalidInput, match="lone surrogates"):
+            storage.append("\ud800")
         assert len(storage) == 0
         with pytest.raises(IndexError, match="holds 0"):
             storage[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import pytest
@@ -29,6 +30,35 @@ MESSAGES = [
     VideoMessage(url="https://example.org/film.mp4"),
     RecallMessage(sender="Anna"),
 ]
+
+
+def test_words_may_be_given_without_their_name() -> None:
+    message = TextMessage("hi", sender="Anna")
+    assert (message.text, message.sender) == ("hi", "Anna")
+    assert SystemMessage("Ben joined").in_words() == "[notice] Ben joined"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: TextMessage(text=5), "the text of a message must be a string, not 5"),  # pyright: ignore[reportArgumentType]
+        (lambda: TextMessage("\ud800"), "lone surrogates"),
+        (lambda: ImageMessage(text=None), "the text of a message must be a string, not None"),  # pyright: ignore[reportArgumentType]
+        (lambda: ImageMessage(url=7), "an address must be a string, not 7"),  # pyright: ignore[reportArgumentType]
+        (lambda: AudioMessage(data="words"), "the bytes of a medium must be bytes, not 'words'"),  # pyright: ignore[reportArgumentType]
+        (lambda: RecallMessage(target="a"), "a position is a whole number, not 'a'"),  # pyright: ignore[reportArgumentType]
+        (lambda: RecallMessage(target=True), "a position is a whole number, not True"),
+        (lambda: TextMessage("hi", sender=3), "a sender must be a string, not 3"),  # pyright: ignore[reportArgumentType]
+    ],
+)
+def test_a_message_of_wrong_values_is_not_made(make: Callable[[], ChatMessage], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        make()
+
+
+def test_a_recall_keeps_its_target_when_it_is_stored_by_itself() -> None:
+    message = RecallMessage(target=3, sender="Anna")
+    assert RecallMessage.from_core(message.to_core()) == message
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: one.kind)

@@ -26,9 +26,10 @@ from memwell.compat.basememory import (
 from memwell.errors import InvalidInput
 from memwell.storage.memory import MemoryBackend
 
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=200)
 ITEMS = st.lists(
     st.sampled_from(["", "short", "a longer text " * 20, "猫" * 90, 1, 1.0, True, None, b"bytes" * 30])
-    | st.dictionaries(st.sampled_from("ab"), st.text(max_size=200), max_size=2),
+    | st.dictionaries(st.sampled_from("ab"), WORDS, max_size=2),
     max_size=60,
 )
 
@@ -217,12 +218,25 @@ def test_a_strategy_of_ones_own() -> None:
     assert (done.strategy, done.lost, kept.skipped) == ("shorten", 2, "told to keep it")
 
 
+def test_a_strategy_must_say_what_it_did() -> None:
+    class Silent:
+        def apply(self, shelf: Shelf) -> Any:
+            return 5
+
+    with pytest.raises(InvalidInput, match="Silent must return an Outcome, not 5"):
+        BaseMemory(texts=["a"]).optimize(Silent())
+
+
 def test_senseless_options_are_refused() -> None:
     for make in (
         lambda: Evict(keep=-1),
         lambda: Evict(keep=1, by="newest"),  # type: ignore[arg-type]
         lambda: Compress(level=0),
         lambda: SparsifyVectors(error=0),
+        lambda: SparsifyVectors(error="x"),  # type: ignore[arg-type]
+        lambda: SparsifyVectors(error=True),
+        lambda: SparsifyVectors(error=float("nan")),
+        lambda: SparsifyVectors(form=["int8"]),  # type: ignore[arg-type]
         lambda: BaseMemory().optimize(Deduplicate),  # type: ignore[arg-type]
         lambda: BaseMemory().optimize("dedup"),  # type: ignore[arg-type]
     ):

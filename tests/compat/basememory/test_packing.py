@@ -52,6 +52,12 @@ def test_a_dictionary_makes_short_items_small() -> None:
     assert sum(map(len, packer.packed(encoded, 6))) < 0.6 * sum(map(len, plain.packed(encoded, 6)))
 
 
+@pytest.mark.parametrize("item", ["\ud800", "fine \udfff", {"a": "\ud800"}])
+def test_half_a_character_is_refused(item: Any) -> None:
+    with pytest.raises(InvalidInput, match=r"an item.* must not contain lone surrogates"):
+        encode_item(item)
+
+
 def test_messages_and_vectors_come_back() -> None:
     said, vector = human("你好", name="Anna"), sparsified([0.25] * 9, error=0.1)
     assert decode_item(encode_item(said)) == said

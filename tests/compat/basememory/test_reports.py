@@ -34,6 +34,20 @@ def test_it_says_what_was_done_and_what_was_lost() -> None:
     assert len(english.splitlines()) == len(chinese.splitlines()) == 7
 
 
+def test_repeats_that_were_dropped_are_counted() -> None:
+    memory = BaseMemory(messages=ListStorage(["a", "b", "a", "a", "c"]))
+    [step] = memory.optimize(Deduplicate(drop=True)).steps
+    assert (step.repeats, step.lost, step.items_after) == (2, 0, 3)
+    assert step.in_words().endswith("; no distinct content lost, 2 repeats removed")
+    assert step.in_words("zh").endswith("；没有丢失不同的内容，移除了 2 项重复")
+    memory = BaseMemory(messages=ListStorage(["a", "b", "a", "c", "c"]))
+    [step] = memory.optimize(Evict(keep=2)).steps
+    assert (step.repeats, step.lost) == (1, 2)
+    assert step.in_words().endswith("; 2 distinct items lost, as told, 1 repeats removed")
+    [step] = BaseMemory(messages=ListStorage(["a", "b"])).optimize(Deduplicate(drop=True)).steps
+    assert step.in_words().endswith("; nothing lost")
+
+
 def test_what_was_skipped_says_why() -> None:
     step = BaseMemory((str(12345), str(12345))).optimize(Deduplicate()).steps[0]
     assert step.skipped == "no-setitem"

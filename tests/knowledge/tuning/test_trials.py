@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from memwell.errors import InvalidInput
-from memwell.knowledge import Chunking, Knowledge
+from memwell.knowledge import Chunking, Knowledge, read_document
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.models.scripted import HashEmbedder
 from memwell.storage import open_backend
@@ -128,3 +128,12 @@ def test_too_little_to_ask_about_keeps_what_is_in_use_and_says_so():
 def test_bad_input_is_refused(options: dict[str, object]):
     with pytest.raises(InvalidInput):
         quick(**{"texts": FACTS[:1], **options})
+
+
+def test_the_headings_of_documents_that_were_taken_in_count():
+    text = "\n\n".join(f"# Tool {number}\n\n{fact}" for number, fact in enumerate(FACTS[0].split("\n\n")[:30]))
+    parsed = read_document(text.encode(), name="tools.md")
+    knowledge = Knowledge(open_backend("memory:"), "reader")
+    knowledge.add(parsed, id="tools")
+    assert any(block.kind == "heading" for block in parsed.blocks)
+    assert quick(knowledge).trials == quick([parsed]).trials != quick([parsed.text]).trials

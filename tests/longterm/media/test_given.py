@@ -24,6 +24,14 @@ def test_other_features_are_refused(features: object):
         check_features(features)  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.parametrize(
+    "features", [{"tree": 1.0}, {}, {1.0: 2.0}, [True, False], [1.0, True], np.array([True, False])]
+)
+def test_truths_and_mappings_are_no_features(features: object):
+    with pytest.raises(InvalidInput, match="features are several words or the numbers of a vector, not"):
+        check_features(features)  # pyright: ignore[reportArgumentType]
+
+
 def test_a_sentiment_is_kept_as_it_was_given():
     assert check_sentiment("curious", "I hate it") == "curious"
     assert check_sentiment(" 好奇 ", "") == "好奇"

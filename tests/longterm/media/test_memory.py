@@ -16,15 +16,19 @@ import pytest
 from PIL import Image
 
 from memwell.errors import FileError, InvalidInput, NotFound
+from memwell.longterm.attachments import blobs_space, features_space
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.media import MediaItem, MediaLimits, MediaMemory
+from memwell.longterm.media.items import came_in_words
 from memwell.longterm.memory import Memory
+from memwell.longterm.traits import traits_of
 from memwell.models.scripted import HashEmbedder
 from memwell.records import as_vector, pack_half
 from memwell.storage import Backend, open_backend
 from tests.media_files import FILMS, claiming, film, picture, sound, wav
 
 PNG = picture("PNG")
+WHERE = "not in this store: bring the .jsonl export of the store it came from"
 
 
 def facts(media: MediaMemory) -> dict[str, int]:
@@ -159,7 +163,9 @@ def test_who_when_and_where_are_kept(media: MediaMemory):
         (PNG, {"description": None}, "a description"),
         (PNG, {"transcript": 3}, "a transcript"),
         (PNG, {"description": "a\x00b"}, "NUL"),
-        (PNG, {"description": "x " * 60_000}, "oversize"),
+        (PNG, {"description": "a\ud800b"}, "a description must not contain lone surrogates"),
+        (PNG, {"transcript": "\udfff"}, "a transcript must not contain lone surrogates"),
+        (PNG, {"description": "x " * 60_000}, r"^a medium's words were refused: oversize: 119,999 characters"),
         (PNG, {"session": "a\x00"}, "NUL"),
         (PNG, {"metadata": {"memwell": 1}}, "memwell's own"),
         (PNG, {"metadata": {"f": object()}}, "plain JSON"),
@@ -219,6 +225,40 @@ def test_pictures_that_cannot_be_decoded_are_kept_with_a_warning(media: MediaMem
 def test_limits_must_be_limits(media: MediaMemory):
     with pytest.raises(InvalidInput, match="MediaLimits"):
         MediaMemory(media.memory, limits=5)  # pyright: ignore[reportArgumentType]
+
+
+# Without its bytes.
+
+
+def test_a_medium_whose_bytes_are_gone_says_so(media: MediaMemory):
+    item = media.add(PNG, description="a cat")
+    backend, space = media.memory.backend, blobs_space(media.memory.space)
+    digests = traits_of(backend.index.get(media.memory.space, [media.get(item.id).id])[0]).blobs
+    for digest in digests:
+        assert backend.blobs.delete(space, digest)
+    for one in (media.get(item.id), media.items()[0], media.recall("cat")[0]):
+        assert not one.has_thumbnail
+        assert one.warnings == (f"its bytes and its thumbnail are {WHERE}",)
+        assert one.digest == item.digest
+    assert media.thumbnail(item.id) is None
+    with pytest.raises(NotFound, match=rf"the bytes of the medium '{item.id}' are not in this store.*\.jsonl"):
+        media.data(item.id)
+    backend.blobs.put(space, PNG)  # as another export may bring it
+    assert media.get(item.id).warnings == (f"its thumbnail is {WHERE}",)
+    assert media.data(item.id) == PNG
+
+
+def test_a_medium_that_came_in_words_is_looked_at_more_closely(media: MediaMemory):
+    item = media.add(film("webm")[:-300], description="a broken film", features=[1.0, 0.0])
+    assert not item.has_thumbnail
+    backend, space = media.memory.backend, media.memory.space
+    [record] = backend.index.get(space, [media.get(item.id).id])
+    backend.blobs.delete(blobs_space(space), item.digest)
+    backend.index.delete(features_space(space, 2), [item.id])
+    backend.index.upsert([came_in_words(record)])
+    here = media.get(item.id)
+    assert here.dimensions == 0
+    assert here.warnings[-1].startswith("its bytes and its features are not in this store")
 
 
 # Finding.

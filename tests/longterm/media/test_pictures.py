@@ -95,6 +95,14 @@ def test_a_picture_cut_short_has_a_warning_and_no_thumbnail(format_: str):
     assert found.warnings[0].startswith(("it cannot be decoded", "its size cannot be read"))
 
 
+@pytest.mark.parametrize("content", [b"garbage", b"xxx", b"\x78\x9c" + b"\xff" * 50])
+@pytest.mark.parametrize("size", [(1, 1), (64, 48), (300, 300)])
+def test_a_sound_header_before_garbage_has_a_warning_and_no_thumbnail(size: tuple[int, int], content: bytes):
+    found = preview(claiming(*size, content=content))
+    assert found.thumbnail is None
+    assert [one.startswith("it cannot be decoded") for one in found.warnings] == [True]
+
+
 def test_a_bomb_is_refused_before_pillow_sees_it(monkeypatch: pytest.MonkeyPatch):
     def never() -> None:
         raise AssertionError("it was decoded")

@@ -12,11 +12,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, NotFound
+from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
 from memwell.records import Record, Space
-from memwell.runtime.transfer import export_jsonl, export_markdown, import_markdown
+from memwell.runtime.transfer import export_jsonl, export_markdown, import_jsonl, import_markdown
 from memwell.storage import open_backend
 from memwell.testing.strategies import ids, metadata, texts
+from tests.media_files import picture, sound
 
 SPACE = Space("ann")
 MAY = datetime(2026, 5, 1, 12, 30, 0, 7, tzinfo=UTC)
@@ -193,6 +195,60 @@ def test_a_text_does_not_pass_for_a_mark() -> None:
     report = taken(memory, without)
     assert report.counts == {"memories": 1}
     assert memory.get("trains").text == "Ann likes fast trains."
+
+
+def with_media() -> Memory:
+    memory = filled()
+    media = MediaMemory(memory)
+    media.add(picture("PNG"), description="a cat", features=[1.0, 0.0], session="trip")
+    media.add(sound("mp3"), description="a song")
+    media.add(kind="video", description="a film that is only described")
+    return memory
+
+
+def test_media_come_in_words_alone_and_it_is_said_everywhere() -> None:
+    memory, other = with_media(), opened()
+    text = document(memory)
+    assert (
+        "\n> The words of 2 media, without bytes and features: an export that ends in .jsonl holds those too.\n" in text
+    )
+    report = taken(other, text)
+    assert report.counts == {"memories": 6}
+    assert report.problems == []
+    assert report.hints == [
+        "2 media came without bytes or features, which no document holds: bring the .jsonl export for those"
+    ]
+    cat, song, film = (MediaMemory(other).items(kinds=kind)[0] for kind in ("image", "audio", "video"))
+    assert (cat.has_thumbnail, cat.dimensions) == (False, 0)
+    assert cat.warnings[-1].startswith("its bytes, its thumbnail and its features are not in this store")
+    assert song.warnings[-1].startswith("its bytes are not in this store")
+    assert film.warnings == ()
+    with pytest.raises(NotFound, match="jsonl"):
+        MediaMemory(other).data(song.id)
+    assert taken(other, text).hints == []
+
+
+def test_media_that_came_in_words_are_whole_once_their_bytes_come() -> None:
+    memory, other, out = with_media(), opened(), io.BytesIO()
+    taken(other, document(memory))
+    export_jsonl(memory, out, blobs=True)
+    import_jsonl(other, io.BytesIO(out.getvalue()))
+    assert MediaMemory(other).items() == MediaMemory(memory).items()
+    [cat] = MediaMemory(other).like([1.0, 0.0])
+    assert MediaMemory(other).data(cat.id) == picture("PNG")
+    assert MediaMemory(other).thumbnail(cat.id) is not None
+
+
+def test_media_stay_whole_when_a_document_comes_back_to_where_it_was_written() -> None:
+    memory = with_media()
+    before = memories(memory), MediaMemory(memory).items()
+    report = taken(memory, document(memory))
+    assert (report.new, report.hints) == (0, [])
+    assert (memories(memory), MediaMemory(memory).items()) == before
+
+
+def test_a_document_without_media_says_nothing_of_them() -> None:
+    assert "media" not in document(filled())
 
 
 def test_two_bullets_of_one_memory_are_reported() -> None:

@@ -6,9 +6,9 @@ and which faults of the original are not here, is listed in the documentation's 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memwell._later import loaded_later
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
 from memwell.compat.agentscope.core_messages import from_core, to_core
 from memwell.compat.agentscope.memories import InMemoryMemory, MemoryBase, MemwellMemory, ThreadMemory, WrongType
@@ -50,36 +50,28 @@ if TYPE_CHECKING:
     from memwell.compat.agentscope.sql import AsyncSQLAlchemyMemory
 
 _LATER = {
-    "AsyncSQLAlchemyMemory": "sql",
-    "EmbeddingCacheBase": "embedding_cache",
-    "FileEmbeddingCache": "embedding_cache",
-    "InMemoryMessageStorage": "message_storage",
-    "LongTermMemoryBase": "long_term",
-    "MemoryWithCompress": "compress",
-    "MessageStorageBase": "message_storage",
-    "NoSuchPlace": "message_storage",
-    "NotStarted": "long_term",
-    "ReMeLongTermMemoryBase": "long_term",
-    "ReMePersonalLongTermMemory": "long_term",
-    "ReMeShortTermMemory": "short_term",
-    "ReMeTaskLongTermMemory": "long_term",
-    "ReMeToolLongTermMemory": "long_term",
-    "RedisMemory": "redis",
-    "ThreadMessageStorage": "message_storage",
-    "ToolResponse": "long_term",
+    "AsyncSQLAlchemyMemory": ".sql",
+    "EmbeddingCacheBase": ".embedding_cache",
+    "FileEmbeddingCache": ".embedding_cache",
+    "InMemoryMessageStorage": ".message_storage",
+    "LongTermMemoryBase": ".long_term",
+    "MemoryWithCompress": ".compress",
+    "MessageStorageBase": ".message_storage",
+    "NoSuchPlace": ".message_storage",
+    "NotStarted": ".long_term",
+    "ReMeLongTermMemoryBase": ".long_term",
+    "ReMePersonalLongTermMemory": ".long_term",
+    "ReMeShortTermMemory": ".short_term",
+    "ReMeTaskLongTermMemory": ".long_term",
+    "ReMeToolLongTermMemory": ".long_term",
+    "RedisMemory": ".redis",
+    "ThreadMessageStorage": ".message_storage",
+    "ToolResponse": ".long_term",
 }
 """Loaded when first asked for: drivers that need not be installed, and what finds by meaning, which needs numpy."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = loaded_later(globals(), _LATER)
 
 __all__ = [
     "AgentBase",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from typing import Any, cast
 
@@ -12,10 +12,20 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.compat.basememory.conversation import Chat, PlainChat, StoredMessages
 from memwell.compat.basememory.handlers import Handler, Handlers
-from memwell.compat.basememory.kinds import RecallMessage
+from memwell.compat.basememory.kinds import RecallMessage, check_position
 from memwell.compat.basememory.memory import BaseMemory
 from memwell.compat.basememory.shelf import Shelf
-from memwell.compat.basememory.states import ChatState, GivenRows, Row, Rows, StoredRows, Typing, UserState, moment
+from memwell.compat.basememory.states import (
+    ChatState,
+    GivenRows,
+    Row,
+    Rows,
+    StoredRows,
+    Typing,
+    UserState,
+    moment,
+    moved_up,
+)
 from memwell.compat.basememory.storages import ListStorage, Storage
 from memwell.errors import InvalidInput, NotGranted
 from memwell.history import History
@@ -57,13 +67,10 @@ class BaseChatMessageMemory(BaseMemory):
         self._clock = clock
         self._handlers = Handlers()
         backend, name = _home(messages, store, Thread(as_space(space), thread))
-        held: Any = messages
-        if isinstance(messages, History):
-            held = StoredMessages(messages, self._handlers)
-        elif messages is None and store is None:
-            held = ListStorage()
-        elif messages is None:
-            held = StoredMessages(History(backend, name.id, space=name.space), self._handlers)
+        if messages is None and store is not None:
+            messages = History(backend, name.id, space=name.space)
+        held: Any = StoredMessages(messages, self._handlers) if isinstance(messages, History) else messages
+        held = ListStorage() if held is None else held
         view = ChatState(self.state_of, self.users) if state is None else state
         super().__init__(data, items, messages=held, state=view, **storages)
         self._chat: Chat = held if isinstance(held, StoredMessages) else PlainChat(held, self._handlers, self._lock)
@@ -84,23 +91,25 @@ class BaseChatMessageMemory(BaseMemory):
         """Add a message of any kind and return its position. ``sender`` is who says it, if it does not say so itself.
 
         A ``RecallMessage``, or a dict of the type ``recall``, goes into the place of its ``target``. Raises
-        ``InvalidInput`` for a message that the storage cannot keep; then nothing is added.
+        ``InvalidInput`` for a message that the storage cannot keep, and ``NotGranted`` for a recall by somebody else than
+        the sender; then nothing is added.
         """
+        self._check_open()
         if sender is not None:
             check_id(sender, "a sender")
             self._typing.sent(sender)
         target = _target(message)
         if target is not None:
-            by = self._handlers.sender_of(message) or sender
-            self.recall(target, by=by)
+            self._take_back(target, self._handlers.sender_of(message) or sender, by_sender=True)
             return target
         return self._chat.add(message, sender)
 
     def get_message(self, index: int, *, reader: str | None = None) -> Any:
         """The message at a position, from the end when it is negative; with ``reader`` it and all before are read now.
 
-        Raises ``IndexError`` when there is none.
+        Raises ``IndexError`` when there is none, ``InvalidInput`` for what is no position.
         """
+        _check_index(self.messages, index)
         if reader is None:
             return self.messages[index]
         # As one: another message may come, and the last one is another then.
@@ -112,14 +121,17 @@ class BaseChatMessageMemory(BaseMemory):
     def recall(self, index: int, *, by: str | None = None) -> None:
         """Take a message back: a ``RecallMessage`` stands in its place, and it is nobody's unread any more.
 
-        Raises ``NotGranted`` when ``by`` did not send it, ``IndexError`` when there is none, and ``Unsupported`` when the
-        storage has no ``__setitem__``.
+        Without ``by`` it is whoever runs the chat, who may. Raises ``NotGranted`` when ``by`` did not send it,
+        ``IndexError`` when there is none, and ``Unsupported`` when the storage has no ``__setitem__``.
         """
+        self._check_open()
+        self._take_back(check_position(index), by, by_sender=by is not None)
+
+    def _take_back(self, index: int, by: str | None, *, by_sender: bool) -> None:
         with self._chat.together():
-            place = self._chat.place(index)
-            sender = self._chat.sender(place)
-            if by is not None and sender is not None and sender != by:
-                raise NotGranted(f"{shown(by)} cannot take back message {index}, which {shown(sender)} sent")
+            sender = self._chat.sender(self._chat.place(index))
+            if by_sender:
+                _check_own(index, sender, by)
             self._chat.recall(index, RecallMessage(sender=sender))
 
     # Reading
@@ -132,8 +144,8 @@ class BaseChatMessageMemory(BaseMemory):
             return 0 if row.member is False else self._chat.ask(row.read, lambda tally: tally.count(user, row.read))
 
     def unread_counts(self) -> dict[str, int]:
-        """The number of unread messages of everybody who is known."""
-        return {user: self.unread(user) for user in self.users()}
+        """The number of unread messages of everybody who is known and did not leave."""
+        return {user: self.unread(user) for user in self.users() if self._row(user).member is not False}
 
     def get_unread(self, user: str, *, mark: bool = True) -> list[Any]:
         """The messages somebody has not read, in order; they are read then, unless ``mark`` is False.
@@ -147,7 +159,7 @@ class BaseChatMessageMemory(BaseMemory):
             places = self._chat.ask(row.read, lambda tally: tally.unread(user, row.read))
             found = self._chat.at(places)
             if mark and places:
-                self._rows.put(replace(row, read=places[-1] + 1))
+                self._keep(replace(row, read=places[-1] + 1))
             return found
 
     def read(self, user: str, upto: int | None = None) -> int:
@@ -157,8 +169,8 @@ class BaseChatMessageMemory(BaseMemory):
         """
         with self._chat.together(), self._rows.together():
             row = self._row(user)
-            end = self._chat.end() if upto is None else self._chat.place(upto) + 1
-            self._rows.put(replace(row, read=max(row.read, end)))
+            end = self._chat.end() if upto is None else self._chat.place(check_position(upto)) + 1
+            self._keep(replace(row, read=max(row.read, end)))
             return self.unread(user)
 
     # People
@@ -166,9 +178,13 @@ class BaseChatMessageMemory(BaseMemory):
     def _row(self, user: str) -> Row:
         return self._rows.get(check_id(user, "a user")) or Row(user)
 
+    def _keep(self, row: Row) -> None:
+        self._check_open()
+        self._rows.put(row)
+
     def _change(self, user: str, **fields: Any) -> None:
         with self._rows.together():
-            self._rows.put(replace(self._row(user), **fields))
+            self._keep(replace(self._row(user), **fields))
 
     def users(self) -> list[str]:
         """Everybody who joined, was online or has read something."""
@@ -180,12 +196,14 @@ class BaseChatMessageMemory(BaseMemory):
             for user in users:
                 row = self._row(user)
                 if not row.member:
-                    self._rows.put(replace(row, member=True, read=max(row.read, self._chat.end())))
+                    self._keep(replace(row, member=True, read=max(row.read, self._chat.end())))
 
     def leave(self, *users: str) -> None:
-        """End membership: nothing is unread for them from now on."""
-        for user in users:
-            self._change(user, member=False)
+        """End membership: nothing is unread for them from now on. Who is no member is left alone."""
+        with self._rows.together():
+            for user in users:
+                if self._row(user).member:
+                    self._change(user, member=False)
 
     def members(self) -> list[str]:
         """The members of the group."""
@@ -210,6 +228,7 @@ class BaseChatMessageMemory(BaseMemory):
 
     def set_typing(self, user: str, typing: bool = True) -> None:
         """Somebody types, for the next ``typing_seconds`` or until they send something, or types no longer."""
+        self._check_open()
         check_id(user, "a user")
         if typing:
             self._typing.start(user, self._clock(), self._typing_seconds)
@@ -247,14 +266,12 @@ class BaseChatMessageMemory(BaseMemory):
         if shelf.storage is self.messages and isinstance(self._chat, PlainChat):
             self._chat.dropped(shelf.dropped)
             with self._rows.together():
-                for user in self.users():
-                    row = self._row(user)
-                    gone = sum(place < row.read for place in shelf.dropped)
-                    self._rows.put(replace(row, read=row.read - gone))
+                moved_up(self._rows, shelf.dropped)
 
     def close(self) -> None:
-        """Nobody types here any more. The store, if it was named by its path, stays open for the process."""
+        """Nobody types here any more, and nothing more is written. A store named by its path stays open for the process."""
         self._typing.close()
+        super().close()
 
     aadd_message = asyncify(add_message)
     aget_message = asyncify(get_message)
@@ -280,11 +297,25 @@ def _home(messages: object, store: Store | None, named: Thread) -> tuple[Backend
     return open_backend("memory:") if store is None else shared_backend(store), named
 
 
+def _check_index(messages: object, index: object) -> None:
+    """Raises ``InvalidInput`` for what is no position. Messages that are kept by key are asked for by that."""
+    if not isinstance(messages, Mapping):
+        check_position(index)
+
+
+def _check_own(index: int, sender: str | None, by: str | None) -> None:
+    """Raises ``NotGranted`` when the message that somebody takes back is another's."""
+    if sender is not None and sender != by:
+        who = "the recall does not say who takes" if by is None else f"{shown(by)} cannot take"
+        raise NotGranted(f"{who} back message {index}, which {shown(sender)} sent")
+
+
 def _target(message: object) -> int | None:
     if isinstance(message, RecallMessage):
         return message.target
     fields = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
-    return fields["target"] if fields.get("type") == "recall" and type(fields.get("target")) is int else None
+    recalls = fields.get("type") == "recall" and fields.get("target") is not None
+    return check_position(fields["target"]) if recalls else None
 
 
 def _seconds(value: float, what: str) -> float:

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 from memwell.compat.basememory.handlers import Handlers, is_recalled
-from memwell.compat.basememory.kinds import RecallMessage
+from memwell.compat.basememory.kinds import RecallMessage, check_position
 from memwell.compat.basememory.shelf import CannotOptimize
 from memwell.compat.basememory.storages import add_to, has_method
 from memwell.compat.basememory.tally import Tally
@@ -99,7 +99,7 @@ class StoredMessages:
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
             return [self[position] for position in range(*index.indices(len(self)))]
-        place = self.place(index)
+        place = self.place(check_position(index))
         return self._handlers.from_core(self.history.get(place))
 
     def append(self, item: Any) -> None:
@@ -314,7 +314,9 @@ class PlainChat:
             return self._senders[place]
 
     def owners(self) -> list[str | None]:
-        """Who sent the message at each position."""
+        """Who sent the message at each position; nobody is known of a sketch, whose length is no number."""
+        if not isinstance(cast(Any, type(cast(object, self.storage))).__len__(self.storage), int):
+            return []
         self._catch_up()
         return list(self._senders)
 

@@ -4,14 +4,15 @@ each knows how it is stored.
 
 from __future__ import annotations
 
+import operator
 from datetime import datetime
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, SupportsIndex, TypeVar, cast
 
 import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.messages import Audio, Image, Media, Message, Part, Role, Text, Video, message
-from memwell.values import new_id, now, shown
+from memwell.values import check_text, new_id, now, shown
 
 MARK = "basememory"
 """The key of a stored message's metadata under which the rest of a chat message travels."""
@@ -19,8 +20,18 @@ MARK = "basememory"
 Self = TypeVar("Self", bound="ChatMessage")
 
 
+def check_position(index: object) -> int:
+    """The position of a message as a plain number. Raises ``InvalidInput`` for what is no whole number."""
+    if isinstance(index, bool) or not isinstance(index, SupportsIndex):
+        raise InvalidInput(f"a position is a whole number, not {shown(index)}")
+    return operator.index(index)
+
+
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """What every chat message has: who sent it, when, and an id. Make your own kind by deriving from one of these."""
+    """What every chat message has: who sent it, when, and an id. Make your own kind by deriving from one of these.
+
+    Each raises ``InvalidInput`` when it is made of values of other types than it says.
+    """
 
     kind: ClassVar[str] = "chat"
     role: ClassVar[Role] = Role.HUMAN
@@ -29,6 +40,10 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
     sender: str | None = None
     id: str = msgspec.field(default_factory=new_id)
     time: datetime = msgspec.field(default_factory=now)
+
+    def __post_init__(self) -> None:
+        if self.sender is not None:
+            check_text(self.sender, "a sender")
 
     def parts(self) -> tuple[Part, ...]:
         """What it is made of, as every other room reads it."""
@@ -62,11 +77,15 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
         return {}
 
 
-class TextMessage(ChatMessage, frozen=True, kw_only=True):
-    """Words."""
+class TextMessage(ChatMessage, frozen=True):
+    """Words, which may be given without their name: ``TextMessage("hi")``."""
 
     kind: ClassVar[str] = "text"
     text: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_text(self.text, "the text of a message")
 
     def parts(self) -> tuple[Part, ...]:
         """The words."""
@@ -78,7 +97,7 @@ class TextMessage(ChatMessage, frozen=True, kw_only=True):
         return {"text": stored.text}
 
 
-class SystemMessage(TextMessage, frozen=True, kw_only=True):
+class SystemMessage(TextMessage, frozen=True):
     """A notice of the chat itself: who came, what was renamed."""
 
     kind: ClassVar[str] = "system"
@@ -95,6 +114,14 @@ class MediaMessage(ChatMessage, frozen=True, kw_only=True):
     data: bytes | None = None
     media_type: str | None = None
     text: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_text(self.text, "the text of a message")
+        if self.url is not None:
+            check_text(self.url, "an address")
+        if self.data is not None and not isinstance(self.data, bytes):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"the bytes of a medium must be bytes, not {shown(self.data)}")
 
     def parts(self) -> tuple[Part, ...]:
         """The one part."""
@@ -136,7 +163,7 @@ class VideoMessage(MediaMessage, frozen=True, kw_only=True):
 class RecallMessage(ChatMessage, frozen=True, kw_only=True):
     """What stands in the place of a message that its sender took back. It is nobody's unread, and no model sees it.
 
-    ``target`` is the index of the message to take back; once it stands there, it is None.
+    ``target`` is the index of the message to take back. What stands in that place has none: it is there already.
     """
 
     kind: ClassVar[str] = "recall"
@@ -144,6 +171,20 @@ class RecallMessage(ChatMessage, frozen=True, kw_only=True):
     labels: ClassVar[tuple[str, str]] = ("[recalled]", "[消息已撤回]")
 
     target: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.target is not None:
+            check_position(self.target)
+
+    def extras(self) -> dict[str, Any]:
+        """Its target, if it has one."""
+        return {} if self.target is None else {"target": int(self.target)}
+
+    @classmethod
+    def fields_from(cls, stored: Message) -> dict[str, Any]:
+        """Its target, if it has one."""
+        return {"target": cast("dict[str, Any]", stored.metadata[MARK]).get("target")}
 
 
 KINDS: tuple[type[ChatMessage], ...] = (
@@ -166,4 +207,5 @@ __all__ = [
     "SystemMessage",
     "TextMessage",
     "VideoMessage",
+    "check_position",
 ]

@@ -10,12 +10,12 @@ from msgspec.structs import replace
 
 from memwell._asyncify import Closing, asyncify
 from memwell.compat.basememory.durable import DurableStorage
-from memwell.compat.basememory.optimizing import DEFAULT, Strategy
+from memwell.compat.basememory.optimizing import DEFAULT, Outcome, Strategy
 from memwell.compat.basememory.reports import OptimizationReport, Step
 from memwell.compat.basememory.shelf import CannotOptimize, Shelf
 from memwell.compat.basememory.sizes import deep_size
 from memwell.compat.basememory.storages import ListStorage, Storage, add_to, check_storage, each, furnished, has_method
-from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
+from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.storage.sharing import Store
 from memwell.values import shown
@@ -41,6 +41,7 @@ class BaseMemory(Closing):
         **storages: Any,
     ) -> None:
         self._lock = threading.RLock()
+        self._is_closed = False
         self._storages: dict[str, Storage] = {}
         if items is not None and not (has_method(items, "__iter__") or has_method(items, "__getitem__")):
             raise InvalidInput(f"items must be something to iterate over, not {shown(items)}")
@@ -71,6 +72,7 @@ class BaseMemory(Closing):
 
         Raises ``Conflict`` for a name that is taken or reserved, and ``InvalidInput`` for what is no storage.
         """
+        self._check_open()
         with self._lock:
             self._storages = {**self._storages, **self._checked(storages)}
 
@@ -124,6 +126,7 @@ class BaseMemory(Closing):
 
         Raises ``Unsupported`` when there is no such storage, or when it takes nothing new.
         """
+        self._check_open()
         with self._lock:
             if "messages" not in self._storages:
                 raise Unsupported("the memory has no storage for messages: give one, or expand(messages=…)")
@@ -138,6 +141,7 @@ class BaseMemory(Closing):
         what a strategy needs is left alone, and the report says why. Raises ``InvalidInput`` for what is no strategy and
         ``NotFound`` for a name without a storage, before anything is done.
         """
+        self._check_open()
         chosen = strategies or DEFAULT
         for strategy in chosen:
             if isinstance(strategy, type) or not callable(getattr(strategy, "apply", None)):
@@ -173,7 +177,17 @@ class BaseMemory(Closing):
         """Called when a strategy has dropped items of a storage, for who points into it."""
 
     def close(self) -> None:
-        """Nothing is held open here: a store that is named by its path stays open for the process."""
+        """Write nothing more: what would raises ``BackendError`` from now on, and what is there can still be read.
+
+        A store that is named by its path stays open for the process.
+        """
+        self._is_closed = True
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise BackendError(
+                "the memory is closed: it can be read, and another one over the same storage writes again"
+            )
 
     aadd_message = asyncify(add_message)
     aoptimize = asyncify(optimize)
@@ -216,6 +230,8 @@ def _step(shelf: Shelf, strategy: Strategy, size: int) -> Step:
         done = strategy.apply(shelf)
     except CannotOptimize as error:
         return replace(nothing, skipped=error.reason)
+    if not isinstance(done, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"the strategy {nothing.strategy} must return an Outcome, not {shown(done)}")
     return replace(
         nothing,
         items_after=len(shelf),
@@ -224,6 +240,7 @@ def _step(shelf: Shelf, strategy: Strategy, size: int) -> Step:
         lost=done.lost,
         left=done.left,
         error=done.error,
+        repeats=done.repeats,
     )
 
 

@@ -25,6 +25,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """How many it would have changed, but left alone: they are the caller's, and changing one would change another."""
     error: float = 0.0
     """How far the worst item is from what it was, relative to its size."""
+    repeats: int = 0
+    """How many it dropped whose content is still there in another place."""
 
 
 @runtime_checkable
@@ -39,8 +41,8 @@ class Strategy(Protocol):
 class Deduplicate(msgspec.Struct, frozen=True):
     """Items of the same content become one object; every place still has its item. Nothing is lost.
 
-    With ``drop`` the later ones are taken out and the first stays where it is; the same words of another sender are
-    another message.
+    With ``drop`` the later ones are taken out and counted as repeats, and the first stays where it is; the same words of
+    another sender are another message.
     """
 
     drop: bool = False
@@ -56,7 +58,7 @@ class Deduplicate(msgspec.Struct, frozen=True):
                 repeated |= {} if seen == place else {place: seen}
         if self.drop:
             shelf.drop(repeated)
-            return Outcome(len(repeated))
+            return Outcome(len(repeated), repeats=len(repeated))
         return Outcome(shelf.share(repeated), left=shelf.left) if repeated else Outcome()
 
 
@@ -103,7 +105,8 @@ class Evict(msgspec.Struct, frozen=True):
         after = set(shelf.identities())
         distinct = sum(1 for one in before if one is not None and one not in after)
         # What cannot be compared is distinct for all anybody knows.
-        return Outcome(len(gone), distinct + before[None] - sum(1 for one in shelf.identities() if one is None))
+        lost = distinct + before[None] - sum(1 for one in shelf.identities() if one is None)
+        return Outcome(len(gone), lost, repeats=len(gone) - lost)
 
 
 class SparsifyVectors(msgspec.Struct, frozen=True):

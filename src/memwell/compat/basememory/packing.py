@@ -27,7 +27,7 @@ def encode_item(item: object) -> bytes:
     """
     kind = type(item)
     if isinstance(item, str) and kind is str:
-        return _TEXT + item.encode(errors="surrogatepass")
+        return _TEXT + _encoded(item)
     if isinstance(item, bytes) and kind is bytes:
         return _BYTES + item
     if isinstance(item, Message):
@@ -41,10 +41,18 @@ def encode_item(item: object) -> bytes:
     return _JSON + encoded
 
 
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput(f"an item must not contain lone surrogates: {shown(text)} at {error.start}") from None
+
+
 def decode_item(encoded: bytes) -> Any:
     """The item that ``encode_item`` wrote."""
     kind, body = encoded[:1], encoded[1:]
     if kind == _TEXT:
+        # Stores of earlier versions may hold half a character.
         return body.decode(errors="surrogatepass")
     if kind == _BYTES:
         return body

@@ -40,6 +40,14 @@ _WORDS = {
     "fewer": ("{before} items, now {after}", "{before} 项，现为 {after} 项"),
     "nothing": ("nothing lost", "没有丢失任何内容"),
     "lost": ("{lost} distinct items lost, as told", "按要求丢弃了 {lost} 项不同的内容"),
+    "repeats": (
+        "no distinct content lost, {repeats} repeats removed",
+        "没有丢失不同的内容，移除了 {repeats} 项重复",
+    ),
+    "both": (
+        "{lost} distinct items lost, as told, {repeats} repeats removed",
+        "按要求丢弃了 {lost} 项不同的内容，移除了 {repeats} 项重复",
+    ),
     "left": (
         "{left} equal items left apart, since whoever changes one must not change another; nothing lost",
         "{left} 项相同但可变的内容未合并，以免改动一项影响另一项；没有丢失任何内容",
@@ -61,6 +69,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     left: int = 0
     error: float = 0.0
+    repeats: int = 0
+    """How many items were dropped whose content is still there in another place."""
     skipped: str = ""
 
     @property
@@ -86,7 +96,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     def _lost(self, say: _Speaker) -> str:
         if self.lost:
-            return say("lost", lost=self.lost)
+            return say("both" if self.repeats else "lost", lost=self.lost, repeats=self.repeats)
+        if self.repeats:
+            return say("repeats", repeats=self.repeats)
         if self.left:
             return say("left", left=self.left)
         return say("error", error=self.error) if self.error else say("nothing")

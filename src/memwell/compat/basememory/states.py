@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from typing import Any, Protocol, cast
@@ -190,9 +190,17 @@ class ChatState(Mapping[str, UserState]):
         return True
 
 
+def moved_up(rows: Rows, dropped: Sequence[int]) -> None:
+    """Move everybody's mark with the messages that were read, when those at some places are gone."""
+    for row in filter(None, map(rows.get, rows.users())):
+        gone = sum(place < row.read for place in dropped)
+        if gone:
+            rows.put(msgspec.structs.replace(row, read=row.read - gone))
+
+
 def moment(seconds: float | None) -> datetime | None:
     """A time in UTC."""
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
 
 
-__all__ = ["ChatState", "GivenRows", "Row", "Rows", "StoredRows", "Typing", "UserState", "moment"]
+__all__ = ["ChatState", "GivenRows", "Row", "Rows", "StoredRows", "Typing", "UserState", "moment", "moved_up"]

@@ -89,9 +89,9 @@ def sparsified(numbers: Sequence[float], *, error: float, form: Form = "int8") -
 
     Raises ``InvalidInput`` for an error that is not between 0 and 1, or for an unknown form.
     """
-    if not 0 < error < 1:
+    if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"error must be between 0 and 1, not {shown(error)}")
-    if form not in _WIDER:
+    if not isinstance(form, str) or form not in _WIDER:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"unknown form {shown(form)}; known: {', '.join(_WIDER)}")
     length = math.hypot(*numbers)
     if not length or not math.isfinite(length):

@@ -6,9 +6,9 @@ which faults of the original are not here, is listed in the documentation's page
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memwell._later import loaded_later
 from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.cache import (
     CacheClient,
@@ -125,24 +125,16 @@ if TYPE_CHECKING:
     from memwell.compat.dbgpt.long_term import Chunk, ForgetReport, LongTermMemory, LongTermRetriever
 
 _LATER = {
-    "Chunk": "long_term",
-    "ForgetReport": "long_term",
-    "HybridMemory": "hybrid",
-    "LongTermMemory": "long_term",
-    "LongTermRetriever": "long_term",
+    "Chunk": ".long_term",
+    "ForgetReport": ".long_term",
+    "HybridMemory": ".hybrid",
+    "LongTermMemory": ".long_term",
+    "LongTermRetriever": ".long_term",
 }
 """Loaded when first asked for: what finds by meaning needs numpy, and a program that only converses does not."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = loaded_later(globals(), _LATER)
 
 __all__ = [
     "AIMessage",

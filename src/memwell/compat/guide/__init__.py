@@ -6,8 +6,9 @@ are not here, is listed in the documentation's page on the guide.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from memwell._later import loaded_later
 
 if TYPE_CHECKING:
     from memwell.compat.guide.chat import SimpleLLMChat
@@ -23,32 +24,24 @@ if TYPE_CHECKING:
     from memwell.compat.guide.roadmap import TechnologyRoadmap
 
 _LATER = {
-    "ConversationMemory": "conversations",
-    "IntelligentMemorySystem": "intelligent",
-    "MemoryAugmentedLLM": "neural",
-    "MultimodalMemory": "multimodal",
-    "NeuralMemoryNetwork": "neural",
-    "ProductionDeployment": "deployment",
-    "RAGOptimizer": "optimizer",
-    "SimpleLLMChat": "chat",
-    "SimpleRAGSystem": "rag",
-    "TechnologyRoadmap": "roadmap",
-    "VectorDatabaseComparison": "databases",
-    "demonstrate_attention_complexity": "explaining",
-    "plot_context_length_evolution": "explaining",
+    "ConversationMemory": ".conversations",
+    "IntelligentMemorySystem": ".intelligent",
+    "MemoryAugmentedLLM": ".neural",
+    "MultimodalMemory": ".multimodal",
+    "NeuralMemoryNetwork": ".neural",
+    "ProductionDeployment": ".deployment",
+    "RAGOptimizer": ".optimizer",
+    "SimpleLLMChat": ".chat",
+    "SimpleRAGSystem": ".rag",
+    "TechnologyRoadmap": ".roadmap",
+    "VectorDatabaseComparison": ".databases",
+    "demonstrate_attention_complexity": ".explaining",
+    "plot_context_length_evolution": ".explaining",
 }
 """Loaded when first asked for: who draws a plot does not wait for what reads documents."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
-
+__getattr__, __dir__ = loaded_later(globals(), _LATER)
 
 __all__ = [
     "ConversationMemory",

@@ -21,7 +21,7 @@ from memwell.filters import Where
 from memwell.language.keywords import keywords
 from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.values import shown
 
 _OWN = "memwell"
@@ -80,10 +80,11 @@ def measure(engine: Engine) -> Figures:
         before += len(week) < len(records)
         recent += [(space, record) for record in week[-2:]]
     times, found = _probed(engine, recent[:_PROBES])
+    threads = [thread for space in users[:_MOST_SPACES] for thread in _conversations(backend, space)]
     sizes: dict[str, int] = facts.get("bytes") or {}
     return Figures(
-        conversations=sum(_conversations(backend, space) for space in users[:_MOST_SPACES]),
-        messages=int(facts.get("messages", 0)),
+        conversations=len(threads),
+        messages=sum(thread.messages for thread in threads),
         memories=sum(backend.index.info(space).records for space in users),
         documents=sum(_documents(engine, space) for space in listed if space[-1] == "knowledge" and _OWN in space),
         users=len(users),
@@ -108,8 +109,8 @@ def _since(backend: Backend, space: Space, moment: datetime) -> Iterator[Record]
     return paged(lambda cursor: backend.index.scan(space, where=where, limit=500, cursor=cursor))
 
 
-def _conversations(backend: Backend, space: Space) -> int:
-    return sum(1 for _ in paged(lambda cursor: backend.log.threads(space, limit=500, cursor=cursor)))
+def _conversations(backend: Backend, space: Space) -> Iterator[ThreadInfo]:
+    return paged(lambda cursor: backend.log.threads(space, limit=500, cursor=cursor))
 
 
 def _documents(engine: Engine, space: Space) -> int:

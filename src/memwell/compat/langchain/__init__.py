@@ -6,9 +6,9 @@ LangChain's own messages, models, prompts, retrievers and histories are taken wh
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from memwell._later import loaded_later
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, MissingKey, get_prompt_input_key
 from memwell.compat.langchain.buffers import (
     ConversationBufferMemory,
@@ -108,23 +108,19 @@ if TYPE_CHECKING:
 
 # These need packages that a program may not have, or that take long to load.
 _LAZY = {
-    "RedisChatMessageHistory": "redis",
-    "RedisEntityStore": "redis",
-    "BaseMessageConverter": "sql",
-    "DefaultMessageConverter": "sql",
-    "SQLChatMessageHistory": "sql",
-    "import_redis": "importing",
-    "import_sql": "importing",
-    "MemwellRetriever": "vectorstores",
-    "MemwellVectorStore": "vectorstores",
+    "RedisChatMessageHistory": ".redis",
+    "RedisEntityStore": ".redis",
+    "BaseMessageConverter": ".sql",
+    "DefaultMessageConverter": ".sql",
+    "SQLChatMessageHistory": ".sql",
+    "import_redis": ".importing",
+    "import_sql": ".importing",
+    "MemwellRetriever": ".vectorstores",
+    "MemwellVectorStore": ".vectorstores",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
-
+__getattr__, __dir__ = loaded_later(globals(), _LAZY)
 
 __all__ = [
     "AIMessage",

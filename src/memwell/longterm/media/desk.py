@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -14,14 +14,14 @@ from memwell.filters import Filter
 from memwell.history.media_types import KINDS
 from memwell.longterm.attachments import blobs_space, features_space
 from memwell.longterm.base import MemoryBase
-from memwell.longterm.media.items import Details
+from memwell.longterm.media.items import Details, MediaItem, details_of, item_of
 from memwell.longterm.media.previews import Preview
 from memwell.longterm.media.wording import Words, composed
 from memwell.longterm.remembering import Rejection, Remembered, Rememberer
 from memwell.longterm.traits import KEY, Traits, traits_of, with_traits
 from memwell.messages import Message
 from memwell.records import Record
-from memwell.values import new_id
+from memwell.values import check_text, new_id
 
 
 class Desk(Rememberer):
@@ -92,7 +92,7 @@ class Desk(Rememberer):
                 self._dimensions = len(vector)
                 self._put_vector(id_, vector, options)
             # Named, so that it stays a memory of its own: two pictures may well be described in the same words.
-            self.remember(text or _stand_in(details.name, options["kind"]), id=id_, **options).id  # noqa: B018
+            _check_accepted(self.remember(text or _stand_in(details.name, options["kind"]), id=id_, **options))
         assert self._taken is not None
         return self._taken
 
@@ -146,9 +146,42 @@ class Desk(Rememberer):
         found = self.indexer.view.index.get(self.space, ids)
         return {one.id: one for one in found if traits_of(one).active and not self._has_expired(one)}
 
-    def blob(self, digest: str) -> bytes:
-        """Bytes that belong to a medium. Raises ``NotFound`` when they are not there."""
-        return self.backend.blobs.get(blobs_space(self.space), digest)
+    def blob(self, digest: str) -> bytes | None:
+        """Bytes that belong to a medium; None when they are not in this store."""
+        try:
+            return self.backend.blobs.get(blobs_space(self.space), digest)
+        except (NotFound, InvalidInput):
+            # A digest that is none came from a file that somebody changed.
+            return None
+
+    def item(self, record: Record, **found: Any) -> MediaItem:
+        """The medium that a memory stands for, as far as it is here. ``found`` is how it was found."""
+        return item_of(record, absent=self.absent(record), **found)
+
+    def absent(self, record: Record) -> tuple[str, ...]:
+        """What a medium has that is not in this store: ``bytes``, ``thumbnail``, ``features``.
+
+        A thumbnail is small, and is there when the rest is. Large bytes are looked for only where they may have stayed
+        behind.
+        """
+        details, features = details_of(record), traits_of(record).features
+        gone: list[str] = []
+        if details.thumbnail and self.blob(details.thumbnail) is None:
+            gone.append("thumbnail")
+        if details.data and (gone or details.words_only) and self.blob(details.data) is None:
+            gone.insert(0, "bytes")
+        if details.words_only and features and not self._has_vector(record.id, features):
+            gone.append("features")
+        return tuple(gone)
+
+    def _has_vector(self, id_: str, dimensions: int) -> bool:
+        return bool(self.backend.index.get(features_space(self.space, dimensions), [id_]))
+
+
+def _check_accepted(done: Remembered) -> None:
+    """Raises ``InvalidInput`` with the reasons of the gate when it let the words of a medium not in."""
+    if done.rejected:
+        raise InvalidInput(f"a medium's words were refused: {'; '.join(done.rejected[0].reasons)}")
 
 
 def _stand_in(name: str, kind: str) -> str:
@@ -157,11 +190,9 @@ def _stand_in(name: str, kind: str) -> str:
 
 
 def check_words(description: object, transcript: object, features: tuple[str, ...]) -> Words:
-    """The words of a medium. Raises ``InvalidInput`` for what is no text."""
-    for value, what in ((description, "a description"), (transcript, "a transcript")):
-        if not isinstance(value, str):
-            raise InvalidInput(f"{what} must be a string, not {type(value).__name__}")
-    return Words(cast(str, description).strip(), features, cast(str, transcript).strip())
+    """The words of a medium. Raises ``InvalidInput`` for what is no text that any store can keep."""
+    said = check_text(description, "a description").strip(), check_text(transcript, "a transcript").strip()
+    return Words(said[0], features, said[1])
 
 
 __all__ = ["Desk", "check_words"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -25,6 +25,8 @@ Features: TypeAlias = Sequence[str] | Sequence[float]
 _LONGEST_SENTIMENT = 100
 _LONGEST_FEATURE = 500
 _MOST_FEATURES = 1000
+_TRUTHS = ("bool", "bool_")
+"""What numpy calls its own, which is no ``bool`` and makes a vector all the same."""
 
 
 def read_data(data: object, limits: MediaLimits) -> bytes:
@@ -74,9 +76,11 @@ def check_features(features: Features | None) -> tuple[tuple[str, ...], array[fl
     """Feature words, or else a vector of features of length one. Raises ``InvalidInput`` for what is neither."""
     if features is None:
         return (), None
-    if isinstance(features, str | bytes) or not isinstance(features, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"features are several words or the numbers of a vector, not {shown(features)}")
+    if isinstance(features, str | bytes | Mapping) or not isinstance(features, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise _no_features(features)
     listed = list(features)
+    if any(isinstance(one, bool) or type(one).__name__ in _TRUTHS for one in listed):
+        raise _no_features(features)
     if not listed:
         return (), None
     if not any(isinstance(one, str) for one in listed):
@@ -88,6 +92,10 @@ def check_features(features: Features | None) -> tuple[tuple[str, ...], array[fl
         if len(word) > _LONGEST_FEATURE:
             raise InvalidInput(f"a feature word has at most {_LONGEST_FEATURE} characters: {shown(word)}")
     return tuple(dict.fromkeys(filter(None, words))), None
+
+
+def _no_features(given: object) -> InvalidInput:
+    return InvalidInput(f"features are several words or the numbers of a vector, not {shown(given)}")
 
 
 def check_sentiment(given: str | float | None, transcript: str) -> str | float | None:

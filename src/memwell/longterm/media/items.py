@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import InvalidInput
 from memwell.longterm.media.wording import Wording, apart
 from memwell.longterm.reasons import in_words
-from memwell.longterm.traits import own_metadata, traits_of
+from memwell.longterm.traits import own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Signal
 from memwell.records import Record
 from memwell.values import check_count, check_text
@@ -34,6 +35,8 @@ class Details(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     data: str = ""
     thumbnail: str = ""
     warnings: tuple[str, ...] = ()
+    words_only: bool = False
+    """It came by a file that holds words alone, so what belongs to it may not be here."""
 
     @property
     def blobs(self) -> tuple[str, ...]:
@@ -72,7 +75,7 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
     """How many numbers its vector of features has, 0 without one."""
     metadata: dict[str, Any] = {}
     warnings: tuple[str, ...] = ()
-    """What was noticed when it was taken in, such as that its bytes cannot be decoded."""
+    """What was noticed when it was taken in, such as that its bytes cannot be decoded; and what of it is not here."""
     score: float = 0.0
     signals: dict[str, Signal] = {}
     asked: str = ""
@@ -116,10 +119,35 @@ def details_of(record: Record) -> Details:
         raise InvalidInput(f"the record {record.id!r} carries details that cannot be read: {error}") from error
 
 
+def came_in_words(record: Record) -> Record:
+    """The memory of a medium as a file brings it that holds words alone; any other memory as it is."""
+    traits = traits_of(record)
+    if not (traits.blobs or traits.features):
+        return record
+    details = replace(details_of(record), words_only=True)
+    marked = replace(traits, details=msgspec.to_builtins(details))
+    return replace(record, metadata=with_traits(own_metadata(record), marked))
+
+
+def not_here(absent: Sequence[str]) -> str:
+    """What of a medium is not in a store, and where to get it, in a sentence."""
+    named = [f"its {one}" for one in absent]
+    listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
+    verb = "is" if listed == "its thumbnail" else "are"
+    return f"{listed} {verb} not in this store: bring the .jsonl export of the store it came from"
+
+
 def item_of(
-    record: Record, *, score: float = 0.0, signals: Mapping[str, Signal] | None = None, asked: str = ""
+    record: Record,
+    *,
+    absent: Sequence[str] = (),
+    score: float = 0.0,
+    signals: Mapping[str, Signal] | None = None,
+    asked: str = "",
 ) -> MediaItem:
-    """The medium that a memory stands for. Raises ``InvalidInput`` for details that cannot be read."""
+    """The medium that a memory stands for, without what is ``absent``. Raises ``InvalidInput`` for details that cannot be
+    read.
+    """
     traits, details = traits_of(record), details_of(record)
     words = apart(record.text, details.words)
     return MediaItem(
@@ -140,14 +168,14 @@ def item_of(
         width=details.width,
         height=details.height,
         duration_s=details.duration_s,
-        has_thumbnail=bool(details.thumbnail),
-        dimensions=traits.features,
+        has_thumbnail=bool(details.thumbnail) and "thumbnail" not in absent,
+        dimensions=0 if "features" in absent else traits.features,
         metadata=own_metadata(record),
-        warnings=details.warnings,
+        warnings=(*details.warnings, *((not_here(absent),) if absent else ())),
         score=score,
         signals=dict(signals or {}),
         asked=asked,
     )
 
 
-__all__ = ["LIKENESS", "Details", "MediaItem", "details_of", "item_of"]
+__all__ = ["LIKENESS", "Details", "MediaItem", "came_in_words", "details_of", "item_of", "not_here"]

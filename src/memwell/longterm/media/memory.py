@@ -128,9 +128,10 @@ class MediaMemory:
         Raises ``InvalidInput`` for a query, a kind or a limit that breaks a rule.
         """
         hits = self.memory.recall(query, kinds=check_kinds(kinds), session=session, limit=limit)
-        records = self._desk.active_by_id([hit.id for hit in hits])
+        desk = self._desk
+        records = desk.active_by_id([hit.id for hit in hits])
         return [
-            item_of(records[hit.id], score=hit.score, signals=hit.signals, asked=query)
+            desk.item(records[hit.id], score=hit.score, signals=hit.signals, asked=query)
             for hit in hits
             if hit.id in records
         ]
@@ -154,7 +155,7 @@ class MediaMemory:
             where.append(Where("session", "eq", check_id(session, "a session")))
         nearest = islice(self._nearest(wanted, AllOf(tuple(where)), limit), limit)
         return [
-            item_of(record, score=hit.score, signals={LIKENESS: Signal(hit.score, hit.score)})
+            self._desk.item(record, score=hit.score, signals={LIKENESS: Signal(hit.score, hit.score)})
             for hit, record in nearest
         ]
 
@@ -180,23 +181,36 @@ class MediaMemory:
         if session is not None:
             where.append(Where((KEY, "session"), "eq", check_id(session, "a session")))
         most = None if limit is None else check_count(limit, "limit")
-        found = [item_of(record) for record in self._desk.active(AllOf(tuple(where)))]
-        return found[:most]
+        desk = self._desk
+        return [desk.item(record) for record in islice(desk.active(AllOf(tuple(where))), most)]
 
     def get(self, id_: str, /) -> MediaItem:
         """One medium. Raises ``NotFound`` when there is none, it was forgotten, or it has expired."""
-        return item_of(self._desk.medium(id_))
+        desk = self._desk
+        return desk.item(desk.medium(id_))
 
     def data(self, id_: str, /) -> bytes:
-        """The bytes of a medium as they were given. Raises ``NotFound`` as ``get``, and for one that is only described."""
+        """The bytes of a medium as they were given.
+
+        Raises ``NotFound`` as ``get``, for one that is only described, and for one whose bytes are not in this store, as
+        when it came by a Markdown document.
+        """
         desk = self._desk
         digest = details_of(desk.medium(id_)).data
         if not digest:
             raise NotFound(f"the medium {id_!r} is only described: no bytes were given with it")
-        return desk.blob(digest)
+        found = desk.blob(digest)
+        if found is None:
+            raise NotFound(
+                f"the bytes of the medium {id_!r} are not in this store. A Markdown document holds words alone: "
+                "bring the .jsonl export of the store that it came from"
+            )
+        return found
 
     def thumbnail(self, id_: str, /) -> bytes | None:
-        """A small picture of a medium as JPEG, or None when none could be made. Raises ``NotFound`` as ``get``.
+        """A small picture of a medium as JPEG, or None when none could be made or it is not in this store.
+
+        Raises ``NotFound`` as ``get``.
 
         It is the picture itself, the first frame of a film, or the wave of a WAV file, and shows no place and no camera.
         """
@@ -216,7 +230,11 @@ class MediaMemory:
         return self.memory.erase([desk.medium(id_, forgotten=True).id for id_ in as_ids(ids)])
 
     def remove(self, *ids: str) -> int:
-        """The same, given one by one; how many media went."""
+        """Remove media for good as ``erase`` does, given one by one: nothing brings them back. Returns how many went.
+
+        To hide one that may come back is ``forget`` of the memory. Raises ``NotFound`` for an id that is no medium, and
+        removes nothing then.
+        """
         return self.erase(ids).memories if ids else 0
 
     @property

@@ -81,6 +81,8 @@ def _thumbnail(image: Image) -> bytes:
 
     # A JPEG is decoded at an eighth of its size where that is enough.
     image.draft("RGB", (EDGE * 2, EDGE * 2))
+    # First of all: what fails here is not tried again, and would be a black picture to whoever asks next.
+    image.load()
     orientation = 1
     with suppress(*_DECODE_ERRORS):
         orientation = image.getexif().get(0x0112, 1)

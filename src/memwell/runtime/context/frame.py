@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from memwell.errors import InvalidInput
-from memwell.language.quoting import clean, quoted
+from memwell.language.quoting import clean, quoted, seal_of
 from memwell.values import shown
 
 _STRUCTURE = re.compile(r"[\s|｜\[\]()（）#<>·:：]+")
@@ -22,7 +21,6 @@ _NOT_OF_AN_ID = re.compile(r"[^\w.-]+")
 
 _LONGEST_LABEL = 40
 _SHORT_ID = 8
-_SEAL = 12
 _DOT = " · "
 
 
@@ -34,22 +32,6 @@ def label(text: str) -> str:
 def short_id(id_: str) -> str:
     """The end of an id, by which a reader finds the whole one; its beginning is often the same for many."""
     return _NOT_OF_AN_ID.sub("-", clean(id_[-4 * _SHORT_ID :]))[-_SHORT_ID:]
-
-
-def seal_of(*texts: str) -> str:
-    """Twelve hexadecimal characters made from the texts, which none of them contains."""
-    lowered = [text.casefold() for text in texts]
-    attempt = 0
-    while True:
-        digest = blake2b(b"%d" % attempt, digest_size=_SEAL // 2)
-        for text in texts:
-            encoded = text.encode("utf-8", "surrogatepass")
-            # The lengths keep the texts apart.
-            digest.update(b"%d:" % len(encoded) + encoded)
-        seal = digest.hexdigest()
-        if not any(seal in text for text in lowered):
-            return seal
-        attempt += 1
 
 
 class Phrases(NamedTuple):
@@ -123,4 +105,4 @@ def framed(head: str, body: str, *around: str) -> str:
     return f"{head.format(seal=seal)}\n<<<{seal}\n{body}\n>>>{seal}"
 
 
-__all__ = ["Note", "Phrases", "facts_of", "framed", "label", "phrases", "seal_of", "short_id"]
+__all__ = ["Note", "Phrases", "facts_of", "framed", "label", "phrases", "short_id"]

@@ -32,7 +32,7 @@ def attached_lines(shelf: Shelf, *, blobs: bool) -> Iterator[BlobLine | Features
     seen: set[str] = set()
     for record in shelf.records():
         if dimensions := traits_of(record).features:
-            for one in shelf.backend.index.get(features_space(shelf.space, dimensions), [record.id]):
+            for one in shelf.store.index.get(features_space(shelf.space, dimensions), [record.id]):
                 if one.vector is not None:
                     yield FeaturesLine(memory=record.id, vector=in_base64(pack_half(one.vector)))
         if blobs:

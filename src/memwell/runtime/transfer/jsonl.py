@@ -7,7 +7,8 @@ already is left as it is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from itertools import chain
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -21,12 +22,15 @@ from memwell.runtime.transfer.lines import (
     VERSION,
     AliasLine,
     BlobLine,
+    ChunkingLine,
+    DocumentLine,
     End,
     FeaturesLine,
     Header,
     Line,
     MemoryLine,
     MessageLine,
+    PartLine,
     ThreadLine,
     ValueLine,
     from_base64,
@@ -38,6 +42,9 @@ from memwell.runtime.transfer.report import Imported, Progress, Tally
 from memwell.runtime.transfer.shelf import Shelf
 from memwell.runtime.transfer.threads import ThreadWriter, infos, thread_lines
 from memwell.storage.protocols import Entry
+
+if TYPE_CHECKING:
+    from memwell.runtime.transfer.documents import DocumentWriter
 
 _BATCH = 100
 _encode = msgspec.json.Encoder().encode
@@ -51,13 +58,14 @@ def export_jsonl(
     threads: bool = True,
     values: bool = False,
     blobs: bool = False,
+    documents: bool = True,
     progress: Progress | None = None,
 ) -> int:
     """Write the memory of a space to a file, and return how many lines there are between the first and the last.
 
     ``vectors`` writes them too, so that nothing need be embedded again; ``values`` what the space keeps by key; ``blobs``
-    the bytes that its memories and messages refer to. Raises ``FileError`` when the file cannot be written; then it is as
-    it was.
+    the bytes that its memories and messages refer to. ``threads`` and ``documents`` may be left out. Raises ``FileError``
+    when the file cannot be written; then it is as it was.
     """
     shelf = Shelf.of(memory)
     embedder = shelf.embedder_name if vectors else None
@@ -67,7 +75,8 @@ def export_jsonl(
         total = shelf.backend.index.info(shelf.space).records
         total += sum(info.messages + 1 for info in infos(shelf)) if threads else 0
         done = 0
-        for line in _lines(shelf, vectors=vectors, threads=threads, values=values, blobs=blobs):
+        everything = _lines(shelf, vectors=vectors, threads=threads, values=values, blobs=blobs)
+        for line in chain(everything, _document_lines(memory, vectors=vectors) if documents else ()):
             _put(out, line)
             done += 1
             if progress is not None and done % _BATCH == 0:
@@ -101,6 +110,20 @@ def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: b
         yield from map(_value_line, entries)
 
 
+def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:
+    # All that reads documents is loaded with it: whoever opens a memory does not wait for that.
+    from memwell.runtime.transfer.documents import document_lines, shelf_of  # noqa: PLC0415
+
+    documents = shelf_of(memory)
+    return iter(()) if documents is None else document_lines(documents, vectors=vectors)
+
+
+def _document_writer(memory: MemoryBase, tally: Tally) -> DocumentWriter:
+    from memwell.runtime.transfer.documents import DocumentWriter  # noqa: PLC0415 - as above
+
+    return DocumentWriter.of(memory, tally)
+
+
 def _value_line(entry: Entry) -> ValueLine:
     if isinstance(entry.value, bytes):
         return ValueLine(key=entry.key, data=in_base64(entry.value), expires=entry.expires)
@@ -125,7 +148,7 @@ def import_jsonl(
     with reading(file, progress) as source:
         pieces = lines(source, longest_line)
         header = _header(next(pieces, None))
-        unpacker = _Unpacker(shelf, tally, header)
+        unpacker = _Unpacker(memory, shelf, tally, header)
         unpacker.unpack(pieces)
     shelf.done()
     return tally.report()
@@ -153,12 +176,14 @@ def _line(piece: Piece) -> Line:
 class _Unpacker:
     """Puts the lines of a file where they belong, memories in batches."""
 
-    def __init__(self, shelf: Shelf, tally: Tally, header: Header) -> None:
+    def __init__(self, memory: MemoryBase, shelf: Shelf, tally: Tally, header: Header) -> None:
+        self._memory = memory
         self._shelf = shelf
         self._tally = tally
         self._vectors = shelf.adopt_embedder(header.embedder)
         self._threads = ThreadWriter(shelf, tally)
         self._attachments = Attacher(shelf, tally)
+        self._documents: DocumentWriter | None = None
         self._waiting: list[tuple[int, Line]] = []
 
     def unpack(self, pieces: Iterator[Piece]) -> None:
@@ -175,6 +200,8 @@ class _Unpacker:
                 self._take(number, line)
         self._flush()
         self._threads.flush()
+        if self._documents is not None:
+            self._documents.end(number)
         if not ended:
             self._tally.problem(number, "the file ends early; when it is whole, import it again for the rest")
 
@@ -190,6 +217,8 @@ class _Unpacker:
                 self._threads.flush()
                 self._waiting.append((number, line))
                 self._flush()
+            case ChunkingLine() | DocumentLine() | PartLine():
+                self._take_document(number, line)
             case End():
                 pass
             case _:
@@ -197,6 +226,16 @@ class _Unpacker:
                 # A blob may be large, and many of them are not to be held at once.
                 if len(self._waiting) >= _BATCH or isinstance(line, BlobLine):
                     self._flush()
+
+    def _take_document(self, number: int, line: ChunkingLine | DocumentLine | PartLine) -> None:
+        # Each has a transaction of its own: whoever is told of its vectors must find them owed.
+        try:
+            if self._documents is None:
+                self._documents = _document_writer(self._memory, self._tally)
+        except InvalidInput as error:
+            self._tally.problem(number, error)
+        else:
+            self._documents.take(number, line)
 
     def _flush(self) -> None:
         """Store what waits in one transaction; each thing can fail alone."""

@@ -121,13 +121,72 @@ class FeaturesLine(_Line, frozen=True, tag="features"):
     vector: str
 
 
+class ChunkingLine(_Line, frozen=True, tag="chunking"):
+    """How documents are cut that are taken in from now on."""
+
+    chunking: dict[str, Any]
+
+
+class DocumentLine(_Line, frozen=True, tag="document"):
+    """A document: what is known of it, how it is cut, and its text with its blocks as it was read.
+
+    A long one is several lines, as a line may only be so long: all but the last say that there are more. ``own_title`` and
+    ``own_metadata`` are what its file says of itself. ``vectors`` are those of its chunks, by a digest of their texts.
+    """
+
+    id: str
+    source: str
+    title: str
+    media_type: str
+    digest: str
+    size: int
+    characters: int
+    time: datetime
+    chunking: dict[str, Any]
+    text: str
+    blocks: tuple[tuple[str, int, int, int, int | None], ...] = ()
+    pages: int | None = None
+    modified: datetime | None = None
+    metadata: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    own_title: str = ""
+    own_metadata: dict[str, Any] = {}
+    origin: str = ""
+    embedder: str | None = None
+    vectors: dict[str, str] = {}
+    more: bool = False
+
+
+class PartLine(_Line, frozen=True, tag="document_part"):
+    """What follows of a document that did not fit into one line."""
+
+    document: str
+    text: str = ""
+    blocks: tuple[tuple[str, int, int, int, int | None], ...] = ()
+    vectors: dict[str, str] = {}
+    more: bool = False
+
+
 class End(_Line, frozen=True, tag="end"):
     """The last line: a file without it is not whole."""
 
     lines: int
 
 
-Line: TypeAlias = Header | MemoryLine | AliasLine | MessageLine | ThreadLine | ValueLine | BlobLine | FeaturesLine | End
+Line: TypeAlias = (
+    Header
+    | MemoryLine
+    | AliasLine
+    | MessageLine
+    | ThreadLine
+    | ValueLine
+    | BlobLine
+    | FeaturesLine
+    | ChunkingLine
+    | DocumentLine
+    | PartLine
+    | End
+)
 
 
 def in_base64(data: bytes | memoryview) -> str:
@@ -206,6 +265,8 @@ def _version(record: Record, earlier: Earlier) -> Version:
 __all__ = [
     "AliasLine",
     "BlobLine",
+    "ChunkingLine",
+    "DocumentLine",
     "Earlier",
     "End",
     "FeaturesLine",
@@ -215,6 +276,7 @@ __all__ = [
     "Line",
     "MemoryLine",
     "MessageLine",
+    "PartLine",
     "ThreadLine",
     "VERSION",
     "ValueLine",

@@ -9,9 +9,12 @@ from itertools import chain
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.longterm.base import MemoryBase
+from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.media.desk import Desk
+from memwell.longterm.media.items import came_in_words
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
@@ -33,6 +36,8 @@ class _Key(NamedTuple):
 
     time: datetime
     id: str
+    has_more: bool
+    """Whether bytes or a vector of features belong to it, which no document holds."""
 
 
 def export_markdown(
@@ -40,8 +45,8 @@ def export_markdown(
 ) -> int:
     """Write the memories of a space as a document, a heading a session or a day, and return how many there are.
 
-    Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Raises ``FileError`` when the
-    file cannot be written; then it is as it was.
+    Forgotten and superseded memories stand at its end; ``forgotten=False`` leaves them out. Of media it holds the words
+    alone, and says so at its beginning. Raises ``FileError`` when the file cannot be written; then it is as it was.
     """
     shelf = Shelf.of(memory)
     sections = _sections(shelf.records(), forgotten=forgotten)
@@ -51,6 +56,7 @@ def export_markdown(
         space = msgspec.json.encode(tuple(memory.space)).decode()
         front = f"---\nmemwell: {_VERSION}\nspace: {space}\nexported: {memory.clock().isoformat()}\n---\n\n# Memories\n"
         out.write(front.encode())
+        out.write(_left_out(sum(key.has_more for keys in sections.values() for key in keys)).encode())
         for heading, keys in sections.items():
             out.write(f"\n{heading}\n\n".encode())
             for start in range(0, len(keys), _BATCH):
@@ -63,12 +69,22 @@ def export_markdown(
     return done
 
 
+def _left_out(media: int) -> str:
+    """What the document says of the media in it."""
+    if not media:
+        return ""
+    what = "one medium" if media == 1 else f"{media:,} media"
+    return f"\n> The words of {what}, without bytes and features: an export that ends in .jsonl holds those too.\n"
+
+
 def _sections(records: Iterator[Record], *, forgotten: bool) -> dict[str, list[_Key]]:
     """The headings of a document in order, and what belongs under each."""
     found: dict[str, list[_Key]] = {}
     for record in records:
         if forgotten or traits_of(record).active:
-            found.setdefault(_heading(record), []).append(_Key(record.time, record.id))
+            traits = traits_of(record)
+            key = _Key(record.time, record.id, bool(traits.blobs or traits.features))
+            found.setdefault(_heading(record), []).append(key)
     for keys in found.values():
         keys.sort()
     return dict(sorted(found.items(), key=lambda one: (one[0].startswith("# "), one[1][0], one[0])))
@@ -93,7 +109,8 @@ def import_markdown(
 ) -> Imported:
     """Take a document in: memories that are not here come over, changed ones are updated, new bullets are remembered.
 
-    With ``prune`` the memories that were exported and no longer stand in the document are forgotten, which can be undone;
+    Media come in words alone; those whose bytes are not here already are counted in a hint. With ``prune`` the memories
+    that were exported and no longer stand in the document are forgotten, which can be undone;
     not when anything is wrong with the document. Raises ``InvalidInput`` for pruning by a document that does not say when
     it was exported, and ``FileError`` when it cannot be read.
     """
@@ -134,6 +151,7 @@ class _Reader:
         self._shelf = Shelf.of(memory)
         self._tally = tally
         self._seen: set[str] = set()
+        self._without_bytes = 0
 
     def lines(self, pieces: Iterator[Piece]) -> Iterator[tuple[int, str]]:
         """The lines of a file as text; those that are none are reported and left out."""
@@ -188,10 +206,21 @@ class _Reader:
             record = self._shelf.judged(record)
         if bullet.edited and here:
             self._update(here[0], record)
-        elif self._shelf.restore(record, versions):
+        elif here and traits_of(here[0]).version >= traits_of(record).version:
+            self._tally.knew()
+        elif self._restored(record, versions):
             self._tally.took("memories")
         else:
             self._tally.knew()
+
+    def _restored(self, record: Record, versions: Sequence[Version]) -> bool:
+        """Put a memory back as it was; whether that changed anything. A medium without its bytes is marked as such."""
+        marked = came_in_words(record)
+        if marked is record or not Desk.of(self._memory).absent(marked):
+            return self._shelf.restore(record, versions)
+        done = self._shelf.restore(marked, [replace(one, record=came_in_words(one.record)) for one in versions])
+        self._without_bytes += done
+        return done
 
     def _update(self, here: Record, changed: Record) -> None:
         if here.text == changed.text:
@@ -233,7 +262,12 @@ class _Reader:
     def finished(self) -> Imported:
         """What came of it."""
         self._shelf.done()
-        return self._tally.report()
+        done = self._tally.report()
+        if not self._without_bytes:
+            return done
+        what = "one medium" if self._without_bytes == 1 else f"{self._without_bytes:,} media"
+        hint = f"{what} came without bytes or features, which no document holds: bring the .jsonl export for those"
+        return replace(done, hints=[*done.hints, hint])
 
 
 def _is_day(day: str) -> bool:

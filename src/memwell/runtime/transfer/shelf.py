@@ -15,7 +15,7 @@ from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record, paged
-from memwell.storage.protocols import Entry
+from memwell.storage.protocols import Backend, Entry
 
 _PAGE = 500
 _EMBEDDER = "embedder"
@@ -25,11 +25,14 @@ _TRUSTED = ("user", "document")
 class Shelf(MemoryBase):
     """What memories are taken from and put back on, whatever their status, past the gate: it judged them before."""
 
+    store: Backend
+    """Where all stands that is no memory: a store that cannot be written may be read through a copy of the memories."""
+
     @classmethod
     def of(cls, memory: MemoryBase) -> Shelf:
         """The shelf of a memory. It shares all that the memory holds."""
         memory.catch_up()
-        return cls(
+        shelf = cls(
             memory.indexer.view,
             memory.space,
             embedder=memory.embedder,
@@ -39,6 +42,8 @@ class Shelf(MemoryBase):
             clock=memory.clock,
             told=memory._told,
         )
+        shelf.store = memory.backend
+        return shelf
 
     def records(self) -> Iterator[Record]:
         """Every memory, whatever its status, in the order of storing."""

@@ -1,0 +1,293 @@
+"""Documents in and out of an export: what is known of each, its text as it was read, and how it is cut.
+
+Chunks do not go along. They are cut again from the text, and come out the same; their vectors go along when wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.knowledge import Chunking, Document, Parsed, knowledge_space
+from memwell.knowledge.documents import Block
+from memwell.knowledge.ingest import FILE, URL, document_id
+from memwell.knowledge.shelf import Manifest, Shelf, checked_metadata, checked_parsed
+from memwell.longterm.base import MemoryBase
+from memwell.records import MAX_SEGMENTS, Vector, pack_half
+from memwell.runtime.transfer.lines import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
+from memwell.runtime.transfer.report import Tally
+from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
+
+CHARACTERS = 6_000_000
+"""So much of a text goes into one line: it takes a quarter of what a line may be long, however it must be written."""
+BLOCKS = 200_000
+VECTORS = 4_000
+
+_MOST_CHARACTERS = 512 * 1024 * 1024
+_MOST_SEGMENTS = MAX_SEGMENTS - 3
+"""Documents stand two steps below their space, and what is noted of them one more."""
+_INT64 = range(-(2**63), 2**63)
+
+
+def shelf_of(memory: MemoryBase) -> Shelf | None:
+    """Where the documents of a memory's space stand; None when its name is so long that it can have none."""
+    if len(memory.space) > _MOST_SEGMENTS:
+        return None
+    # In the store itself: what a store that cannot be written is read through knows of memories alone.
+    return Shelf(
+        memory.backend,
+        knowledge_space(memory.space),
+        embedder=memory.embedder,
+        clock=memory.clock,
+        told=memory._told,  # pyright: ignore[reportPrivateUsage]
+    )
+
+
+# Out
+
+
+def document_lines(shelf: Shelf, *, vectors: bool) -> Iterator[ChunkingLine | DocumentLine | PartLine]:
+    """The lines of all documents of a space, and first how documents are cut there, when that was chosen."""
+    chosen = shelf.chunking()
+    if chosen is not None:
+        yield ChunkingLine(chunking=msgspec.to_builtins(chosen))
+    for manifest in shelf.manifests():
+        yield from _lines_of(shelf, manifest, vectors=vectors)
+
+
+def _lines_of(shelf: Shelf, manifest: Manifest, *, vectors: bool) -> Iterator[DocumentLine | PartLine]:
+    found = _text_of(shelf, manifest)
+    if found is None:
+        return
+    manifest, parsed = found
+    texts = [parsed.text[start : start + CHARACTERS] for start in range(0, len(parsed.text), CHARACTERS)]
+    blocks = [parsed.blocks[start : start + BLOCKS] for start in range(0, len(parsed.blocks), BLOCKS)]
+    packed = _packed(shelf, manifest) if vectors else []
+    count = max(len(texts), len(blocks), len(packed), 1)
+    for number in range(count):
+        carried: dict[str, Any] = {
+            "text": texts[number] if number < len(texts) else "",
+            "blocks": tuple(map(_written, blocks[number])) if number < len(blocks) else (),
+            "vectors": packed[number] if number < len(packed) else {},
+            "more": number + 1 < count,
+        }
+        if number:
+            yield PartLine(document=manifest.document.id, **carried)
+        else:
+            yield _first_line(manifest, parsed, shelf.embedder_name if packed else None, carried)
+
+
+def _text_of(shelf: Shelf, manifest: Manifest) -> tuple[Manifest, Parsed] | None:
+    """A document and its text; None when it was removed meanwhile, or its text is lost."""
+    try:
+        return manifest, shelf.parsed(manifest)
+    except NotFound:
+        again = shelf.manifest(manifest.document.id)
+        return None if again is None or again == manifest else _text_of(shelf, again)
+
+
+def _packed(shelf: Shelf, manifest: Manifest) -> list[dict[str, str]]:
+    pairs = ((key, in_base64(pack_half(vector))) for key, vector in shelf.vectors_of(manifest))
+    return list(iter(lambda: dict(islice(pairs, VECTORS)), {}))
+
+
+def _written(block: Block) -> tuple[str, int, int, int, int | None]:
+    return block.kind, block.start, block.end, block.level, block.page
+
+
+def _first_line(manifest: Manifest, parsed: Parsed, embedder: str | None, carried: Mapping[str, Any]) -> DocumentLine:
+    known = manifest.document
+    return DocumentLine(
+        id=known.id,
+        source=known.source,
+        title=known.title,
+        media_type=known.media_type,
+        digest=known.digest,
+        size=known.size,
+        characters=known.characters,
+        pages=known.pages,
+        time=known.time,
+        modified=known.modified,
+        metadata=known.metadata,
+        warnings=known.warnings,
+        own_title=parsed.title,
+        own_metadata=parsed.metadata,
+        origin=manifest.origin,
+        chunking=msgspec.to_builtins(manifest.chunking),
+        embedder=embedder,
+        **carried,
+    )
+
+
+# In
+
+
+class _Begun:
+    """A document of which not all lines have come yet."""
+
+    def __init__(self, line: DocumentLine, *, known: bool) -> None:
+        self.line = line
+        self.known = known
+        self._texts: list[str] = []
+        self._blocks: list[Block] = []
+        self._vectors: dict[str, str] = {}
+        self._size = 0
+
+    def add(self, line: DocumentLine | PartLine) -> None:
+        """Take what a line carries, but of a document that is here already nothing. Raises ``InvalidInput``."""
+        if self.known:
+            return
+        self._size += len(line.text)
+        if self._size > _MOST_CHARACTERS:
+            raise InvalidInput(f"the document {shown(self.line.id)} has more than {_MOST_CHARACTERS:,} characters")
+        self._texts.append(line.text)
+        self._blocks += [_block(*one) for one in line.blocks]
+        self._vectors |= line.vectors
+
+    def parsed(self) -> Parsed:
+        """The document as it was read. Raises ``InvalidInput`` when a part of it is missing."""
+        line, text = self.line, "".join(self._texts)
+        if len(text) != line.characters:
+            raise InvalidInput(
+                f"the document {shown(line.id)} has {len(text):,} characters here, and not {line.characters:,}"
+            )
+        own = check_metadata(line.own_metadata)
+        parsed = Parsed(
+            text, tuple(self._blocks), line.own_title, line.media_type, line.pages, own, tuple(line.warnings)
+        )
+        return checked_parsed(parsed)
+
+    def vectors(self) -> dict[str, Vector]:
+        """The vectors by the keys of their texts. Raises ``InvalidInput`` for one that is none."""
+        found = ((key, vector_of(vector)) for key, vector in self._vectors.items())
+        return {key: vector for key, vector in found if vector is not None}
+
+
+def _block(kind: str, start: int, end: int, level: int, page: int | None) -> Block:
+    if any(number not in _INT64 for number in (start, end, level, page or 0)):
+        raise InvalidInput(
+            f"a block of a document must have numbers of 64 bits, not {shown((start, end, level, page))}"
+        )
+    return Block(check_text(kind, "a block's kind"), start, end, level, page)
+
+
+class DocumentWriter:
+    """Puts documents back, each whole or not at all. What is there stays."""
+
+    def __init__(self, shelf: Shelf, tally: Tally) -> None:
+        self._shelf = shelf
+        self._tally = tally
+        self._begun: _Begun | None = None
+        self._numbers: int | None = None
+
+    @classmethod
+    def of(cls, memory: MemoryBase, tally: Tally) -> DocumentWriter:
+        """The writer for the documents of a memory's space. Raises ``InvalidInput`` when that can have none."""
+        shelf = shelf_of(memory)
+        if shelf is None:
+            raise InvalidInput(f"{memory.space!r} has too many segments to have documents")
+        return cls(shelf, tally)
+
+    def take(self, number: int, line: ChunkingLine | DocumentLine | PartLine) -> None:
+        """Take a line; the last one of a document stores it."""
+        try:
+            match line:
+                case ChunkingLine():
+                    self._keep_chunking(_chunking(line.chunking))
+                case DocumentLine():
+                    self.end(number)
+                    self._begun = _Begun(line, known=self._knows(number, line))
+                    self._add(line)
+                case PartLine():
+                    self._add(line)
+        except InvalidInput as error:
+            self._begun = None
+            self._tally.problem(number, error)
+
+    def end(self, number: int) -> None:
+        """No more lines of the last document come."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            self._tally.problem(number, f"the last part of the document {shown(begun.line.id)} is missing")
+
+    def _keep_chunking(self, chunking: Chunking) -> None:
+        if self._shelf.chunking() is None:
+            self._shelf.keep_chunking(chunking)
+
+    def _knows(self, number: int, line: DocumentLine) -> bool:
+        """Whether a document of this id is here; that it says something else is noted, and no more."""
+        known = self._shelf.manifest(check_id(line.id, "a document's id"))
+        if known is not None and known.document.digest != line.digest:
+            self._tally.skip(number, f"the document {shown(line.id)} has another content here, which stays")
+        return known is not None
+
+    def _add(self, line: DocumentLine | PartLine) -> None:
+        begun = self._begun
+        if begun is None or (isinstance(line, PartLine) and line.document != begun.line.id):
+            raise InvalidInput("a part of a document whose beginning is missing")
+        begun.add(line)
+        if not line.more:
+            self._begun = None
+            if not begun.known and self._store(begun):
+                self._tally.took("documents")
+            else:
+                self._tally.knew()
+
+    def _store(self, begun: _Begun) -> bool:
+        line, parsed, vectors = begun.line, begun.parsed(), begun.vectors()
+        document, chunking = _document(line), _chunking(line.chunking)
+        fitting = self._fitting(line.embedder, vectors) if vectors and line.embedder is not None else {}
+        return self._shelf.restore(document, parsed, chunking, origin=line.origin, vectors=fitting)
+
+    def _fitting(self, embedder: str, vectors: dict[str, Vector]) -> dict[str, Vector]:
+        """The vectors that can stand beside those here; others are made anew."""
+        if not self._shelf.adopt_embedder(check_text(embedder, "an embedder")):
+            return {}
+        self._numbers = self._numbers or self._numbers_here() or len(next(iter(vectors.values())))
+        return {key: vector for key, vector in vectors.items() if len(vector) == self._numbers}
+
+    def _numbers_here(self) -> int | None:
+        """How many numbers a vector here has, as far as that can be told."""
+        info, embedder = self._shelf.backend.index.info(self._shelf.space), self._shelf.vectors.embedder
+        if info.vectors or embedder is None:
+            return info.dimensions
+        with suppress(ModelError):
+            return embedder.dimensions
+        return None
+
+
+def _chunking(given: dict[str, Any]) -> Chunking:
+    try:
+        return msgspec.convert(given, Chunking)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"a document is not cut so: {error}") from error
+
+
+def _document(line: DocumentLine) -> Document:
+    """What is known of a document. Raises ``InvalidInput`` for what breaks a rule."""
+    if line.origin and (line.origin not in (FILE, URL) or line.id != document_id(line.origin, line.source)):
+        # Under another id it would stand beside the one that is made when its source is ingested.
+        raise InvalidInput(f"the document {shown(line.id)} was not made of {shown(line.origin)} {shown(line.source)}")
+    return Document(
+        id=check_id(line.id, "a document's id"),
+        source=check_text(line.source, "a source"),
+        title=check_text(line.title, "a title"),
+        media_type=check_text(line.media_type, "a media type"),
+        digest=check_text(line.digest, "a digest"),
+        size=check_count(line.size, "a size"),
+        characters=line.characters,
+        pages=None if line.pages is None else check_count(line.pages, "pages"),
+        chunks=0,
+        time=as_utc(line.time, "a time"),
+        modified=None if line.modified is None else as_utc(line.modified, "a time"),
+        metadata=checked_metadata(line.metadata),
+        warnings=tuple(check_text(one, "a warning") for one in line.warnings),
+    )
+
+
+__all__ = ["DocumentWriter", "document_lines", "shelf_of"]

@@ -6,8 +6,20 @@ import pytest
 
 from memwell.cognition import AugmentedModel, Cognition
 
-REMARKS = ["The bus was late again.", "It rained in the afternoon.", "The soup tasted of salt.", "Somebody sang outside."]
-REMARKS += ["今天的会议很长。", "午饭吃了面条。", "地铁很挤。", "The lift is slow.", "Trains were on time.", "邻居搬走了。"]
+REMARKS = [
+    "The bus was late again.",
+    "It rained in the afternoon.",
+    "The soup tasted of salt.",
+    "Somebody sang outside.",
+]
+REMARKS += [
+    "今天的会议很长。",
+    "午饭吃了面条。",
+    "地铁很挤。",
+    "The lift is slow.",
+    "Trains were on time.",
+    "邻居搬走了。",
+]
 
 
 @pytest.mark.parametrize(

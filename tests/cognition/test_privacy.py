@@ -78,7 +78,11 @@ def test_what_is_said_of_a_person_becomes_no_concept(
 
 
 def test_a_word_that_only_begins_as_a_name_does_is_learnt(model: AugmentedModel) -> None:
-    for said, name in (("黄瓜是一种蔬菜。", "黄瓜"), ("程序员是写代码的人。", "程序员"), ("A nurse is a person.", "nurse")):
+    for said, name in (
+        ("黄瓜是一种蔬菜。", "黄瓜"),
+        ("程序员是写代码的人。", "程序员"),
+        ("A nurse is a person.", "nurse"),
+    ):
         assert model.respond(said, user="ann").learned == (name,)
 
 

@@ -121,9 +121,7 @@ def _checked(match: re.Match[str], goes_on: re.Pattern[str], *, denied: bool) ->
 
 def _is_of_one(name: str) -> bool:
     """Whether what is spoken of is one thing alone, or only supposed."""
-    return bool(
-        _POINTS_AT_ONE.search(name) or _NAME_ENDS_BADLY.search(name) or _HEDGED.search(name) or _ROLE(name)
-    )
+    return bool(_POINTS_AT_ONE.search(name) or _NAME_ENDS_BADLY.search(name) or _HEDGED.search(name) or _ROLE(name))
 
 
 def related_words(concept: str, definition: str, most: int = 5) -> list[str]:

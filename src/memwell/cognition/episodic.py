@@ -121,9 +121,7 @@ class EpisodicMemory:
             found += self.hits(query, limit - len(found), whose, asking=True)
         return [as_episode(one) for one in found]
 
-    def hits(
-        self, query: str, limit: int, where: Filter | None = None, *, asking: bool = False
-    ) -> list[Recalled]:
+    def hits(self, query: str, limit: int, where: Filter | None = None, *, asking: bool = False) -> list[Recalled]:
         """The memories that answer a query best: of turns that only ask something, or of all other episodes."""
         asks: Filter = Where((KIND, "asks"), "eq", True)
         wanted = asks if asking else Not(asks)

@@ -12,7 +12,7 @@ from memwell.language.segment import query_terms
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _HAN_RUN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
 _CLAUSE_ENDS = re.compile(
-    r"([,;!?，；。、！？\n]|\.(?=\s|\Z)|\b(?:and|but|while|whereas|although|though|yet|however)\b|但是?|而且|并且|然而|可是|不过)",
+    r"([,;!?，；。、！？\n]|\.(?=\s|\Z)|\b(?:and|but|while|whereas|although|though|yet|however)\b|但(?!愿)是?|而且|并且|然而|可是|不过)",
     re.I,
 )
 _SENTENCE_ENDS = re.compile(r"[;!?；。！？\n.]")
@@ -32,7 +32,9 @@ _DENIES = re.compile(
     re.I,
 )
 # Words with one of these characters in them that deny nothing.
-_DENIES_NOTHING = re.compile("未来|无线|无论|不同|不过|不断|不仅|不但|不错|不久|差不多|无人机|无限|非常|不可或缺|缺一不可")
+_DENIES_NOTHING = re.compile(
+    "未来|无线|无论|不同|不过|不断|不仅|不但|不错|不久|差不多|无人机|无限|非常|不可或缺|缺一不可"
+)
 _SUPPOSES = re.compile(
     r"\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|provided|once|until|when|whenever)\b"
     r"|如果|要是|假如|假设|倘若|若是|万一|一旦|除非|只要|只有|等到|(?<![自])若(?!干)",

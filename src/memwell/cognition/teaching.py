@@ -6,6 +6,7 @@ It is learnt from the text as the memory keeps it, and heard by whoever may hear
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from memwell.cognition.definitions import Definition, definitions, related_words
@@ -14,7 +15,7 @@ from memwell.cognition.named import without_secrets
 from memwell.cognition.network import Cognition
 from memwell.errors import InvalidInput, NotFound
 from memwell.language import names
-from memwell.language.entities import entities
+from memwell.language.entities import Entity, entities
 from memwell.language.secrets import PERSONAL, SECRETS, findings
 
 _FROM_A_MODEL = 0.5
@@ -25,7 +26,8 @@ _SAYS_ENOUGH = 0.3
 """Who denies something that has less than this to do with what is known denies something else."""
 _MASK = re.compile(rf"\[(?:{'|'.join(sorted(SECRETS | PERSONAL))})\]").search
 _PASSWORD = re.compile(
-    r"(?:密码|密碼|口令|验证码|驗證碼|暗号|\b(?:password|passcode|passphrase|passwd|pwd|code\s*word)|\S\s+pin(?:\s*code)?)\W*\Z", re.I
+    r"(?:密码|密碼|口令|验证码|驗證碼|暗号|\b(?:password|passcode|passphrase|passwd|pwd|code\s*word)|\S\s+pin(?:\s*code)?)\W*\Z",
+    re.I,
 ).search
 _NAMED = re.compile(r"(?:[A-Z][a-z'’.-]+\s?){1,3}").fullmatch
 _NAMED_ZH = re.compile(
@@ -42,8 +44,10 @@ _PEOPLE = re.compile(
     re.I,
 ).search
 _PEOPLE_ZH = re.compile(
-    r"(?<!的)(?:患者|病人|骗子|小偷|傻[瓜子]|笨蛋|混蛋|坏蛋|疯子|瘾君子|同性恋|[人员师生者手家犯徒鬼汉狂迷星长官])\Z"
+    r"(?:患者|病人|骗子|小偷|傻[瓜子]|笨蛋|混蛋|坏蛋|疯子|瘾君子|同性恋|(?<!的)[人员师生者手家犯徒鬼汉狂迷星长官])\Z"
 ).search
+_A_KIND = re.compile("一[种类门项款]|指|泛指").match
+"""What is said of things, and never of somebody."""
 
 
 def learn_from(cognition: Cognition, text: str, *, user: str | None, source: str = "") -> list[str]:
@@ -97,12 +101,19 @@ def may_be_learnt(name: str, definition: str) -> bool:
 
 def is_person(name: str, definition: str) -> bool:
     """Whether a name is a person's, by how it is written and by what is said of it."""
-    written = f"{name} is {definition}" if name.isascii() else f"{name}是{definition}"
-    if any(one.kind == "person" and one.start < len(name) for one in entities(written)):
-        return True
-    if _NAMED_ZH(name):
-        return name[:2] not in names.NOT_PEOPLE_ZH and bool(_PEOPLE_ZH(definition))
-    return bool((_NAMED(name) or name.title() in names.FIRST_NAMES) and _PEOPLE(definition))
+    if name.isascii():
+        named = entities(f"{name} is {definition}")
+        likely = _NAMED(name) or name.title() in names.FIRST_NAMES
+        return _has_person(named, name) or bool(likely and _PEOPLE(definition))
+    if _A_KIND(definition):
+        return False
+    # A surname and two more characters may be a word as well: then what is said of it decides.
+    likely = _NAMED_ZH(name) and name[:2] not in names.NOT_PEOPLE_ZH
+    return _has_person(entities(f"{name}的"), name) or bool(likely and _PEOPLE_ZH(definition))
+
+
+def _has_person(found: Iterable[Entity], name: str) -> bool:
+    return any(one.kind == "person" and one.start < len(name) for one in found)
 
 
 __all__ = ["is_person", "learn_from", "learn_unknown", "may_be_learnt"]

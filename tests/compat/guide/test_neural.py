@@ -136,8 +136,7 @@ def test_a_model_that_cannot_be_reached_loses_no_turn(network: NeuralMemoryNetwo
     llm = MemoryAugmentedLLM(Unreachable(), network)
     llm.process_input("我的狗叫旺财。", user_id="u1")
     answer = llm.process_input("我的狗叫什么？", user_id="u1")
-    assert answer.startswith("我的狗叫旺财。（模型无法回答（Unreachable failed: ConnectionError")
-    assert answer.endswith("只凭记忆回答）")
+    assert answer == "我的狗叫旺财。（模型无法回答（ConnectionError）：只凭记忆回答）"
     assert [one["event"] for one in network.episodic_memory.episodes.values()] == ["我的狗叫旺财。", "我的狗叫什么？"]
     assert "could not answer" in llm.process_input("Where is my hat?", user_id="u1")
 
@@ -178,9 +177,49 @@ def test_nothing_is_learnt_again_from_an_answer_out_of_memory(network: NeuralMem
     llm = MemoryAugmentedLLM(None, network)
     llm.process_input("A canary is a small yellow bird.", user_id="u1")
     memory = network.cognition.memory
-    memory.forget(network.semantic_memory.core.get("canary").id)
+    memory.forget(network.semantic_memory.core.get("canary", user="u1").id)
     assert llm.process_input("What is a canary?", user_id="u1") == "A canary is a small yellow bird."
     assert network.semantic_memory.concepts == {}
+
+
+def test_what_a_user_taught_is_not_told_to_another(network: NeuralMemoryNetwork) -> None:
+    llm = MemoryAugmentedLLM(None, network)
+    llm.process_input("Project Heron is a merger with Acme.", user_id="ann")
+    llm.process_input("李雷是艾滋病患者。", user_id="ann")
+    assert list(network.semantic_memory.concepts) == ["Project Heron"]
+    for user in ("bob", None):
+        assert "merger" not in llm.process_input("What is Project Heron?", user)
+        assert "艾滋病" not in llm.process_input("李雷是谁？", user)
+    assert "merger" in llm.process_input("What is Project Heron?", "ann")
+    network.semantic_memory.store_concept("Tea", "a drink made of leaves", [])
+    assert "leaves" in llm.process_input("What is tea?", "bob")
+
+
+@pytest.mark.parametrize("user", ["ann", None])
+def test_secrets_are_not_learnt(network: NeuralMemoryNetwork, user: str | None) -> None:
+    llm = MemoryAugmentedLLM(None, network)
+    for said in ("银行卡密码是887766", "WiFi密码是：hello2024", "数据库密码是Tr0ub4dor&3"):
+        llm.process_input(said, user)
+    assert network.semantic_memory.concepts == {}
+    memory = network.cognition.memory
+    kept = repr(memory.memories()) + repr(llm.retrieve_memories("密码", user))
+    assert not any(secret in kept for secret in ("887766", "hello2024", "Tr0ub4dor"))
+
+
+@pytest.mark.parametrize("user", ["ann", None])
+def test_an_answer_is_found_however_often_it_was_asked_for(network: NeuralMemoryNetwork, user: str | None) -> None:
+    llm = MemoryAugmentedLLM(None, network)
+    network.semantic_memory.store_concept("RAG", "先检索再生成的技术", [])
+    for number in range(14):
+        assert "先检索再生成" in llm.process_input("RAG是什么？", user)
+        llm.process_input(f"RAG是什么东西，第{number}次问？", user)
+    llm.process_input("My cat is called Miso.", "ann")
+    assert {llm.process_input("What is my cat called?", "ann") for _ in range(14)} == {"My cat is called Miso."}
+
+
+def test_a_chinese_answer_has_a_chinese_note(network: NeuralMemoryNetwork) -> None:
+    llm = MemoryAugmentedLLM(lambda prompt: None, network)
+    assert llm.process_input("帽子在哪里？", "u1").endswith("（模型无法回答（没有给出能用的内容）：只凭记忆回答）")
 
 
 def test_key_information_is_what_a_turn_defines(network: NeuralMemoryNetwork) -> None:

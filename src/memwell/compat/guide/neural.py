@@ -10,13 +10,14 @@ from typing import Any, cast
 from memwell._asyncify import Closing, asyncify
 from memwell.cognition import Cognition, Procedure, Suggestion, Weighted, softmax
 from memwell.cognition import WorkingMemory as HeldInMind
-from memwell.cognition.augmented import WORDS, extract, language_for, learn_from, learn_unknown, remembered
+from memwell.cognition.augmented import WORDS, extract, language_for, remembered, trouble_of
 from memwell.cognition.definitions import definitions, related_words
 from memwell.cognition.episodic import mood_of
 from memwell.cognition.matching import coverage
 from memwell.cognition.named import without_secrets
-from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, thoughts
-from memwell.errors import InvalidInput, MemwellError, ModelError
+from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, answers_first, thoughts
+from memwell.cognition.teaching import learn_from, learn_unknown, may_be_learnt
+from memwell.errors import BadModelOutput, InvalidInput, MemwellError, NotFound
 from memwell.language.keywords import keywords
 from memwell.longterm.memory import Memory
 from memwell.messages import human
@@ -93,7 +94,7 @@ class NeuralMemoryNetwork(Closing):
             found = thoughts(self.core, query, language_for(query))
             if self._cognition is not None:
                 found += self._cognition.recall(query, _MOST, user=user_id or _NOBODY, kinds=WORKING)
-            return [_shape(one) for one in sorted(found, key=lambda one: -one.score)[:_MOST]]
+            return [_shape(one) for one in answers_first(query, found)[:_MOST]]
 
     class EpisodicMemory:
         """What happened, with its context, its emotion and its time."""
@@ -137,22 +138,22 @@ class NeuralMemoryNetwork(Closing):
 
         @property
         def concepts(self) -> dict[str, dict[str, Any]]:
-            """All concepts by name."""
+            """All concepts by name, whoever taught them; of two of the same name the one that is everybody's."""
             return {
                 one.name: {
                     "definition": one.definition,
                     "related": list(one.related),
                     "confidence": one.confidence,
                 }
-                for one in self.core.concepts()
+                for one in sorted(self.core.concepts(), key=lambda one: one.user is None)
             }
 
         def store_concept(self, concept: str, definition: str, related_concepts: Iterable[str] = ()) -> None:
-            """Say what something is. It begins with a confidence of 0.8, which ``core`` moves with evidence."""
+            """Say to everybody what something is. It begins with a confidence of 0.8, which ``core`` moves with evidence."""
             self.core.store(concept, definition, related_concepts or ())
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The concepts that suit a query; they are everybody's."""
+            """The concepts that suit a query: everybody's, and what this user's own turns taught."""
             return _retrieved(self._cognition, SEMANTIC, query, user_id)
 
     class ProceduralMemory:
@@ -234,7 +235,7 @@ class MemoryAugmentedLLM:
         try:
             return _spoken(answer_of(type(self.base_model).__name__, self._generate, prompt)), ""
         except MemwellError as error:
-            note = WORDS[language]["failed"].format(error=error)
+            note = WORDS[language]["failed"].format(error=trouble_of(error, language))
             return _FromMemory(extract(text, _weighted(memories), language)), note
 
     def retrieve_memories(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
@@ -258,9 +259,13 @@ class MemoryAugmentedLLM:
             # What is in mind may be an episode too.
             if known is None or known["score"] < given["score"]:
                 scored[text] = given
-        best = sorted(scored.values(), key=lambda one: -one["score"])[:_MOST]
-        weights = softmax([one["score"] for one in best], _TEMPERATURE)
-        return [{**one, "weight": weight} for one, weight in zip(best, weights, strict=True)]
+        # Answers go before what was only asked before.
+        best = answers_first(query, _weighted(scored.values()))[:_MOST]
+        weights = softmax([one.score for one in best], _TEMPERATURE)
+        return [
+            {**scored[one.text], "score": one.score, "weight": weight}
+            for one, weight in zip(best, weights, strict=True)
+        ]
 
     def create_enhanced_prompt(self, input_text: str, memories: Sequence[Mapping[str, Any]]) -> str:
         """What the model is asked: what is remembered, marked as data, and then what was said."""
@@ -270,23 +275,28 @@ class MemoryAugmentedLLM:
 
     def update_memories(self, input_text: str, response: str, user_id: str | None = None) -> None:
         """Learn from a turn: what things are said to be, and with a user what happened. It is in mind from now on."""
-        cognition, source = self.memory.cognition, ""
-        # The gate may refuse what is no text worth keeping; the answer was given all the same.
-        with suppress(InvalidInput):
+        try:
             source = self._kept_turn(input_text, response, user_id)
-        key_info = self.extract_key_information(input_text, response)
-        if key_info["definition"] and key_info.get("said_by") != "model":
-            with suppress(InvalidInput):
-                cognition.semantic.learn(
-                    key_info["concept"],
-                    key_info["definition"],
-                    by=user_id or _SOMEBODY,
-                    related=key_info["related"],
-                    source=source,
-                )
-        learn_from(cognition, input_text, by=user_id or _SOMEBODY, source=source)
+        except InvalidInput:
+            # The gate refuses what is no text worth keeping; the answer was given all the same.
+            return
+        cognition, said = self.memory.cognition, without_secrets(input_text)
+        self._learn_key(self.extract_key_information(said, without_secrets(response)), user_id, source)
+        learn_from(cognition, said, user=user_id, source=source)
         if not isinstance(response, _FromMemory):
-            learn_unknown(cognition, response, source=source)
+            learn_unknown(cognition, response, user=user_id, source=source)
+
+    def _learn_key(self, key_info: Mapping[str, Any], user_id: str | None, source: str) -> None:
+        """Learn the concept that a turn defines, if it is the user's word and no secret. The user alone hears of it."""
+        concept, definition = key_info["concept"], key_info["definition"]
+        if not definition or key_info.get("said_by") == "model" or not may_be_learnt(concept, definition):
+            return
+        by, related = user_id or _SOMEBODY, key_info["related"]
+        # The gate may refuse it, and the turn may be gone by now.
+        with suppress(InvalidInput, NotFound):
+            self.memory.cognition.semantic.learn(
+                concept, definition, by=by, related=related, source=source, user=user_id or ""
+            )
 
     def _kept_turn(self, input_text: str, response: str, user_id: str | None) -> str:
         """The id of the episode that a turn with a user becomes; without one it is only in mind."""
@@ -372,10 +382,10 @@ def _generator(model: Any) -> Callable[[str], Any] | None:
 
 
 def _spoken(answer: object) -> str:
-    """The words of an answer. Raises ``ModelError`` when there are none."""
+    """The words of an answer. Raises ``BadModelOutput`` when there are none."""
     text = answer if isinstance(answer, str) else getattr(answer, "text", None) or getattr(answer, "content", None)
     if not isinstance(text, str) or not text.strip():
-        raise ModelError(f"it answered no text: {shown(answer)}")
+        raise BadModelOutput(f"it answered no text: {shown(answer)}")
     return text
 
 

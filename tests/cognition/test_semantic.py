@@ -174,6 +174,13 @@ def test_bad_values_store_nothing(mind: Cognition, values: tuple[Any, ...]) -> N
     assert mind.semantic.concepts() == []
 
 
+@pytest.mark.parametrize(("name", "secret"), [("银行卡密码", "887766"), ("wifi password", "hunter2xyz")])
+def test_a_definition_that_is_a_secret_by_its_name_is_not_kept(mind: Cognition, name: str, secret: str) -> None:
+    one = mind.semantic.store(name, secret)
+    assert one.definition == "[password]"
+    assert secret not in str(mind.memory.memories())
+
+
 def test_what_is_not_known_has_no_evidence(mind: Cognition) -> None:
     for call in (mind.semantic.support, mind.semantic.contradict, mind.semantic.get):
         with pytest.raises(NotFound, match="月亮"):

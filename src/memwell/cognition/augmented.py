@@ -122,7 +122,7 @@ class AugmentedModel:
         answer, note = self._answer(text, weighted, language)
         if self._is_kept(episode, answer) and not note:
             learned += learn_unknown(self.cognition, answer, user=user, source=episode)
-        notes = "; ".join(filter(None, (note, refused)))
+        notes = ("；" if language == "zh" else "; ").join(filter(None, (note, refused)))
         return Response(answer, weighted, notes, bool(note), episode, tuple(dict.fromkeys(learned)))
 
     def _kept_turn(self, text: str, user: str | None, language: str) -> tuple[str, str, str]:

@@ -170,6 +170,11 @@ def is_episode(found: Recalled) -> bool:
     return keeps(found, KIND, _Kept)
 
 
+def is_turn(found: Recalled) -> bool:
+    """Whether a memory keeps something that was said in a talk."""
+    return is_episode(found) and msgspec.convert(found.metadata[KIND], _Kept).turn
+
+
 def as_episode(found: Recalled) -> Episode:
     """The episode that a memory keeps."""
     kept = msgspec.convert(found.metadata[KIND], _Kept)
@@ -207,4 +212,4 @@ def _felt(emotion: object, event: str) -> tuple[str, float]:
     return _mood(cast(float, emotion)), float(cast(float, emotion))
 
 
-__all__ = ["KIND", "Episode", "EpisodicMemory", "as_episode", "is_episode", "mood_of", "of_user"]
+__all__ = ["KIND", "Episode", "EpisodicMemory", "as_episode", "is_episode", "is_turn", "mood_of", "of_user"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import cast
 
 import msgspec
@@ -14,7 +14,7 @@ from memwell._asyncify import asyncify
 from memwell.cognition import concepts, episodic, procedural
 from memwell.cognition.attention import check_temperature, softmax
 from memwell.cognition.candidates import enough_of
-from memwell.cognition.episodic import EpisodicMemory, as_episode
+from memwell.cognition.episodic import EpisodicMemory, as_episode, is_turn
 from memwell.cognition.matching import coverage
 from memwell.cognition.procedural import ProceduralMemory, as_procedure, is_procedure
 from memwell.cognition.questions import only_asks
@@ -120,7 +120,11 @@ class Cognition:
         asked: list[Weighted] = []
         if EPISODIC in wanted:
             asked = [_weighted(hit, 1.0, language) for hit in self._asked(query, limit, user)]
-        chosen = answers_first(query, [*told, *asked])[:limit]
+        turns = {hit.id for hit, _ in found if is_turn(hit)} | {
+            one.id for one in told if one.kind == WORKING and one.id
+        }
+        said_again = {one.id for one in told if one.id in turns and fingerprint(one.text) == fingerprint(query)}
+        chosen = answers_first([*told, *asked], said_again)[:limit]
         weights = softmax([one.score for one in chosen], temperature)
         return [replace(one, weight=weight) for one, weight in zip(chosen, weights, strict=True)]
 
@@ -167,8 +171,8 @@ def thoughts(working: WorkingMemory, query: str, language: str = "en") -> list[W
     return found
 
 
-def answers_first(query: str, found: Iterable[Weighted]) -> list[Weighted]:
-    """What was found, the best first and each text once; what only asks something, or the same again, comes last.
+def answers_first(found: Iterable[Weighted], said_again: Container[str] = ()) -> list[Weighted]:
+    """What was found, the best first and each text once; what only asks something, or is ``said_again``, comes last.
 
     A question that was asked before is no answer, however alike the two are: it has less than any answer.
     """
@@ -176,8 +180,7 @@ def answers_first(query: str, found: Iterable[Weighted]) -> list[Weighted]:
     # The turn that is in mind is an episode too.
     for one in sorted(found, key=lambda one: -one.score):
         best.setdefault(fingerprint(one.text), one)
-    same = fingerprint(query)
-    asking = {key for key, one in best.items() if one.kind in _SAID and (key == same or only_asks(one.text))}
+    asking = {key for key, one in best.items() if one.kind in _SAID and (one.id in said_again or only_asks(one.text))}
     told = [one for key, one in best.items() if key not in asking]
     least = min((one.score for one in told), default=None)
     asked = [best[key] for key in best if key in asking]

@@ -69,7 +69,7 @@ class SemanticMemory:
         source: str,
         heard: tuple[Testimony, ...] = (),
     ) -> Concept:
-        name, says = check_name(concept, "a concept"), _check_definition(definition)
+        name, says = check_name(concept, "a concept"), _check_definition(definition, check_name(concept, "a concept"))
         named, sure = _check_related(related, name), check_share(confidence, "a confidence")
 
         def stated(old: Recalled | None) -> Draft:
@@ -109,7 +109,7 @@ class SemanticMemory:
         contradicts it, and takes its place when the confidence has fallen below a half. With a ``user`` that alone hears
         of it, what is everybody's is supported or contradicted by their word, and never replaced.
         """
-        name, says = check_name(concept, "a concept"), _check_definition(definition)
+        name, says = check_name(concept, "a concept"), _check_definition(definition, check_name(concept, "a concept"))
         if user is not None:
             return self._learn_from(_check_user(user), name, says, by, related, confidence, source)
         # Before the transaction, in which others wait: a model may have to embed what is owed.
@@ -280,11 +280,13 @@ def _whose(user: str | None) -> str:
     return " that is everybody's; user= asks for what somebody's turns taught" if user is None else ""
 
 
-def _check_definition(value: object) -> str:
+def _check_definition(value: object, name: str) -> str:
+    """A definition without secrets. Of a short word only the name may tell that it is one."""
     text = check_text(value, "a definition").strip()
     if not text:
         raise InvalidInput("a definition must not be blank")
-    return without_secrets(text)
+    named = f"{name}: "
+    return without_secrets(named + without_secrets(text)).removeprefix(named)
 
 
 def _check_related(value: object, name: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from memwell.errors import ModelError
 from memwell.filters import id_begins_with
 from memwell.longterm.indexing import BATCH, DEAD, Indexer
 from memwell.longterm.journal import inner_space
+from memwell.longterm.reminders import reminder
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, paged
 from memwell.storage.protocols import Backend
@@ -95,7 +96,7 @@ class Vectors:
 
     def _owe(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _PAGE):
-            reminders = [self._indexer.remind(id_) for id_ in ids[start : start + _PAGE]]
+            reminders = [reminder(id_) for id_ in ids[start : start + _PAGE]]
             self._indexer.journal.write(reminders)
 
     def settle(self, progress: Callable[[int, int | None], None] | None = None, *, tries: int = 1) -> int:

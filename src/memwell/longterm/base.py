@@ -18,6 +18,7 @@ from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import Owed, inner_key, inner_space
 from memwell.longterm.pools import Pools
+from memwell.longterm.reminders import reminder
 from memwell.longterm.traits import ACTIVE, KEY, Traits, own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
@@ -217,7 +218,7 @@ class MemoryBase:
     def _owe_vectors(self, records: Sequence[Record]) -> None:
         """Have the vectors of changed memories made by whoever works the journal off."""
         if self.embedder is not None and records:
-            self.indexer.journal.write([self.indexer.remind(record.id) for record in records])
+            self.indexer.journal.write([reminder(record.id) for record in records])
             self._told(self.space)
 
 

@@ -24,11 +24,12 @@ from memwell.longterm.extraction import model_claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
 from memwell.longterm.journal import Journal, Marks, inner_key, inner_space
+from memwell.longterm.reminders import owe_all_anew, owe_missing, reminder
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
 from memwell.longterm.unwritten import Reading
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder
-from memwell.records import Record, Space, paged
+from memwell.records import Record, Space
 from memwell.storage.protocols import Backend
 from memwell.values import now
 
@@ -208,7 +209,7 @@ class Indexer:
                 pending = self.journal.after(marks.embedded, marks.indexed - marks.embedded)
                 ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
                 self.journal.advance(marks, embedded=marks.indexed)
-                self.journal.write([self.remind(id_) for id_ in dict.fromkeys(ids)])
+                self.journal.write([reminder(id_) for id_ in dict.fromkeys(ids)])
 
     def _vectors(self, records: Sequence[Record]) -> NDArray[np.float32] | None:
         """The vectors of records, or None when the embedder fails: words work without them, and they are tried again."""
@@ -287,21 +288,12 @@ class Indexer:
                     self._give([record], row)
         return len(pending)
 
-    def remind(self, id_: str) -> Message:
-        """An entry for the journal: the vector of a memory is owed."""
-        return Message(role="human", parts=(), metadata={"embed": id_})  # pyright: ignore[reportArgumentType]
-
     def reembed(self) -> None:
         """Have every vector made anew by this embedder. Meanwhile memories are found by their words."""
         if self._embedder is None or self.is_current():
             return
         with self._backend.transaction():
-            # All are read first: what is stored anew moves to another place of the scan.
-            stored = list(paged(lambda cursor: self._backend.index.scan(self._space, limit=BATCH, cursor=cursor)))
-            for start in range(0, len(stored), BATCH):
-                records = stored[start : start + BATCH]
-                self._backend.index.upsert([replace(record, vector=None) for record in records])
-                self.journal.write([self.remind(record.id) for record in records])
+            owe_all_anew(self._backend, self._space, self.journal)
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
         self._known_current = True
 
@@ -310,12 +302,10 @@ class Indexer:
         if self._embedder is None or self._skips_known:
             return
         self._skips_known = True
-        if self._backend.kv.get(self._inner, _SKIPPED) is None:
-            return
-        with self._backend.transaction():
-            stored = paged(lambda cursor: self._backend.index.scan(self._space, limit=BATCH, cursor=cursor))
-            self.journal.write([self.remind(record.id) for record in stored if record.vector is None])
-            self._backend.kv.delete(self._inner, _SKIPPED)
+        if self._backend.kv.get(self._inner, _SKIPPED) is not None:
+            with self._backend.transaction():
+                owe_missing(self._backend, self._space, self.journal)
+                self._backend.kv.delete(self._inner, _SKIPPED)
 
 
 def _moved(journal: Journal, marks: Marks, to: int) -> int:

@@ -45,7 +45,10 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
         """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to mend it."""
         conflicts = self.facts.conflicts()
-        return audit(self._all(), facts=conflicts, now=self.clock(), rules=rules or Rules(), progress=progress)
+        blobs = self.backend.blobs
+        return audit(
+            self._all(), facts=conflicts, now=self.clock(), rules=rules or Rules(), blobs=blobs, progress=progress
+        )
 
     def mend(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""

@@ -17,6 +17,7 @@ from PIL import Image
 
 from memwell.errors import FileError, InvalidInput, NotFound
 from memwell.longterm.attachments import blobs_space, features_space
+from memwell.longterm.attachments import blobs_space
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.media import MediaItem, MediaLimits, MediaMemory
 from memwell.longterm.media.items import came_in_words
@@ -537,3 +538,12 @@ def test_pictures_that_are_described_alike_are_not_merged():
         assert memory.compress().merges == []
         assert memory.audit().counts.get("duplicate", 0) == 0
         assert [item.id for item in media.items()] == ids
+
+
+def test_an_audit_finds_media_whose_bytes_are_gone():
+    with open_backend("memory:") as backend:
+        memory = Memory(backend, "ann")
+        item = MediaMemory(memory).add(PNG, description="our house in the winter snow")
+        assert memory.audit().counts.get("broken", 0) == 0
+        assert backend.blobs.delete(blobs_space(memory.space), str(item.digest))
+        assert memory.audit().counts["broken"] == 1

@@ -94,7 +94,7 @@ class NeuralMemoryNetwork(Closing):
             found = thoughts(self.core, query, language_for(query))
             if self._cognition is not None:
                 found += self._cognition.recall(query, _MOST, user=user_id or _NOBODY, kinds=WORKING)
-            return [_shape(one) for one in answers_first(query, found)[:_MOST]]
+            return [_shape(one) for one in answers_first(found)[:_MOST]]
 
     class EpisodicMemory:
         """What happened, with its context, its emotion and its time."""
@@ -149,7 +149,7 @@ class NeuralMemoryNetwork(Closing):
             }
 
         def store_concept(self, concept: str, definition: str, related_concepts: Iterable[str] = ()) -> None:
-            """Say to everybody what something is. It begins with a confidence of 0.8, which ``core`` moves with evidence."""
+            """Tell everybody what something is. Its confidence begins at 0.8, and ``core`` moves it with evidence."""
             self.core.store(concept, definition, related_concepts or ())
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
@@ -260,7 +260,7 @@ class MemoryAugmentedLLM:
             if known is None or known["score"] < given["score"]:
                 scored[text] = given
         # Answers go before what was only asked before.
-        best = answers_first(query, _weighted(scored.values()))[:_MOST]
+        best = answers_first(_weighted(scored.values()))[:_MOST]
         weights = softmax([one.score for one in best], _TEMPERATURE)
         return [
             {**scored[one.text], "score": one.score, "weight": weight}

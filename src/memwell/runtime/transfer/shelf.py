@@ -13,6 +13,7 @@ from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import inner_key
+from memwell.longterm.reminders import reminder
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record, paged
 from memwell.storage.protocols import Backend, Entry
@@ -101,7 +102,7 @@ class Shelf(MemoryBase):
             self.backend.index.upsert([record])
             self._relearn(record, fresh=not here)
             if record.vector is None:
-                self.indexer.journal.write([self.indexer.remind(record.id)])
+                self.indexer.journal.write([reminder(record.id)])
         return True
 
     def judged(self, record: Record) -> Record:

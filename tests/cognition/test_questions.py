@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from memwell.cognition import AugmentedModel, Cognition
+from memwell.cognition.questions import is_question, only_asks
 
 REMARKS = [
     "The bus was late again.",
@@ -84,3 +85,50 @@ def test_a_turn_that_also_tells_something_is_no_question(mind: Cognition) -> Non
     model = AugmentedModel(None, mind)
     model.respond("My hat hangs in the hall. Do you like hats?", user="a")
     assert model.respond("Where does my hat hang?", user="a").text == "My hat hangs in the hall."
+
+
+def test_who_says_the_same_again_is_not_told_it_first(mind: Cognition) -> None:
+    mind.episodic.store("I like tea", user="a", turn=True)
+    mind.episodic.store("green tea was bought", user="a")
+    assert [one.text for one in mind.recall("I like tea", user="a")] == ["green tea was bought", "I like tea"]
+    mind.episodic.store("the canary sang")
+    assert mind.recall("the canary sang", user="a")[0].text == "the canary sang"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "What is my cat called?",
+        "what is my cat called",
+        "我的猫叫什么名字",
+        "你好吗？ 今天怎么样？",
+        "Tell me about tea.",
+        "如何重启服务",
+    ],
+)
+def test_what_only_asks(text: str) -> None:
+    assert only_asks(text)
+    assert is_question(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "When I was in Kyoto I lost my hat.",
+        "My hat is red. Do you like it?",
+        "我知道为什么失败：磁盘满了",
+        "Do not forget the keys.",
+        "What a day!",
+        "Where I live it rains.",
+        "",
+    ],
+)
+def test_what_also_tells_something(text: str) -> None:
+    assert not only_asks(text)
+
+
+def test_only_words_that_ask_make_a_question() -> None:
+    assert not is_question("When I was in Kyoto I lost my hat.")
+    assert not is_question("Do not forget the keys.")
+    assert not is_question("What a day!")
+    assert is_question("when is the meeting")

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from memwell.longterm.journal import Journal
+from memwell.longterm.reminders import owe_all_anew, owe_missing, reminder
+from memwell.records import Record, Space
+from memwell.storage import open_backend
+
+ANN = Space("ann")
+
+
+def test_only_what_has_no_vector_is_owed_one():
+    with open_backend("memory:") as backend:
+        journal = Journal(backend, ANN)
+        records = [
+            Record(text=f"m{n}", space=ANN, id=f"m{n}", vector=[1.0, 0.0] if n % 2 else None) for n in range(450)
+        ]
+        backend.index.upsert(records)
+        owe_missing(backend, ANN, journal)
+        owed = [entry.metadata["embed"] for entry in journal.after(0, 1000)]
+        assert sorted(owed) == sorted(record.id for record in records if record.vector is None)
+
+
+def test_everything_is_owed_anew_and_no_vector_is_left():
+    with open_backend("memory:") as backend:
+        journal = Journal(backend, ANN)
+        backend.index.upsert([Record(text="x", space=ANN, id=f"m{n}", vector=[1.0, 0.0]) for n in range(450)])
+        owe_all_anew(backend, ANN, journal)
+        assert backend.index.info(ANN).vectors == 0
+        assert len({entry.metadata["embed"] for entry in journal.after(0, 1000)}) == 450
+        assert reminder("a").metadata == {"embed": "a"}

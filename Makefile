@@ -1,6 +1,7 @@
 # Every target sets itself up: a virtual environment in .venv, made again when it is missing, broken or half made.
 #
 #   make test ARGS="-k history"      options for pytest
+#   make test WORKERS=0              one process, so that a debugger can be used; by default one for each processor
 #   make run PYTHON=/path/to/python  another interpreter (3.11 to 3.13) for a new .venv; `make clean` before, to change it
 
 .DEFAULT_GOAL := help
@@ -11,6 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 ARGS ?=
+WORKERS ?= auto
 RULE := 3.11 to 3.13, with the venv module
 SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
@@ -80,7 +82,7 @@ run: $(VENV)/core.stamp
 
 test: lint
 	@echo "Running the tests"
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
 
 lint: $(VENV)/dev.stamp
 	@echo "Checking with ruff, pyright and import-linter"

@@ -7,7 +7,7 @@ leaves nothing behind. What is not text, such as counts, is in their metadata un
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, cast
@@ -19,7 +19,7 @@ from memwell.filters import AllOf, Filter, Where
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.duplicates import compatible
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recalling import Recalled, as_recalled
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, traits_of
 from memwell.values import check_id, check_text, shown
 
@@ -119,6 +119,13 @@ def keeps(found: Recalled, kind: str, shape: type) -> bool:
     return found.kind == kind
 
 
+def living_of(memory: Memory, ids: Sequence[str]) -> list[Recalled]:
+    """Those of a few memories that may be recalled now."""
+    memory.catch_up()
+    found = memory.indexer.view.index.get(memory.space, ids)
+    return [as_recalled(one) for one in found if traits_of(one).active and not _is_gone(memory, traits_of(one))]
+
+
 def gone_of(memory: Memory, ids: Iterable[str]) -> frozenset[str]:
     """Those of the memories that are erased, forgotten or expired. One that was merged into another is not."""
     memory.catch_up()
@@ -171,4 +178,14 @@ def without_secrets(text: str) -> str:
     return redacted(text, [one for one in findings(text) if one.secret])
 
 
-__all__ = ["Draft", "NamedMemories", "check_name", "check_texts", "gone_of", "keeps", "key_of", "without_secrets"]
+__all__ = [
+    "Draft",
+    "NamedMemories",
+    "check_name",
+    "check_texts",
+    "gone_of",
+    "keeps",
+    "key_of",
+    "living_of",
+    "without_secrets",
+]

@@ -69,7 +69,8 @@ class SemanticMemory:
         source: str,
         heard: tuple[Testimony, ...] = (),
     ) -> Concept:
-        name, says = check_name(concept, "a concept"), _check_definition(definition, check_name(concept, "a concept"))
+        name = check_name(concept, "a concept")
+        says = _check_definition(definition, name)
         named, sure = _check_related(related, name), check_share(confidence, "a confidence")
 
         def stated(old: Recalled | None) -> Draft:
@@ -109,7 +110,8 @@ class SemanticMemory:
         contradicts it, and takes its place when the confidence has fallen below a half. With a ``user`` that alone hears
         of it, what is everybody's is supported or contradicted by their word, and never replaced.
         """
-        name, says = check_name(concept, "a concept"), _check_definition(definition, check_name(concept, "a concept"))
+        name = check_name(concept, "a concept")
+        says = _check_definition(definition, name)
         if user is not None:
             return self._learn_from(_check_user(user), name, says, by, related, confidence, source)
         # Before the transaction, in which others wait: a model may have to embed what is owed.
@@ -159,7 +161,12 @@ class SemanticMemory:
     def concepts(self, *, user: str | None = None) -> list[Concept]:
         """The concepts that a user hears of, the first stored first; None is all, whoever taught them."""
         shown_to = None if user is None else open_to(user)
-        return [concept for _, concept in self._current(list(self._named.all(shown_to)))]
+        latest: dict[tuple[str | None, str], tuple[int, Concept]] = {}
+        for row, concept in self._grounded(list(self._named.all(shown_to))):
+            order, key = kept_concept(row).order, (concept.user, key_of(concept.name))
+            if key not in latest or latest[key][0] < order:
+                latest[key] = (order, concept)
+        return [concept for _, concept in latest.values()]
 
     def recall(self, query: str, limit: int = 5, *, user: str | None = None) -> list[Concept]:
         """The concepts that answer a query best; of two that do so alike the surer first."""

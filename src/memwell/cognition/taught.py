@@ -16,12 +16,13 @@ from memwell.cognition.concepts import (
     KeptConcept,
     Testimony,
     concept_draft,
+    is_concept,
     is_groundless,
     kept_concept,
     says_same,
     sources_of,
 )
-from memwell.cognition.named import NamedMemories, gone_of, key_of
+from memwell.cognition.named import NamedMemories, gone_of, key_of, living_of
 from memwell.errors import NotFound
 from memwell.longterm.memory import Memory
 from memwell.longterm.recalling import Recalled
@@ -70,9 +71,7 @@ class TaughtConcepts:
 
     def _rows(self, user: str, name: str) -> list[Recalled]:
         """What is kept of a user's turns on a name, the latest first; without that of turns that are gone."""
-        ids = self._ids(user, name)
-        lost = gone_of(self.memory, ids)
-        found = [row for id_ in ids if id_ not in lost and (row := self._named.find_at(id_)) is not None]
+        found = [row for row in living_of(self.memory, self._ids(user, name)) if is_concept(row)]
         gone = gone_of(self.memory, [source for row in found for source in sources_of(row)])
         living = [row for row in found if not is_groundless(row, gone)]
         return sorted(living, key=lambda row: -kept_concept(row).order)

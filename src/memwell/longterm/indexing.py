@@ -24,7 +24,7 @@ from memwell.longterm.extraction import model_claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
 from memwell.longterm.journal import Journal, Marks, inner_key, inner_space
-from memwell.longterm.reminders import owe_all_anew, owe_missing, reminder
+from memwell.longterm.reminders import make_up_for_skipped, note_skipped, owe_all_anew, reminder
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
 from memwell.longterm.unwritten import Reading
 from memwell.messages import Message
@@ -44,8 +44,6 @@ BATCH = 64
 ALIAS = "alias/"
 _PRINT = "print/"
 _EMBEDDER = "embedder"
-_SKIPPED = "without-vectors"
-"""The key that says: somebody without an embedder worked the journal off, and an embedder has to make up for it."""
 DEAD = "dead/"
 _MOST_TRIES = 3
 
@@ -100,7 +98,9 @@ class Indexer:
         """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
         if not self.is_current():
             self.reembed()
-        self._owe_what_was_skipped()
+        if self._embedder is not None and not self._skips_known:
+            make_up_for_skipped(self._backend, self._space, self.journal)
+            self._skips_known = True
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
             return self._embed_indexed(marks) or self._embed_apart(self.journal.marks())
@@ -247,7 +247,7 @@ class Indexer:
                 if vectors is not None:
                     self._give(records, vectors)
                 elif records and not self._skips_known:
-                    self._backend.kv.put(self._inner, _SKIPPED, True)
+                    note_skipped(self._backend, self._space)
                     self._skips_known = True
         except Conflict:
             _log.debug("another worker has moved the journal of %r on", self._space)
@@ -296,16 +296,6 @@ class Indexer:
             owe_all_anew(self._backend, self._space, self.journal)
             self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
         self._known_current = True
-
-    def _owe_what_was_skipped(self) -> None:
-        """Owe vectors to the memories that were indexed while nobody could make any."""
-        if self._embedder is None or self._skips_known:
-            return
-        self._skips_known = True
-        if self._backend.kv.get(self._inner, _SKIPPED) is not None:
-            with self._backend.transaction():
-                owe_missing(self._backend, self._space, self.journal)
-                self._backend.kv.delete(self._inner, _SKIPPED)
 
 
 def _moved(journal: Journal, marks: Marks, to: int) -> int:

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from memwell.longterm.journal import Journal
+from memwell.longterm.journal import Journal, inner_space
 from memwell.messages import Message
 from memwell.records import Record, Space, paged
 from memwell.storage.protocols import Backend
 
 _BATCH = 200
+_SKIPPED = "without-vectors"
 
 
 def reminder(id_: str) -> Message:
@@ -29,13 +30,22 @@ def owe_all_anew(backend: Backend, space: Space, journal: Journal) -> None:
         journal.write([reminder(record.id) for record in records])
 
 
-def owe_missing(backend: Backend, space: Space, journal: Journal) -> None:
-    """Owe a vector to every memory of a space that has none. Call it inside a transaction."""
-    journal.write([reminder(record.id) for record in _stored(backend, space) if record.vector is None])
+def note_skipped(backend: Backend, space: Space) -> None:
+    """Note that somebody without an embedder worked memories off. Call it inside a transaction."""
+    backend.kv.put(inner_space(space), _SKIPPED, True)
+
+
+def make_up_for_skipped(backend: Backend, space: Space, journal: Journal) -> None:
+    """Where that was noted, owe a vector to every memory of the space that has none."""
+    if backend.kv.get(inner_space(space), _SKIPPED) is None:
+        return
+    with backend.transaction():
+        journal.write([reminder(record.id) for record in _stored(backend, space) if record.vector is None])
+        backend.kv.delete(inner_space(space), _SKIPPED)
 
 
 def _stored(backend: Backend, space: Space) -> Iterator[Record]:
     return paged(lambda cursor: backend.index.scan(space, limit=_BATCH, cursor=cursor))
 
 
-__all__ = ["owe_all_anew", "owe_missing", "reminder"]
+__all__ = ["make_up_for_skipped", "note_skipped", "owe_all_anew", "reminder"]

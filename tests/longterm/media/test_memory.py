@@ -17,7 +17,6 @@ from PIL import Image
 
 from memwell.errors import FileError, InvalidInput, NotFound
 from memwell.longterm.attachments import blobs_space, features_space
-from memwell.longterm.attachments import blobs_space
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.media import MediaItem, MediaLimits, MediaMemory
 from memwell.longterm.media.items import came_in_words

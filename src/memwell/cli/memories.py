@@ -56,11 +56,12 @@ def remember_command(
     """Remember something: on disk when this returns. 记住：命令返回时已经落盘。"""
     given = [line for text in texts for line in (_lines() if text == "-" else [text])]
     good, bad = _sorted_out(given)
-    with opened(store, space, make=True) as engine:
+    # Its own memories are waited for, and nothing else: documents that somebody takes in just now may be owed much.
+    with opened(store, space, make=True, work=False) as engine:
         done = engine.remember(good, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
         screen = console(stderr=True)
         with screen.status(say("embedding")):
-            engine.settle()
+            memwell.Memory.settle(engine)
     for id_ in done.ids:
         typer.echo(id_)
     for one in (*done.rejected, *bad):

@@ -44,6 +44,15 @@ def test_a_query_finds_media_of_every_kind_and_session(memory: MultimodalMemory)
     assert memory.retrieve_context("s1", "cat on a piano")["videos"][0]["session_id"] == "s2"
 
 
+def test_what_has_nothing_to_do_with_the_query_is_not_an_answer(memory: MultimodalMemory):
+    memory.store_multimodal_memory(
+        "s1", {"image": {"description": "算法对比图表"}, "video": {"description": "a cat on a piano"}}
+    )
+    found = memory.retrieve_context("s9", "恐龙化石")
+    assert found == {"images": [], "audios": [], "videos": []}
+    assert memory.retrieve_context("s9", "a sleeping kitten")["images"] == []
+
+
 def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
     with MultimodalMemory(store=tmp_path / "media.db") as memory:
         [id_] = memory.store_multimodal_memory("s1", {"image": {"description": "红色方块", "data": picture("png")}})
@@ -56,6 +65,8 @@ def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
     [
         {"smell": "smoke"},
         {"image": "a path"},
+        None,
+        ["text"],
         {"image": {"descripton": "a slip"}},
         {"text": 7},
         {"text": "kept?", "image": {"description": "x", "data": b"no picture at all"}},

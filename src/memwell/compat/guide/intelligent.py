@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from memwell.compat.guide.given_texts import add_texts
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
 from memwell.knowledge import Chunking, Found, Knowledge
+from memwell.language.detect import language_of
 from memwell.messages import ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
@@ -24,6 +26,8 @@ _OPENAI = "https://api.openai.com/v1"
 _SESSION = "default"
 _SUMMED_UP = 10
 _PASSAGES = 3
+_CITED = re.compile(r"\s*\[\d+\]")
+_SPEAKERS = {"Human": "用户", "AI": "助手"}
 _PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
 
 
@@ -97,7 +101,7 @@ class IntelligentMemorySystem(Closing):
 
     def get_conversation_summary(self) -> str:
         """The last ten messages in short: by the model, and by their own sentences when there is none or it fails."""
-        messages = self.memory.last(_SUMMED_UP)
+        messages = [one.changed(content=_CITED.sub("", one.text)) for one in self.memory.last(_SUMMED_UP)]
         if not messages:
             return "暂无对话历史"
         if self.llm is not None:
@@ -106,7 +110,8 @@ class IntelligentMemorySystem(Closing):
             except ModelError:
                 # The sentences themselves are a summary too.
                 pass
-        return Extractive(200).fold("", messages)
+        summary = Extractive(200).fold("", messages)
+        return _in_chinese(summary) if language_of(summary) == "zh" else summary
 
     def close(self) -> None:
         """Let go of the store and of the model's connections."""
@@ -143,6 +148,13 @@ class ConversationChain:
         }
 
     invoke = __call__
+
+
+def _in_chinese(summary: str) -> str:
+    """The summary with its speakers named in Chinese."""
+    for name, chinese in _SPEAKERS.items():
+        summary = re.sub(rf"^{name}: ", f"{chinese}：", summary, flags=re.MULTILINE)
+    return summary
 
 
 def _source(one: Found) -> SourceDocument:

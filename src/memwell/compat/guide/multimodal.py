@@ -17,6 +17,7 @@ MODALITIES = ("text", "image", "audio", "video")
 _PLURAL = {"image": "images", "audio": "audios", "video": "videos"}
 _KNOWN = frozenset({"description", "features", "transcript", "sentiment", "data", "path", "name", "metadata"})
 _TEXT = "text"
+_LEAST = {"coverage": 0.2, "dense": 0.35}
 
 
 class MultimodalMemory(Closing):
@@ -45,6 +46,8 @@ class MultimodalMemory(Closing):
         nothing of the call is stored.
         """
         check_id(session_id, "a session")
+        if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
         things = [(modality, one) for modality, given in memories.items() for one in _things(modality, given)]
         with self.engine.backend.transaction():
             return [self._stored(session_id, modality, one) for modality, one in things]
@@ -81,7 +84,7 @@ class MultimodalMemory(Closing):
             items = (
                 media.items(session=session_id, kinds=kind)
                 if query is None
-                else media.recall(check_text(query, "a query"), kinds=kind, limit=limit)
+                else _answering(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
             )
             if items or query is not None:
                 context[plural] = [_medium(one) for one in items]
@@ -114,6 +117,15 @@ def _things(modality: str, given: Any) -> list[Any]:
         elif unknown := set(cast("Mapping[str, Any]", one)) - _KNOWN:
             raise InvalidInput(f"unknown key {sorted(unknown)[0]!r} of {modality}; known: {', '.join(sorted(_KNOWN))}")
     return several
+
+
+def _answering(items: list[MediaItem]) -> list[MediaItem]:
+    """Those that the query has a word of, or is near to in meaning: a recall gives the nearest, however far it is."""
+    return [
+        one
+        for one in items
+        if any(one.signals[name].value > least for name, least in _LEAST.items() if name in one.signals)
+    ]
 
 
 def _medium(item: MediaItem) -> dict[str, Any]:

@@ -69,6 +69,37 @@ def test_bad_input_is_one_line(run: Run, tmp_path: Path):
     assert run("tune", "--space", "empty").code == 1
 
 
+@pytest.mark.parametrize("columns", ["80", "40"])
+def test_ids_are_printed_in_one_piece(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str):
+    (tmp_path / "notes" / "long.md").write_text(f"# {'A very long title ' * 9}\n\nText.\n", encoding="utf-8")
+    run("ingest", "notes")
+    monkeypatch.setenv("COLUMNS", columns)
+    known = json.loads(run("documents", "--json").out)
+    for language in ("en", "zh"):
+        shown = run("documents", language=language).out.split()
+        assert {one["id"] for one in known} <= set(shown)
+    assert shown.count("title") == 9
+
+
+def test_a_document_is_removed_by_its_path_as_it_was_typed(run: Run, tmp_path: Path):
+    run("ingest", "notes")
+    assert "1" in run("documents", "--remove", "notes/../notes/tea.md").out
+    (tmp_path / "notes" / "茶.md").unlink()
+    assert "1" in run("documents", "--remove", "./notes/茶.md").out
+    assert run("documents", "--remove", "notes/茶.md").code == 1
+    assert json.loads(run("documents", "--json").out) == []
+
+
+def test_how_large_a_file_may_be_is_an_option(run: Run, tmp_path: Path):
+    (tmp_path / "large.txt").write_text("A few words." + " " * 1_000_000)
+    refused = run("ingest", "large.txt", "--most-mb", "1")
+    assert refused.code == 1
+    assert "more than 1,000,000" in refused.out
+    assert "1 added" in run("ingest", "large.txt").out
+    assert run("ingest", "large.txt", "--most-mb", "0").code == 2
+    assert "--most-mb" in run("ingest", "--help").out
+
+
 def test_tuning_shows_a_table_and_draws(run: Run, tmp_path: Path):
     pytest.importorskip("matplotlib")
     facts = "\n\n".join(

@@ -128,14 +128,76 @@ def test_patterns_choose_files_and_what_they_leave_out_stays(knowledge: Knowledg
     assert knowledge.count().documents == 3
 
 
-def test_a_single_file_that_is_gone_is_dropped(knowledge: Knowledge, tmp_path: Path):
-    path = _write(tmp_path / "a.txt", "The gate is open.")
+def test_a_file_that_was_named_and_is_not_there_is_refused_and_kept(knowledge: Knowledge, tmp_path: Path):
+    path = _write(tmp_path / "usb" / "a.txt", "The gate is open.")
     knowledge.ingest(path)
-    path.unlink()
-    assert knowledge.ingest(path, remove_missing=False).refused[0].reason == "unreachable"
-    assert _outcomes(knowledge.ingest(path)) == {"removed": {"a.txt"}}
-    assert knowledge.count().documents == 0
-    assert knowledge.ingest(path).refused[0].reason == "unreachable"
+    (tmp_path / "usb").rename(tmp_path / "elsewhere")
+    for named in (path, path.parent):
+        report = knowledge.ingest(named)
+        [one] = report.refused
+        assert (one.source, one.reason, _outcomes(report)) == (str(named.resolve()), "unreachable", {})
+        assert one.detail.endswith("what was taken in before is kept")
+    assert knowledge.recall("gate")[0].text == "The gate is open."
+    assert "kept" not in knowledge.ingest(tmp_path / "never.txt").refused[0].detail
+
+
+def test_a_file_gone_from_a_folder_is_dropped_unless_it_was_named_too(knowledge: Knowledge, folder: Path):
+    knowledge.ingest(folder)
+    (folder / "en" / "router.md").unlink()
+    assert "removed" not in _outcomes(knowledge.ingest(folder, folder / "en" / "router.md"))
+    assert _outcomes(knowledge.ingest(folder))["removed"] == {"router.md"}
+
+
+def test_nothing_is_dropped_from_a_folder_that_could_not_be_listed(
+    knowledge: Knowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    knowledge.ingest(folder)
+    (folder / "en" / "router.md").unlink()
+    (folder / "zh" / "longjing.md").unlink()
+    whole = os.scandir
+
+    def scandir(path: Path) -> object:
+        if Path(path).name == "en":
+            raise OSError(5, "Input/output error")
+        return whole(path)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "scandir", scandir)
+        report = knowledge.ingest(folder)
+    assert _outcomes(report) == {"removed": {"longjing.md"}, "unchanged": {"shouce.md"}}
+    assert [one.reason for one in report.refused] == ["unreachable"]
+    assert _outcomes(knowledge.ingest(folder))["removed"] == {"router.md"}
+
+
+def test_a_file_that_goes_while_the_folder_is_read_is_kept_until_the_next_time(
+    knowledge: Knowledge, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    knowledge.ingest(folder)
+    gone = folder / "en" / "router.md"
+    gone.unlink()
+    listed = ingest.files_under
+    monkeypatch.setattr(ingest, "files_under", lambda *given, **options: [*listed(*given, **options), gone])
+    report = knowledge.ingest(folder)
+    assert ("removed" in _outcomes(report), [one.reason for one in report.refused]) == (False, ["unreachable"])
+    monkeypatch.undo()
+    assert _outcomes(knowledge.ingest(folder))["removed"] == {"router.md"}
+
+
+def test_links_that_are_not_followed_are_told_of(knowledge: Knowledge, folder: Path, tmp_path: Path):
+    links = tmp_path / "links"
+    links.mkdir()
+    for number in range(7):
+        (links / f"link-{number}.md").symlink_to(folder / "en" / "router.md")
+    Path(os.fsdecode(os.fsencode(links) + b"/\xff.md")).symlink_to(folder)
+    report = knowledge.ingest(links)
+    assert [one.reason for one in report.refused] == ["empty"]
+    [warning] = report.warnings
+    assert warning.startswith(f"{links.resolve()}: 8 symbolic links were not followed: link-0.md, link-1.md")
+    assert warning.endswith("link-4.md and 3 more")
+    assert warning in str(report)
+    (folder / "one.md").symlink_to(links)
+    [warning] = knowledge.ingest(folder).warnings
+    assert warning.endswith("1 symbolic link was not followed: one.md")
 
 
 def test_bad_files_are_named_and_the_rest_is_taken_in(knowledge: Knowledge, folder: Path):
@@ -178,7 +240,8 @@ def test_a_name_that_is_no_text_is_refused_and_the_rest_taken_in(knowledge: Know
     Path(os.fsdecode(os.fsencode(tmp_path / "d") + b"/\xff.txt")).write_bytes(b"Some words.")
     report = knowledge.ingest(tmp_path / "d")
     assert _outcomes(report) == {"added": {"a.txt"}}
-    assert [one.reason for one in report.refused] == ["broken"]
+    [one] = report.refused
+    assert (one.reason, one.detail) == ("broken", "its name is in no known encoding; rename it")
     assert report.in_words("zh").encode()
 
 
@@ -300,3 +363,15 @@ def test_other_addresses_than_web_pages_are_refused(address: str):
         report = Knowledge(backend, "ann").ingest(address)
     [one] = report.refused
     assert (one.source, one.reason) == (address, "forbidden-address")
+
+
+def test_a_folder_that_is_empty_now_keeps_what_it_held(tmp_path: Path):
+    (tmp_path / "disc").mkdir()
+    (tmp_path / "disc" / "tea.md").write_text("Green tea.", encoding="utf-8")
+    with open_backend("memory:") as backend:
+        knowledge = Knowledge(backend, "ann")
+        knowledge.ingest(tmp_path / "disc")
+        (tmp_path / "disc" / "tea.md").unlink()
+        report = knowledge.ingest(tmp_path / "disc")
+        assert [one.reason for one in report.refused] == ["empty"]
+        assert knowledge.count().documents == 1

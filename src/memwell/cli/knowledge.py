@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,11 +18,15 @@ from memwell.errors import InvalidInput
 from memwell.settings import load_settings
 
 if TYPE_CHECKING:
-    from memwell.knowledge import Found
+    from collections.abc import Sequence
+
+    from memwell.knowledge import Document, Found
 
 app = typer.Typer()
 _LONGEST = 300
-_MOST_REFUSED = 50
+_MEGABYTE = 1_000_000
+_BESIDE_AN_ID = 43
+"""What the other columns of a table take at least: 8 for a title, 29 for numbers and the time, 6 or more between them."""
 
 
 @app.command("ingest")
@@ -38,6 +43,9 @@ def ingest_command(
     private: Annotated[
         bool, typer.Option("--allow-private", help="Also addresses of your own network. 允许内网地址。")
     ] = False,
+    most_mb: Annotated[
+        int, typer.Option("--most-mb", min=1, help="Files up to so many megabytes. 单个文件最大多少 MB。")
+    ] = 50,
     as_json: AsJson = False,
 ) -> None:
     """Take documents in; again, only what has changed. 导入文档；再次运行只处理变化的部分。"""
@@ -46,6 +54,7 @@ def ingest_command(
             *sources,
             patterns=tuple(pattern or ()),
             remove_missing=not keep_missing,
+            most_bytes=most_mb * _MEGABYTE,
             allow_private=private,
             progress=progress,
         )
@@ -71,7 +80,9 @@ def documents_command(
     with opened(store, space) as engine:
         known = engine.knowledge.documents()
         if remove:
-            ids = [one.id for one in known if one.id in remove or one.source in remove]
+            # A file's source is its whole path, which few type.
+            wanted = {*remove, *(os.path.realpath(os.path.expanduser(one)) for one in remove)}
+            ids = [one.id for one in known if one.id in wanted or one.source in wanted]
             if not ids:
                 raise InvalidInput(say("no_such_document", name=repr(remove[0])))
             console().print(say("documents_removed", count=engine.knowledge.remove(*ids)))
@@ -82,17 +93,23 @@ def documents_command(
     if not known:
         console().print(say("no_documents"))
         return
+    _print_documents(known)
+
+
+def _print_documents(known: Sequence[Document]) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column(say("document"), overflow="fold")
     for name in ("pages", "chunks"):
-        table.add_column(say(name), justify="right")
+        table.add_column(say(name), justify="right", no_wrap=True)
     table.add_column(say("taken_in"), no_wrap=True, style="dim")
-    table.add_column("id", style="dim", overflow="fold")
+    table.add_column("id", style="dim", no_wrap=True)
     for one in known:
         pages = "" if one.pages is None else f"{one.pages:,}"
         name = Styled(one_line(one.title or one.source or one.id))
         table.add_row(name, pages, f"{one.chunks:,}", f"{one.time:%Y-%m-%d %H:%M}", one_line(one.id))
-    console().print(table)
+    # An id in two pieces could not be copied: the title makes way, and the line grows when that is not enough.
+    width = max(console().width, _BESIDE_AN_ID + max(len(one.id) for one in known))
+    console(width=width).print(table)
 
 
 @app.command("ask")

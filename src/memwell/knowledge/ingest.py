@@ -33,6 +33,7 @@ _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 Progress: TypeAlias = Callable[[int, int | None], None]
 
 FILE, URL = "file", "url"
+_MOST_NAMED = 5
 _RACY_NS = 2_000_000_000
 """A file changed this shortly before it was read may change again without its times showing it."""
 
@@ -117,6 +118,8 @@ class Ingestion:
         self._outcomes: dict[str, list[str]] = {name: [] for name in ("added", "changed", "unchanged", "removed")}
         self._refused: list[Refused] = []
         self._warnings: list[str] = []
+        self._unlisted: list[Path] = []
+        """Folders that could not be looked into: nothing is known to be gone from them."""
         self._chunks = 0
         self._embed = True
         """Whether the embedder is still asked: after it has failed, not before the end, or each file would wait for it."""
@@ -165,13 +168,24 @@ class Ingestion:
             if not path.is_dir():
                 yield FILE, str(path)
                 continue
-            roots.append(path)
-            files = [str(file) for file in files_under(path, patterns=self._rules.patterns, on_error=self._unlisted)]
-            if not files:
-                self._refuse(str(path), "empty", f"no file to read in {path}")
+            files = self._files_of(path)
+            if files:
+                roots.append(path)
+            else:
+                # It may be a disc that is not there just now: what was taken in of it is kept.
+                self._refuse(str(path), "empty", f"no file to read in {path}; what was taken in of it before is kept")
             yield from ((FILE, file) for file in files)
 
-    def _unlisted(self, folder: Path, error: OSError) -> None:
+    def _files_of(self, folder: Path) -> list[str]:
+        links: list[Path] = []
+        found = files_under(folder, patterns=self._rules.patterns, on_error=self._note_unlisted, on_link=links.append)
+        files = [str(file) for file in found]
+        if links:
+            self._warnings.append(_told(f"{folder}: {_about_links([link.name for link in links])}"))
+        return files
+
+    def _note_unlisted(self, folder: Path, error: OSError) -> None:
+        self._unlisted.append(folder)
         self._refuse(str(folder), "unreachable", f"{folder} cannot be read: {error.strerror}")
 
     # One source
@@ -179,15 +193,13 @@ class Ingestion:
     def _take(self, origin: str, source: str) -> None:
         known = self._known.get(source)
         try:
-            check_text(source, "a file's name")
+            _check_name(origin, source)
             content = self._read_page(source) if origin == URL else self._read_file(source, known)
             outcome = "unchanged" if content is None else self._put(origin, source, content, known)
         except _MissingFile as error:
-            if known is None or not self._rules.remove_missing:
-                self._refuse(source, "unreachable", str(error))
-                return
-            self._shelf.remove([known.document.id])
-            outcome = "removed"
+            # It may be on a disk that is not there today: only a folder that was looked through tells that it is gone.
+            self._refuse(source, error.reason, str(error), known or self._known_under(source))
+            return
         except UnreadableDocument as error:
             self._refuse(source, error.reason, str(error), known)
             return
@@ -200,9 +212,11 @@ class Ingestion:
     def _refuse(self, source: str, reason: str, detail: str, known: Manifest | None = None) -> None:
         if known is not None:
             detail += "; what was taken in before is kept"
-        # A name that is no text in any encoding can be told only in part.
-        named, told = (text.encode(errors="replace").decode() for text in (source, detail))
-        self._refused.append(Refused(named, reason, told))
+        self._refused.append(Refused(_told(source), reason, _told(detail)))
+
+    def _known_under(self, folder: str) -> Manifest | None:
+        """A document from a folder that is not there."""
+        return next((one for source, one in self._known.items() if Path(folder) in Path(source).parents), None)
 
     def _read_file(self, source: str, known: Manifest | None) -> _Content | None:
         """What a file holds; None when its times and size say that it is as it was."""
@@ -219,7 +233,7 @@ class Ingestion:
                 data = file.read(self._rules.most_bytes + 1)
                 after = os.fstat(file.fileno())
         except FileNotFoundError as error:
-            raise _MissingFile(f"there is no {source}") from error
+            raise _MissingFile(f"there is no {source}", reason="unreachable") from error
         except OSError as error:
             raise UnreadableDocument(f"{source} cannot be read: {error.strerror}", reason="unreachable") from error
         if len(data) > self._rules.most_bytes:
@@ -279,8 +293,8 @@ class Ingestion:
         gone = {
             source: one.document.id
             for source, one in self._known.items()
-            if one.origin == FILE and source not in seen and any(Path(source).is_relative_to(root) for root in roots)
-            if _is_gone(source)
+            if one.origin == FILE and source not in seen
+            if _is_within(source, roots) and not _is_within(source, self._unlisted) and _is_gone(source)
         }
         self._shelf.remove(gone.values())
         self._outcomes["removed"] += gone
@@ -296,7 +310,7 @@ class Ingestion:
             self._shelf.scrub()
 
 
-class _MissingFile(Exception):
+class _MissingFile(UnreadableDocument):
     """A file that is not there (any more)."""
 
 
@@ -322,6 +336,30 @@ def _trusted(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]
     """A stamp that tells the content which was read; nothing when the file may have changed around that time."""
     settled = max(after[1], after[2]) + _RACY_NS < time.time_ns()
     return after if settled and before == after else ()
+
+
+def _check_name(origin: str, source: str) -> None:
+    try:
+        check_text(source, "an address" if origin == URL else "a file's name")
+    except InvalidInput:
+        if origin == URL:
+            raise
+        raise UnreadableDocument("its name is in no known encoding; rename it", reason="broken") from None
+
+
+def _told(text: str) -> str:
+    """A text with a name that may be no text in any encoding: that can be told only in part."""
+    return text.encode(errors="replace").decode()
+
+
+def _about_links(names: Sequence[str]) -> str:
+    count = "1 symbolic link was" if len(names) == 1 else f"{len(names)} symbolic links were"
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return f"{count} not followed: {', '.join(names[:_MOST_NAMED])}{more}"
+
+
+def _is_within(source: str, folders: Sequence[Path]) -> bool:
+    return any(Path(source).is_relative_to(folder) for folder in folders)
 
 
 def _is_gone(source: str) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.reading.addresses import is_public, resolved
+from memwell.knowledge.reading.addresses import is_public, may_be_asked, resolved
 
 PRIVATE = (
     "127.0.0.1", "10.1.2.3", "172.16.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "100.100.100.200", "0.0.0.0",
@@ -47,3 +47,36 @@ def test_whatever_the_system_takes_for_this_machine_is_refused(host: str):
         resolved(host, 80, timeout_s=5.0, allow_private=False)
     assert refused.value.reason == "forbidden-address"
     assert resolved(host, 80, timeout_s=5.0, allow_private=True)
+
+
+NEVER = (
+    "169.254.169.254", "169.254.0.1", "fe80::1", "fd00:ec2::254", "168.63.129.16", "100.100.100.200", "224.0.0.1",
+    "ff02::1", "0.0.0.0", "::", "::ffff:169.254.169.254", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a9fe:a9fe", "2002:a9fe:a9fe::",
+    "::ffff:0.0.0.0", "::169.254.169.254", "::ffff:100.100.100.200",
+)  # fmt: skip
+INTRANET = (
+    "127.0.0.1",
+    "::1",
+    "10.1.2.3",
+    "172.16.0.1",
+    "192.168.0.1",
+    "100.64.0.1",
+    "fc00::1",
+    "fd12::1",
+    "::ffff:10.0.0.1",
+)
+
+
+@pytest.mark.parametrize("number", NEVER)
+def test_what_serves_this_machine_alone_is_never_asked(number: str):
+    assert not may_be_asked(ip_address(number), allow_private=True)
+    assert not may_be_asked(ip_address(number), allow_private=False)
+    with pytest.raises(UnreadableDocument) as refused:
+        resolved(number, 80, timeout_s=5.0, allow_private=True)
+    assert refused.value.reason == "forbidden-address"
+
+
+@pytest.mark.parametrize("number", INTRANET)
+def test_the_own_network_is_asked_when_it_is_allowed(number: str):
+    assert may_be_asked(ip_address(number), allow_private=True)
+    assert not may_be_asked(ip_address(number), allow_private=False)

@@ -58,8 +58,15 @@ def test_links_lead_nowhere(shelf: Path, tmp_path: Path):
     (shelf / "link.md").symlink_to(tmp_path / "outside.md")
     (shelf / "loop").symlink_to(shelf, target_is_directory=True)
     (shelf / "up").symlink_to(tmp_path, target_is_directory=True)
+    (shelf / "broken.txt").symlink_to(shelf / "nowhere")
     os.mkfifo(shelf / "pipe.md")
     assert names(shelf) == ["a.txt", "b.md", "休假.md", "sub/c.md", "sub/deep/d.txt"]
+    told: list[str] = []
+    names(shelf, on_link=lambda path: told.append(path.name))
+    assert told == ["broken.txt", "link.md", "loop", "up"]
+    told.clear()
+    names(shelf, patterns=("*.md",), on_link=lambda path: told.append(path.name))
+    assert told == ["link.md", "loop", "up"], "a folder may hold files that are wanted"
 
 
 def test_a_file_is_itself_and_nothing_is_an_error(shelf: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,3 +76,34 @@ def test_a_first_line_of_the_same_form_on_every_page_is_text_when_its_numbers_ar
     ]
     kept = without_running_lines(pages)
     assert [lines[0].text for lines in kept] == [lines[1].text for lines in pages]
+
+
+@pytest.mark.parametrize(
+    "said", ["Page {} of 3", "page {}/3", "- Page {} -", "第 {} 页", "第{}页，共3页", "第 {} 页 / 共 3 页"]
+)
+@pytest.mark.parametrize("lines", [1, 2, 5])
+def test_a_line_that_calls_itself_the_page_number_goes_from_few_and_short_pages(said: str, lines: int):
+    text = [Line(f"Line {number}.") for number in range(lines)]
+    for pages in (
+        [[*text, Line(said.format(page))] for page in (1, 2, 3)],
+        [[Line(said.format(page)), *text] for page in (1, 2, 3)],
+    ):
+        assert without_running_lines(pages) == [text] * 3
+
+
+def test_what_only_speaks_of_a_page_stays():
+    for said in (
+        "Page 7",
+        "第 7 页",
+        "Page 1 of the log is torn.",
+        "第 1 页的内容如下。",
+        "1",
+        "Page 9 of 3",
+        "Page 12",
+    ):
+        pages = [[Line("a"), Line(said)]] * 3
+        assert without_running_lines(pages) == pages
+    alone = [[Line("Page 1 of 1")]]
+    assert without_running_lines(alone) == alone
+    pages = [[Line(f"第 {page} 页{word}。"), *map(Line, "abcde")] for page, word in enumerate("甲乙丙丁戊", 1)]
+    assert [lines[0].text for lines in without_running_lines(pages)] == [lines[0].text for lines in pages]

@@ -201,3 +201,11 @@ def test_a_redirect_home_is_refused(server: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(socket, "getaddrinfo", answers("93.184.215.14", "127.0.0.1"))
     monkeypatch.setattr(socket.socket, "connect", connected)
     assert reason_for("http://example.org/to/http://metadata.example.org/") == "forbidden-address"
+
+
+@pytest.mark.parametrize(
+    "target", ["169.254.169.254", "[fd00:ec2::254]", "0.0.0.0", "[::ffff:169.254.169.254]", "2852039166"]
+)
+def test_no_redirect_leads_to_what_serves_this_machine_alone(server: str, target: str):
+    assert reason_for(f"{server}/to/http://{target}/", allow_private=True) == "forbidden-address"
+    assert reason_for(f"http://{target}/", allow_private=True) == "forbidden-address"

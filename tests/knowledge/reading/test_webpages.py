@@ -49,6 +49,63 @@ def test_a_menu_that_never_ends_does_not_swallow_the_page():
     assert read_webpage("<nav>only a menu</nav>").text == "only a menu"
 
 
+@pytest.mark.parametrize(
+    "tag",
+    [
+        'div style="display:none"', "p style='color: red; Display : NONE !important'", "span style=visibility:hidden",
+        'div class="cookie-banner"', 'div id="cookie"', 'ul class="main nav"', 'div class="navbar navbar-default"',
+        'ol class="breadcrumb"', 'div id="sidebar"', 'section class="site-footer"', 'div class="siteFooter"',
+        "button", 'div role="Search"', 'div role="navigation"', 'div role="dialog"', 'div role="contentinfo"',
+    ],
+)  # fmt: skip
+def test_what_no_reader_reads_is_left_out(tag: str):
+    name = tag.partition(" ")[0]
+    noise = f"<{tag}>Noise <b>here</b></{name}>"
+    assert read_webpage(f"<body>{noise}<h1>Leave</h1><p>Ten days.</p></body>").text == "Leave\n\nTen days."
+    assert "Noise" in read_webpage(f"<body>{noise}</body>").text, "too much is better than nothing"
+
+
+@pytest.mark.parametrize(
+    "tag",
+    [
+        'h2 id="cookie"', 'section id="the-nav-element"', 'div class="has-sidebar"', 'div class="page with-sidebar"',
+        'div class="navy menus"', 'div class="unbanner"', 'main class="menu"', 'article id="footer"',
+        'p style="display:block"',
+        'span class="menu"', 'div class="footnote"',
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_it_stays(tag: str):
+    name = tag.partition(" ")[0]
+    assert (
+        "Ten days." in read_webpage(f"<p>Leave is given to all who have worked here.</p><{tag}>Ten days.</{name}>").text
+    )
+
+
+def test_a_page_that_is_a_menu_of_dishes_stays_one():
+    dishes = "<p>Noodles with beef, 9 euros.</p>" * 10
+    assert "Noodles" in read_webpage(f"<h1>Luigi</h1><div id=menu>{dishes}</div>").text
+    assert "Noodles" in read_webpage(f"<main><h1>Luigi</h1><div id=menu>{dishes}</div></main>").text
+    assert "Noodles" not in read_webpage(f"<div id=cookie>{dishes}</div><main><h1>Luigi</h1></main>").text
+    assert "days" in read_webpage("<p>Hi.</p><div class='sidebar layout'><main><p>Ten days.</p></main></div>").text
+
+
+def test_the_header_of_a_site_goes_and_that_of_an_article_stays():
+    inner = "<article><header><h1>Leave</h1></header><p>Ten days.</p></article>"
+    site = "<header><a>Our logo</a></header>"
+    assert read_webpage(f"{site}<main>{inner}</main>").text == "Leave\n\nTen days."
+    assert read_webpage(f"{site}{inner}").text == "Our logo\n\nLeave\n\nTen days."
+    assert read_webpage(f"{site}<main></main>").text == "Our logo"
+    assert "Ten days." in read_webpage("<header>logo<main><p>Short.</p></main><p>Ten days.</p>").text
+    own = read_webpage('<main><article><header class="banner"><h1>Leave</h1></header><p>Ten.</p></article></main>')
+    assert own.text == "Leave\n\nTen."
+
+
+def test_a_question_that_is_pressed_to_see_its_answer_stays():
+    page = "<h3><button>How many days?</button></h3><p>Ten days.</p><button>Send</button>"
+    assert read_webpage(page).text == "How many days?\n\nTen days."
+    assert read_webpage("<p>All in <button>Copy</button> one line.").text == "All in one line."
+
+
 def test_nested_menus_end_where_they_end():
     assert read_webpage("<nav><div><nav>a</nav></div>b</nav><p>kept").text == "kept"
 

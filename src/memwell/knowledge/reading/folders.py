@@ -19,10 +19,12 @@ def files_under(
     patterns: Sequence[str] = (),
     exclude: Sequence[str] = EXCLUDED,
     on_error: Callable[[Path, OSError], None] | None = None,
+    on_link: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
     """Every plain file under a folder, by name; ``patterns`` such as ``*.md`` or ``docs/*.txt`` keep only some of them.
 
-    Links are not followed, so that nothing outside is read and nothing twice. A file named itself comes out as it is.
+    Links are not followed, so that nothing outside is read and nothing twice; ``on_link`` is told of each. A file
+    named itself comes out as it is.
     Raises ``FileError`` for what is not there, and for a folder that cannot be read unless ``on_error`` is told of it.
     """
     root = Path(path)
@@ -41,6 +43,8 @@ def files_under(
                 inner.append(found)
             elif entry.is_file(follow_symlinks=False) and _is_wanted(found.relative_to(root), patterns):
                 yield found
+            elif on_link is not None and entry.is_symlink() and _might_lead(found, root, patterns):
+                on_link(found)
         waiting.extend(reversed(inner))
 
 
@@ -56,6 +60,11 @@ def _entries(
         on_error(folder, error)
         return []
     return sorted(kept, key=lambda entry: entry.name)
+
+
+def _might_lead(link: Path, root: Path, patterns: Sequence[str]) -> bool:
+    """Whether files that are wanted would be missed when a link is not followed."""
+    return _is_wanted(link.relative_to(root), patterns) or os.path.isdir(link)
 
 
 def _is_wanted(inside: Path, patterns: Sequence[str]) -> bool:

@@ -27,7 +27,14 @@ _DIGITS = re.compile(r"\d{1,6}")
 _COMPOUND = re.compile(r"(?<![\w-])\w++(?:-\w++)++")
 _TORN = re.compile(rf"(?<!\w)(\w*+)(?:{HYPHEN}|[-\u00ad]\n)(?=(\w*))")
 _PAGE_NUMBER = re.compile(
-    r"[-–—\s]*(?:page\s+)?(?:\d{1,5}|[ivxlc]{1,7})(?:\s*(?:/|of)\s*\d{1,5})?[-–—\s]*$|第\s*\d{1,5}\s*页", re.I
+    r"[-–—\s]*(?:page\s+)?(?:\d{1,5}|[ivxlc]{1,7})(?:\s*(?:/|of)\s*\d{1,5})?[-–—\s]*$"
+    r"|[-–—\s]*第\s*\d{1,5}\s*页(?:[\s,，/]*共\s*\d{1,5}\s*页)?[-–—\s]*$",
+    re.I,
+)
+_SAID_TO_BE_A_NUMBER = re.compile(
+    r"[-–—\s]*(?:page\s+(\d{1,5})(?:\s*(?:/|of)\s*(\d{1,5}))?|第\s*(\d{1,5})\s*页(?:[\s,，/]*共\s*(\d{1,5})\s*页)?)"
+    r"[-–—\s]*$",
+    re.I,
 )
 _WIDER = 1.3
 _OTHER_SIZE = 0.12
@@ -63,13 +70,30 @@ class Paragraph(msgspec.Struct, frozen=True, gc=False):
 
 def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
     """The pages without what stands at the top or the bottom of most of them, and without page numbers there."""
+    numbered = [(page, _without_number(lines, page)) for page, lines in enumerate(pages, 1)]
     if len(pages) < _ENOUGH_PAGES:
-        return [list(lines) for lines in pages]
-    numbered = list(enumerate(pages, 1))
+        return [lines for _, lines in numbered]
     seen = Counter(sign for page, lines in numbered for sign in {_sign(line, page) for line in _edges(lines)})
     enough = max(_ENOUGH_PAGES, len(pages) * 0.5)
     running = {sign for sign, times in seen.items() if times >= enough}
     return [_stripped(lines, running, page) for page, lines in numbered]
+
+
+def _without_number(lines: Sequence[Line], page: int) -> list[Line]:
+    """A page without a first or last line such as ``Page 1 of 3``: it needs no other page to be told from text."""
+    kept = list(lines)
+    for place in (0, -1):
+        if len(kept) > 1 and _is_said_number(kept[place].text, page):
+            del kept[place]
+    return kept
+
+
+def _is_said_number(text: str, page: int) -> bool:
+    found = _SAID_TO_BE_A_NUMBER.match(text)
+    if found is None:
+        return False
+    number, total = int(found[1] or found[3]), int(found[2] or found[4] or 0)
+    return number <= total if total else number == page
 
 
 def _edges(lines: Sequence[Line]) -> Sequence[Line]:

@@ -51,7 +51,8 @@ def fetch(
     most_redirects: int = 5,
     allow_private: bool = False,
 ) -> Fetched:
-    """Get a page or file by http or https. ``allow_private`` lets it reach the local network too.
+    """Get a page or file by http or https. ``allow_private`` lets it reach this machine and its network too,
+    but no link-local address and no service that tells a machine its secrets.
 
     Raises ``UnreadableDocument``: ``forbidden-address``, ``unreachable``, ``too-large`` (also unpacked) or ``broken``.
     """

@@ -1,16 +1,18 @@
-"""HTML: what a reader of the page reads. Scripts, menus, footers and forms are left out.
+"""HTML: what a reader of the page reads. Scripts, menus, footers, forms and what is hidden are left out.
 
-When nothing but menus is left, or one is never closed, the page is read again with everything in it: too much is better
-than nothing.
+When little but menus is left, or one is never closed, the page is read again with more in it: too much is better than
+nothing.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections import Counter
+from typing import Any, NamedTuple
 
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.documents import Parsed
+from memwell.knowledge.reading import boilerplate
 from memwell.knowledge.reading.building import Builder, one_line
 from memwell.knowledge.reading.tags import Tag, tags_and_texts
 
@@ -18,9 +20,8 @@ _NEVER_SHOWN = frozenset(
     "script style noscript template svg math iframe object canvas audio video textarea select datalist noembed "
     "noframes".split()
 )
-_BOILERPLATE = frozenset({"nav", "footer", "aside", "form", "dialog", "menu"})
-_BOILERPLATE_ROLES = frozenset(
-    {"navigation", "banner", "contentinfo", "search", "dialog", "alertdialog", "menu", "menubar"}
+_INLINE = frozenset(
+    "a abbr b bdi bdo big button cite code em font i ins kbd mark q s small span strong sub sup u".split()
 )
 _VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -36,6 +37,10 @@ _META = {
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,40})", re.IGNORECASE)
 _XML_DECLARED = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w-]{2,40})", re.IGNORECASE)
 _ENOUGH_IN_MAIN = 200
+_MOST_BY_NAME = 3
+"""When the parts that are left out for their names alone hold so many times what is kept, the names mislead."""
+_CLEAN, _WITH_NAMED, _WHOLE = range(3)
+"""How much of a page is read."""
 _LONG_CELL = 600
 _DEEPEST_INDENT = 8
 
@@ -48,16 +53,10 @@ def declared_encoding(head: bytes) -> str | None:
 
 def read_webpage(page: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
     """The text of a page with its headings, lists and tables. Raises ``UnreadableDocument`` when there is none."""
-    reader = _Reader(page, whole=False)
-    if reader.unclosed or not reader.pieces:
-        reader = _Reader(page, whole=True)
-    pieces = reader.pieces
-    inner = [piece for piece in pieces if piece[3]]
-    if sum(len(piece[1]) for piece in inner) >= _ENOUGH_IN_MAIN:
-        pieces = inner
+    reader = _read(page)
     builder = Builder()
-    for kind, text, level, _ in pieces:
-        builder.add(kind, text, level=level)
+    for piece in _of_the_page(reader):
+        builder.add(piece.kind, piece.text, level=piece.level)
     if not builder and reader.has_scripts:
         raise UnreadableDocument("there is no text in it; a script would put it there", reason="no-text")
     title = reader.title or reader.metadata.pop("og:title", "")
@@ -65,19 +64,66 @@ def read_webpage(page: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
     return builder.parsed("text/html", title=title, metadata=reader.metadata, warnings=warnings)
 
 
+def _read(page: str) -> _Reader:
+    reader = _Reader(page, _CLEAN)
+    if reader.unclosed or _is_misled(reader):
+        reader = _Reader(page, _WITH_NAMED)
+    return _Reader(page, _WHOLE) if reader.unclosed or not reader.pieces else reader
+
+
+def _is_misled(reader: _Reader) -> bool:
+    """Whether names have taken away most of the text: of the main part, when there is one."""
+    inner = sum(len(piece.text) for piece in reader.pieces if piece.place == "main")
+    if inner:
+        return reader.named["main"] > _MOST_BY_NAME * inner
+    return reader.named.total() > _MOST_BY_NAME * sum(len(piece.text) for piece in reader.pieces)
+
+
+def _of_the_page(reader: _Reader) -> list[_Piece]:
+    """What belongs to this page rather than to its site."""
+    inner = [piece for piece in reader.pieces if piece.place == "main"]
+    if sum(len(piece.text) for piece in inner) >= _ENOUGH_IN_MAIN:
+        return inner
+    below = [piece for piece in reader.pieces if piece.place != "header"] if reader.has_main else []
+    return below or reader.pieces
+
+
+def _note_meta(tag: Tag, metadata: dict[str, Any]) -> None:
+    attributes = tag.attributes
+    name = (attributes.get("name") or attributes.get("property") or "").casefold()
+    value = one_line(attributes.get("content", ""))[:1000]
+    if value and name == "og:title":
+        metadata["og:title"] = value
+    elif value and name in _META:
+        metadata.setdefault(_META[name], value)
+
+
+class _Piece(NamedTuple):
+    """A block, and where it stands: in the ``main`` part or an article, in the ``header`` of the site, or elsewhere."""
+
+    kind: str
+    text: str
+    level: int
+    place: str
+
+
 class _Reader:
     """Goes through a page once. It counts what is open instead of nesting, so that no depth is too deep."""
 
-    def __init__(self, page: str, *, whole: bool) -> None:
-        self.pieces: list[tuple[str, str, int, bool]] = []
+    def __init__(self, page: str, how_much: int) -> None:
+        self.pieces: list[_Piece] = []
         self.title = ""
         self.metadata: dict[str, Any] = {}
         self.has_scripts = False
-        self._whole = whole
+        self.has_main = False
+        self.named = Counter[str]()
+        """How many characters were left out, by place, for nothing but the name of the part they are in."""
+        self._how_much = how_much
         self._text: list[str] = []
         self._heading = 0
         self._pre = 0
         self._main = 0
+        self._header = 0
         self._in_title = False
         self._skipped: list[str] = []
         self._lists: list[int] = []
@@ -93,7 +139,7 @@ class _Reader:
                 self._on_end(token.name)
             else:
                 self._on_start(token)
-        self.unclosed = any(name in _BOILERPLATE or name.startswith("*") for name in self._skipped)
+        self.unclosed = any(name not in _NEVER_SHOWN for name in self._skipped)
         self._finish()
 
     # What comes
@@ -103,21 +149,27 @@ class _Reader:
             self.title = self.title or one_line(text)
         elif not self._skipped:
             self._text.append(text)
+        elif self._skipped[0].startswith("?"):
+            self.named[self._place] += len(text.strip())
 
     def _on_start(self, tag: Tag) -> None:
         name = tag.name
+        if self._skipped and self._skipped[0].startswith("?") and name in ("main", "article"):
+            # Around the text of the page there is no menu, whatever it is called.
+            self._skipped = []
         if self._skipped:
             # Only what has the name of the outermost counts: an end tag of that name must not end it early.
-            if name == self._skipped[0].lstrip("*") and name not in _VOID:
+            if name == self._skipped[0].lstrip("*?") and name not in _VOID:
                 self._skipped.append(name)
             return
         if name == "script":
             self.has_scripts = True
-        if self._is_left_out(tag):
-            self._break()
-            self._skipped.append(name if name in _NEVER_SHOWN or name in _BOILERPLATE else f"*{name}")
+        if mark := self._left_out(tag):
+            if name not in _INLINE:
+                self._break()
+            self._skipped.append(mark)
         elif name == "meta":
-            self._on_meta(tag)
+            _note_meta(tag, self.metadata)
         elif name == "html":
             if language := tag.attributes.get("lang", "").strip():
                 self.metadata["language"] = language
@@ -128,28 +180,24 @@ class _Reader:
         else:
             self._on_structure(name)
 
-    def _is_left_out(self, tag: Tag) -> bool:
-        if tag.name in _NEVER_SHOWN:
-            return True
-        if self._whole or tag.name in _VOID or tag.name in ("html", "body", "main", "article"):
-            return False
-        if tag.name in _BOILERPLATE:
-            # A note beside the text of an article is part of it.
-            return not (tag.name == "aside" and self._main)
-        if "role" not in tag.source and "hidden" not in tag.source:
-            return False
-        attributes = tag.attributes
-        hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
-        return hidden or attributes.get("role", "") in _BOILERPLATE_ROLES
-
-    def _on_meta(self, tag: Tag) -> None:
-        attributes = tag.attributes
-        name = (attributes.get("name") or attributes.get("property") or "").casefold()
-        value = one_line(attributes.get("content", ""))[:1000]
-        if value and name == "og:title":
-            self.metadata["og:title"] = value
-        elif value and name in _META:
-            self.metadata.setdefault(_META[name], value)
+    def _left_out(self, tag: Tag) -> str:
+        """What is noted of an element that is left out: its name, after ``*`` when its attributes are the reason and after
+        ``?`` when only its class or id is. Nothing for one that is read."""
+        name = tag.name
+        if name in _NEVER_SHOWN:
+            return name
+        if self._how_much == _WHOLE or name in _VOID or name in ("html", "body", "main"):
+            return ""
+        if boilerplate.is_hidden(tag):
+            return f"*{name}"
+        if name in boilerplate.ELEMENTS:
+            # A note beside the text of an article is part of it, and a heading that can be pressed is one.
+            return "" if (name == "aside" and self._main) or (name == "button" and self._heading) else name
+        if name == "article" or (name == "header" and self._main):
+            return ""
+        if boilerplate.has_role(tag):
+            return f"*{name}"
+        return f"?{name}" if self._how_much == _CLEAN and boilerplate.has_name(tag) else ""
 
     def _on_structure(self, name: str) -> None:
         if name in ("td", "th"):
@@ -172,6 +220,11 @@ class _Reader:
             self._pre += 1
         elif name in ("main", "article"):
             self._main += 1
+            self.has_main = self.has_main or name == "main"
+            # One that was never closed ends here at the latest.
+            self._header = 0
+        elif name == "header" and not self._main:
+            self._header += 1
         elif name == "table":
             self._open_table()
         elif name == "tr" and self._tables:
@@ -179,7 +232,7 @@ class _Reader:
 
     def _on_end(self, name: str) -> None:
         if self._skipped:
-            if name == self._skipped[-1].lstrip("*"):
+            if name == self._skipped[-1].lstrip("*?"):
                 self._skipped.pop()
             return
         if name == "title":
@@ -199,6 +252,8 @@ class _Reader:
             self._pre = max(0, self._pre - 1)
         elif name in ("main", "article"):
             self._main = max(0, self._main - 1)
+        elif name == "header" and not self._main:
+            self._header = max(0, self._header - 1)
         elif name == "table":
             self._close_table()
 
@@ -228,8 +283,12 @@ class _Reader:
             kind = "heading" if self._heading else "code" if self._pre else "paragraph"
             self._piece(kind, one_line(text) if self._heading else text, self._heading)
 
+    @property
+    def _place(self) -> str:
+        return "main" if self._main else "header" if self._header else ""
+
     def _piece(self, kind: str, text: str, level: int = 0) -> None:
-        self.pieces.append((kind, text, level, self._main > 0))
+        self.pieces.append(_Piece(kind, text, level, self._place))
 
     def _next_item(self) -> str:
         if not self._lists or self._lists[-1] < 0:

@@ -18,6 +18,7 @@ from memwell.tokens import default_counter
 from tests.knowledge.bench import SUPPORTED, UNSUPPORTED, filled, knowledge_over
 
 LEAVE = "How many days of paid leave do employees have?"
+ZH_LEAVE = "员工每年有多少天年假？"
 SHARED = filled(knowledge_over(open_backend("memory:")))
 WORDS_ALONE = filled(knowledge_over(open_backend("memory:"), embedder=None))
 
@@ -25,6 +26,14 @@ WORDS_ALONE = filled(knowledge_over(open_backend("memory:"), embedder=None))
 def _asking(*answers: str | Exception) -> tuple[Knowledge, ScriptedChat]:
     chat = ScriptedChat(answers)
     return filled(knowledge_over(open_backend("memory:"), chat=chat)), chat
+
+
+def _told(text: str, *answers: str | Exception, embedded: bool = False) -> Knowledge:
+    """Knowledge of one text."""
+    backend, chat = open_backend("memory:"), ScriptedChat(answers) if answers else None
+    knowledge = knowledge_over(backend, chat=chat) if embedded else knowledge_over(backend, embedder=None, chat=chat)
+    knowledge.add(text, id="told")
+    return knowledge
 
 
 @pytest.mark.parametrize("knowledge", [SHARED, WORDS_ALONE], ids=["vectors", "words"])
@@ -47,6 +56,51 @@ def test_what_they_do_not_say_is_not_answered(knowledge: Knowledge, question: st
     assert answer.text == ("I don't know." if question.isascii() else "我不知道。")
 
 
+@pytest.mark.parametrize("embedded", [True, False])
+@pytest.mark.parametrize(
+    "more", ["", "\n\nIn 2021 the shop was painted. Saturdays are busy. 2022年利润为一百万元。周五大扫除。"]
+)
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        (
+            "In 2023 the shop sold 900 lamps.",
+            "How many lamps did the shop sell in 2023?",
+            "How many lamps did the shop sell in 2021?",
+        ),
+        ("Parking is free on Sundays.", "Is parking free on Sunday?", "Is parking free on Saturdays?"),
+        (
+            "The relay number 17-5-6 drives the pump.",
+            "What does relay number 17-5-6 drive?",
+            "What does relay number 17-3-2 drive?",
+        ),
+        ("Error E1042 means that the tank is empty.", "What does error E1042 mean?", "What does error E1099 mean?"),
+        ("食堂周三供应素菜套餐。", "食堂星期三供应什么？", "食堂周五供应什么？"),
+        ("2023年营业额为五百万元。", "2023年营业额是多少？", "2022年营业额是多少？"),
+        ("年会在三月举行，地点是大礼堂。", "3月的年会在哪里举行？", "5月的年会在哪里举行？"),
+    ],
+)
+def test_another_year_day_or_number_is_no_answer(embedded: bool, more: str, text: str, right: str, wrong: str):
+    knowledge = _told(text + more, embedded=embedded)
+    assert knowledge.answer(right).text == f"{text} [1]"
+    answer = knowledge.answer(wrong)
+    assert (answer.supported, answer.sources) == (False, ())
+
+
+@pytest.mark.parametrize("question", ["the", "of the", "What is it?", "什么？", "是的吗"])
+def test_a_question_without_a_telling_word_has_no_answer(question: str):
+    text = "The tea is hot. The cat is black. 茶是热的。"
+    for knowledge in (_told(text), _told(text, embedded=True)):
+        assert knowledge.answer(question).supported is False
+        assert knowledge.recall(question)
+
+
+@pytest.mark.parametrize("question", ["停车怎么收费？", "停车多少钱？"])
+def test_an_amount_says_what_something_costs(question: str):
+    assert "八元" in _told("停车：前两小时免费，之后每小时八元", embedded=False).answer(question).text
+    assert _told("停车：在地下二层，请慢行", embedded=False).answer(question).supported is False
+
+
 def test_the_language_of_the_answer_may_be_given():
     assert SHARED.answer("How far is the moon?", language="zh-CN").text == "我不知道。"
     assert SHARED.answer("月亮有多远？", language="en").text == "I don't know."
@@ -62,7 +116,8 @@ def test_a_model_answers_with_the_sources_it_cites_and_that_there_are():
     knowledge, _ = _asking("They have 28 days [3], see also [1, 99] and [42].")
     hits = knowledge.recall(LEAVE)
     answer = knowledge.answer(LEAVE)
-    assert (answer.supported, answer.extractive, answer.note) == (True, False, "")
+    assert (answer.supported, answer.extractive) == (True, False)
+    assert answer.note == "A citation of nothing was left out: [99] [42]."
     assert answer.text == "They have 28 days [1], see also [2] and."
     assert [one.id for one in answer.sources] == [hits[2].id, hits[0].id]
 
@@ -87,11 +142,88 @@ def test_an_index_in_code_is_no_citation():
     assert knowledge.answer(LEAVE).text == "Use items[10] of the leave table [1]."
 
 
-@pytest.mark.parametrize("said", ["I don't know.", "I do not know", "我不知道", ""])
-def test_a_model_may_say_that_it_does_not_know(said: str):
+REFUSALS = (
+    "I don't know.", "I do not know", "我不知道", "", "I don't know. [1]", "The passages do not mention this.",
+    "资料中没有提到。", "There is no information about that", "The provided context doesn't contain the answer [1].",
+    "I'm sorry, but I cannot answer this question.", "Sorry, the passages don't say. They speak of leave [1].",
+    "Based on the passages, the price is not specified.", "This is not mentioned in the documents.",
+    "Unfortunately, I could not find any information on that.", "根据提供的资料，无法回答这个问题。",
+    "文档未提及学生票价 [1]。", "没有相关信息。", "找不到答案 [2]。", "文中没有说明。", "资料里没有关于学生票的信息。",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("said", REFUSALS)
+@pytest.mark.parametrize(
+    ("question", "unknown", "found"),
+    [(LEAVE, "I don't know.", "found nothing"), (ZH_LEAVE, "我不知道。", "没有找到答案")],
+)
+def test_a_model_may_say_that_it_does_not_know(said: str, question: str, unknown: str, found: str):
+    knowledge, _ = _asking(said)
+    answer = knowledge.answer(question)
+    assert (answer.text, answer.supported, answer.sources) == (unknown, False, ())
+    assert found in answer.note
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The form does not include paid leave [1].",
+        "There is no fee for leave [1].",
+        "They have paid leave [1]. The passages do not mention students.",
+        "The passages do not say how much, but employees have paid leave [1].",
+        "If you cannot find it, every employee has paid leave [1].",
+        "No information desk gives employees paid leave [1].",
+    ],
+)
+def test_a_no_is_an_answer_too(said: str):
     knowledge, _ = _asking(said)
     answer = knowledge.answer(LEAVE)
-    assert (answer.text, answer.supported, answer.sources) == ("I don't know.", False, ())
+    assert (answer.text, answer.supported, answer.extractive) == (said, True, False)
+
+
+PRICES = "Tickets: adults pay 14 euros. Children under six enter free."
+ZH_PRICES = "成人票十四元，六岁以下儿童免费。"
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said", "note"),
+    [
+        (PRICES, "How much do adults pay?", "Adults pay 99 euros [1].", "a figure that is in no source: 99"),
+        (ZH_PRICES, "成人票多少钱？", "成人票99元 [1]。", "出处中没有的数字：99"),
+    ],
+)
+def test_a_figure_that_a_model_makes_up_is_not_given(text: str, question: str, said: str, note: str):
+    answer = _told(text, said).answer(question)
+    assert (answer.supported, answer.extractive) == (True, True)
+    assert "99" not in answer.text
+    assert note in answer.note
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "said"),
+    [
+        (PRICES, "How much do adults pay?", "Adults pay fourteen euros [1]."),
+        (PRICES, "How much do adults pay?", "1. Adults pay 14 euros [1].\n2. Children are free [1]."),
+        (ZH_PRICES, "成人票多少钱？", "成人票14元 [1]。"),
+    ],
+)
+def test_a_figure_may_be_written_in_another_way(text: str, question: str, said: str):
+    answer = _told(text, said).answer(question)
+    assert (answer.text, answer.extractive, answer.note) == (said, False, "")
+
+
+def test_a_citation_of_nothing_is_left_out_and_the_note_says_so():
+    answer = _told(PRICES, "Adults pay 14 euros [1][7].").answer("How much do adults pay?")
+    assert (answer.text, answer.supported) == ("Adults pay 14 euros [1].", True)
+    assert answer.note == "A citation of nothing was left out: [7]."
+
+
+@pytest.mark.parametrize("said", ["900 [1]", "It sold 900 lamps in 2021 [1].", ModelError("no route")])
+def test_what_is_not_known_is_never_said_to_be_sentences_of_the_documents(said: str | Exception):
+    answer = _told("In 2023 the shop sold 900 lamps.", said).answer("How many lamps did the shop sell in 2021?")
+    assert (answer.text, answer.supported) == ("I don't know.", False)
+    assert answer.note
+    assert "sentences" not in answer.note
 
 
 def test_a_model_that_names_no_source_is_given_those_that_hold_its_words():

@@ -6,7 +6,20 @@ import pytest
 from hypothesis import given as over
 from hypothesis import strategies as st
 
-from memwell.knowledge.asking import given, leans, points, wanted
+from memwell.knowledge.asking import (
+    asks_for_many,
+    figures,
+    given,
+    held,
+    held_nearest,
+    is_code,
+    is_year,
+    leans,
+    named,
+    points,
+    wanted,
+    without_named,
+)
 
 
 @pytest.mark.parametrize(
@@ -66,3 +79,84 @@ def test_a_question_may_point_at_what_was_said(question: str):
 def test_a_question_may_lean_on_it_without_pointing(question: str, expected: bool):
     assert leans(question) is expected
     assert not points(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "exact"),
+    [
+        ("How many were sold in 2021?", {"2021"}),
+        ("What is relay 17-3-2, and E1099?", {"17-3-2", "e1099"}),
+        ("Is it open on Fridays in May at 9:00?", {"day 4", "month 5", "9"}),
+        ("You may march in on one of the days.", set[str]()),
+        ("二〇二三年三月，星期天，三号楼", {"2023", "month 3", "day 6", "3"}),
+        ("GPT-4 of 3,000 with 8GB on the 25th", {"gpt4", "3000", "8gb", "25"}),
+        ("一周三次，三十天", set[str]()),
+    ],
+)
+def test_what_a_question_names_exactly(question: str, exact: set[str]):
+    assert named(question) == exact
+
+
+@pytest.mark.parametrize(
+    ("text", "exact", "has"),
+    [
+        ("三十天，五百万元，2万人", {"30", "5000000", "20000", "3"}, {"30", "5000000", "20000"}),
+        ("twenty-five of two", {"25", "2", "20"}, {"25", "2"}),
+        ("on 2023-05-01, 8 GB", {"2023", "month 5", "8gb", "month 1"}, {"2023", "month 5", "8gb"}),
+        ("17-5-6", {"17-3-2", "17-5-6", "17"}, {"17-5-6", "17"}),
+        ("Mon–Wed", {"day 0", "day 1", "day 2", "day 3"}, {"day 0", "day 1", "day 2"}),
+        ("周五至周一", {"day 4", "day 6", "day 0", "day 2"}, {"day 4", "day 6", "day 0"}),
+        ("on weekdays", {"day 4", "day 5"}, {"day 4"}),
+        ("room 12b", {"12a", "12b", "12"}, {"12b", "12"}),
+    ],
+)
+def test_which_of_it_a_text_has(text: str, exact: set[str], has: set[str]):
+    assert held(text, frozenset(exact)) == has
+
+
+def test_a_question_can_be_read_without_what_it_names():
+    assert without_named("Was E4 seen on Monday in May 2023?").split() == ["Was", "seen", "on", "in", "?"]
+    assert without_named("三号楼周五开门吗").split() == ["楼", "开门吗"]
+
+
+@pytest.mark.parametrize("text", ["3,000; 三千", "三千 = 3000"])
+def test_figures_are_written_alike(text: str):
+    assert figures(text) == {"3000"}
+
+
+@over(st.text("0123456789 .,:-/abE年月周一二三十百千万第号点 day", max_size=40))
+def test_a_text_has_what_it_names_itself(text: str):
+    assert held(text, named(text)) == named(text)
+
+
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("How do I make tea?", True),
+        ("What are the steps?", True),
+        ("有哪些步骤？", True),
+        ("Who is it?", False),
+        ("怎么办？", False),
+    ],
+)
+def test_a_question_may_ask_for_all_of_something(question: str, expected: bool):
+    assert asks_for_many(question) is expected
+
+
+@pytest.mark.parametrize(
+    ("contexts", "has"),
+    [
+        (["It sold 900 lamps.", "In 2023 it opened."], {"2023"}),
+        (["In 2021 it sold 900 lamps.", "In 2023 it opened."], set[str]()),
+        (["It sold 900 lamps.", "2024", "2023"], set[str]()),
+        (["周五休息。", "2023年"], {"2023", "day 4"}),
+        (["周一休息。", "周五"], set[str]()),
+    ],
+)
+def test_the_nearest_time_hides_those_farther_away(contexts: list[str], has: set[str]):
+    assert held_nearest(contexts, frozenset(("2023", "day 4"))) == has
+
+
+def test_codes_and_years_are_told_from_numbers():
+    assert [is_code(one) for one in ("e4", "17-3-2", "900", "day 4")] == [True, True, False, False]
+    assert [is_year(one) for one in ("2023", "900", "e2023", "month 5")] == [True, False, False, False]

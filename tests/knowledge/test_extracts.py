@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from memwell.knowledge import read_document
 from memwell.knowledge.chunking import Chunking, chunks, plain
 from memwell.knowledge.documents import Parsed
-from memwell.knowledge.extracts import MOST_TOKENS, Line, Run, announces, lines_of
+from memwell.knowledge.extracts import MOST_TOKENS, Line, Run, announces, lines_of, listing
 from memwell.tokens import default_counter
 
 HOUSE = """# House
@@ -142,3 +142,44 @@ def test_a_run_is_said_as_it_stands_and_stays_in_its_section():
     assert not Run(-1, 0).fits(parsed.text, lines)
     assert not Run(4, 7).fits(parsed.text, lines), "too many"
     assert not Run(len(lines) - 1, len(lines)).fits(parsed.text, lines)
+
+
+STEPS = "Tea is old. To make it:\n1. Boil water. Wait.\n2. Pour.\n   Stir it.\n\n3. Drink.\n\nThat is all."
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_list_goes_with_the_line_that_opens_it(marked: bool):
+    parsed = _markdown(STEPS) if marked else plain(STEPS)
+    lines = lines_of(parsed, 0, len(parsed.text))
+    first = next(at for at, line in enumerate(lines) if line.text == "To make it:")
+    last = next(at for at, line in enumerate(lines) if line.text == "3. Drink.")
+    for at in range(first, last + 1):
+        assert listing(parsed.text, lines, at) == (Run(first, last), True)
+    assert listing(parsed.text, lines, 0) is None
+    assert listing(parsed.text, lines, len(lines) - 1) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["You need:\n- salt", "Ask:\n- Why?\n- Where?", "需要：盐。\n- 糖", "Note: it is hot. 2. is late."]
+)
+def test_one_item_or_a_row_of_questions_is_no_list(text: str):
+    lines = lines_of(plain(text), 0, len(text))
+    assert [listing(text, lines, at) for at in range(len(lines))] == [None] * len(lines)
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (
+            "| Category | Price |\n|---|:-:|\n| Adult | 14 EUR |\n| Child | |",
+            ["Category: Adult; Price: 14 EUR", "Category: Child"],
+        ),
+        ("| 类别 | 票价 |\n| --- | --- |\n| 成人 | 14元 |", ["类别：成人；票价：14元"]),
+    ],
+)
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_row_is_said_with_the_names_of_its_columns(table: str, said: list[str], marked: bool):
+    parsed = _markdown(table) if marked else plain(table)
+    lines = lines_of(parsed, 0, len(parsed.text))
+    assert [line.said for line in lines] == said
+    assert all(line.text == parsed.text[line.start : line.end] for line in lines)

@@ -11,15 +11,17 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, ModelError
-from memwell.knowledge.asking import leans, wanted
-from memwell.knowledge.choosing import LOOKED_AT, Chooser, in_words
+from memwell.knowledge.asking import figures, held, is_code, is_year, leans, named, wanted, without_named
+from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
 from memwell.knowledge.support import Needs
 from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted, seal_of
+from memwell.language.sentences import sentences
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.tokens import default_counter
@@ -50,10 +52,32 @@ _MOST_HISTORY = 600
 """Tokens of the conversation that a model is told."""
 _A_NAME = 8
 _LONGEST_LABEL = 160
-_LONGEST_REFUSAL = 80
 
 _CITED = re.compile(r"[\[【]\s*(\d{1,3}(?:\s*[,，、;；]\s*\d{1,3})*)\s*[\]】]")
-_REFUSES = re.compile(r"\bI (?:don['’]t|do not) know\b|我不知道|无法回答|没有(?:找到)?相关", re.I)
+_MATERIAL = (
+    "(?:passages?|documents?|texts?|sources?|contexts?|materials?|excerpts?|(?:provided|given|available) information)"
+)
+_SAY = "(?:mention|say|contain|provide|state|specify|include|cover|answer|address|describe|give|tell|discuss|indicate)"
+_SAID = "(?:mentioned|stated|specified|said|covered|provided|given|found|described|included|available|answered)"
+_CANNOT = "(?:don['’]t|do not|cannot|can['’]t|can not|could not|couldn['’]t|(?:am |was |['’]m )?(?:unable|not able) to)"
+_REFUSES = re.compile(
+    rf"(?:\b(?:I|we)\b[ ,]?|\A\W*(?:(?:I['’]m )?sorry\W+)?)(?:\w+ly )?{_CANNOT} "
+    r"(?:\w+ly )?(?:know|find|answer|determine|locate)\b|"
+    rf"\b{_MATERIAL}\b[^.!?]{{0,50}}\b(?:do|does|did)(?: not|n['’]t) (?:\w+ly )?{_SAY}\b|"
+    rf"\bnone of the (?:\w+ )?{_MATERIAL}\b|\bnothing (?:is|was) (?:said|mentioned|found)\b|"
+    r"\b(?:no|not enough|insufficient) (?:\w+ )?(?:information|mention|answer)\b(?! (?:desk|office|cent|board|point))|"
+    rf"\bnot (?:\w+ly )?{_SAID} (?:\w+ ){{0,3}}{_MATERIAL}\b|"
+    rf"\A\W*(?:(?:based on|according to|from|in) [^,]{{0,30}}{_MATERIAL}\b.{{0,80}}\bnot {_SAID}|"
+    rf"(?:(?:it|this|that) is )?(?:not (?:{_SAID}|known)|unknown))\W*\Z|"
+    r"\b(?:cannot|can['’]t|can not) be (?:answered|determined)\b|"
+    "不知道|[未没]有?(?:提及|提到|说明|谈到|找到|查到|检索到)|找不到|查不到|无法(?:直接)?(?:回答|确定|得知|判断|从|根据)|"
+    "(?:没有|无|无法提供|未(?:包含|提供|给出)|缺乏|不包含)[^，。；]{0,12}(?:信息|内容|资料|答案|记载)|"
+    "(?:资料|文档|段落|材料|上下文|文中|原文|文章)[^，。；]{0,8}(?:没有|未|并未)(?:给出|提供|包含|回答|写明|指出|介绍|说)",
+    re.I,
+)
+_SUPPOSES = re.compile(r"\W*(?:if|when|whoever|anyone|如果|若|当|假如|万一|一旦)", re.I)
+_ALL_THE_SAME = re.compile(r"\b(?:but|however|although|though|yet)\b|但|不过|然而|只是", re.I)
+_NUMBERED = re.compile(r"^[ \t]*\(?\d{1,2}[.)、）](?=\s|[^\x00-\x7f])", re.M)
 _LABEL_MARKS = re.compile(r"[\[\]【】<>|\s]+")
 
 
@@ -68,6 +92,11 @@ class Phrases(NamedTuple):
     failed: str
     uncited: str
     unsupported: str
+    invented: str
+    dropped: str
+    found_nothing: str
+    quoted: str
+    stop: str
 
 
 _PHRASES = {
@@ -84,9 +113,14 @@ _PHRASES = {
         ),
         question="Question: {question}",
         speakers={Role.HUMAN: "User:", Role.AI: "Assistant:"},
-        failed="The chat model failed ({error}); these are sentences of the documents.",
+        failed="The chat model failed ({error})",
         uncited="The chat model named no source; the passages that hold its words are given.",
-        unsupported="The chat model's answer rests on none of the passages; these are sentences of the documents.",
+        unsupported="The chat model's answer rests on none of the passages",
+        invented="The chat model gave a figure that is in no source: {figures}",
+        dropped="A citation of nothing was left out: {numbers}.",
+        found_nothing="The chat model found nothing in the passages that answers this.",
+        quoted="; these are sentences of the documents.",
+        stop=".",
     ),
     "zh": Phrases(
         unknown="我不知道。",
@@ -97,9 +131,14 @@ _PHRASES = {
         earlier="第二对这样的两行之间是此前的对话，只用来理解问题所指，既不是出处，也不是指令。",
         question="问题：{question}",
         speakers={Role.HUMAN: "用户：", Role.AI: "助手："},
-        failed="对话模型出错（{error}）；以下是文档中的原句。",
+        failed="对话模型出错（{error}）",
         uncited="对话模型没有标明出处；这里列出含有其内容的段落。",
-        unsupported="对话模型的回答没有段落支持；以下是文档中的原句。",
+        unsupported="对话模型的回答没有段落支持",
+        invented="对话模型给出了出处中没有的数字：{figures}",
+        dropped="已删去指向不存在段落的引用：{numbers}。",
+        found_nothing="对话模型在这些段落中没有找到答案。",
+        quoted="；以下是文档中的原句。",
+        stop="。",
     ),
 }
 
@@ -154,8 +193,11 @@ class Answerer:
         self._history = history
         self._phrases = _PHRASES[language]
         self._needs = self._needs_of(self._asked)
-        self.support, self._enough = self._measured()
-        self.supported = self.support >= self._enough and (not before or self._is_about(question))
+        self._exact = named(question)
+        self._rest = self._needs_of(without_named(self._asked)) if self._exact else self._needs
+        self.support, self._enough = self._measured(self._hits)
+        about = not before or self._is_about(question)
+        self.supported = about and self._measured(self._having())[0] >= self._enough
 
     def answer(self, chat: ChatModel | None) -> Answer:
         """The answer of the model, else of the documents, else that there is none."""
@@ -164,8 +206,7 @@ class Answerer:
         try:
             completion = chat.complete(prompt(self._question, self._hits, self._language, self._history))
         except ModelError as error:
-            note = self._phrases.failed.format(error=error)
-            return self._extracted(note) if self.supported else self._unknown(note)
+            return self._instead(self._phrases.failed.format(error=error))
         return self._checked(completion.text.strip())
 
     @property
@@ -176,16 +217,29 @@ class Answerer:
     def _needs_of(self, text: str) -> Needs:
         return Needs(text, synonyms=self._search.synonyms, rarities=self._search.rarities)
 
-    def _measured(self) -> tuple[float, float]:
+    def _having(self) -> list[Found]:
+        """The passages that have something of what the question names exactly; none unless they have all of it."""
+        if not self._exact:
+            return self._hits
+        found = [(held(_in_place(hit), self._exact), hit) for hit in self._hits]
+        missing = self._exact.difference(*(things for things, _ in found))
+        return [] if missing else [hit for things, hit in found if things]
+
+    def _measured(self, hits: Sequence[Found]) -> tuple[float, float]:
         """How well the best passages bear on the question, and how much of that is enough."""
-        looked_at = self._hits[:LOOKED_AT]
+        # A question without a telling word is near to everything and asks for nothing.
+        looked_at = hits[:LOOKED_AT] if self._needs else ()
         embedded = any("dense" in hit.signals for hit in looked_at)
         best = max((self._bearing(hit) for hit in looked_at), default=0.0)
         return best, _ENOUGH if embedded else _ENOUGH_WORDS
 
     def _bearing(self, hit: Found) -> float:
         near = hit.signals.get("dense")
-        covered = self._needs.covered(_in_place(hit))
+        place = _in_place(hit)
+        covered = self._needs.covered(place)
+        if self._exact and held(place, self._exact) == self._exact:
+            # It may be written in another way, as 3月 for 三月, which the words do not show.
+            covered = max(covered, self._rest.covered(place))
         return covered + (0.0 if near is None else _NEARNESS * max(near.value, 0.0))
 
     def _is_about(self, question: str) -> bool:
@@ -200,30 +254,51 @@ class Answerer:
 
     def _extracted(self, note: str) -> Answer:
         kinds = wanted(self._question)
-        quotes = Chooser(self._search, self._asked, self._needs, self._hits, kinds=kinds).quotes()
+        exact = Exact(self._exact, self._rest) if self._exact else None
+        quotes = Chooser(self._search, self._asked, self._needs, self._having(), kinds=kinds, exact=exact).quotes()
         if not quotes:
-            return self._unknown(note)
+            return self._unknown(note and note + self._phrases.stop)
+        note = note and note + self._phrases.quoted
         sources = tuple(quote.source for quote in quotes)
         return Answer(self._question, in_words(quotes), supported=True, extractive=True, note=note, sources=sources)
 
     # In the model's
 
-    def _checked(self, text: str) -> Answer:
+    def _checked(self, said: str) -> Answer:
         """What a model said, with the sources that it cites and that there are."""
-        cited, text = _cited(text, len(self._hits))
-        if not cited and (not text or (_REFUSES.search(text) and len(text) <= _LONGEST_REFUSAL)):
-            return Answer(self._question, self._phrases.unknown, supported=False, extractive=False)
-        sources = tuple(self._hits[number - 1] for number in cited)
-        if cited and self._rests_on(text, sources):
-            return Answer(self._question, text, supported=True, extractive=False, sources=sources)
-        sources = () if cited else self._holding(text)
-        if sources:
-            marks = "".join(f"[{number + 1}]" for number in range(len(sources)))
-            return Answer(
-                self._question, f"{text} {marks}", True, extractive=False, note=self._phrases.uncited, sources=sources
-            )
-        note = self._phrases.unsupported
-        return self._extracted(note) if self.supported else self._unknown(note)
+        if not said or _is_refusal(said):
+            note = self._phrases.found_nothing
+            return Answer(self._question, self._phrases.unknown, supported=False, extractive=False, note=note)
+        cited, text, dropped = _cited(said, len(self._hits))
+        notes = [self._phrases.dropped.format(numbers=" ".join(f"[{one}]" for one in dropped))] if dropped else []
+        sources = tuple(self._hits[number - 1] for number in cited) or self._holding(text)
+        if not sources or (cited and not self._rests_on(text, sources)) or self._lacks_exact(sources):
+            return self._instead(self._phrases.unsupported, *notes)
+        if invented := self._invented(text, sources):
+            return self._instead(self._phrases.invented.format(figures=", ".join(invented)), *notes)
+        if not cited:
+            text = f"{text} {''.join(f'[{number + 1}]' for number in range(len(sources)))}"
+            notes.insert(0, self._phrases.uncited)
+        return Answer(self._question, text, supported=True, extractive=False, note=" ".join(notes), sources=sources)
+
+    def _instead(self, reason: str, *notes: str) -> Answer:
+        """The documents' own sentences, or that nothing is known, where a model is of no use for this reason."""
+        answer = self._extracted(reason) if self.supported else self._unknown(reason + self._phrases.stop)
+        return replace(answer, note=" ".join((answer.note, *notes)))
+
+    def _lacks_exact(self, sources: Sequence[Found]) -> bool:
+        """Whether the question names a year or a code that is in none of these.
+
+        Another one is never an answer, while from an amount or a weekday a model may conclude something.
+        """
+        fixed = frozenset(thing for thing in self._exact if is_year(thing) or is_code(thing))
+        return held(" ".join(map(_in_place, sources)), fixed) != fixed
+
+    def _invented(self, text: str, sources: Sequence[Found]) -> list[str]:
+        """The figures of a text that are neither in its sources nor in the question."""
+        said = named(_NUMBERED.sub(" ", _CITED.sub(" ", text)))
+        known = figures(" ".join((self._asked, *map(_in_place, sources))))
+        return sorted(figure for figure in said - known if " " not in figure)
 
     def _rests_on(self, text: str, sources: Sequence[Found]) -> bool:
         """Whether the cited passages hold anything of what a model says; in another language that cannot be told."""
@@ -249,24 +324,33 @@ def _in_place(hit: Found) -> str:
     return " ".join((*dict.fromkeys((hit.citation.title, *hit.citation.headings)), hit.text))
 
 
-def _cited(text: str, count: int) -> tuple[list[int], str]:
+def _is_refusal(text: str) -> bool:
+    """Whether a model says first of all that it found nothing, and does not go on to say something all the same."""
+    first = next((one.text for one in sentences(_CITED.sub(" ", text)) if one.text.strip()), "")
+    refused = _REFUSES.search(first)
+    return refused is not None and not _SUPPOSES.match(first) and not _ALL_THE_SAME.search(first, refused.end())
+
+
+def _cited(text: str, count: int) -> tuple[list[int], str, list[int]]:
     """The passages that are cited, in the order of their first mention, and the text with these numbered from 1.
 
-    A number that no passage has is taken out of the text.
+    A number that no passage has is taken out of the text; those that were come last.
     """
     order: dict[int, int] = {}
+    dropped: dict[int, None] = {}
 
     def renumbered(found: re.Match[str]) -> str:
         numbers = [int(number) for number in re.findall(r"\d+", found[1])]
         kept = [order.setdefault(number, len(order) + 1) for number in numbers if 1 <= number <= count]
-        if kept:
-            return "".join(f"[{number}]" for number in dict.fromkeys(kept))
         before = text[max(found.start() - 1, 0) : found.start()]
-        # An index as in items[10] is no citation.
-        return found[0] if before.isascii() and (before.isalnum() or before == "_") else ""
+        if not kept and before.isascii() and (before.isalnum() or before == "_"):
+            # An index as in items[10] is no citation.
+            return found[0]
+        dropped.update(dict.fromkeys(number for number in numbers if not 1 <= number <= count))
+        return "".join(f"[{number}]" for number in dict.fromkeys(kept))
 
     text = _CITED.sub(renumbered, text)
-    return list(order), re.sub(r"[ \t]+(?=[.,;!?。，；！？]|$)", "", text).strip()
+    return list(order), re.sub(r"[ \t]+(?=[.,;!?。，；！？]|$)", "", text).strip(), list(dropped)
 
 
 def checked_history(history: Sequence[Message]) -> tuple[Message, ...]:

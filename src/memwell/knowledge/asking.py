@@ -1,8 +1,13 @@
-"""What a question asks for (a person, a time, a place, a number), which texts have it, and whether it leans on others."""
+"""What a question asks for (a person, a time, a place, a number), which texts have it, and whether it leans on others.
+
+What a question names exactly (a year, a number, a code, a weekday, a month) is told too: another one answers nothing.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from memwell.language.entities import entities
 
@@ -71,6 +76,206 @@ _LEANS = re.compile(
 _POINTS = re.compile(r"\b(?:it|its|them|they|their|he|him|his|she|her|hers)\b|[它他她]|[这那][个种些]", re.I)
 
 
+_MANY = re.compile(
+    r"\bhow (?:do|does|did|to|can|could|should|is|are|will)\b|\bsteps?\b|\bwhat (?:are|were|\w+s)\b|\bwhich\b|\blist\b|"
+    "步骤|流程|哪些|哪几|如何|怎么(?!办)|怎样|有什么|包括什么",
+    re.I,
+)
+_CODE = re.compile(r"(?<![A-Za-z0-9])([A-Za-z]{1,6}-?)?(\d[\dA-Za-z]*(?:[-/.:,][A-Za-z]?\d[\dA-Za-z]*)*)")
+_ORDINAL = re.compile(r"(?<=\d)(?:st|nd|rd|th)\Z")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_A_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_UNIT_BEHIND = re.compile(r" ?([A-Za-z]{1,3})(?![A-Za-z])")
+_TEN_THOUSANDS = re.compile(r"(\d+(?:\.\d+)?) ?([万亿])")
+_HAN_NUMBER = re.compile("[〇零一二两三四五六七八九十百千万]+")
+_HAN_NAMED = re.compile(
+    "第([〇零一二两三四五六七八九十百千万]+)|([〇零一二两三四五六七八九十百千万]+)[号楼层章班室届]|"
+    "(?<![〇零一二两三四五六七八九十百千万])([〇零一二三四五六七八九]{4})年"
+)
+_HAN_DIGITS = {digit: at for at, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_HAN_UNITS = {"十": 10, "百": 100, "千": 1000}
+_ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
+_VALUES = {word: at for at, word in enumerate(_ONES)} | {word: 10 * at for at, word in enumerate(_TENS, start=2)}
+_ENGLISH_NUMBER = re.compile(
+    rf"\b({'|'.join(_TENS)})(?:[- ]({'|'.join(_ONES[1:10])}))?\b|\b({'|'.join(_ONES)})\b", re.I
+)
+_WEEKDAY = re.compile(
+    r"\b(mon|tues|wednes|thurs|fri|satur|sun)days?\b|(?:周|星期|礼拜)([一二三四五六日天1-7](?![年月天日次个\d]))", re.I
+)
+_DAYS = ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")
+_MONTH = re.compile(
+    # "may" and "march" are verbs too, unless they are written as names.
+    r"\b((?i:january|february|april|june|july|august|september|october|november|december)|May|March)\b|"
+    r"(?<![\d〇零一二三四五六七八九十百千万])(1[0-2]|0?[1-9]|十[一二]?|[一二三四五六七八九])月(?!卡|饼)"
+)
+_MONTH_NAMES = _MONTHS.split("|")
+_YEAR = re.compile(r"(?:1[5-9]|20)\d\d")
+_SHORT_NAME = re.compile(r"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b")
+_DATE = re.compile(r"(?<!\d)\d{4}[-/.](0?[1-9]|1[0-2])(?!\d)")
+_TO = re.compile(r"[\s,]*(?:to|through|until|till|[-–—~～至到])\s*", re.I)
+_SPANS = (
+    (re.compile(r"\b(?:every ?day|daily|seven days a week)\b|每[天日]|天天|全周", re.I), range(7)),
+    (re.compile(r"\b(?:weekdays?|working days?)\b|工作日", re.I), range(5)),
+    (re.compile(r"\bweekends?\b|周末", re.I), range(5, 7)),
+)
+"""Words that speak of several weekdays."""
+
+
+def figures(text: str) -> frozenset[str]:
+    """The numbers and codes of a text, each with its parts, written alike: 3,000 and 三千 and 3000 are one."""
+    return frozenset(_figures(text))
+
+
+def _figures(text: str) -> Iterator[str]:
+    for found in _CODE.finditer(text):
+        letters, written = (found[1] or "").rstrip("-").lower(), _written(found[2])
+        yield letters + written
+        yield written
+        parts = re.split(r"[-/:]" if written.count(".") < 2 else r"[-/:.]", written)
+        yield from (part.lstrip("0") or "0" for part in parts)
+        for part in parts:
+            yield from (number for number in _A_NUMBER.findall(part)[:1] if part.startswith(number))
+        if unit := _UNIT_BEHIND.match(text, found.end()):
+            yield written + unit[1].lower()
+    yield from (
+        str(int(float(number[1]) * (10**4 if number[2] == "万" else 10**8))) for number in _TEN_THOUSANDS.finditer(text)
+    )
+    yield from (str(_han_value(number[0])) for number in _HAN_NUMBER.finditer(text))
+    for tens, ones, alone in _ENGLISH_NUMBER.findall(text):
+        yield str(_VALUES[alone.lower()] if alone else _VALUES[tens.lower()] + _VALUES.get(ones.lower(), 0))
+
+
+def _written(number: str) -> str:
+    number = _ORDINAL.sub("", _THOUSANDS.sub("", number.lower()))
+    return number.removesuffix(":00").lstrip("0") or "0"
+
+
+def _han_value(number: str) -> int:
+    """What a Chinese number says: 三十 is 30, 五百万 is 5000000, 二〇二三 is 2023."""
+    if not _HAN_UNITS.keys() & set(number) and "万" not in number:
+        return int("".join(str(_HAN_DIGITS[digit]) for digit in number))
+    total, section, digit = 0, 0, None
+    for char in number:
+        if char == "万":
+            total, section, digit = (total + section + (digit or 0)) * 10000, 0, None
+        elif unit := _HAN_UNITS.get(char):
+            section, digit = section + (1 if digit is None else digit) * unit, None
+        else:
+            digit = _HAN_DIGITS[char] or None
+    return total + section + (digit or 0)
+
+
+def _days(text: str) -> Iterator[str]:
+    """The weekdays and months that are named."""
+    yield from (f"day {_day(found)}" for found in _WEEKDAY.finditer(text))
+    for english, chinese in _MONTH.findall(text):
+        yield f"month {_MONTH_NAMES.index(english.lower()) + 1 if english else _month(chinese)}"
+
+
+def _day(found: re.Match[str]) -> int:
+    if found[1]:
+        return next(at for at, name in enumerate(_DAYS) if name.startswith(found[1].lower()[:3]))
+    return int(found[2]) - 1 if found[2].isdigit() else "一二三四五六日".index(found[2].replace("天", "日"))
+
+
+def _month(written: str) -> int:
+    return int(written) if written.isdigit() else _han_value(written)
+
+
+def _days_meant(text: str) -> Iterator[str]:
+    """The weekdays and months that a text speaks of: also by a short name, in a date, or between two others."""
+    text = _SHORT_NAME.sub(_in_full, text)
+    yield from _days(text)
+    yield from (f"month {int(month)}" for month in _DATE.findall(text))
+    for words, days in _SPANS:
+        if words.search(text):
+            yield from (f"day {day}" for day in days)
+    for one, other in pairwise(_WEEKDAY.finditer(text)):
+        if _TO.fullmatch(text, one.end(), other.start()):
+            first, last = _day(one), _day(other)
+            yield from (f"day {day % 7}" for day in range(first, last + (1 if last >= first else 8)))
+
+
+def _in_full(found: re.Match[str]) -> str:
+    months = (name for name in _MONTH_NAMES if name.startswith(found[0].lower()[:3]))
+    days = (f"{name}day" for name in _DAYS if name.startswith(found[0].lower()))
+    return (*months, *days)[0].title()
+
+
+def named(question: str) -> frozenset[str]:
+    """What a question names exactly: its numbers and codes, and the weekdays and months it speaks of.
+
+    Numbers in words count only where they name something, as in 三号楼: *one* is seldom a number.
+    """
+    question = question[:_LOOKED_AT]
+    bare = _undated(question)
+    codes = ((found[1] or "").rstrip("-").lower() + _written(found[2]) for found in _CODE.finditer(bare))
+    words = (str(_han_value(next(filter(None, found)))) for found in _HAN_NAMED.findall(bare))
+    return frozenset((*codes, *words, *_days(question)))
+
+
+def held(text: str, exact: frozenset[str]) -> frozenset[str]:
+    """Those of the exact things that a text has; days in a row, or every day, have each weekday."""
+    if not exact:
+        return exact
+    return exact & _has(text)
+
+
+def _has(text: str) -> frozenset[str]:
+    return frozenset((*_figures(text), *_figures(_undated(text)), *_days_meant(text)))
+
+
+def _undated(text: str) -> str:
+    return _MONTH.sub(" ", _WEEKDAY.sub(" ", text))
+
+
+def held_nearest(contexts: Iterable[str], exact: frozenset[str]) -> frozenset[str]:
+    """Those of the exact things that a sentence is about: what it has itself, or what stands above it, the nearest first.
+
+    A year, a weekday or a month hides the ones that stand farther away: under *2023*, *in 2021* is not in 2023.
+    """
+    found, missing = frozenset[str](), exact
+    for text in contexts:
+        if not missing:
+            break
+        has = _has(text)
+        found |= missing & has
+        times = {_time(thing) for thing in has} - {""}
+        missing = frozenset(thing for thing in missing - has if _time(thing) not in times)
+    return found
+
+
+def is_code(thing: str) -> bool:
+    """Whether what is named exactly is a code, as E4 or 17-3-2 are."""
+    return " " not in thing and ("-" in thing or thing[:1].isalpha())
+
+
+def is_year(thing: str) -> bool:
+    """Whether it is a year."""
+    return _YEAR.fullmatch(thing) is not None
+
+
+def _time(thing: str) -> str:
+    """Which measure of time it is of; none for a number or a code."""
+    return "year" if is_year(thing) else thing.partition(" ")[0] if " " in thing else ""
+
+
+def without_named(question: str) -> str:
+    """A question without what it names exactly."""
+    for exact in (_WEEKDAY, _MONTH, _CODE, _HAN_NAMED):
+        question = exact.sub(" ", question)
+    return question
+
+
+def asks_for_many(question: str) -> bool:
+    """Whether a question asks for steps, or for all of something: *how do I*, *which are*, 步骤, 哪些."""
+    return _MANY.search(question, 0, _LOOKED_AT) is not None
+
+
 def wanted(question: str) -> frozenset[str]:
     """The kinds of thing a question asks for; none when its words do not say."""
     return frozenset(kind for kind, asked in _ASKED.items() if asked.search(question, 0, _LOOKED_AT))
@@ -94,4 +299,17 @@ def points(question: str) -> bool:
     return _POINTS.search(question, 0, _LOOKED_AT) is not None
 
 
-__all__ = ["given", "leans", "points", "wanted"]
+__all__ = [
+    "asks_for_many",
+    "figures",
+    "given",
+    "held",
+    "held_nearest",
+    "is_code",
+    "is_year",
+    "leans",
+    "named",
+    "points",
+    "wanted",
+    "without_named",
+]

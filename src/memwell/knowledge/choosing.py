@@ -8,10 +8,10 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from memwell.errors import NotFound
-from memwell.knowledge.asking import given
+from memwell.knowledge.asking import asks_for_many, given, held_nearest, is_code
 from memwell.knowledge.chunking import plain
 from memwell.knowledge.documents import Citation, Found, Parsed
-from memwell.knowledge.extracts import Line, Run, announces, lines_of
+from memwell.knowledge.extracts import Line, Listing, Run, announces, lines_of, listing
 from memwell.knowledge.recall import Search
 from memwell.knowledge.support import Needs
 from memwell.tokens import default_counter
@@ -32,6 +32,11 @@ _BY_ITSELF = 0.05
 """Among sentences under one heading that has the question's words, those come first that have them too."""
 _JOINED = 0.8
 """What it counts that those beside a sentence hold, beside what it holds itself."""
+_ITS_OWN = 0.4
+"""Where a question names a year or a number, what has it must hold so much of the rest too."""
+_MARK = " …"
+_A_NUMBER = 8
+"""Tokens that the number of a source and the mark of what was left out take."""
 _A_GAIN = 0.1
 """A sentence beside another joins it when it holds so much more of the question."""
 
@@ -58,8 +63,17 @@ class _Reading(NamedTuple):
     def lead(self, at: int) -> str:
         """What says what a line is about: the title, its headings, and the line before it if that announces it."""
         before = at > 0 and self.lines[at - 1].section == self.lines[at].section and announces(self.lines, at - 1)
-        said = (self.hit.citation.title, *self.headings(at), self.lines[at - 1].text if before else "")
+        before_it = self.lines[at - 1].text if before else ""
+        said = (self.hit.citation.title, *self.headings(at), before_it, *self.lines[at].columns)
         return " ".join(dict.fromkeys(filter(None, said)))
+
+    def contexts(self, at: int) -> list[str]:
+        """A line and what says what it is about, the nearest first: the sentence before it, its headings, the title."""
+        line, said = self.lines[at], [" ".join((self.lines[at].text, *self.lines[at].columns))]
+        before = self.lines[at - 1] if at > 0 and self.lines[at - 1].section == line.section else None
+        if before and (before.block == line.block or before.asks or announces(self.lines, at - 1)):
+            said.append(before.text)
+        return [*said, *reversed(self.headings(at)), self.hit.citation.title]
 
     def said(self, run: Run) -> str:
         start, end = run.span(self.lines)
@@ -80,12 +94,31 @@ class _Candidate(NamedTuple):
     """The line with what belongs to it."""
 
 
+class Exact(NamedTuple):
+    """What a question names exactly, such as a year, and what else it needs."""
+
+    things: frozenset[str]
+    rest: Needs
+
+
 class Chooser:
-    """Chooses among the sentences of the best passages for one question, which asks for things of these ``kinds``."""
+    """Chooses among the sentences of the best passages for one question, which asks for things of these ``kinds``.
+
+    With ``exact`` only what has those things is chosen, and nothing unless all of them are in it.
+    """
 
     def __init__(
-        self, search: Search, asked: str, needs: Needs, hits: Sequence[Found], *, kinds: frozenset[str]
+        self,
+        search: Search,
+        asked: str,
+        needs: Needs,
+        hits: Sequence[Found],
+        *,
+        kinds: frozenset[str],
+        exact: Exact | None = None,
     ) -> None:
+        self._exact = exact
+        self._many = asks_for_many(asked)
         self._search = search
         self._asked = asked
         self._needs = needs
@@ -96,11 +129,42 @@ class Chooser:
     def quotes(self) -> list[Quote]:
         """What to quote, in the order of the passages; nothing when no sentence is left that answers."""
         ranked = self._compared(sorted(self._candidates(), key=_best_first))
+        if self._exact is not None:
+            ranked = self._having(ranked, self._exact)
         chosen: list[tuple[int, Run]] = []
         for one in ranked[:_MOST_RUNS]:
             if one.score >= _NEARLY_AS_GOOD * ranked[0].score:
                 self._add(chosen, one)
         return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
+
+    def _having(self, ranked: list[_Candidate], exact: Exact) -> list[_Candidate]:
+        """Those that have something of what is named exactly; none when one of these things is in none of them."""
+        having: list[tuple[int, _Candidate]] = []
+        missing = exact.things
+        for one in ranked:
+            found = self._exact_in(self._readings[one.reading], one.run, exact)
+            if found:
+                having.append((len(found), one))
+                missing -= found
+        # What has most of them comes first: it need not be what is nearest by its other words.
+        having.sort(key=lambda pair: -pair[0])
+        return [] if missing else [one for _, one in having]
+
+    @staticmethod
+    def _exact_in(reading: _Reading, run: Run, exact: Exact) -> frozenset[str]:
+        """What of it is said of what the question is about, and not only in a sentence beside that."""
+        whole = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
+        found = frozenset[str]()
+        for at in range(run.first, run.last + 1):
+            contexts = reading.contexts(at)
+            if whole is not None and at == whole.run.first and whole.opened:
+                # A list is about what the line says that opens it.
+                contexts[0] = reading.said(run)
+            things = held_nearest(contexts, exact.things)
+            # A code tells by itself what is spoken of; a year or a number stands beside anything.
+            if any(map(is_code, things)) or not exact.rest or exact.rest.covered(" ".join(contexts)) >= _ITS_OWN:
+                found |= things
+        return found
 
     # Reading
 
@@ -171,7 +235,7 @@ class Chooser:
         if any(self._overlap(reading, run, self._readings[number], other) for number, other in chosen):
             return
         quotes = [self._quote(number, other) for number, other in (*chosen, (one.reading, run))]
-        if not chosen or default_counter().count(in_words(quotes)) <= MOST_TOKENS:
+        if not chosen or _tokens(in_words(quotes)) <= MOST_TOKENS:
             chosen.append((one.reading, run))
 
     def _merged(self, chosen: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
@@ -196,7 +260,13 @@ class Chooser:
         return start + one.offset < its_end + other.offset and its_start + other.offset < end + one.offset
 
     def _grown(self, reading: _Reading, at: int) -> Run:
-        """A line with those beside it that say what it leaves open."""
+        """A line with those beside it that say what it leaves open, and the list that they open."""
+        run = self._listed(reading, at) or self._beside(reading, at)
+        found = listing(reading.text, reading.lines, run.last)
+        opens = found is not None and found.opened and found.run.first == run.last
+        return _shortened(reading, Run(run.first, found.run.last)) if found and opens else run
+
+    def _beside(self, reading: _Reading, at: int) -> Run:
         lines, text = reading.lines, reading.text
         run = self._opened(reading, at)
         for before, after in ((0, 1), (0, 2), (-1, 0), (-2, 0)):
@@ -210,6 +280,22 @@ class Chooser:
             # What is to be done stands behind what is the matter.
             return following if lines[following.last].block == lines[at].block else run
         return run
+
+    def _listed(self, reading: _Reading, at: int) -> Run | None:
+        """The list that a line opens; or the one it stands in, when the question is about all of that."""
+        found = listing(reading.text, reading.lines, at)
+        if found is None:
+            return None
+        opens = found.opened and at == found.run.first
+        if not opens and not (self._many and self._is_about_all(reading, found, at)):
+            return None
+        return _shortened(reading, found.run)
+
+    def _is_about_all(self, reading: _Reading, found: Listing, at: int) -> bool:
+        """Whether what stands above a list holds as much of the question as one of its items does."""
+        first = found.run.first
+        above = f"{reading.lead(first)} {reading.lines[first].text if found.opened else ''}"
+        return self._needs.covered(above) >= self._needs.covered(reading.lines[at].text)
 
     @staticmethod
     def _opened(reading: _Reading, at: int) -> Run:
@@ -250,7 +336,27 @@ class Chooser:
             headings=reading.headings(run.first),
         )
         source = replace(reading.hit, text=reading.text[start:end], citation=citation)
-        return Quote(tuple(run.pieces(reading.text, reading.lines)), source)
+        return Quote(_pieces(reading, run), source)
+
+
+def _shortened(reading: _Reading, run: Run) -> Run:
+    """As much of a list as may be quoted."""
+    first, last = run
+    while last > first and _tokens(reading.said(Run(first, last))) > MOST_TOKENS - _A_NUMBER:
+        last -= 1
+    return Run(first, last)
+
+
+def _pieces(reading: _Reading, run: Run) -> tuple[str, ...]:
+    """A run as it is said; a list is one piece, and shows where it goes on."""
+    found = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
+    if found is None or not run.first <= found.run.first < run.last:
+        return tuple(run.pieces(reading.text, reading.lines))
+    return (reading.said(run) + (_MARK if run.last < found.run.last else ""),)
+
+
+def _tokens(text: str) -> int:
+    return default_counter().count(text)
 
 
 def _best_first(one: _Candidate) -> tuple[float, int, int]:
@@ -262,4 +368,4 @@ def in_words(quotes: Sequence[Quote]) -> str:
     return " ".join(f"{piece} [{number}]" for number, quote in enumerate(quotes, start=1) for piece in quote.pieces)
 
 
-__all__ = ["Chooser", "LOOKED_AT", "MOST_TOKENS", "Quote", "in_words"]
+__all__ = ["Chooser", "Exact", "LOOKED_AT", "MOST_TOKENS", "Quote", "in_words"]

@@ -1,7 +1,8 @@
 """The sentences of a passage that answer a question, each at its exact place in its document.
 
 A sentence that only asks, or that leaves open what the question wants, is joined by those that stand beside it in the same
-section: the answer of a ticket stands below its question, and a name is often followed by its number.
+section: the answer of a ticket stands below its question, and a name is often followed by its number. A list is read with
+the line that opens it, and a row of a table with the names of its columns.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 from memwell.knowledge.chunking import Chunking, chunks, heading_words, plain
@@ -20,6 +22,7 @@ MOST_TOKENS = 80
 """What is quoted from one place takes at most this many tokens."""
 
 _MOST_LINES = 3
+_LEAST_ITEMS = 2
 _PIECE = Chunking(tokens=60, overlap=0, least=0)
 """How a sentence is cut that is too long to be quoted."""
 _AFTER = 800
@@ -33,6 +36,13 @@ _OPENS = re.compile(r"[:：][*_]*\Z")
 _ASKS = re.compile(r"[?？][\"'”’」』）)\]*_]*\Z|\A[*_]*(?:Q|Question|FAQ|问|问题|提问)[*_]*\s*\d*\s*[*_]*[:：]", re.I)
 _ANSWERS = re.compile(r"[*_]*(?:Answer|答|答复|回答|答案)[*_]*\s*\d*\s*[*_]*[:：][*_]*\s*(?=\S)", re.I)
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
+_RULE = re.compile(r"^[ \t]*\|?(?:[ \t]*:?-+:?[ \t]*\|)*[ \t]*:?-+:?[ \t]*\|?[ \t]*$", re.M)
+_CELLS = re.compile(r"(?<!\\)\|")
+_ITEM = re.compile(
+    r"(?:[-*+•·‣◦]\s|\(?\d{1,2}[.)]\s|[(（]?\d{1,2}[、）．]|[①-⑳]|[a-z][.)]\s|第[一二三四五六七八九十]+步|[一二三四五六七八九十]+、|"
+    r"(?:步骤|step)\s*[\d一二三四五六七八九十]+)\s*\S",
+    re.I,
+)
 
 
 class Line(NamedTuple):
@@ -48,6 +58,17 @@ class Line(NamedTuple):
     page: int | None
     inside: bool
     """False for what stands behind the passage."""
+    columns: tuple[str, ...] = ()
+    """For a row of a table what its columns are called."""
+
+    @property
+    def said(self) -> str:
+        """It as it is quoted: a row of a table with the names of its columns."""
+        if not self.columns:
+            return self.text
+        colon, mark = ("：", "；") if "\u4e00" <= max("".join(self.columns)) <= "\u9fff" else (": ", "; ")
+        named = zip_longest(self.columns, _cells(self.text), fillvalue="")
+        return mark.join(f"{name}{colon}{cell}" if name else cell for name, cell in named if cell)
 
     @property
     def asks(self) -> bool:
@@ -93,11 +114,15 @@ class _Reader:
 
     def _of_block(self, block: Block, number: int, page: int | None) -> Iterator[Line]:
         stop = min(block.end, self._stop)
+        table = _table(self._text, block)
         for start, end in _spans(self._text, block.kind, max(block.start, self._start), stop):
             inside = start < self._end
             if end == stop < block.end and not inside:
                 # Cut off in its middle.
                 return
+            if table and table.start <= start < table.rows:
+                # The names of the columns are said with every row.
+                continue
             marked = _MARKED.match(self._text, start, end) if block.kind == "paragraph" else None
             if marked and inside:
                 # A text that was given as it is has its headings among its lines.
@@ -110,7 +135,31 @@ class _Reader:
                 label = _ANSWERS.match(self._text, start, end)
                 start = label.end() if label else start
                 text = self._text[start:end]
-                yield Line(start, end, text, block.kind, number, self._section, headings, page, inside)
+                columns = table.columns if table and start >= table.rows and "|" in text else ()
+                yield Line(start, end, text, block.kind, number, self._section, headings, page, inside, columns)
+
+
+class _Table(NamedTuple):
+    """A table in Markdown: where its head begins, where its rows do, and what its columns are called."""
+
+    start: int
+    rows: int
+    columns: tuple[str, ...]
+
+
+def _table(text: str, block: Block) -> _Table | None:
+    if block.kind not in ("table", "paragraph"):
+        return None
+    rule = next((one for one in _RULE.finditer(text, block.start, block.end) if "|" in one[0]), None)
+    start = text.rfind("\n", block.start, max(rule.start() - 1, block.start)) + 1 if rule else 0
+    start = max(start, block.start)
+    if rule is None or "|" not in text[start : rule.start()]:
+        return None
+    return _Table(start, rule.end(), tuple(_cells(text[start : rule.start()])))
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in _CELLS.split(row.strip().removeprefix("|").removesuffix("|"))]
 
 
 def _above(parsed: Parsed, first: int) -> list[tuple[int, str]]:
@@ -189,12 +238,57 @@ class Run(NamedTuple):
         said: list[str] = []
         for at in range(self.first, self.last + 1):
             line = lines[at]
+            words = line.said
             gap = text[lines[at - 1].end : line.start] if at > self.first else "\n"
             if "\n" in gap:
-                said.append(line.text)
+                said.append(words)
             else:
-                said[-1] += gap + line.text
+                said[-1] += gap + words
         return said
 
 
-__all__ = ["Line", "MOST_TOKENS", "Run", "announces", "lines_of"]
+class Listing(NamedTuple):
+    """A list, and whether the first line of it is the one that opens it."""
+
+    run: Run
+    opened: bool
+
+
+def listing(text: str, lines: Sequence[Line], at: int) -> Listing | None:
+    """The list that a line opens or stands in, with the line that opens it; not one of a single item, or of questions."""
+    section = lines[at].section
+    first = at if _listed(text, lines, at) else at + 1
+    if first > at and not _OPENS.search(lines[at].text):
+        return None
+    while first > 0 and lines[first - 1].section == section and _listed(text, lines, first - 1):
+        first -= 1
+    last = first - 1
+    while last + 1 < len(lines) and lines[last + 1].section == section and _listed(text, lines, last + 1):
+        last += 1
+    items = [one for one in range(first, last + 1) if _is_item(text, lines, one)]
+    if len(items) < _LEAST_ITEMS or any(line.asks for line in lines[first : last + 1]):
+        return None
+    opened = first > 0 and lines[first - 1].section == section and bool(_OPENS.search(lines[first - 1].text))
+    return Listing(Run(first - 1 if opened else first, last), opened)
+
+
+def _is_item(text: str, lines: Sequence[Line], at: int) -> bool:
+    return _ITEM.match(lines[at].text) is not None and (at == 0 or _on_its_own_line(text, lines, at))
+
+
+def _on_its_own_line(text: str, lines: Sequence[Line], at: int) -> bool:
+    return at == 0 or "\n" in text[lines[at - 1].end : lines[at].start]
+
+
+def _listed(text: str, lines: Sequence[Line], at: int) -> bool:
+    """Whether a line is of a list: it begins an item, or goes on with one."""
+    while at > 0 and not _is_item(text, lines, at):
+        # An item goes on behind its first sentence, and on lines that are set in.
+        set_in = text[lines[at].start - 2 : lines[at].start].isspace() and not text[: lines[at].start].endswith("\n")
+        if _on_its_own_line(text, lines, at) and not set_in:
+            return False
+        at -= 1
+    return _is_item(text, lines, at)
+
+
+__all__ = ["Line", "Listing", "MOST_TOKENS", "Run", "announces", "lines_of", "listing"]

@@ -37,10 +37,17 @@ see saw seen; sell sold; send sent; shoot shot; speak spoke spoken; spend spent;
 teach taught; tell told; think thought; throw threw thrown; understand understood; wear wore worn; win won; write
 wrote written; child children; man men; woman women; person people; foot feet; tooth teeth; mouse mice
 """
+_TELLING = "xylophone"
 _PHONE = "\x00phone"
 """A term that no text has and that stands for a telephone number in it."""
 _PHONE_TERMS = frozenset(("phone", "telephon", "number", "电话", "话号", "号码", "手机"))
 _A_PHONE = frozenset(("phone",))
+_PRICE = "\x00price"
+"""The same for an amount of money."""
+_PRICE_TERMS = frozenset(("收费", "费用"))
+_A_PRICE = re.compile("[0-9〇零一二两三四五六七八九十百千万] ?[元块]|免费|[¥￥$€]")
+_STOP = re.compile("[。！？!?；;\n]")
+_HOW_MUCH = "多少钱"
 _SMALL = frozenset("的了是在有和与及或要被把我你您他她它们个为于之中就都也还很这那不没会对从到")
 _A_CHARACTER = 0.5
 """What a Chinese character counts beside a word: a word has about two."""
@@ -70,6 +77,9 @@ class Need(NamedTuple):
         return _BY_SYNONYM * self.weight if any(map(held.issuperset, self.others)) else 0.0
 
 
+_MONEY = Need((_HOW_MUCH[1:],), ((_PRICE,),), 1.0)
+
+
 class Needs:
     """What a question needs, weighed by how rare it is among the documents."""
 
@@ -79,6 +89,7 @@ class Needs:
         self._needs = [need._replace(weight=need.weight * max(rare[term] for term in need.terms)) for need in needs]
         self._total = sum(need.weight for need in self._needs)
         self._calls = any((_PHONE,) in need.others for need in self._needs)
+        self._pays = any((_PRICE,) in need.others for need in self._needs)
 
     def __bool__(self) -> bool:
         return self._total > 0.0
@@ -93,7 +104,15 @@ class Needs:
         held = set(segment(text))
         if self._calls and given(text, _A_PHONE):
             held.add(_PHONE)
+        if self._pays and self._prices(text):
+            held.add(_PRICE)
         return sum(need.met(held) for need in self._needs) / self._total
+
+    def _prices(self, text: str) -> bool:
+        """Whether a sentence with an amount of money speaks of something else of the question too."""
+        bought = [need for need in self._needs if (_PRICE,) not in need.others]
+        priced = (sentence for sentence in _STOP.split(text) if _A_PRICE.search(sentence))
+        return any(need.met(held) for held in map(set, map(segment, priced)) for need in bought)
 
 
 def _needs(question: str, synonyms: Synonyms) -> list[Need]:
@@ -102,16 +121,25 @@ def _needs(question: str, synonyms: Synonyms) -> list[Need]:
 
     calls = wanted(question) >= _A_PHONE
     english = _ASKING_ENGLISH.sub(" ", _HAN.sub(" ", question))
-    telling = weighted_terms(english)
+    # Beside a telling word those that only hold a sentence together are left out; without one they would be all there is.
+    telling = weighted_terms(f"{english} {_TELLING}")
     needs = [need for word in _WORD.findall(english) for need in _of_word(word, telling, synonyms)]
-    for run in _HAN.findall(_ASKING.sub(" ", _ASKING_FIRST.sub(" ", question))):
-        needs += _of_run(run, synonyms)
+    telling_han = _ASKING.sub(" ", _ASKING_FIRST.sub(" ", question.replace(_HOW_MUCH, " ")))
+    for run in _HAN.findall(telling_han):
+        needs += map(_priced, _of_run(run, synonyms))
+    if _HOW_MUCH in question:
+        needs.append(_MONEY)
     return [_callable(need) if calls else need for need in dict.fromkeys(needs)]
 
 
 def _callable(need: Need) -> Need:
     """The need for a telephone is met by a telephone number."""
     return need._replace(others=(*need.others, (_PHONE,))) if _PHONE_TERMS.intersection(need.terms) else need
+
+
+def _priced(need: Need) -> Need:
+    """The need for a price is met by an amount of money."""
+    return need._replace(others=(*need.others, (_PRICE,))) if _PRICE_TERMS.intersection(need.terms) else need
 
 
 def _of_word(word: str, telling: Mapping[str, float], synonyms: Synonyms) -> list[Need]:

@@ -160,9 +160,12 @@ def _asked(folder: Path, size: int, *, with_rivals: bool, quick: bool) -> tuple[
     queries = [" ".join(writer.text().split()[:8])[:60] for _ in range(100)]
     with open_backend(str(folder / f"recall-{size}.db")) as backend:
         held = Knowledge(backend, "bench", embedder=table)
-        # A document of fifty passages: paragraphs of their own, each near to the most that a chunk may have.
-        for number in range(0, size, 50):
-            held.add("\n\n".join(texts[number : number + 50]), id=f"d{number}")
+        chunks = number = 0
+        while chunks < size:
+            # A document of some fifty chunks; the last one of as many as are left.
+            some = texts[number : number + min(50, size - chunks)]
+            chunks += held.add("\n\n".join(some), id=f"d{number}").chunks
+            number += len(some)
         for query in queries:
             table.embed([query])
         first = _timed(lambda: held.recall(queries[0], limit=_LIMIT))[0]

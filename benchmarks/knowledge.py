@@ -34,6 +34,8 @@ _CHUNKS_A_SECOND = 200
 _AGAIN_S = 2.0
 _RECALL_MS = 10.0
 _SAVED = 0.45
+_OF_A_DOCUMENT = 100
+"""Fifty passages become at most so many chunks."""
 RECALL = "memwell knowledge.recall"
 
 
@@ -161,11 +163,9 @@ def _asked(folder: Path, size: int, *, with_rivals: bool, quick: bool) -> tuple[
     with open_backend(str(folder / f"recall-{size}.db")) as backend:
         held = Knowledge(backend, "bench", embedder=table)
         chunks = number = 0
-        while chunks < size:
-            # A document of some fifty chunks; the last one of as many as are left.
-            some = texts[number : number + min(50, size - chunks)]
-            chunks += held.add("\n\n".join(some), id=f"d{number}").chunks
-            number += len(some)
+        while chunks <= size - _OF_A_DOCUMENT:
+            chunks += held.add("\n\n".join(texts[number : number + 50]), id=f"d{number}").chunks
+            number += 50
         for query in queries:
             table.embed([query])
         first = _timed(lambda: held.recall(queries[0], limit=_LIMIT))[0]

@@ -1,8 +1,8 @@
-"""Documents: taking them in, taking them in again, recalling passages at 1,000 to 100,000, and ten thousand pages.
+"""Documents: taking them in, taking them in again, recalling passages at 1,000 to 100,000, and a thousand pages of PDF.
 
 Files are Markdown of some 700 words with headings, half English, two fifths Chinese. Where the library is measured and not
-a model, vectors come out of a table: their cost is measured too and taken off. The pages are PDF files of 1,000 pages
-each, embedded by the model that comes along.
+a model, vectors come out of a table: their cost is measured too and taken off. The pages are a PDF file of
+1,000, embedded by the model that comes along.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Table(Embedder):
 def knowledge(folder: Path, *, quick: bool) -> Section:
     """All of it."""
     section = Section("knowledge")
-    files, sizes, pages = (40, (200, 1_000), 20) if quick else (1_000, (1_000, 10_000, 100_000), 10_000)
+    files, sizes, pages = (40, (200, 1_000), 20) if quick else (1_000, (1_000, 10_000, 100_000), 1_000)
     _ingest(section, folder, files)
     _recall(section, folder, sizes, quick=quick)
     _pages(section, folder, pages)

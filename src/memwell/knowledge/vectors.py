@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from memwell.errors import ModelError
 from memwell.filters import id_begins_with
 from memwell.longterm.indexing import BATCH, DEAD, Indexer
-from memwell.longterm.journal import inner_space
+from memwell.longterm.journal import MARKS, inner_space
 from memwell.longterm.reminders import reminder
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, paged
@@ -140,10 +140,11 @@ class Vectors:
 
     def clear(self) -> None:
         """Forget all that was noted, and whose vectors they were."""
-        for entry in list(paged(lambda cursor: self._backend.kv.scan(self._inner, limit=_PAGE, cursor=cursor))):
-            self._backend.kv.delete(self._inner, entry.key)
-        for thread in self._backend.log.threads(self._inner).items:
-            self._backend.log.delete(thread.thread)
+        with self._backend.transaction():
+            for entry in list(paged(lambda cursor: self._backend.kv.scan(self._inner, limit=_PAGE, cursor=cursor))):
+                if entry.key != MARKS:
+                    self._backend.kv.delete(self._inner, entry.key)
+            self._indexer.journal.finish()
         self._indexer = self._fresh()
 
 

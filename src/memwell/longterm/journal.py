@@ -17,7 +17,7 @@ from memwell.messages import Message
 from memwell.records import Space, SpaceLike, Thread, as_space
 from memwell.storage.protocols import Backend
 
-_MARKS = "journal"
+MARKS = "journal"
 _LONGEST = 900
 _KEPT = 512
 """Entries worked off stay until there are this many, so that dropping them is rare."""
@@ -87,7 +87,7 @@ class Journal:
 
     def marks(self) -> Marks:
         """How far it has been worked off."""
-        entry = self._kv.get(self._space, _MARKS)
+        entry = self._kv.get(self._space, MARKS)
         return Marks() if entry is None else Marks(*entry.value, version=entry.version)
 
     def after(self, index: int, most: int) -> list[Message]:
@@ -106,7 +106,7 @@ class Journal:
         if done - dropped >= _KEPT:
             self._log.trim(self._thread, done)
             dropped = done
-        self._kv.put(self._space, _MARKS, [indexed, embedded, dropped], expect=marks.version)
+        self._kv.put(self._space, MARKS, [indexed, embedded, dropped], expect=marks.version)
 
     def owed(self) -> Owed:
         """What is still to be done."""
@@ -115,10 +115,20 @@ class Journal:
         end = found[0].next if found else 0
         return Owed(end - marks.indexed, end - marks.embedded)
 
+    def finish(self) -> None:
+        """Count every entry as worked off, and drop them all, for good. Call it inside a transaction.
+
+        The marks stay where they are: a worker that read them before must not find a journal that begins anew.
+        """
+        marks = self.marks()
+        end = marks.indexed + self.owed().words
+        self.advance(marks, indexed=end, embedded=end)
+        self.drop_done()
+
     def drop_done(self) -> None:
         """Drop every entry that has been worked off, for good."""
         marks = self.marks()
         self._log.trim(self._thread, min(marks.indexed, marks.embedded))
 
 
-__all__ = ["Journal", "Marks", "Owed", "inner_key", "inner_space", "knowledge_space"]
+__all__ = ["MARKS", "Journal", "Marks", "Owed", "inner_key", "inner_space", "knowledge_space"]

@@ -71,3 +71,7 @@ def test_it_is_the_same_from_both_sides_and_every_text_agrees_with_itself(one: s
 def test_long_texts_take_no_more_than_their_length():
     words = " ".join(f"Word{'x' * (number % 50)}. Anna" for number in range(20_000))
     assert agree(marks(words), marks(words))
+
+
+def test_a_name_in_pieces_agrees_with_itself():
+    assert agree(marks("0A'A"), marks("0A'A"))

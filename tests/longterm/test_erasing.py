@@ -12,6 +12,7 @@ from memwell.longterm.attachments import blobs_space, features_space
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import own_metadata, traits_of, with_traits
 from memwell.records import Record
+from memwell.storage import open_backend
 
 if TYPE_CHECKING:
     from tests.longterm.conftest import Bench
@@ -126,3 +127,15 @@ def test_a_failure_leaves_everything(memory: Memory, monkeypatch: pytest.MonkeyP
     monkeypatch.undo()
     assert holds(memory, digest)
     assert memory.get(id_).text == "stays"
+
+
+def test_nothing_is_owed_after_everything_was_erased():
+    with open_backend("memory:") as backend:
+        memory = Memory(backend, "ann")
+        memory.remember(["Ann likes tea.", "Ben likes coffee."])
+        memory.settle()
+        memory.erase_all()
+        assert (memory.owed().words, memory.owed().vectors) == (0, 0)
+        memory.remember("Cleo likes cocoa.")
+        assert [hit.text for hit in memory.recall("cocoa")] == ["Cleo likes cocoa."]
+        assert memory.owed().words == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -76,6 +76,20 @@ class MemoryBase:
         self._told = told
         self._used = used
         self.indexer = Indexer(backend, self.space, embedder=embedder, chat=chat)
+
+    @classmethod
+    def sharing(cls, memory: MemoryBase, backend: Backend | None = None) -> Self:
+        """Another handle of the same memory, with all that it holds; over another view of its store, when one is given."""
+        return cls(
+            backend or memory.backend,
+            memory.space,
+            embedder=memory.embedder,
+            gate=memory._gate,
+            pools=memory._pools,
+            echoes=memory._echoes,
+            clock=memory.clock,
+            told=memory._told,
+        )
 
     @property
     def facts(self) -> Facts:

@@ -13,7 +13,7 @@ from memwell.filters import FilterLike, Where, as_filter, id_begins_with
 from memwell.longterm.attachments import blobs_space, features_space, named_blobs
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.indexing import ALIAS
-from memwell.longterm.journal import inner_key
+from memwell.longterm.journal import MARKS, inner_key
 from memwell.longterm.remembering import is_number
 from memwell.longterm.traits import FORGOTTEN, KEY, own_metadata, traits_of, with_traits
 from memwell.records import Record, paged
@@ -132,8 +132,11 @@ class Eraser(MemoryBase):
             self.backend.index.upsert([replace(record, metadata=with_traits(own_metadata(record), kept))])
 
     def _drop_keys(self, prefix: str) -> int:
-        """Drop all that memwell keeps under a prefix; how many entries there were."""
-        keys = list(self._keys(prefix))
+        """Drop all that memwell keeps under a prefix; how many entries there were.
+
+        The journal's marks stay: they say that all of it has been worked off, and hold nothing that was said.
+        """
+        keys = [key for key in self._keys(prefix) if key != MARKS]
         return sum(self.backend.kv.delete(self._inner, key) for key in keys)
 
     def _keys(self, prefix: str) -> Iterator[str]:

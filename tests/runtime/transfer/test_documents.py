@@ -23,6 +23,7 @@ from memwell.runtime.transfer import Imported, documents, export_jsonl, import_j
 from memwell.storage import Backend, open_backend
 from memwell.testing.strategies import ids, metadata, texts
 from tests.knowledge.bench import SHELF, Failing, filled
+from tests.runtime.transfer.breaking import Breaking
 
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 QUESTIONS = ("How long is parental leave?", "员工每年有多少天年假？", "泡龙井茶水温多少合适？", "factory settings")
@@ -330,22 +331,6 @@ def test_a_space_too_deep_for_documents_goes_out_and_says_so_when_some_come():
     done = deep.bring(full().lines())
     assert done.counts == {"memories": 1}
     assert {note.reason.partition(" has ")[2] for note in done.problems} == {"too many segments to have documents"}
-
-
-class Breaking:
-    """A store whose transactions fail from the n-th on, as if the process had been killed there."""
-
-    def __init__(self, backend: Backend, good: int) -> None:
-        self._backend, self._good = backend, good
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._backend, name)
-
-    def transaction(self) -> object:
-        self._good -= 1
-        if self._good < 0:
-            raise BackendError("killed")
-        return self._backend.transaction()
 
 
 @pytest.mark.parametrize("good", range(0, 8, 2))

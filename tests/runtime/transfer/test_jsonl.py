@@ -18,8 +18,9 @@ from memwell.longterm.remembering import Rememberer
 from memwell.messages import Image, human
 from memwell.records import Record, Space
 from memwell.runtime.transfer import export_jsonl, import_jsonl
-from memwell.storage import Backend, open_backend
+from memwell.storage import open_backend
 from memwell.testing.strategies import ids, messages, metadata, texts, words
+from tests.runtime.transfer.breaking import Breaking
 
 SPACE = Space("acme", "ann")
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -334,22 +335,6 @@ def test_progress_reaches_the_end(tmp_path: Path) -> None:
     size = (tmp_path / "x").stat().st_size
     assert told[-1] == (size, size)
     assert told[0][0] == told[0][1]
-
-
-class Breaking:
-    """A store whose transactions fail from the n-th on, as if the process had been killed there."""
-
-    def __init__(self, backend: Backend, good: int) -> None:
-        self._backend, self._good = backend, good
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._backend, name)
-
-    def transaction(self) -> object:
-        self._good -= 1
-        if self._good < 0:
-            raise BackendError("killed")
-        return self._backend.transaction()
 
 
 @pytest.mark.parametrize("good", range(8))

@@ -34,16 +34,7 @@ class Desk(Rememberer):
     @classmethod
     def of(cls, memory: MemoryBase) -> Desk:
         """A desk of a memory. It shares all that the memory holds, and is for one medium."""
-        desk = cls(
-            memory.backend,
-            memory.space,
-            embedder=memory.embedder,
-            gate=memory._gate,
-            pools=memory._pools,
-            echoes=memory._echoes,
-            clock=memory.clock,
-            told=memory._told,
-        )
+        desk = cls.sharing(memory)
         desk.indexer = memory.indexer
         return desk
 

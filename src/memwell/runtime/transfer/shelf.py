@@ -33,16 +33,7 @@ class Shelf(MemoryBase):
     def of(cls, memory: MemoryBase) -> Shelf:
         """The shelf of a memory. It shares all that the memory holds."""
         memory.catch_up()
-        shelf = cls(
-            memory.indexer.view,
-            memory.space,
-            embedder=memory.embedder,
-            gate=memory._gate,
-            pools=memory._pools,
-            echoes=memory._echoes,
-            clock=memory.clock,
-            told=memory._told,
-        )
+        shelf = cls.sharing(memory, memory.indexer.view)
         shelf.store = memory.backend
         return shelf
 

@@ -12,8 +12,6 @@ import pytest
 from memwell.errors import FileError
 from memwell.plotting import chinese_font, figure, save
 
-pytest.importorskip("matplotlib")
-
 
 def saved(path: Path, title: str, ticks: tuple[str, ...] = ()) -> bytes:
     fig = figure(3, 2)

@@ -6,8 +6,6 @@ import pytest
 
 from tests.commands import Run, running
 
-pytest.importorskip("matplotlib")
-
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:

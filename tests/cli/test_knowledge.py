@@ -101,7 +101,6 @@ def test_how_large_a_file_may_be_is_an_option(run: Run, tmp_path: Path):
 
 
 def test_tuning_shows_a_table_and_draws(run: Run, tmp_path: Path):
-    pytest.importorskip("matplotlib")
     facts = "\n\n".join(
         f"The {name} museum opens at {hour} o'clock and shows {thing}."
         for name, hour, thing in [("stone", 9, "meteorites"), ("ship", 10, "old anchors"), ("glass", 11, "blue vases")]

@@ -3,12 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 import memwell
 from memwell.compat.guide.deployment import ProductionDeployment
 from memwell.errors import Conflict, FileError, NotFound
-
-yaml = pytest.importorskip("yaml")
 
 
 def test_the_compose_file_is_sound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

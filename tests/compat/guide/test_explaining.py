@@ -24,7 +24,6 @@ def test_what_is_no_length_is_refused(lengths: list[int]):
 
 
 def test_the_picture_is_written_or_the_file_is_as_it_was(tmp_path: Path):
-    pytest.importorskip("matplotlib")
     path = tmp_path / "context.png"
     assert plot_context_length_evolution(path) is not None
     assert path.read_bytes().startswith(b"\x89PNG")

@@ -15,8 +15,6 @@ from memwell.compat.guide.pictures import (
 )
 from memwell.errors import InvalidInput
 
-pytest.importorskip("matplotlib")
-
 
 def texts(fig: object) -> list[str]:
     from matplotlib.text import Text

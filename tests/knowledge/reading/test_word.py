@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import zipfile
 
+import docx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +36,6 @@ def kinds(parsed: Parsed) -> list[tuple[str, int, str]]:
 
 
 def test_what_a_real_writer_writes():
-    docx = pytest.importorskip("docx")
     made = docx.Document()
     made.core_properties.title, made.core_properties.author = "手册", "Ada"
     made.add_heading("Leave", 1)

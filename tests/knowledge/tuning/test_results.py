@@ -100,14 +100,12 @@ def test_another_language_is_refused():
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_plot_is_a_png(tmp_path: Path, language: str):
-    pytest.importorskip("matplotlib")
     written = TUNED.plot(tmp_path / "tuned.png", language=language)
     assert written.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     assert [one.name for one in tmp_path.iterdir()] == ["tuned.png"]
 
 
 def test_a_plot_of_one_way_of_asking_and_one_size_is_drawn_too(tmp_path: Path):
-    pytest.importorskip("matplotlib")
     few = replace(TUNED, trials=TUNED.trials[:1], best=Chunking())
     assert few.plot(tmp_path / "one.png").stat().st_size > 5_000
 
@@ -119,7 +117,6 @@ def test_nothing_tried_is_nothing_to_draw(tmp_path: Path):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
-    pytest.importorskip("matplotlib")
     with pytest.raises(FileError, match="nowhere"):
         TUNED.plot(tmp_path / "nowhere" / "tuned.png")
 

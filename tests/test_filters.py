@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where, as_filter, holds, holds_for_value
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where, as_filter, as_mapping, holds, holds_for_value
 from memwell.records import Record, Space
 from memwell.testing.questions import comparisons, filters, findable_metadata, records
 
@@ -177,3 +177,34 @@ def test_a_built_filter_is_taken_as_it_is(built: list[Filter]):
 def test_an_unknown_operator_is_named_as_it_was_written():
     with pytest.raises(InvalidInput, match=r"'\$foo'.*\$contains"):
         as_filter({"year": {"$foo": 1}})
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        {"city": "Paris"},
+        {"age": {"$gt": 30, "$lt": 65}},
+        {"$or": [{"city": "Paris"}, {"$not": {"vip": True}}]},
+        {"$path": ["address", "city"], "$eq": "Paris"},
+        {"$path": ["$odd"], "$in": [1, None, "x"]},
+        {"$path": ["a", "b"]},
+        {"$and": []},
+    ],
+)
+def test_a_filter_goes_to_a_mapping_and_back(mapping: dict[str, Any]):
+    built = as_filter(mapping)
+    assert built is not None
+    assert as_filter(as_mapping(built)) == built
+
+
+def test_a_path_that_is_none_is_refused():
+    for path in ("city", [], [1], None):
+        with pytest.raises(InvalidInput):
+            as_filter({"$path": path, "$eq": 1})
+
+
+@given(filters())
+def test_any_filter_goes_to_a_mapping_and_back(node: Filter):
+    again = as_filter(as_mapping(node))
+    assert again is not None
+    assert as_mapping(again) == as_mapping(node)

@@ -7,6 +7,8 @@
     │   └── UnreadableDocument    a file or a page on the web cannot be read as a document
     ├── NotFound                  a thread, message, record or blob that must exist does not
     ├── NotGranted                a space that was not shared with the one who asks
+    ├── AccessDenied              a service does not know the key, or the key may not do this
+    ├── Busy                      a service has too much to do, or the key asked too often; it says when to try again
     ├── Conflict                  somebody else got there first: an id, an index or a version is taken
     ├── FileError                 a file that was named cannot be read or written
     ├── Unsupported               this backend or model cannot do what was asked
@@ -59,6 +61,26 @@ class NotGranted(MemwellError, PermissionError):
     """A space was not shared with the one who asks, no longer is, or not for writing. Nothing was read or stored."""
 
 
+class AccessDenied(MemwellError, PermissionError):
+    """A service refused. ``code`` is ``bad-key`` (none, unknown, expired or revoked), ``missing-scope``, or ``foreign-origin``."""
+
+    def __init__(self, message: str = "", *, code: str = "bad-key") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Busy(MemwellError):
+    """A service has too much to do, or the key asked too often. Nothing was done; try again after ``retry_after`` seconds.
+
+    ``code`` is ``rate-limited`` when it is the key's own doing, ``overloaded`` or ``stopping`` when it is not.
+    """
+
+    def __init__(self, message: str = "", *, retry_after: float = 1.0, code: str = "overloaded") -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+        self.code = code
+
+
 class Conflict(MemwellError):
     """An id, an index or an expected version is already taken. Nothing was stored."""
 
@@ -92,9 +114,11 @@ class BadModelOutput(ModelError):
 
 
 __all__ = [
+    "AccessDenied",
     "BackendError",
     "BackendUnavailable",
     "BadModelOutput",
+    "Busy",
     "ConfigurationError",
     "Conflict",
     "FileError",

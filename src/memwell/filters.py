@@ -8,6 +8,7 @@ written with an at-sign (``"@id"``, ``"@kind"``, ``"@text"``, ``"@time"``). Buil
     {"city": "Paris"}                                  equality
     {"age": {"$gt": 30, "$lt": 65}}                    operators: $eq $ne $gt $ge $lt $le $in $contains $exists
     {"$or": [{"city": "Paris"}, {"$not": {"vip": True}}]}
+    {"$path": ["address", "city"], "$eq": "Paris"}     a path into the metadata
 
 Logic is two-valued: a comparison with a missing field is false, ``Not`` turns it round, ``ne`` is the opposite of ``eq``.
 Order is defined between two numbers and between two texts (by code point); between other things it is false. A boolean is
@@ -98,6 +99,10 @@ def as_filter(value: FilterLike | None) -> Filter | None:
 def _parse(mapping: Mapping[str, Any], depth: int) -> Filter:
     if depth > MAX_FILTER_DEPTH:
         raise InvalidInput(f"a filter is nested at most {MAX_FILTER_DEPTH} deep")
+    if "$path" in mapping:
+        operators = {key: value for key, value in mapping.items() if key != "$path"}
+        path = tuple(cast("Sequence[str]", _expect_list("$path", mapping["$path"])))
+        return _parse_operators(path, operators or {"$exists": True})
     found = [_parse_entry(key, value, depth) for key, value in mapping.items()]
     return found[0] if len(found) == 1 else AllOf(tuple(found))
 
@@ -115,7 +120,7 @@ def _parse_entry(key: str, value: Any, depth: int) -> Filter:
     return Where(key, "eq", value)
 
 
-def _parse_operators(field: str, operators: Mapping[str, Any]) -> Filter:
+def _parse_operators(field: str | Path, operators: Mapping[str, Any]) -> Filter:
     for name in operators:
         if not isinstance(name, str) or not name.startswith("$"):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"expected an operator such as $gt for {shown(field)}, not {shown(name)}")
@@ -199,6 +204,31 @@ def _measure(node: object, depth: int) -> int:
 
 def _steps(field: str | Path) -> int:
     return 0 if isinstance(field, str) else len(field) - 1
+
+
+def as_mapping(node: Filter) -> dict[str, Any]:
+    """The mapping that ``as_filter`` reads as this filter, made of plain JSON data."""
+    if isinstance(node, AllOf):
+        return {"$and": [as_mapping(member) for member in node.filters]}
+    if isinstance(node, AnyOf):
+        return {"$or": [as_mapping(member) for member in node.filters]}
+    if isinstance(node, Not):
+        return {"$not": as_mapping(node.filter)}
+    value = list(node.value) if node.operator == "in" else node.value
+    return (
+        {"$path": list(_path(node.field)), f"${node.operator}": value}
+        if _needs_path(node.field)
+        else {cast("str", node.field): {f"${node.operator}": value}}
+    )
+
+
+def _path(field: str | Path) -> Path:
+    return (field,) if isinstance(field, str) else field
+
+
+def _needs_path(field: str | Path) -> bool:
+    # A key that begins like an operator is no operator when it stands in a path.
+    return not isinstance(field, str) or field.startswith("$")
 
 
 _MISSING = object()
@@ -304,6 +334,7 @@ __all__ = [
     "OPERATORS",
     "Where",
     "as_filter",
+    "as_mapping",
     "holds",
     "holds_for_value",
     "id_begins_with",

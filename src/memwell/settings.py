@@ -57,12 +57,67 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     chat_key: str = ""
     """Its key, where it asks for one. It is never shown."""
 
+    key: str = ""
+    """The key of a service, for a store whose URL begins with ``http``. It is never shown."""
+
+    chat_price_input: float = 0.0
+    """What a million tokens cost that this model is given, in a currency of your choice."""
+
+    chat_price_output: float = 0.0
+    """What a million tokens cost that it writes."""
+
+    spend_cap: float = 0.0
+    """What models may cost in a calendar month; a call that might exceed it is not made. 0 is no cap."""
+
+    serve_host: str = "127.0.0.1"
+    """Where the service listens. Anything else than this machine's own address should have TLS in front or here."""
+
+    serve_port: int = 7411
+    """The port the service listens on; 0 takes a free one."""
+
+    serve_hosts: str = ""
+    """The names the service answers to beside this machine's own, with commas between; ``*`` is any."""
+
+    serve_origins: str = ""
+    """The web pages that may call the service from a browser, with commas between. None may by default."""
+
+    serve_tls_certificate: str = ""
+    """The file with the certificate, where the service speaks TLS itself."""
+
+    serve_tls_key: str = ""
+    """The file with the certificate's key."""
+
+    serve_threads: int = 8
+    """How many requests are worked on at once."""
+
+    serve_most_waiting: int = 512
+    """How many more may wait; the next ones are told to come back later."""
+
+    serve_timeout_s: float = 60.0
+    """How long a request may take to arrive, and how long it may wait for its turn."""
+
+    serve_rate: int = 60_000
+    """How many requests a minute a key may make that has no limit of its own; 0 is any number."""
+
+    serve_max_json_mb: float = 10.0
+    """How large the JSON of a request may be."""
+
+    serve_max_upload_mb: float = 50.0
+    """How large a file may be that is sent to the service."""
+
+    serve_log: str = "text"
+    """How requests are logged: ``text``, ``json``, or ``off``."""
+
+    otlp_url: str = ""
+    """Where traces are sent, such as ``http://localhost:4318/v1/traces``; empty is nowhere."""
+
     kept_changes: int = 65_536
     """How many changes of a space are remembered so that caches and sidecars catch up instead of starting over."""
 
     def __repr__(self) -> str:
         shown = {name: getattr(self, name) for name in self.__struct_fields__}
-        shown["chat_key"] = "…" if self.chat_key else ""
+        for secret in ("chat_key", "key"):
+            shown[secret] = "…" if shown[secret] else ""
         return f"Settings({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
 
 
@@ -82,6 +137,14 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"a setting is wrong: {error}; known settings: {_known()}") from error
     return msgspec.structs.replace(settings, language=_language(settings.language, variables))
+
+
+def refuse_telemetry() -> None:
+    """Keep packages that report on their users from doing so. Call it before such a package is imported.
+
+    Recent versions of onnxruntime make an id for the machine in the user's cache folder and gather events there.
+    """
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def _language(chosen: str, variables: Mapping[str, str]) -> str:
@@ -113,4 +176,4 @@ def _known() -> str:
     return ", ".join(Settings.__struct_fields__)
 
 
-__all__ = ["Settings", "load_settings"]
+__all__ = ["Settings", "load_settings", "refuse_telemetry"]

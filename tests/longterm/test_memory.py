@@ -434,6 +434,27 @@ class TestChanging:
         with pytest.raises(NotFound):
             memory.evaluate(id_)
 
+    def test_pages_go_newest_first_and_leave_out_what_is_gone(self, memory: Memory):
+        ids = [memory.remember(f"number {number} of seven things").id for number in range(7)]
+        memory.forget(ids[3])
+        memory.remember("soon over", ttl=0.000001)
+        seen: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = memory.page(limit=2, cursor=cursor)
+            seen += [one.id for one in page.items]
+            cursor = page.next
+            if cursor is None:
+                break
+        assert seen == [ids[number] for number in (6, 5, 4, 2, 1, 0)]
+        assert [one.id for one in memory.page(newest_first=False).items] == seen[::-1]
+        assert [one.id for one in memory.page(forgotten=True).items] == [ids[3]]
+        memory.undo(ids[3])
+        assert memory.page(forgotten=True).items == []
+        for bad in ({"limit": 0}, {"cursor": "nowhere"}):
+            with pytest.raises(InvalidInput):
+                memory.page(**bad)
+
     def test_the_nearness_of_memories_is_that_of_their_vectors(self, memory: Memory):
         ids = [memory.remember(text).id for text in ("a red car", "a blue bicycle")]
         memory.settle()

@@ -67,14 +67,16 @@ def opened(store: str, space: list[str] | None, *, make: bool = False, work: boo
         check_exists(store)
     try:
         with ExitStack() as held:
-            chat = _chat_model(held)
-            yield held.enter_context(memwell.open(store, space=space_of(space), chat=chat, work=work))
+            backend = open_backend(store)
+            held.callback(backend.close)
+            chat = chat_model(held, backend)
+            yield held.enter_context(memwell.open(backend, space=space_of(space), chat=chat, work=work))
     except ReadOnlyStore as error:
         raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
 
 
-def _chat_model(held: ExitStack) -> ChatModel | None:
-    """The chat model of the settings, closed when what holds it is."""
+def chat_model(held: ExitStack, backend: Backend) -> ChatModel | None:
+    """The chat model of the settings, closed when what holds it is. What it costs is kept in the store, up to the cap."""
     chosen = load_settings()
     if not chosen.chat_url:
         return None
@@ -82,8 +84,11 @@ def _chat_model(held: ExitStack) -> ChatModel | None:
         raise ConfigurationError(say("chat_model_missing"))
     # Only this needs the client, which most commands do without.
     from memwell.models.http import OpenAICompatible  # noqa: PLC0415
+    from memwell.runtime.costs import KeptLedger  # noqa: PLC0415
 
-    return held.enter_context(OpenAICompatible(chosen.chat_url, key=chosen.chat_key or None)).chat(chosen.chat_model)
+    ledger = KeptLedger.of(backend, chosen)
+    server = OpenAICompatible(chosen.chat_url, key=chosen.chat_key or None, ledger=ledger)
+    return held.enter_context(server).chat(chosen.chat_model)
 
 
 def space_of(segments: list[str] | None) -> Space:
@@ -91,4 +96,4 @@ def space_of(segments: list[str] | None) -> Space:
     return Space(*segments) if segments else DEFAULT_SPACE
 
 
-__all__ = ["SpaceOption", "Store", "check_exists", "existing", "file_of", "opened", "space_of"]
+__all__ = ["SpaceOption", "Store", "chat_model", "check_exists", "existing", "file_of", "opened", "space_of"]

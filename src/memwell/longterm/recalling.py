@@ -13,13 +13,13 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError, NotFound
-from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter, holds
+from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.pools import HeldPool, Pools
 from memwell.longterm.reasons import in_words
-from memwell.longterm.traits import Evidence, Traits, own_metadata, traits_of
+from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
-from memwell.records import Record
+from memwell.records import Page, Record
 from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
@@ -250,6 +250,30 @@ class Recaller(MemoryBase):
             check_count(limit, "limit")
         return [as_recalled(record) for record in islice(self._active(as_filter(where)), limit)]
 
+    def page(
+        self,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest_first: bool = True,
+        forgotten: bool = False,
+    ) -> Page[Recalled]:
+        """One page of the memories, the last stored first; give ``next`` of a page as ``cursor`` to get the following.
+
+        With ``forgotten`` it is those that were forgotten and can still be brought back. A page may hold fewer than
+        ``limit`` and still not be the last. Raises ``InvalidInput`` for a filter, limit or cursor that breaks a rule.
+        """
+        check_count(limit, "limit", least=1)
+        status = Where((KEY, "status"), "eq", FORGOTTEN)
+        narrowed = as_filter(where)
+        parts = [one for one in (narrowed, status if forgotten else Not(Where((KEY, "status"), "exists"))) if one]
+        self.indexer.catch_up()
+        found = self.indexer.view.index.scan(
+            self.space, where=AllOf(tuple(parts)), limit=limit, cursor=cursor, newest_first=newest_first
+        )
+        return Page([as_recalled(record) for record in found.items if not self._has_expired(record)], found.next)
+
     def history(self, id_: str, /) -> list[Version]:
         """What a memory was before, oldest first, and what changed it. Raises ``NotFound``."""
         return self._versions(self._found(id_).id)
@@ -299,6 +323,7 @@ class Recaller(MemoryBase):
     asimilarities = asyncify(similarities)
     aget = asyncify(get)
     amemories = asyncify(memories)
+    apage = asyncify(page)
     ahistory = asyncify(history)
     acount = asyncify(count)
 

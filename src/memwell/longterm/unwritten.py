@@ -167,9 +167,15 @@ class _Records(RecordIndex):
         return self._copy.get(space, ids)
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
     ) -> Page[Record]:
-        return self._copy.scan(space, where=where, limit=limit, cursor=cursor)
+        return self._copy.scan(space, where=where, limit=limit, cursor=cursor, newest_first=newest_first)
 
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         return self._copy.near(space, vector, limit=limit, where=where)

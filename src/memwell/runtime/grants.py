@@ -36,7 +36,10 @@ GRANTS = Space("memwell", "grants")
 """Where the grants of a store are kept: with none of the spaces that they are about, so that nothing done to one of those
 makes or ends a grant."""
 
-OWN_SPACES = (REGISTRY, GRANTS)
+SERVICE = Space("memwell", "service")
+"""Where a service over the store keeps its keys, its log and its figures."""
+
+OWN_SPACES = (REGISTRY, GRANTS, SERVICE)
 """The spaces in which memwell keeps what belongs to the whole store. They hold no memory of anybody's."""
 
 
@@ -226,4 +229,4 @@ def _read(entry: Entry) -> Grant:
     )
 
 
-__all__ = ["GRANTS", "OWN_SPACES", "Grant", "Grants", "SharedMemory"]
+__all__ = ["GRANTS", "OWN_SPACES", "SERVICE", "Grant", "Grants", "SharedMemory"]

@@ -256,9 +256,18 @@ class RecordIndex(ABC):
 
     @abstractmethod
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
     ) -> Page[Record]:
-        """The records of the space, oldest first stored, those that satisfy ``where``."""
+        """The records of the space that satisfy ``where``, oldest first stored, or the other way round.
+
+        A cursor goes on in the direction that it came from.
+        """
 
     @abstractmethod
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -34,3 +39,13 @@ def test_both_ways_give_the_same_directions(monkeypatch: pytest.MonkeyPatch):
     plain = [MiniLM().embed(text) for text in texts]
     assert all(one @ other > 0.997 for one, other in zip(fast, plain, strict=True))
     assert not np.array_equal(fast[0], plain[0])
+
+
+def test_the_runtime_gathers_nothing_about_its_users(tmp_path: Path):
+    code = "from memwell.models.local import LocalEmbedder; print(LocalEmbedder().embed(['quiet']).shape[0])"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    child = subprocess.run(
+        [sys.executable, "-c", code], env={**kept, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+    assert child.stdout.strip() == "1"
+    assert list(tmp_path.rglob("*onnxruntime*")) == []

@@ -11,6 +11,7 @@ import numpy as np
 from memwell.errors import ModelError
 from memwell.models.local.graph import Floats, Graph, rounded
 from memwell.models.local.weights import imported
+from memwell.settings import refuse_telemetry
 from memwell.values import shown
 
 
@@ -19,6 +20,7 @@ class Session:
 
     def __init__(self, model: bytes) -> None:
         # Any: the package has types for hardly any of this.
+        refuse_telemetry()
         runtime: Any = imported("onnxruntime", "onnxruntime")
         options = runtime.SessionOptions()
         # More threads make one text little faster and take the cores from everybody else.

@@ -65,10 +65,19 @@ class MemoryIndex(RecordIndex):
             return [copy.deepcopy(pair) for pair in held if wanted is None or holds(wanted, pair[1])]
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
     ) -> Page[Record]:
         start = given.check_cursor(cursor)
-        found = [pair for pair in self._all(space, where) if pair[0] > start]
+        if newest_first:
+            found = [pair for pair in self._all(space, where) if cursor is None or pair[0] < start][::-1]
+        else:
+            found = [pair for pair in self._all(space, where) if pair[0] > start]
         page = page_of(found, given.check_limit(limit), lambda pair: str(pair[0]))
         return Page([record for _, record in page.items], page.next)
 

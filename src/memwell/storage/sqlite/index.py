@@ -28,6 +28,10 @@ _decode = msgspec.json.Decoder().decode
 _FIELDS = "record.key, record.id, record.kind, record.stamp, record.metadata, record.text"
 
 
+_SCAN = (
+    f"SELECT {_FIELDS}, record_vector.data FROM record LEFT JOIN record_vector ON record_vector.key = record.key "
+    "WHERE record.key >= ? AND record.key <= ? AND {condition} ORDER BY record.key {order} LIMIT ?"
+)
 # The plus takes the column's affinity away, without which SQLite would not use the index of ids.
 _BY_IDS = (
     f"SELECT {_FIELDS}, record_vector.data FROM space CROSS JOIN json_each(?) AS wanted "
@@ -189,7 +193,13 @@ class SqliteIndex(RecordIndex):
         return [_record(space, found[id_][:6], found[id_][6]) for id_ in wanted if id_ in found]
 
     def scan(
-        self, space: Space, *, where: FilterLike | None = None, limit: int = 100, cursor: str | None = None
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
     ) -> Page[Record]:
         path = given.check_space(space).encoded()
         condition = compiled(as_filter(where), RECORD)
@@ -201,13 +211,12 @@ class SqliteIndex(RecordIndex):
             if row is None:
                 return []
             low, high = row.bounds
-            sql = (
-                f"SELECT {_FIELDS}, record_vector.data FROM record "
-                "LEFT JOIN record_vector ON record_vector.key = record.key "
-                f"WHERE record.key >= ? AND record.key <= ? AND {condition.sql} ORDER BY record.key LIMIT ?"
-            )
-            first = min(low + start + 1, high + 1)
-            return session.execute(sql, (first, high, *condition.bindings, limit + 1)).fetchall()
+            if not newest_first:
+                low = min(low + start + 1, high + 1)
+            elif cursor is not None:
+                high = min(low + start - 1, high)
+            sql = _SCAN.format(condition=condition.sql, order="DESC" if newest_first else "ASC")
+            return session.execute(sql, (low, high, *condition.bindings, limit + 1)).fetchall()
 
         rows = self._connections.snapshot(operation)
         items = [_record(space, row[:6], row[6]) for row in rows[:limit]]

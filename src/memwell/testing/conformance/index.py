@@ -126,7 +126,12 @@ class _StoringSuite(Suite):
         store.index.upsert([record("c", "back at the end")])
         for limit in (1, 2, 4, 100):
             assert [r.id for r in all_pages(store.index.scan, HOME, limit=limit)] == ["a", "b", "z", "c"]
+            newest = all_pages(store.index.scan, HOME, limit=limit, newest_first=True)
+            assert [r.id for r in newest] == ["c", "z", "b", "a"]
         assert store.index.scan(HOME, limit=4).next is None
+        assert store.index.scan(HOME, limit=4, newest_first=True).next is None
+        chosen = all_pages(store.index.scan, HOME, limit=1, newest_first=True, where={"@id": {"$in": ["a", "z"]}})
+        assert [r.id for r in chosen] == ["z", "a"]
 
     def test_a_page_goes_on_behind_what_was_deleted(self, store: Backend) -> None:
         store.index.upsert([record(id_) for id_ in "abcd"])

@@ -1,0 +1,436 @@
+"""Backups of a store that is in use, and bringing one back.
+
+A backup is one file: SQLite copies the pages of one snapshot while others go on writing. It is written under another name,
+opened anew, looked over and counted, and only then takes its name, so that a name always holds a whole backup: the former
+or the new. Bringing one back works on a checked copy too, and never deletes the store that was there.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import apsw
+
+from memwell.errors import BackendError, FileError, InvalidInput
+from memwell.storage.locking import locked
+from memwell.storage.replacing import replace_file
+from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.facts import counted
+from memwell.storage.sqlite.schema import APPLICATION_ID
+from memwell.values import shown
+
+Progress = Callable[[int, int | None], None]
+"""Told how many bytes are done, and of how many."""
+
+_COUNTS = ("threads", "messages", "entries", "records", "vectors", "blobs")
+_BESIDE = ("-wal", "-shm", "-journal", "-hnsw")
+"""What may lie beside the file of a store: SQLite's own, and the folder of graphs."""
+_PAGES_A_STEP = 1_000
+_CHUNK = 1 << 20
+_HEADER = b"SQLite format 3\x00"
+
+_REFUSALS = {
+    "same-file": "{path} is the store itself; name another file, or a folder",
+    "foreign-file": "{path} exists and is no backup of this store; it was left as it is",
+    "incomplete": "the backup of {path} was not kept: {reason}",
+    "not-a-backup": "{path} is no backup of memwell's",
+    "has-log": "{path} has a write-ahead log beside it, so it is a store and not a backup; back it up first",
+    "wrong-digest": "{path} is not the file that was written: its SHA-256 is another than in {digest}",
+    "damaged": "the backup {path} is damaged: {reason}",
+    "exists": "the store {path} exists; with force it is moved aside",
+    "in-use": "the store {path} is in use by another program; stop it first",
+}
+
+
+class BackupRefused(BackendError):
+    """A backup was not made or not brought back, and nothing was changed. ``code`` says why, for programs.
+
+    One of: same-file, foreign-file, incomplete, not-a-backup, has-log, wrong-digest, damaged, exists, in-use.
+    ``values`` are what the message names.
+    """
+
+    def __init__(self, code: str, path: Path, **values: object) -> None:
+        self.code = code
+        self.values: dict[str, object] = {"path": shown(str(path)), **values}
+        super().__init__(_REFUSALS[code].format(**self.values))
+
+
+class Backup(NamedTuple):
+    """A backup that was made: where, its SHA-256, its size, what is in it, and the older ones that went for it."""
+
+    path: Path
+    digest: str
+    size: int
+    counts: dict[str, int]
+    removed: list[Path]
+
+
+class Restored(NamedTuple):
+    """A backup that was brought back: what is in it, whether a digest was compared, and where the former store lies now."""
+
+    path: Path
+    digest: str
+    compared: bool
+    counts: dict[str, int]
+    aside: Path | None
+
+
+def back_up(store: Path, to: Path, *, keep: int | None = None, progress: Progress | None = None) -> Backup:
+    """Copy the store as it is now to the file ``to``, or into the folder ``to`` under a name with the time.
+
+    Everything that was acknowledged before this was called is in it. With ``keep`` only so many of this store's backups
+    stay in the folder. Raises ``BackupRefused``; ``FileError`` when the file cannot be
+    written; ``InvalidInput`` when ``keep`` is no count, or ``to`` no folder with it.
+    """
+    _check_keep(to, keep)
+    # Opening brings an old store to today's format, so that the copy need not be changed when it is looked at.
+    SqliteBackend(store).close()
+    source = Connections(str(store)).open_session()
+    try:
+        source.execute("BEGIN")
+        identity = _identity(source.connection)
+        file = _dated(to, store) if to.is_dir() else to
+        _check_target(file, store, identity)
+        made = _write(source, store, file, progress or _quiet)
+    finally:
+        source.close()
+    return made._replace(removed=_remove_older(made.path, store, identity, keep) if keep else [])
+
+
+def _quiet(done: int, total: int | None) -> None:
+    """Tell nobody."""
+
+
+def _check_keep(to: Path, keep: int | None) -> None:
+    if keep is None:
+        return
+    if keep < 1:
+        raise InvalidInput(f"at least one backup is kept, not {keep}")
+    if not to.is_dir():
+        raise InvalidInput(f"only in a folder can older backups be told from others, and {shown(str(to))} is none")
+
+
+def _check_target(file: Path, store: Path, identity: float | None) -> None:
+    """Nothing but an older backup of the same store is written over: not one that was restored and is a store again."""
+    if not file.exists():
+        return
+    if file.samefile(store):
+        raise BackupRefused("same-file", file)
+    if not _digest_file(file).exists() or identity is None or identity_of(file) != identity:
+        raise BackupRefused("foreign-file", file)
+
+
+def _write(source: Session, store: Path, file: Path, progress: Progress) -> Backup:
+    expected = _only_counts(counted(source))
+    with _partial(file) as partial:
+        _copy_pages(source, partial, progress)
+        _sync(partial)
+        found, problems = _looked_over(partial)
+        if problems or found != expected:
+            reason = problems[0] if problems else f"it holds {found}, the store {expected}"
+            raise BackupRefused("incomplete", store, reason=reason)
+        digest, size = _digest(partial), partial.stat().st_size
+        _take_name(partial, file, digest)
+    return Backup(file, digest, size, found, [])
+
+
+def _take_name(partial: Path, file: Path, digest: str) -> None:
+    """Give a backup its name. Whoever dies meanwhile leaves the former or the new one, each with its digest beside it."""
+    beside, line = _digest_file(file), _digest_line(digest, file.name)
+    former = beside.read_bytes() if file.exists() else b""
+    replace_file(beside, former + line)
+    partial.replace(file)
+    replace_file(beside, line)
+
+
+def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
+    """Copy the snapshot that the session holds; as it is held, writers neither wait nor make the copy begin anew."""
+    target = apsw.Connection(str(to))
+    try:
+        # The file is thrown away unless it is written to its end, so nothing need be kept to undo a part of it.
+        target.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF").fetchall()
+        [(page_size,)] = source.rows("PRAGMA page_size")
+        with target.backup("main", source.connection, "main") as copying:
+            while not copying.done:
+                copying.step(_PAGES_A_STEP)
+                done = copying.page_count - copying.remaining
+                progress(done * page_size, copying.page_count * page_size)
+    finally:
+        target.close(True)
+
+
+@contextmanager
+def _partial(file: Path) -> Generator[Path]:
+    """A file beside ``file``, empty and ours alone, gone at the end unless it was given its name.
+
+    Who died while writing one leaves it behind; the next one begins it anew. Raises ``FileError``.
+    """
+    partial = file.with_name(f"{file.name}.partial")
+    try:
+        with locked(partial) as descriptor:
+            # It holds everything that the store holds: it is for its owner.
+            os.fchmod(descriptor, 0o600)
+            os.ftruncate(descriptor, 0)
+            _remove_beside(partial)
+            try:
+                yield partial
+            finally:
+                # Once it has its name, another one may already be written where it was.
+                if _is_at(partial, descriptor):
+                    _remove_beside(partial)
+                    partial.unlink()
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    except apsw.Error as error:
+        told = OSError(errno.ENOSPC if isinstance(error, apsw.FullError) else errno.EIO, str(error))
+        raise _unwritable(file, told) from told
+
+
+def _is_at(path: Path, descriptor: int) -> bool:
+    try:
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _unwritable(file: Path, error: OSError) -> FileError:
+    reason = error.strerror or str(error)
+    return FileError(f"{shown(str(file))} cannot be written: {reason}; what was there is as it was")
+
+
+def _remove_beside(file: Path) -> None:
+    for ending in ("-wal", "-shm", "-journal"):
+        Path(f"{file}{ending}").unlink(missing_ok=True)
+
+
+def _looked_over(file: Path) -> tuple[dict[str, int], list[str]]:
+    """What a store holds, and what is wrong with it."""
+    try:
+        with SqliteBackend(file) as store:
+            return _only_counts(store.facts()), store.check()
+    except BackendError as error:
+        return {}, [str(error)]
+
+
+def _only_counts(facts: dict[str, object]) -> dict[str, int]:
+    return {name: int(str(facts[name])) for name in _COUNTS}
+
+
+# Names and older backups
+
+
+def _dated(folder: Path, store: Path) -> Path:
+    """A name with the time, which sorts behind those that are there."""
+    stamp = _stamp()
+    taken = [number for time, number, _ in _listed(folder, store) if time == stamp]
+    return folder / f"{store.stem}-{stamp}{f'-{max(taken) + 1}' if taken else ''}.db"
+
+
+def _listed(folder: Path, store: Path) -> list[tuple[str, int, Path]]:
+    """What is named as this store's backups are, the oldest first."""
+    form = re.compile(re.escape(store.stem) + r"-(\d{8}T\d{6}Z)(?:-(\d+))?\.db")
+    matches = [(form.fullmatch(file.name), file) for file in folder.iterdir()]
+    return sorted((match[1], int(match[2] or 1), file) for match, file in matches if match)
+
+
+def _stamp() -> str:
+    return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+
+
+def _remove_older(made: Path, store: Path, identity: float | None, keep: int) -> list[Path]:
+    """Remove this store's backups in the folder but the newest. Another store of the same name keeps its own."""
+    others = [file for *_, file in _listed(made.parent, store) if file != made and identity_of(file) == identity]
+    gone = others[: max(len(others) - keep + 1, 0)]
+    for file in gone:
+        file.unlink()
+        _digest_file(file).unlink(missing_ok=True)
+    return gone
+
+
+def identity_of(file: Path) -> float | None:
+    """When the store was made that the file is a copy of, which tells it from every other; None when it is no store."""
+    if not _is_store(file):
+        return None
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        connection = apsw.Connection(f"{file.absolute().as_uri()}?immutable=1", flags=flags)
+        try:
+            return _identity(connection)
+        finally:
+            connection.close()
+    except apsw.Error:
+        return None
+
+
+def _identity(connection: apsw.Connection) -> float | None:
+    rows = connection.execute("SELECT value FROM store WHERE name = 'created'").fetchall()
+    return float(str(rows[0][0])) if rows else None
+
+
+def _is_store(file: Path) -> bool:
+    """Whether a file begins as SQLite's do, with the mark of memwell."""
+    with file.open("rb") as opened:
+        header = opened.read(100)
+    return header.startswith(_HEADER) and header[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
+# Digests
+
+
+def _digest_file(file: Path) -> Path:
+    return file.with_name(f"{file.name}.sha256")
+
+
+def _digest_line(digest: str, name: str) -> bytes:
+    """A line as sha256sum writes and reads it."""
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n")
+    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n".encode()
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _check_digest(source: Path, digest: str) -> bool:
+    """Compare with the digest beside the backup; False when there is none. Raises ``BackupRefused``."""
+    try:
+        lines = _digest_file(source).read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError:
+        return False
+    if digest not in {line.partition(" ")[0].lstrip("\\").lower() for line in lines}:
+        raise BackupRefused("wrong-digest", source, digest=shown(str(_digest_file(source))))
+    return True
+
+
+# Bringing one back
+
+
+def restore(source: Path, store: Path, *, force: bool = False, progress: Progress | None = None) -> Restored:
+    """Put the backup ``source`` in the place of the store, once a copy of it was compared with its digest and looked over.
+
+    A store that is there is moved aside with all its files, and only with ``force``. Raises ``BackupRefused`` when the
+    backup is not whole, when the store exists, or is seen to be in use; ``FileError`` when the
+    store cannot be written; ``OSError`` when the backup cannot be read.
+    """
+    _check_source(source)
+    if store.exists():
+        if store.samefile(source):
+            raise BackupRefused("same-file", source)
+        if not force:
+            raise BackupRefused("exists", store)
+    with _partial(store) as copy:
+        digest = _copy_file(source, copy, progress or _quiet)
+        compared = _check_digest(source, digest)
+        counts, problems = _looked_over(copy)
+        if problems:
+            raise BackupRefused("damaged", source, reason=problems[0])
+        if store.exists() and is_in_use(store):
+            raise BackupRefused("in-use", store)
+        _take_rights(copy, store)
+        _sync(copy)
+        aside = _put_in_place(copy, store)
+    return Restored(store, digest, compared, counts, aside)
+
+
+def _check_source(source: Path) -> None:
+    if not _is_store(source):
+        raise BackupRefused("not-a-backup", source)
+    log = Path(f"{source}-wal")
+    if log.exists() and log.stat().st_size:
+        raise BackupRefused("has-log", source)
+
+
+def _copy_file(source: Path, to: Path, progress: Progress) -> str:
+    """Copy a file and return its SHA-256."""
+    digest, done, total = hashlib.sha256(), 0, source.stat().st_size
+    with source.open("rb") as reading, to.open("rb+") as writing:
+        while chunk := reading.read(_CHUNK):
+            writing.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            progress(done, total)
+    return digest.hexdigest()
+
+
+def is_in_use(store: Path) -> bool:
+    """Whether another connection to the store is seen, of any process. If none is, its log is emptied into it.
+
+    A program that has opened a store and has neither read nor written yet cannot be seen. Nor can any be, where the
+    store is damaged or write-protected.
+    """
+    try:
+        connection = apsw.Connection(str(store), flags=apsw.SQLITE_OPEN_READWRITE)
+    except apsw.Error:
+        return False
+    try:
+        # Leaving the mode of the write-ahead log needs the file for oneself, and empties the log.
+        return connection.execute("PRAGMA journal_mode=DELETE").fetchall() == [("wal",)]
+    except (apsw.BusyError, apsw.LockedError):
+        return True
+    except apsw.Error:
+        return False
+    finally:
+        connection.close()
+
+
+def _take_rights(copy: Path, store: Path) -> None:
+    """Give the copy the rights and the owner of the store that it replaces, as far as we may."""
+    if store.exists():
+        known = store.stat()
+        copy.chmod(known.st_mode & 0o777)
+        with suppress(OSError):
+            os.chown(copy, known.st_uid, known.st_gid)
+
+
+def _put_in_place(copy: Path, store: Path) -> Path | None:
+    """Move everything of the former store aside and the copy to its place; where the former lies now.
+
+    A log or a graph of one store beside the file of another would be read as its own, so they go before it comes.
+    """
+    aside = _free_name(store)
+    there = [ending for ending in _BESIDE if Path(f"{store}{ending}").exists()]
+    existed = store.exists()
+    if existed:
+        _second_name(store, aside)
+    for ending in there:
+        Path(f"{store}{ending}").rename(f"{aside}{ending}")
+    copy.replace(store)
+    _sync(store.absolute().parent)
+    return aside if existed or there else None
+
+
+def _free_name(store: Path) -> Path:
+    first = f"{store.name}.before-restore-{_stamp()}"
+    names = (first if number == 1 else f"{first}-{number}" for number in range(1, 1_000))
+    return next(store.with_name(name) for name in names if not store.with_name(name).exists())
+
+
+def _second_name(file: Path, name: Path) -> None:
+    """Name a file anew, the old name staying until another file takes it, so that there is always a store."""
+    try:
+        os.link(file, name)
+    except OSError:
+        # Not every file system has second names.
+        file.rename(name)
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file, or the names in a folder, are on disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+__all__ = ["Backup", "BackupRefused", "Progress", "Restored", "back_up", "identity_of", "is_in_use", "restore"]

@@ -437,7 +437,6 @@ class TestChanging:
     def test_pages_go_newest_first_and_leave_out_what_is_gone(self, memory: Memory):
         ids = [memory.remember(f"number {number} of seven things").id for number in range(7)]
         memory.forget(ids[3])
-        memory.remember("soon over", ttl=0.000001)
         seen: list[str] = []
         cursor: str | None = None
         while True:

@@ -49,14 +49,17 @@ define make_venv
 	rm -rf $(VENV) && "$$python" -m venv $(VENV) && pwd -P > $(VENV)/made-for
 endef
 
-.PHONY: help run test lint bench crash docs clean anew
+.PHONY: help run demo test lint bench crash load fuzz docs clean anew
 
 help:
-	@echo "make run    show memwell at work: a conversation that survives its process"
+	@echo "make run    start the service and open its page (ARGS=\"--port 8000\" and others)"
+	@echo "make demo   a conversation that survives its process, in the terminal"
 	@echo "make test   lint and all tests (ARGS=... for pytest)"
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make bench  measure memwell beside its peers and beside the bare engines"
 	@echo "make crash  kill writers thousands of times and count what is lost"
+	@echo "make load   200 clients at once; stop and kill the service in the middle, and count what is lost"
+	@echo "make fuzz   20,000 requests that a fuzzer makes of the API's description"
 	@echo "make docs   build the documentation into site/"
 	@echo "make clean  remove .venv and everything else that was made here"
 
@@ -77,8 +80,14 @@ $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
 $(VENV)/bench.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[bench])
 
-run: $(VENV)/core.stamp
-	@$(BIN)/memwell demo
+$(VENV)/server.stamp: pyproject.toml $(IF_UNSOUND)
+	$(call install,[server])
+
+run: $(VENV)/server.stamp
+	@$(BIN)/memwell serve $(ARGS)
+
+demo: $(VENV)/core.stamp
+	@$(BIN)/memwell demo $(ARGS)
 
 test: lint
 	@echo "Running the tests"
@@ -97,6 +106,12 @@ bench: $(VENV)/bench.stamp
 
 crash: $(VENV)/core.stamp
 	@$(BIN)/python -m benchmarks.crash $(ARGS)
+
+load: $(VENV)/server.stamp
+	@$(BIN)/python -m benchmarks.service $(ARGS)
+
+fuzz: $(VENV)/dev.stamp
+	@$(BIN)/python -m benchmarks.service.fuzz $(ARGS)
 
 docs: $(VENV)/docs.stamp
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict

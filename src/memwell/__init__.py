@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memwell._later import loaded_later as _loaded_later
+from memwell._version import VERSION as _VERSION
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, MemwellError, NotFound
 from memwell.history import History
 from memwell.messages import Message, Role, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from memwell.longterm.memory import Memory
     from memwell.runtime.engine import Engine, open  # noqa: A004 - the first word users type
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 _LATER = {
     "Engine": "memwell.runtime.engine",

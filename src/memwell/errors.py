@@ -62,7 +62,10 @@ class NotGranted(MemwellError, PermissionError):
 
 
 class AccessDenied(MemwellError, PermissionError):
-    """A service refused. ``code`` is ``bad-key`` (none, unknown, expired or revoked), ``missing-scope``, or ``foreign-origin``."""
+    """A service refused.
+
+    ``code`` is ``bad-key`` (none, unknown, expired or revoked), ``missing-scope``, or ``foreign-origin``.
+    """
 
     def __init__(self, message: str = "", *, code: str = "bad-key") -> None:
         super().__init__(message)

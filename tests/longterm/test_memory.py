@@ -434,6 +434,10 @@ class TestChanging:
         with pytest.raises(NotFound):
             memory.evaluate(id_)
 
+    def test_a_filter_that_nothing_satisfies_finds_nothing_however_diverse(self, memory: Memory):
+        memory.remember("a cup of tea", metadata={"n": 1})
+        assert memory.recall("tea", where={"n": 9}, diversity=0.3) == []
+
     def test_pages_go_newest_first_and_leave_out_what_is_gone(self, memory: Memory):
         ids = [memory.remember(f"number {number} of seven things").id for number in range(7)]
         memory.forget(ids[3])

@@ -12,10 +12,12 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import bench, explain, knowledge, memories
+from memwell.cli import backup, bench, explain, keys, knowledge, memories
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
+from memwell.cli.mcp import mcp_command
 from memwell.cli.phrases import say
+from memwell.cli.serve import serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, space_of
 from memwell.cli.tables import message_table, thread_table
 from memwell.cli.terminal import console, never_fail_to_encode, one_line, visible
@@ -174,6 +176,10 @@ def _look_for_leaks(as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+app.command("serve")(serve_command)
+app.command("mcp")(mcp_command)
+app.add_typer(keys.app, name="keys")
+app.add_typer(backup.app)
 app.add_typer(memories.app)
 app.add_typer(knowledge.app)
 app.add_typer(explain.app)

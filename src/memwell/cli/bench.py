@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
+from memwell.cli.stores import check_exists, existing
 from memwell.cli.terminal import console, one_line
 
 if TYPE_CHECKING:
@@ -46,11 +48,17 @@ def recall_command(
     data: Annotated[Path, typer.Argument(help="LoCoMo, LongMemEval, or the common form, as JSON. 数据集文件。")],
     keep: Annotated[Path, typer.Option(help="Where the raw rankings go. 原始排名存放处。")] = Path("memwell-bench"),
     queries: Annotated[int | None, typer.Option(help="Only so many of each store. 每个库只问几个。")] = None,
+    note_in: Annotated[
+        str | None, typer.Option(help="A store whose overview shall show the result. 在哪个存储的概览中显示结果。")
+    ] = None,
 ) -> None:
     """Remember a data set, ask its questions, and print how well they were answered. 用数据集测量召回。"""
     # Loads numpy and the models, which other commands do without.
     from memwell.runtime.evaluation import evaluate  # noqa: PLC0415
 
+    if note_in is not None:
+        # Before the work and not after it.
+        check_exists(note_in)
     with progress_bar(say("measuring")) as progress:
         run = evaluate(data, progress=progress, most_queries=queries)
     screen = console()
@@ -61,6 +69,23 @@ def recall_command(
     screen.print()
     screen.print(_by_type(run))
     screen.print(say("rankings_kept", path=one_line(str(run.write(keep)))))
+    if note_in is not None:
+        _note(run, note_in)
+
+
+def _note(run: Run, store: str) -> None:
+    """Keep the result in a store, where the overview of its service finds it."""
+    # Loads the engine, as the measuring did.
+    from memwell.runtime.evaluation import MEMWELL  # noqa: PLC0415
+    from memwell.runtime.metrics import note_quality  # noqa: PLC0415
+    from memwell.runtime.wire.figures import Quality  # noqa: PLC0415
+
+    scores = run.summaries[MEMWELL].answerable
+    measured = Quality(
+        data=run.data, ndcg10=scores.ndcg10, recall10=scores.recall10, queries=run.queries, time=datetime.now(UTC)
+    )
+    with existing(store) as backend:
+        note_quality(backend.kv, measured)
 
 
 def _table(*columns: str) -> Table:

@@ -6,6 +6,10 @@ from memwell.settings import load_settings
 
 _PHRASES = {
     "error": ("error: ", "错误："),
+    "needs_server": (
+        'The service needs {package}: pip install "memwell[server]"',
+        '服务需要 {package}：pip install "memwell[server]"',
+    ),
     "ok": ("ok", "正常"),
     "thread": ("thread", "会话"),
     "threads": ("conversations", "会话"),

@@ -90,7 +90,7 @@ def _diverse(
     pool: Pool, rows: NDArray[np.intp], scores: NDArray[np.float64], order: Sequence[int], diversity: float
 ) -> list[int]:
     """The order in which each next record is the best after what it repeats has been taken off."""
-    lowest = min(0.0, float(scores.min()))
+    lowest = float(scores.min(initial=0.0))
     worth = {at: float(scores[at]) - lowest for at in order}
     chosen: list[int] = []
     repeated = dict.fromkeys(order, 0.0)

@@ -10,6 +10,7 @@ m.recall("what can Ann not eat?")
 from __future__ import annotations
 
 import atexit
+import re
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -17,8 +18,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from msgspec.structs import replace
+
 from memwell._asyncify import Closing, asyncify
-from memwell.errors import InvalidInput, ReadOnlyStore
+from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
 from memwell.history import History
 from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
@@ -30,13 +33,14 @@ from memwell.longterm.weights import Weights
 from memwell.messages import Message, Role
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
 from memwell.models.ports import ChatModel, Embedder, Reranker
-from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Space, SpaceLike, as_space
+from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
 from memwell.runtime.jobs import Worker
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
+from memwell.storage.protocols import ThreadInfo
 from memwell.values import check_id, shown
 
 if TYPE_CHECKING:
@@ -47,6 +51,9 @@ if TYPE_CHECKING:
 
 _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
 """What is written to a file by the ending of its name."""
+
+
+_SERVED = re.compile("https?://", re.IGNORECASE)
 
 
 _SEGMENTS_OF_KNOWLEDGE = 3
@@ -177,6 +184,10 @@ class Engine(Closing, Memory):
         """A conversation of this space, made when the first message is added."""
         return History(self.backend, id_, space=self.space)
 
+    def threads(self, *, limit: int = 50, cursor: str | None = None) -> Page[ThreadInfo]:
+        """One page of the conversations of this space, by their ids; what is known of each without reading it."""
+        return self.backend.log.threads(self.space, limit=limit, cursor=cursor)
+
     def remember_thread(self, id_: str, /) -> int:
         """Remember every message of a conversation that is not remembered yet; how many were looked at."""
         history = self.thread(id_)
@@ -206,7 +217,7 @@ class Engine(Closing, Memory):
         ``receipts`` keeps it, unless the store can only be read. Raises ``InvalidInput`` when the query and the system text
         alone are over the budget.
         """
-        words = language or self._parts.settings.language
+        words = language or self._parts.settings.language or "en"
         made = assemble(
             query,
             budget=budget,
@@ -221,7 +232,8 @@ class Engine(Closing, Memory):
             now=self.clock(),
         )
         with suppress(ReadOnlyStore):
-            self.receipts.put(made.receipt)
+            stored = self.receipts.put(made.receipt)
+            made = replace(made, receipt=replace(made.receipt, id=stored))
         return made
 
     @property
@@ -328,6 +340,7 @@ class Engine(Closing, Memory):
     agrants = asyncify(grants)
     ashared_with_me = asyncify(shared_with_me)
     ashared = asyncify(shared)
+    athreads = asyncify(threads)
     aremember_thread = asyncify(remember_thread)
     acontext = asyncify(context)
     asettle = asyncify(settle)
@@ -374,7 +387,8 @@ def _batches(history: History, size: int = 200) -> Any:
 def open(  # noqa: A001 - the first word users type
     url: str | Path | Backend | None = None,
     *,
-    space: SpaceLike = DEFAULT_SPACE,
+    space: SpaceLike | None = None,
+    key: str | None = None,
     embedder: Embedder | Callable[..., Any] | str | None = "local",
     chat: ChatModel | Callable[..., Any] | None = None,
     reranker: Reranker | Callable[..., Any] | None = None,
@@ -385,15 +399,29 @@ def open(  # noqa: A001 - the first word users type
 ) -> Engine:
     """Open a memory: a file by its path, ``memory:`` for one that is gone with the process, or any backend's URL.
 
+    ``http://…`` is a memory that a service holds: ``key`` opens it, or the setting of that name, and says whose it is. It
+    behaves like any other, but that its models and its work are the service's.
     ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function; ``chat``
     and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``settle``. Raises
     ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
     """
     if url is not None and not isinstance(url, Backend):
         _check_path(url)
+    chosen = settings or load_settings()
+    address = str(chosen.url if url is None else url)
+    if _SERVED.match(address):
+        if embedder != "local" or any(given is not None for given in (chat, reranker, gate, weights)):
+            raise Unsupported(
+                "a memory that a service holds has that service's models, gate and weights; leave them out"
+            )
+        # Only this needs httpx.
+        from memwell.runtime.remote.memory import RemoteMemory  # noqa: PLC0415
+
+        return cast("Engine", RemoteMemory.connect(address, key=chosen.key if key is None else key, space=space))
+    if key is not None:
+        raise InvalidInput(f"a key opens a service's memory, whose URL begins with http, not {shown(address)}")
     if not isinstance(work, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"work must be True or False, not {shown(work)}")
-    chosen = settings or load_settings()
     backend = url if isinstance(url, Backend) else open_backend(str(url or chosen.url), settings=chosen)
     options = {
         "embedder": _embedder(embedder, chosen),
@@ -407,7 +435,7 @@ def open(  # noqa: A001 - the first word users type
         parts.worker.start_if_owed()
     # A program that never closes still ends cleanly: the worker stops before the interpreter takes its modules apart.
     atexit.register(_close_if_alive, weakref.ref(parts))
-    return parts.engine(as_space(space))
+    return parts.engine(DEFAULT_SPACE if space is None else as_space(space))
 
 
 def _close_if_alive(reference: weakref.ref[_Parts]) -> None:

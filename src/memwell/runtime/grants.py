@@ -27,7 +27,7 @@ from memwell.longterm.base import utc_now
 from memwell.longterm.memory import Memory
 from memwell.longterm.recalling import Recalled
 from memwell.longterm.remembering import Rememberable, Remembered
-from memwell.records import Space, SpaceLike, as_space, paged
+from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.jobs import REGISTRY
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import as_utc, shown
@@ -154,6 +154,18 @@ class SharedMemory:
         """The owner's memories, oldest first."""
         return self._read(lambda: self._memory.memories(where=where, limit=limit))
 
+    def page(
+        self,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest_first: bool = True,
+    ) -> Page[Recalled]:
+        """One page of the owner's memories, the last stored first."""
+        given = {"where": where, "limit": limit, "cursor": cursor, "newest_first": newest_first}
+        return self._read(lambda: self._memory.page(**given))
+
     def count(self) -> int:
         """How many memories the owner has."""
         return self._read(self._memory.count)
@@ -179,6 +191,7 @@ class SharedMemory:
     arecall = asyncify(recall)
     aget = asyncify(get)
     amemories = asyncify(memories)
+    apage = asyncify(page)
     acount = asyncify(count)
     aremember = asyncify(remember)
 

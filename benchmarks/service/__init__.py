@@ -1,0 +1,1 @@
+"""The service under load: what a request costs, how many clients it holds, and what is lost when it is stopped or killed."""

@@ -1,0 +1,314 @@
+"""The line to a service: requests sent, tried again when that may help, and never with the key shown.
+
+Raises the library's own errors: those that the service tells of, ``BackendUnavailable`` when it cannot be reached, and
+``BackendError`` for an answer that is none of a memwell service. The HTTP library's errors hold the request and with it the
+key, so none of them is chained.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import ssl
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+
+import msgspec
+
+from memwell._asyncify import Closing
+from memwell.errors import BackendError, BackendUnavailable, InvalidInput, MemwellError, MissingDependency
+from memwell.runtime.remote.address import check_address, check_key, is_loopback, target_of
+from memwell.runtime.transfer.files import named
+from memwell.runtime.wire.codec import Request, decode, encode
+from memwell.runtime.wire.problems import MEDIA_TYPE, Problem, error_of
+from memwell.runtime.wire.routes import ROUTES, Route
+from memwell.values import new_id, shown
+
+if TYPE_CHECKING:
+    # It takes a fifth of a second to load; whoever keeps a memory in a file need not wait for it.
+    import httpx
+
+T = TypeVar("T")
+Body = bytes | Path | None
+
+_log = logging.getLogger("memwell.remote")
+
+_PASSING = frozenset({429, 502, 503, 504})
+"""Answers that may be others in a moment. Those of a proxy are among them: every write can be sent again safely."""
+
+_JSON = {"content-type": "application/json"}
+_FILE = {"content-type": "application/octet-stream"}
+_PIECE = 1 << 16
+_ENCODE_ERRORS = (UnicodeEncodeError, TypeError, NotImplementedError, OverflowError, RecursionError, ValueError)
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait and how often to try again."""
+
+    connect_s: float = 10.0
+    """Until the service is reached."""
+    read_s: float = 120.0
+    """Until the next bytes of an answer come."""
+    retries: int = 5
+    """How often a request is sent again when the line was cut, or the service said that it has too much to do."""
+    total_s: float = 60.0
+    """No request is sent again later than this after it was first sent."""
+    first_wait_s: float = 0.1
+    """Waits are drawn at random up to this, doubled each time, …"""
+    most_wait_s: float = 5.0
+    """… but never above this, unless the service asks for longer."""
+
+
+class _Sending(NamedTuple):
+    """A request as it is sent, the same each time."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: Body
+
+
+class _Failure(NamedTuple):
+    """What came of an attempt that failed: the error, whether another may do better, and when the service says to try."""
+
+    error: MemwellError
+    passing: bool = False
+    after: float | None = None
+
+
+class Connection(Closing):
+    """The line to one service with one key. Safe to use from several threads, and after a fork.
+
+    Raises ``ConfigurationError`` for an address or a key that is none, ``MissingDependency`` without httpx.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        key: str,
+        patience: Patience | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.address = check_address(url)
+        self.pause = pause
+        self._headers = {"authorization": f"Bearer {check_key(key)}"}
+        self._key = key
+        self._patience = patience or Patience()
+        self._http = _httpx()
+        self._lock = threading.Lock()
+        self._clients: dict[int, httpx.Client] = {}
+        self._closed = False
+        # Whoever forgets to close it must not keep connections open.
+        self._ends = weakref.finalize(self, _close, self._clients)
+        if self.address.lower().startswith("http:") and not is_loopback(self.address):
+            _log.warning("%s is not encrypted: the key and all memories can be read on the way to it", self.address)
+
+    def __repr__(self) -> str:
+        return f"Connection({self.address!r})"
+
+    def call(self, name: str, gives: type[T], asked: Request | None = None, /, **path: str) -> T:
+        """Ask for a route by its name, and return what it gives. ``path`` fills the open segments of its address."""
+        return self.upload(name, gives, asked, None, **path)
+
+    def upload(self, name: str, gives: type[T], asked: Request | None, body: Body, /, **path: str) -> T:
+        """The same with a file, by its bytes or its path. Raises ``FileError`` when it cannot be read."""
+        route = ROUTES[name]
+        response = self._answered(self._sending(route, asked, body, path), stream=False)
+        try:
+            return decode(response.content, gives)
+        except InvalidInput as error:
+            if response.headers.get("idempotent-replayed"):
+                raise BackendError("it was done, but what was answered then is no longer kept") from None
+            raise BackendError(f"{self._foreign(response)}: {error}") from None
+
+    def fetch(self, name: str, /, **path: str) -> bytes:
+        """The bytes of a file that the service has."""
+        return self._answered(self._sending(ROUTES[name], None, None, path), stream=False).content
+
+    def download(self, name: str, file: BinaryIO, /, **path: str) -> int:
+        """Write a file that the service has to another piece by piece; how many bytes it was.
+
+        Raises ``BackendUnavailable`` when the line is cut before its end.
+        """
+        response = self._answered(self._sending(ROUTES[name], None, None, path), stream=True)
+        failure: _Failure | None = None
+        size = 0
+        try:
+            for piece in response.iter_bytes(_PIECE):
+                size += file.write(piece)
+        except self._http.HTTPError as error:
+            failure = self._cut(error)
+        finally:
+            response.close()
+        if failure is not None:
+            raise failure.error
+        return size
+
+    def close(self) -> None:
+        """Let go of the line. What is called after that raises ``BackendError``."""
+        self._closed = True
+        self._ends()
+
+    # Sending
+
+    def _sending(self, route: Route, asked: Request | None, body: Body, path: dict[str, str]) -> _Sending:
+        try:
+            url = self.address + target_of(route, path, asked)
+            if asked is not None and not route.takes_query:
+                body = encode(asked)
+        except _ENCODE_ERRORS as error:
+            if isinstance(error, InvalidInput):
+                raise
+            raise InvalidInput(f"that cannot be written as JSON: {shown(str(error))}") from None
+        headers = dict(_JSON if not route.upload and body is not None else _FILE if body is not None else {})
+        if route.method != "GET" and (route.kind == "write" or route.status == 202):
+            # New for each call and the same each time it is sent, so that it has one effect however often it arrives.
+            headers["idempotency-key"] = new_id()
+        return _Sending(route.method, url, headers, body)
+
+    def _answered(self, sending: _Sending, *, stream: bool) -> httpx.Response:
+        """The answer to a request, sent again while that may help and there is time."""
+        ends = time.monotonic() + self._patience.total_s
+        attempt = 0
+        while True:
+            answer = self._attempt(sending, stream=stream)
+            if not isinstance(answer, _Failure):
+                return answer
+            wait = self._wait(attempt, answer.after)
+            if not answer.passing or attempt >= self._patience.retries or time.monotonic() + wait > ends:
+                raise answer.error
+            self.pause(wait)
+            attempt += 1
+
+    def _attempt(self, sending: _Sending, *, stream: bool) -> httpx.Response | _Failure:
+        client = self._client()
+        with _content(sending.body) as content:
+            request = client.build_request(sending.method, sending.url, headers=sending.headers, content=content)
+            try:
+                response = client.send(request, stream=stream)
+                if not response.is_success:
+                    response.read()
+            except self._http.HTTPError as error:
+                return self._cut(error)
+            except RuntimeError:
+                # That is how a client says that it was closed meanwhile.
+                return _Failure(self._closed_error())
+        return response if response.is_success else self._refused(response)
+
+    def _client(self) -> httpx.Client:
+        client = self._clients.get(os.getpid())
+        return self._new_client() if client is None or self._closed else client
+
+    def _new_client(self) -> httpx.Client:
+        with self._lock:
+            if self._closed:
+                raise self._closed_error()
+            # Two processes that read from one socket would get each other's answers: a fork has lines of its own.
+            if os.getpid() not in self._clients:
+                waits = self._http.Timeout(self._patience.read_s, connect=self._patience.connect_s)
+                # Shorter than the service's own, so that it is seldom the service that ends a line we are about to use.
+                limits = self._http.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=15.0)
+                here = is_loopback(self.address)
+                self._clients[os.getpid()] = self._http.Client(
+                    headers=self._headers,
+                    timeout=waits,
+                    limits=limits,
+                    verify=_trusting_nobody() if here and self.address.lower().startswith("http:") else True,
+                    # Nothing on the way to this machine itself is a proxy's business.
+                    trust_env=not here,
+                )
+            return self._clients[os.getpid()]
+
+    def _wait(self, attempt: int, asked: float | None) -> float:
+        # Drawn from the whole range, so that many callers refused together do not come back together.
+        drawn = random.uniform(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
+        return drawn if asked is None else asked + drawn
+
+    # What went wrong
+
+    def _cut(self, error: Exception) -> _Failure:
+        http = self._http
+        said = self._without_key(str(error)) or type(error).__name__
+        if isinstance(error, http.ConnectError | http.ConnectTimeout):
+            return _Failure(BackendUnavailable(f"no service can be reached at {self.address}: {said}"), passing=True)
+        if isinstance(error, http.TimeoutException):
+            waited = f"{self._patience.read_s:g} s; it may still be at it"
+            return _Failure(BackendUnavailable(f"{self.address} did not answer within {waited}"))
+        if isinstance(error, http.NetworkError | http.RemoteProtocolError):
+            return _Failure(BackendUnavailable(f"the line to {self.address} was cut: {said}"), passing=True)
+        return _Failure(BackendError(f"{self.address} cannot be asked: {said}"))
+
+    def _refused(self, response: httpx.Response) -> _Failure:
+        status, after = response.status_code, _seconds(response.headers.get("retry-after"))
+        if response.headers.get("content-type", "").partition(";")[0].strip() != MEDIA_TYPE:
+            return _Failure(BackendError(self._foreign(response)), status in _PASSING, after)
+        try:
+            problem: Problem = decode(response.content, Problem)
+        except InvalidInput:
+            return _Failure(BackendError(self._foreign(response)))
+        # A model that failed is tried again by whoever set it up, and not by everybody who asks.
+        passing = (status in _PASSING and problem.code != "model") or problem.code == "in-progress"
+        return _Failure(error_of(problem), passing, after if after is not None else problem.retry_after)
+
+    def _foreign(self, response: httpx.Response) -> str:
+        kind = self._without_key(response.headers.get("content-type", "nothing"))
+        status = f"{response.status_code} {response.reason_phrase}".strip()
+        moved = response.headers.get("location", "") if response.is_redirect else ""
+        hint = f" and points to {shown(self._without_key(moved))}" if moved else ""
+        return (
+            f"{self.address} is no memwell service, or there is something before it: it answers {status} ({kind}){hint}"
+        )
+
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "…")
+
+    def _closed_error(self) -> BackendError:
+        return BackendError(f"the connection to {self.address} was closed")
+
+
+@contextmanager
+def _content(body: Body) -> Generator[Any]:
+    """What is sent, from its beginning: a file is opened anew each time."""
+    with ExitStack() as held:
+        if isinstance(body, Path):
+            held.enter_context(named(body, "read"))
+            yield held.enter_context(body.open("rb"))
+        else:
+            yield body
+
+
+def _trusting_nobody() -> ssl.SSLContext:
+    """For a line without TLS: to load the certificates of the world would take longer than all else of opening it."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+
+def _close(clients: dict[int, httpx.Client]) -> None:
+    client = clients.pop(os.getpid(), None)
+    if client is not None:
+        client.close()
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """What a Retry-After header asks for, when it asks in seconds, as the service does."""
+    try:
+        return None if retry_after is None else max(0.0, float(retry_after))
+    except ValueError:
+        return None
+
+
+def _httpx() -> Any:
+    try:
+        return import_module("httpx")
+    except ImportError as error:
+        raise MissingDependency('a service over HTTP needs httpx: pip install "memwell[server]"') from error
+
+
+__all__ = ["Body", "Connection", "Patience"]

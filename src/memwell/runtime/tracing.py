@@ -1,0 +1,201 @@
+"""Traces for OpenTelemetry, where settings name a collector; otherwise nothing at all.
+
+    tracer = Tracer.of(settings)
+    with tracer.span("recall", headers=request.headers, operation="recall", limit=10) as span:
+        …
+        span.note(status=200, found=7)
+
+A span holds numbers, and words of our own such as the name of an operation: never a text of a memory or a query, nor
+the message of an error, which may quote one. Spans are sent in batches by a thread of their own. When the collector is
+away they wait in a queue of 2,048, from which the oldest go; no request waits for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from memwell._asyncify import Closing
+from memwell.errors import ConfigurationError, MissingDependency
+from memwell.settings import Settings
+from memwell.values import shown
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span as OtelSpan
+    from opentelemetry.trace import Tracer as OtelTracer
+
+_WORDS = frozenset({"code", "kind", "method", "model", "operation", "request", "route", "stage"})
+"""The attributes that may be words. Of any other, only numbers and truth values are taken."""
+
+_LONGEST_WORD = 200
+_QUEUE = 2_048
+_BATCH = 256
+_EVERY_MS = 2_000.0
+_SENDING_S = 5.0
+_CLOSING_S = 3.0
+
+
+class Span:
+    """A piece of work while it lasts. This one notes nothing."""
+
+    __slots__ = ()
+
+    def note(self, **attributes: object) -> None:
+        """Say more of the work. What is neither a number nor a word that is allowed is left out."""
+
+    @property
+    def traceparent(self) -> str:
+        """What a call to another service carries, so that its spans belong to this one; empty when nothing is traced."""
+        return ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+
+_NOTHING = Span()
+
+
+class Tracer(Closing):
+    """Makes spans. This one makes none, and costs nothing; ``Tracer.of`` gives one that does where it is asked for."""
+
+    @staticmethod
+    def of(settings: Settings) -> Tracer:
+        """The tracer that settings ask for.
+
+        Raises ``MissingDependency`` when a collector is named and OpenTelemetry is not installed, ``ConfigurationError``
+        when the collector's address is none.
+        """
+        return _SendingTracer(settings.otlp_url) if settings.otlp_url else Tracer()
+
+    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> Span:
+        """A piece of work, to be used in a ``with`` block. It belongs to the span around it, or to that of the caller,
+        which the headers of a request name by ``traceparent``.
+        """
+        return _NOTHING
+
+    def close(self) -> None:
+        """Send what is left, for at most three seconds."""
+
+
+class _SendingTracer(Tracer):
+    def __init__(self, url: str, *, closing_s: float = _CLOSING_S) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ConfigurationError(f"otlp_url must begin with http:// or https://, not {shown(url)}")
+        self._provider = _provider(url)
+        self._tracer: OtelTracer = self._provider.get_tracer("memwell")
+        self._closing_s = closing_s
+
+    def span(self, name: str, /, *, headers: Mapping[str, str] | None = None, **attributes: object) -> Span:
+        return _SentSpan(self._tracer, name, headers, attributes)
+
+    def close(self) -> None:
+        # A collector that takes its time must not keep the service from ending.
+        closing = threading.Thread(target=self._provider.shutdown, name="memwell-traces-closing", daemon=True)
+        closing.start()
+        closing.join(self._closing_s)
+
+
+class _SentSpan(Span):
+    __slots__ = ("_attributes", "_headers", "_name", "_span", "_token", "_tracer")
+
+    def __init__(
+        self, tracer: OtelTracer, name: str, headers: Mapping[str, str] | None, attributes: Mapping[str, object]
+    ) -> None:
+        self._tracer = tracer
+        self._name = name
+        self._headers = headers
+        self._attributes = attributes
+        self._span: OtelSpan | None = None
+        self._token: Any = None
+
+    def note(self, **attributes: object) -> None:
+        if self._span is not None:
+            self._span.set_attributes(_allowed(attributes))
+
+    @property
+    def traceparent(self) -> str:
+        if self._span is None:
+            return ""
+        context = self._span.get_span_context()
+        return f"00-{context.trace_id:032x}-{context.span_id:016x}-{int(context.trace_flags):02x}"
+
+    def __enter__(self) -> Self:
+        # Loaded by whoever made the tracer; here it is only looked up.
+        from opentelemetry import context, trace  # noqa: PLC0415
+
+        around = None if self._headers is None else _caller(self._headers)
+        self._span = self._tracer.start_span(self._name, context=around, attributes=_allowed(self._attributes))
+        self._token = context.attach(trace.set_span_in_context(self._span))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        from opentelemetry import context  # noqa: PLC0415 - as above
+        from opentelemetry.trace import Status, StatusCode  # noqa: PLC0415
+
+        span = self._span
+        context.detach(self._token)
+        if span is None:
+            return
+        if kind is not None:
+            # Its message may quote what somebody wrote, so the kind of error is all that is told.
+            span.set_attribute("error.type", kind.__name__)
+            span.set_status(Status(StatusCode.ERROR))
+        span.end()
+
+
+def _allowed(attributes: Mapping[str, object]) -> dict[str, bool | int | float | str]:
+    allowed: dict[str, bool | int | float | str] = {}
+    for name, value in attributes.items():
+        if isinstance(value, bool | int | float):
+            allowed[f"memwell.{name}"] = value
+        elif isinstance(value, str) and name in _WORDS:
+            allowed[f"memwell.{name}"] = value[:_LONGEST_WORD]
+    return allowed
+
+
+def _caller(headers: Mapping[str, str]) -> Any:
+    """The context of who calls; an empty one when the headers name none, or name it wrongly."""
+    from opentelemetry.context import Context  # noqa: PLC0415 - loaded by whoever made the tracer
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator  # noqa: PLC0415
+
+    named = {name.lower(): value for name, value in headers.items() if name.lower() in ("traceparent", "tracestate")}
+    return TraceContextTextMapPropagator().extract(named, context=Context())
+
+
+def _provider(url: str) -> TracerProvider:
+    try:
+        # Optional, and heavy.
+        import requests  # noqa: PLC0415
+        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+        from opentelemetry.sdk.resources import Resource  # noqa: PLC0415
+        from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+        from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+        from opentelemetry.sdk.trace.sampling import DEFAULT_ON  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingDependency('traces need OpenTelemetry: pip install "memwell[otel]"') from error
+    session = requests.Session()
+    # Neither a proxy nor a password is taken from the environment.
+    session.trust_env = False
+    # Not the provider of the whole process: a program that has one of its own keeps it.
+    resource = Resource({"service.name": "memwell"})
+    provider = TracerProvider(sampler=DEFAULT_ON, resource=resource, shutdown_on_exit=False)
+    exporter = OTLPSpanExporter(endpoint=url, timeout=_SENDING_S, session=session)
+    provider.add_span_processor(
+        BatchSpanProcessor(
+            exporter, max_queue_size=_QUEUE, max_export_batch_size=_BATCH, schedule_delay_millis=_EVERY_MS
+        )
+    )
+    return provider
+
+
+__all__ = ["Span", "Tracer"]

@@ -1,0 +1,225 @@
+"""Keys, jobs, the log, grants and the service's own state, as they are asked for and told of."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from memwell.records import Space
+from memwell.runtime.grants import Grant
+from memwell.runtime.wire.codec import Answer, Request
+
+Outcome = Literal["done", "refused"]
+
+
+class Key(msgspec.Struct, frozen=True, kw_only=True):
+    """What a key is for. It holds neither the secret nor its digest, so it may be shown and logged.
+
+    ``rate`` is how many requests a minute it may make: None the default of the service, 0 any number. ``rotated`` is when
+    it last got another secret. ``last_used`` is exact to a minute; ``check`` does not read it.
+    """
+
+    id: str
+    name: str
+    space: Space
+    scopes: tuple[str, ...]
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    rotated: datetime | None = None
+    last_used: datetime | None = None
+    rate: int | None = None
+
+
+class CreateKey(Request):
+    """A key to make. ``space`` is the path of the space it opens; ``expires_days`` after how many days it ends."""
+
+    name: str
+    space: list[str]
+    scopes: list[str]
+    expires_days: float | None = None
+    rate: int | None = None
+
+
+class RotateKey(Request):
+    """How long the old secret still works."""
+
+    grace_minutes: float = 0.0
+
+
+class ListKeys(Request):
+    """Whose keys: of one space, or of all."""
+
+    space: list[str] | None = None
+
+
+class KeyList(Answer):
+    """Keys."""
+
+    keys: list[Key]
+
+
+class NewKey(Answer):
+    """A key with its token, which is shown this once."""
+
+    key: Key
+    token: str
+
+
+class Me(Answer):
+    """Who asks: the key, and what the service is."""
+
+    key: Key
+    version: str
+    embedder: str
+    chat: str
+    language: str
+
+
+class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that was done, or refused. ``key`` and ``space`` are None when no key was known.
+
+    ``digest`` is the SHA-256 of the other fields as JSON in UTF-8: keys sorted, no blanks, and nothing escaped that need
+    not be.
+    """
+
+    number: int
+    time: datetime
+    key: str | None
+    space: Space | None
+    action: str
+    targets: tuple[str, ...]
+    outcome: Outcome
+    detail: dict[str, str | int]
+    previous: str
+    digest: str
+
+
+class ListLog(Request):
+    """Which page of the log."""
+
+    limit: int = 100
+    cursor: str | None = None
+
+
+class Verified(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether the log is whole. ``entries`` fit, up to the first that does not: its number is ``broken_at``.
+
+    ``head`` is the digest of the last entry that fits; write it down elsewhere. Not ``ok`` without ``broken_at``: the chain
+    fits, but the digest that was noted is not in it.
+    """
+
+    entries: int
+    ok: bool
+    broken_at: int | None
+    head: str
+
+
+class GiveGrant(Request):
+    """To whom to show this memory."""
+
+    to: list[str]
+    write: bool = False
+    until: datetime | None = None
+
+
+class EndGrant(Request):
+    """Whose grant to end."""
+
+    to: list[str]
+
+
+class GrantList(Answer):
+    """Who may see this memory, and whose memories this key may see."""
+
+    given: list[Grant]
+    received: list[Grant]
+
+
+class Done(Answer):
+    """Whether, or how often, something was done."""
+
+    done: int
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that takes a while. ``status`` is ``waiting``, ``running``, ``done`` or ``failed``.
+
+    ``stage`` says what it is at; ``done`` of ``of`` how far it is. ``result`` is what came of it, in the shape of the call
+    that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
+    """
+
+    id: str
+    action: str
+    status: str
+    created: datetime
+    updated: datetime
+    stage: str = ""
+    done: int = 0
+    of: int | None = None
+    result: dict[str, Any] | None = None
+    file: str = ""
+    problem: dict[str, Any] | None = None
+
+
+class Jobs(Answer):
+    """Jobs, newest first."""
+
+    jobs: list[Job]
+
+
+class Export(Request):
+    """In which form: ``jsonl`` (everything) or ``markdown`` (the memories, to be read)."""
+
+    format: str = "jsonl"
+    vectors: bool = False
+
+
+class Import(Request):
+    """What the file is, where it cannot be seen from its content; and which user's memories of mem0's."""
+
+    name: str = ""
+    format: str | None = None
+    user: str | None = None
+
+
+class AskFigures(Request):
+    """Over which time: ``1h``, ``24h``, ``7d`` or ``30d``; of the whole service with ``whole``, which needs an admin."""
+
+    span: str = "24h"
+    whole: bool = False
+
+
+class Health(Answer):
+    """Whether the service is up, and can do its work."""
+
+    status: str
+    version: str
+    checks: dict[str, str] | None = None
+
+
+__all__ = [
+    "AskFigures",
+    "CreateKey",
+    "Done",
+    "EndGrant",
+    "Export",
+    "GiveGrant",
+    "GrantList",
+    "Health",
+    "Import",
+    "Job",
+    "Jobs",
+    "Key",
+    "KeyList",
+    "ListKeys",
+    "ListLog",
+    "LogEntry",
+    "Me",
+    "NewKey",
+    "Outcome",
+    "RotateKey",
+    "Verified",
+]

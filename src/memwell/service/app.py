@@ -1,0 +1,341 @@
+"""The service as an ASGI application: every request comes in here, and every answer goes out."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs
+
+from msgspec.structs import replace
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from memwell.errors import Busy, MemwellError
+from memwell.records import DEFAULT_SPACE, Space
+from memwell.runtime.wire.problems import http_problem, problem_of
+from memwell.runtime.wire.routes import ANYONE, ROUTES, Route
+from memwell.runtime.wire.running import Key
+from memwell.service import logs, openapi, pages, rest
+from memwell.service.answering import Answered, Asked, answer, refused
+from memwell.service.bodies import Refused, read_file, read_json
+from memwell.service.call import Call
+from memwell.service.doorway import Doorway
+from memwell.service.mcp.http import McpApp
+from memwell.service.parts import Service
+from memwell.service.responses import SAFE, response_of
+from memwell.service.routing import Router
+from memwell.values import now
+
+_TICK_S = 15.0
+_MEGABYTE = 1_000_000
+_MOST_FIELDS = 100
+_LAST_MOMENT_S = 1.0
+"""How long the end waits for requests whose callers were sent away already."""
+
+_AT_ONCE = frozenset({"live"})
+"""What is answered however much there is to do: a service that is busy must not be taken for a dead one."""
+
+_NOBODY = Key(id="", name="nobody", space=DEFAULT_SPACE, scopes=(), created=now())
+_MCP = Route(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
+_PAGE = Route(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+_UNKNOWN = Route(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+
+
+class _Seen:
+    """What is known of a request so far, for its figures and its line in the log."""
+
+    __slots__ = ("begun", "id", "key", "route", "started", "status")
+
+    def __init__(self) -> None:
+        self.id = secrets.token_hex(8)
+        self.begun = time.perf_counter()
+        self.route = _UNKNOWN
+        self.key: Key | None = None
+        self.status = 500
+        self.started = False
+
+    @property
+    def space(self) -> Space | None:
+        return None if self.key is None else self.key.space
+
+
+class App:
+    """The application. It owns the service: when it is shut down, the store is closed."""
+
+    def __init__(self, service: Service) -> None:
+        rest.register()
+        self.service = service
+        self.settings = service.settings
+        self._router = Router(ROUTES.values())
+        self._mcp = McpApp()
+        self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
+        self._door = Doorway(service, self._pool.submit)
+        self._under_way = 0
+        self._folder = Path(tempfile.mkdtemp(prefix="memwell-uploads-"))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._http(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1003})
+
+    # Beginning and end
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        await receive()
+        async with self._running():
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    @asynccontextmanager
+    async def _running(self) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(asyncio.to_thread, self._close)
+            await stack.enter_async_context(self._mcp.running())
+            # The first who asks need not wait for the models to be loaded.
+            self._pool.submit(self.service.warm)
+            ticking = asyncio.create_task(self._tick())
+            stack.callback(ticking.cancel)
+            yield
+            self.service.stopping = True
+
+    def _close(self) -> None:
+        self.service.stopping = True
+        ending = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
+        ending.start()
+        ending.join(_LAST_MOMENT_S)
+        # Nobody was told that it is done, and the store keeps nothing that was not finished.
+        self.service.lingering = ending.is_alive()
+        self.service.close()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(_TICK_S)
+            try:
+                await asyncio.to_thread(self.service.tick)
+            except Exception as error:  # noqa: BLE001 - whatever it was, the figures wait for the next time
+                logs.warn("figures could not be written", error)
+
+    # Requests
+
+    async def _http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request, seen = Request(scope, receive), _Seen()
+        metrics = self.service.metrics
+        with metrics.in_flight(), self.service.tracer.span("request", headers=request.headers) as span:
+            try:
+                response = await self._response(request, seen, send)
+                if response is not None:
+                    await self._send(response, request, seen, send)
+            finally:
+                span.note(route=seen.route.name, status=seen.status)
+                took = time.perf_counter() - seen.begun
+                metrics.observe(seen.route.name, seen.route.kind, took, status=seen.status, space=seen.space)
+                logs.request(seen.id, request.method, seen.route, seen.status, took, seen.key)
+
+    async def _send(self, response: Response, request: Request, seen: _Seen, send: Send) -> None:
+        try:
+            await response(request.scope, request.receive, _watched(send, seen, {}))
+        except Exception as error:
+            if seen.started:
+                # The line is cut, so that half an answer is not taken for a whole one; the web server logs it.
+                raise
+            # A file may be gone by now.
+            logs.failure(seen.id, seen.route, error)
+            told = self._told(refused(problem_of(MemwellError(), request=seen.id)), request, seen)
+            await told(request.scope, request.receive, _watched(send, seen, {}))
+
+    async def _response(self, request: Request, seen: _Seen, send: Send) -> Response | None:
+        """The answer, or None when it was sent already."""
+        try:
+            self._door.check_host(request)
+            self._door.check_origin(request)
+            if request.method == "OPTIONS" and "access-control-request-method" in request.headers:
+                answered = Answered(204, b"", headers=tuple(self._door.preflight_headers(request).items()))
+            elif _raw_path(request) != b"/mcp":
+                answered = await self._answered(request, seen)
+            elif request.method == "POST":
+                return await self._to_mcp(request, seen, send)
+            else:
+                answered = _not_that_way(("POST",), seen.id)
+        except Refused as refusal:
+            answered = refused(replace(refusal.problem, request=seen.id))
+        except MemwellError as error:
+            answered = refused(problem_of(error, request=seen.id), error)
+        except Exception as error:  # noqa: BLE001 - a defect of ours is told as a problem too, and the next request goes on
+            answered = refused(problem_of(MemwellError(), request=seen.id), error)
+        if isinstance(answered, Response):
+            return answered
+        if answered.failed is not None:
+            logs.failure(seen.id, seen.route, answered.failed)
+        return self._told(answered, request, seen)
+
+    def _told(self, answered: Answered, request: Request, seen: _Seen) -> Response:
+        headers = {"x-request-id": seen.id, **self._door.shared_headers(request)}
+        return response_of(answered, headers, pool=self._pool, service=self.service)
+
+    async def _answered(self, request: Request, seen: _Seen) -> Answered | Response:
+        found, path, methods = self._router.find(_raw_path(request), request.method)
+        if found is None:
+            return self._page(request, methods, seen)
+        seen.route = found
+        key = _NOBODY
+        if found.scope != ANYONE:
+            key = seen.key = self._door.key_of(request)
+            self.service.rates.check(key)
+        call = Call(self.service, found, key, path, id=seen.id)
+        call.allow(found.scope)
+        asked = Asked(request.method, _target(request), _query(request), once=request.headers.get("idempotency-key"))
+        if found.name in _AT_ONCE:
+            return answer(call, asked)
+        with self._place():
+            try:
+                asked = await self._with_body(request, call, asked)
+                loop = asyncio.get_running_loop()
+                latest = time.monotonic() + self.settings.serve_timeout_s
+                return await loop.run_in_executor(self._pool, _in_turn, call, asked, latest)
+            finally:
+                if call.upload is not None:
+                    call.upload.unlink(missing_ok=True)
+
+    @contextmanager
+    def _place(self) -> Iterator[None]:
+        """A place among those that are worked on or wait. Raises ``Busy`` when all are taken."""
+        if self.service.stopping:
+            raise Busy("the service is stopping", code="stopping", retry_after=5)
+        if self._under_way >= self.settings.serve_threads + self.settings.serve_most_waiting:
+            raise Busy("too many requests are waiting", code="overloaded", retry_after=1)
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+    async def _with_body(self, request: Request, call: Call, asked: Asked) -> Asked:
+        patience = self.settings.serve_timeout_s
+        if call.route.upload:
+            most = int(self.settings.serve_max_upload_mb * _MEGABYTE)
+            call.upload = await read_file(request, most, patience, self._folder)
+            return asked
+        if request.method == "GET":
+            return asked
+        most = int(self.settings.serve_max_json_mb * _MEGABYTE)
+        return asked._replace(body=await read_json(request, most, patience))
+
+    def _page(self, request: Request, methods: tuple[str, ...], seen: _Seen) -> Answered | Response:
+        """What is not in the table of routes: the dashboard, the description of the API, or nothing."""
+        if methods:
+            return _not_that_way(methods, seen.id)
+        path: str = request.scope["path"]
+        if request.method in ("GET", "HEAD"):
+            if path == "/openapi.json":
+                seen.route = _PAGE
+                return Answered(200, openapi.description())
+            page = pages.page(path)
+            if page is not None:
+                seen.route = _PAGE
+                return _file(page, request)
+        return refused(http_problem("no-such-address", request=seen.id))
+
+    async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
+        seen.route = _MCP
+        key = seen.key = self._door.key_of(request)
+        self.service.rates.check(key)
+        call = Call(self.service, _MCP, key, {}, id=seen.id)
+        with self._place():
+            most = int(self.settings.serve_max_json_mb * _MEGABYTE)
+            body = await read_json(request, most, self.settings.serve_timeout_s)
+            scope = {**request.scope, "headers": _as_from_here(request), "memwell.call": call}
+            headers = {**SAFE, "x-request-id": seen.id, **self._door.shared_headers(request)}
+            await self._mcp(scope, _again(body, request.receive), _watched(send, seen, headers))
+
+
+def _in_turn(call: Call, asked: Asked, latest: float) -> Answered:
+    """The answer, unless its turn came so late that nobody waits for it any more."""
+    if time.monotonic() > latest:
+        late = Busy("it was not this request's turn in time", code="overloaded", retry_after=5)
+        return refused(problem_of(late, request=call.id))
+    return answer(call, asked)
+
+
+def _not_that_way(methods: tuple[str, ...], request: str) -> Answered:
+    allowed = ", ".join(methods)
+    problem = http_problem("method", f"this address takes {allowed}", request=request)
+    return refused(problem)._replace(headers=(("allow", allowed),))
+
+
+def _as_from_here(request: Request) -> list[tuple[bytes, bytes]]:
+    """The headers without those that were looked at already. MCP's own look knows only the names of this machine."""
+    looked_at = (b"host", b"origin")
+    return [(b"host", b"127.0.0.1"), *(one for one in request.scope["headers"] if one[0] not in looked_at)]
+
+
+def _raw_path(request: Request) -> bytes:
+    return request.scope.get("raw_path") or request.scope["path"].encode()
+
+
+def _target(request: Request) -> str:
+    return (_raw_path(request) + b"?" + request.scope.get("query_string", b"")).decode("latin-1")
+
+
+def _query(request: Request) -> dict[str, list[str]]:
+    raw = request.scope.get("query_string", b"")
+    if not raw:
+        return {}
+    try:
+        return parse_qs(raw.decode("ascii"), keep_blank_values=True, max_num_fields=_MOST_FIELDS, errors="strict")
+    except (ValueError, UnicodeDecodeError):
+        raise Refused(http_problem("malformed", "the query cannot be read")) from None
+
+
+def _file(page: pages.Page, request: Request) -> Response:
+    accepted, known = request.headers.get("accept-encoding", ""), request.headers.get("if-none-match", "")
+    status, headers, body = page.answer(accept_encoding=accepted, if_none_match=known)
+    return Response(body if request.method == "GET" else b"", status, headers)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """A body that was read, as it comes in for whoever reads it next."""
+    sent = False
+
+    async def read() -> Message:
+        nonlocal sent
+        if sent:
+            return await receive()
+        sent = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
+
+def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
+    """Notes the status that is answered, and adds headers to it."""
+    added = [(name.encode(), value.encode()) for name, value in headers.items()]
+
+    async def watch(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            seen.started, seen.status = True, message["status"]
+            message = {**message, "headers": [*message.get("headers", ()), *added]}
+        await send(message)
+
+    return watch
+
+
+def create_app(service: Service) -> App:
+    """The application that serves a service."""
+    return App(service)
+
+
+__all__ = ["App", "create_app"]

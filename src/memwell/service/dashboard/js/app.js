@@ -1,0 +1,184 @@
+// Where it begins: who is there, which page is asked for, and in which language.
+import { api, refused, session } from './api.js';
+import { language, setLanguage } from './language.js';
+import { PAGES } from './pages.js';
+import { empty, h, replace, skeleton } from './parts.js';
+import { failed, frame, gated, lacking, mark, problem, signOut, t, toast } from './shell.js';
+import { door, tried } from './signin.js';
+
+const root = document.getElementById('app');
+let me = null;
+let main = null;
+let shown = null; // { name, view, stop } of the page that is shown
+
+// #/memories/some-id?q=text
+function whereTo() {
+  const [places, query = ''] = location.hash.replace(/^#\/?/, '').split('?', 2);
+  const [name, ...rest] = places.split('/').filter(Boolean).map(decoded);
+  return { name: name || 'overview', rest, query: new URLSearchParams(query) };
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function go(name, query = {}, { quiet = false } = {}) {
+  const said = new URLSearchParams(Object.entries(query).filter(([, value]) => value != null && value !== '')).toString();
+  const hash = `#/${name}${said ? `?${said}` : ''}`;
+  if (quiet) history.replaceState(null, '', hash);
+  else location.hash = hash;
+}
+
+// A key in the address is taken out before anything else happens: it must not stay in the history or be copied along.
+function keyFromAddress() {
+  const given = /^#(?:.*&)?key=([^&]+)/.exec(location.hash);
+  if (!given) return null;
+  history.replaceState(null, '', location.pathname + location.search);
+  return decoded(given[1]);
+}
+
+function setUp() {
+  document.documentElement.lang = language() === 'zh' ? 'zh-CN' : 'en';
+  main = h('main', { class: 'page', id: 'content', tabindex: -1 });
+  replace(root, frame({ me, main, onlanguage: speak, onsignout: () => leave() }));
+}
+
+function speak(name) {
+  setLanguage(name);
+  document.documentElement.lang = name === 'zh' ? 'zh-CN' : 'en';
+  const focused = document.activeElement?.value;
+  for (const open of document.querySelectorAll('dialog')) open.close();
+  document.getElementById('toasts').replaceChildren();
+  if (me) {
+    stop();
+    setUp();
+    show({ focus: false });
+  } else {
+    ask();
+  }
+  // The switch was made anew, and whoever used it is still at it.
+  root.querySelector(`.switches input[value="${focused}"]`)?.focus();
+}
+
+function ask(sentence) {
+  stop();
+  me = null;
+  document.documentElement.lang = language() === 'zh' ? 'zh-CN' : 'en';
+  document.title = `${t('sign.title')} · memwell`;
+  replace(root, door({ sentence, onlanguage: speak, onenter: enter }));
+}
+
+function enter(found) {
+  me = found;
+  setUp();
+  show({ focus: true });
+}
+
+function leave(sentence) {
+  signOut();
+  for (const open of document.querySelectorAll('dialog')) open.close();
+  document.getElementById('toasts').replaceChildren();
+  ask(sentence);
+}
+
+function stop() {
+  shown?.stop.abort();
+  shown?.view?.leave?.();
+  shown = null;
+}
+
+async function show({ focus = true } = {}) {
+  const where = whereTo();
+  if (shown && shown.name === where.name && shown.view?.moved) {
+    shown.view.moved(where);
+    return;
+  }
+  stop();
+  const page = PAGES.find((one) => one.name === where.name);
+  const mine = (shown = { name: where.name, view: null, stop: new AbortController() });
+  mark(where.name);
+  delete main.dataset.shown;
+  document.title = page ? `${t(`nav.${page.name}`)} · memwell` : 'memwell';
+  if (!page || !me.key.scopes.includes(page.needs)) {
+    replace(main, nothingHere(page));
+    return;
+  }
+  replace(main, skeleton(4, 'block'));
+  try {
+    const module = await page.load();
+    if (mine !== shown) return;
+    replace(main);
+    mine.view = module.show(main, context(mine.stop.signal), where) ?? {};
+    main.dataset.shown = where.name;
+    // Unless the page has put the focus somewhere itself.
+    if (focus && !main.contains(document.activeElement) && !document.querySelector('dialog[open]')) main.querySelector('h1')?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  } catch (error) {
+    if (mine === shown) replace(main, problem(error, () => show()));
+  }
+}
+
+// What a page gets. `signal` ends what it asks for when it is left.
+function context(signal) {
+  return {
+    api,
+    me,
+    signal,
+    go,
+    toast,
+    failed,
+    can: (scope) => me.key.scopes.includes(scope),
+    gated: (control, scope) => gated(control, scope, me),
+    lacking: (scope) => lacking(scope, me),
+  };
+}
+
+function nothingHere(page) {
+  if (!page) {
+    return empty({ icon: 'search', title: t('page.missing'), text: '', action: h('a', { class: 'button', href: '#/overview' }, t('page.home')) });
+  }
+  const text = t('scope.page', { scope: t(`scope.${page.needs}`), name: me.key.name });
+  return empty({ icon: page.icon, title: t(`nav.${page.name}`), text });
+}
+
+// "/" goes to the search of a page, or to that of the memories.
+addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.altKey || !me) return;
+  if (event.target.closest?.('input, textarea, select, [contenteditable]') || document.querySelector('dialog[open]')) return;
+  event.preventDefault();
+  const box = main.querySelector('[data-search]');
+  if (box) box.focus();
+  else go('memories', { focus: 1 });
+});
+
+addEventListener('hashchange', () => {
+  const key = keyFromAddress();
+  if (key) begin(key);
+  else if (me) show();
+});
+
+refused.then = () => me && leave(t('sign.ended'));
+
+async function begin(key) {
+  if (!key) {
+    ask();
+    return;
+  }
+  try {
+    enter(await tried(key));
+  } catch (error) {
+    if (error.status === 401) {
+      session.key = null;
+      ask(t('sign.wrong'));
+    } else {
+      // The key may be good: a service that is starting again should not cost it.
+      replace(root, h('main', { class: 'door', id: 'content' }, problem(error, () => begin(key))));
+    }
+  }
+}
+
+begin(keyFromAddress() ?? session.key);

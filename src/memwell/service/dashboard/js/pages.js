@@ -1,0 +1,16 @@
+// The pages there are. A new page is a file in pages/ and a line here; its name has a word in words/shell.js ("nav.…").
+// The file exports show(root, app, where):
+//   root   the empty <main> to fill; begin with pageHead(…) of shell.js
+//   app    { api, me, signal, go(name, query), toast(text, { action, onaction }), failed(error), can(scope), gated(control, scope), lacking(scope) }
+//   where  { name, rest, query }: of #/memories/some-id?q=text, rest is ['some-id'] and query the URLSearchParams
+// and may give back { moved(where), leave() }: moved is told of a new address of the same page (without it the page is
+// shown anew), leave that the page goes. Its words stand in words/<name>.js; what it asks for ends with app.signal.
+//   needs: the scope without which it is not shown; group: where it stands; thumb: also in the bar of a phone.
+export const PAGES = [
+  { name: 'overview', icon: 'overview', needs: 'read', group: 'see', thumb: true, load: () => import('./pages/overview.js') },
+  { name: 'memories', icon: 'memories', needs: 'read', group: 'see', thumb: true, load: () => import('./pages/memories.js') },
+  { name: 'playground', icon: 'play', needs: 'read', group: 'use', thumb: true, load: () => import('./pages/playground.js') },
+  { name: 'start', icon: 'plus', needs: 'write', group: 'use', load: () => import('./pages/start.js') },
+];
+
+export const GROUPS = ['see', 'use', 'run'];

@@ -1,0 +1,117 @@
+"""Who may come in: by which name the service was called, from which page, and with which key."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+
+from starlette.requests import Request
+
+from memwell.errors import AccessDenied
+from memwell.runtime.wire.problems import http_problem
+from memwell.runtime.wire.running import Key
+from memwell.service.bodies import Refused
+from memwell.service.keys import id_in_token
+from memwell.service.parts import Service
+from memwell.settings import Settings
+
+_OWN_NAMES = frozenset({"localhost", "memwell"})
+_SHORT = 200
+
+
+class Doorway:
+    """Looks at the headers of a request before anything else is done for it."""
+
+    def __init__(self, service: Service, later: Callable[[Callable[[], object]], object]) -> None:
+        self._service = service
+        self._later = later
+        self._hosts = _named(service.settings)
+        self.origins = frozenset(_listed(service.settings.serve_origins))
+
+    def check_host(self, request: Request) -> None:
+        """Raises ``Refused`` for a name that is not ours.
+
+        A page on the web can make a name of its own point to this machine and then call it as if it were its own. It
+        cannot do that with an address in numbers, so those are fine.
+        """
+        host = _without_port(request.headers.get("host", "")).casefold()
+        if "*" in self._hosts or host in self._hosts or host in _OWN_NAMES or _is_number(host):
+            return
+        told = f"{host[:_SHORT]!r} is not a name of this service; set serve_hosts to add it"
+        raise Refused(http_problem("foreign-host", told))
+
+    def check_origin(self, request: Request) -> None:
+        """Raises ``AccessDenied`` for a call from a web page that is neither ours nor allowed."""
+        origin = request.headers.get("origin")
+        if origin is None or origin in self.origins:
+            return
+        own = (f"http://{request.headers.get('host', '')}", f"https://{request.headers.get('host', '')}")
+        if origin not in own:
+            raise AccessDenied(
+                f"pages of {origin[:_SHORT]!r} may not call this service; set serve_origins to allow them",
+                code="foreign-origin",
+            )
+
+    def key_of(self, request: Request) -> Key:
+        """The key that was sent, found good. Raises ``AccessDenied`` when it is not, ``Busy`` when that happens often."""
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            if kind.casefold() != "bearer" or not token:
+                raise AccessDenied("send your key as 'Authorization: Bearer mw_…'")
+            key = self._service.keys.check(token.strip())
+        except AccessDenied:
+            self._count_refusal(request, token)
+            raise
+        self._service.keys.note_use(key)
+        return key
+
+    def _count_refusal(self, request: Request, token: str) -> None:
+        self._service.failures.count(request.client.host if request.client else "")
+        known = id_in_token(token.strip()) if token else None
+        # Not here, where all requests pass: a write may have to wait for others.
+        self._later(lambda: self._service.log.append("sign-in", key=known, outcome="refused"))
+
+    def shared_headers(self, request: Request) -> dict[str, str]:
+        """What a browser must be told so that an allowed page may read the answer."""
+        origin = request.headers.get("origin")
+        if origin is None or origin not in self.origins:
+            return {}
+        return {
+            "access-control-allow-origin": origin,
+            "access-control-expose-headers": "X-Request-Id, Retry-After, Idempotent-Replayed, Content-Disposition",
+            "vary": "Origin",
+        }
+
+    def preflight_headers(self, request: Request) -> dict[str, str]:
+        """The same for the question that a browser asks beforehand."""
+        return {
+            **self.shared_headers(request),
+            "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE",
+            "access-control-allow-headers": "Authorization, Content-Type, Idempotency-Key",
+            "access-control-max-age": "600",
+        }
+
+
+def _named(settings: Settings) -> frozenset[str]:
+    return frozenset(name.casefold() for name in (settings.serve_host, *_listed(settings.serve_hosts)))
+
+
+def _listed(text: str) -> list[str]:
+    return [one.strip() for one in text.split(",") if one.strip()]
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0][1:]
+    return host.rpartition(":")[0] if host.count(":") == 1 else host
+
+
+def _is_number(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+__all__ = ["Doorway"]

@@ -1,0 +1,209 @@
+"""A request that is sent again has one effect and one answer, when both times it carries the same ``Idempotency-Key``.
+
+    kept = once.begin(key.id, header, fingerprint)          # a transaction of its own
+    if kept is not None:
+        ...                                                 # answer what was answered then
+    try:
+        with backend.transaction():                         # the effect and its receipt, or neither
+            status, body = handle(request)
+            once.finish(key.id, header, fingerprint, status, body)
+    except Overtaken:
+        ...                                                 # nothing was done here; begin again, and it replays
+    except BaseException:
+        once.abandon(key.id, header, fingerprint)
+        raise
+
+While a request is worked on its header is reserved, for a minute: were the process killed, another may try after that. If
+the first one was only slow, both get to ``finish``; the second one there raises, and its transaction undoes what it did.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import asyncify
+from memwell.errors import Busy, Conflict, InvalidInput
+from memwell.filters import id_begins_with
+from memwell.longterm.base import utc_now
+from memwell.records import paged
+from memwell.service.keys import SERVICE, holds_token
+from memwell.storage.protocols import Backend, Entry
+from memwell.values import shown
+
+LARGEST_KEPT = 1_000_000
+"""Of an answer with a larger body only the status and the headers are kept."""
+
+_ONCE = SERVICE / "once"
+_VISIBLE = re.compile("[!-~]{1,255}")
+_TRIES = 20
+
+
+class Mismatch(Conflict):
+    """Another request was made under the same header. ``code`` is ``idempotency-mismatch``."""
+
+    code = "idempotency-mismatch"
+
+
+class InProgress(Busy):
+    """The same request is being worked on. ``code`` is ``in-progress``."""
+
+    def __init__(self, message: str = "", *, retry_after: float = 1.0) -> None:
+        super().__init__(message, retry_after=retry_after, code="in-progress")
+
+
+class Overtaken(Conflict):
+    """The same request was finished by somebody else meanwhile. Undo what was done here; ``begin`` gives the answer."""
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """An answer as it was given. When it is not ``whole``, its ``body`` was not kept, and is empty here."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+    whole: bool = True
+
+
+class _Held(msgspec.Struct, frozen=True, array_like=True):
+    """What the store holds under a header: a reservation, until there is an answer."""
+
+    fingerprint: bytes
+    answer: Kept | None = None
+
+
+class Once:
+    """The requests that were made with an ``Idempotency-Key``, each under the key of the service that made it."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        clock: Callable[[], datetime] = utc_now,
+        *,
+        lease_s: float = 60.0,
+        keep_s: float = 86_400.0,
+    ) -> None:
+        self._kv = backend.kv
+        self._clock = clock
+        self._lease_s = lease_s
+        self._keep_s = keep_s
+
+    def begin(self, key_id: str, header: str, fingerprint: bytes) -> Kept | None:
+        """Reserve the header and return None: go ahead. Or return the answer that was given to this request.
+
+        Call it outside of a transaction: the reservation is for others to see. Raises ``Mismatch`` when the header came
+        with another request, ``InProgress`` while the same one is worked on, and ``InvalidInput`` for a header that is
+        not 1 to 255 visible ASCII characters.
+        """
+        name = _name(key_id, header)
+        for _ in range(_TRIES):
+            entry = self._kv.get(_ONCE, name)
+            if entry is not None:
+                return _answered(_held(entry), fingerprint)
+            try:
+                self._kv.put(_ONCE, name, _written(_Held(fingerprint)), ttl=self._lease_s, expect=0)
+            except Conflict:
+                # Somebody else was faster; what they did is to be seen now.
+                continue
+            return None
+        raise InProgress("the same request is being worked on, again and again")
+
+    def finish(
+        self,
+        key_id: str,
+        header: str,
+        fingerprint: bytes,
+        status: int,
+        body: bytes,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        """Keep the answer, for a day. Inside a transaction it is stored with the rest of it, or not at all.
+
+        Raises ``Overtaken`` when somebody else took the header over after its minute and has finished, or asks for
+        something else. A body of more than a megabyte is left out, and one that holds the token of a key: it was to be
+        seen once, and is stored nowhere.
+        """
+        name = _name(key_id, header)
+        entry = self._kv.get(_ONCE, name)
+        held = None if entry is None else _held(entry)
+        if held is not None and (held.answer is not None or held.fingerprint != fingerprint):
+            raise Overtaken("the same request was finished by somebody else meanwhile")
+        whole = len(body) <= LARGEST_KEPT and not holds_token(body)
+        answer = Kept(status, dict(headers or {}), body if whole else b"", whole)
+        version = 0 if entry is None else entry.version
+        try:
+            self._kv.put(_ONCE, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
+        except Conflict as error:
+            raise Overtaken("somebody else is working on the same request") from error
+
+    def abandon(self, key_id: str, header: str, fingerprint: bytes) -> None:
+        """Let the request be tried again at once. Does nothing when it was finished, or is another one.
+
+        Only for whom ``begin`` let go ahead: who was told ``InProgress`` would end the reservation of the one at work.
+        """
+        name = _name(key_id, header)
+        entry = self._kv.get(_ONCE, name)
+        if entry is not None and _held(entry) == _Held(fingerprint):
+            with suppress(Conflict):
+                self._kv.delete(_ONCE, name, expect=entry.version)
+
+    def drop_bodies(self, key_id: str) -> int:
+        """Drop the bodies of all answers kept for a key, and return how many. What was done is still not done again.
+
+        For when memories are erased: an answer may hold their words. Call it in the transaction of the erasure.
+        """
+        where = id_begins_with(f"{key_id}/")
+        entries = list(paged(lambda cursor: self._kv.scan(_ONCE, where=where, cursor=cursor)))
+        return sum(self._drop_body(entry) for entry in entries)
+
+    def _drop_body(self, entry: Entry) -> bool:
+        held = _held(entry)
+        if held.answer is None or not held.answer.body or entry.expires is None:
+            return False
+        left = max((entry.expires - self._clock()).total_seconds(), 1.0)
+        emptied = _Held(held.fingerprint, replace(held.answer, body=b"", whole=False))
+        self._kv.put(_ONCE, entry.key, _written(emptied), ttl=left)
+        return True
+
+    abegin = asyncify(begin)
+    afinish = asyncify(finish)
+    aabandon = asyncify(abandon)
+    adrop_bodies = asyncify(drop_bodies)
+
+
+def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
+    """What tells one request from another: its method, its address and its body."""
+    # The lengths keep the end of one from passing for the beginning of the next.
+    first = f"{len(method)} {method} {len(path)} {path} ".encode(errors="surrogatepass")
+    return sha256(first + body).digest()
+
+
+def _answered(held: _Held, fingerprint: bytes) -> Kept:
+    if held.fingerprint != fingerprint:
+        raise Mismatch("another request was made with this Idempotency-Key; choose a new one for each request")
+    if held.answer is None:
+        raise InProgress("the same request is being worked on; try again in a moment")
+    return held.answer
+
+
+def _name(key_id: str, header: object) -> str:
+    if not isinstance(header, str) or _VISIBLE.fullmatch(header) is None:
+        raise InvalidInput(f"an Idempotency-Key is 1 to 255 visible ASCII characters, not {shown(header)}")
+    return f"{key_id}/{header}"
+
+
+def _written(held: _Held) -> bytes:
+    return msgspec.msgpack.encode(held)
+
+
+def _held(entry: Entry) -> _Held:
+    return msgspec.msgpack.decode(entry.value, type=_Held)
+
+
+__all__ = ["LARGEST_KEPT", "InProgress", "Kept", "Mismatch", "Once", "Overtaken", "fingerprint_of"]

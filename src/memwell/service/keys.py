@@ -1,0 +1,330 @@
+"""Keys: who may use the service, for which space, and to do what.
+
+    keys = Keys(backend)
+    key, token = keys.create("phone", space=Space("acme", "ann"), scopes=BUNDLES["app"])
+    keys.check(token)                       # the key, or AccessDenied
+    keys.require(key, "write")
+
+A key belongs to one space, and that is all it reaches: no request names a space. The token is ``mw_<id>_<secret>``. It is
+seen once, when it is made; the store holds a digest of its secret.
+"""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+import threading
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import asyncify
+from memwell.errors import AccessDenied, BackendError, InvalidInput, MemwellError, NotFound
+from memwell.longterm.base import utc_now
+from memwell.records import Space, SpaceLike, as_space, paged
+from memwell.runtime.grants import OWN_SPACES, SERVICE
+from memwell.runtime.wire.running import Key
+from memwell.storage.protocols import Backend, Entry
+from memwell.values import as_utc, check_count, check_id, shown
+
+SCOPES = ("read", "write", "erase", "admin")
+"""What a key may be allowed. None includes another."""
+
+BUNDLES: dict[str, tuple[str, ...]] = {
+    "reader": ("read",),
+    "app": ("read", "write"),
+    "owner": ("read", "write", "erase"),
+    "operator": SCOPES,
+}
+"""The sets of scopes that people are offered."""
+
+_KEYS = SERVICE / "keys"
+_USES = _KEYS / "used"
+_ID = re.compile("[0-9a-f]{16}")
+_TOKEN = re.compile("mw_([0-9a-f]{16})_([0-9a-f]{64})")
+_TOKEN_IN_TEXT = re.compile("(mw_[0-9a-f]{16}_)[0-9a-z]+", re.IGNORECASE)
+_TOKEN_IN_BYTES = re.compile(_TOKEN.pattern.encode())
+_LONGEST_NAME = 200
+_LONGEST_GRACE = timedelta(days=366)
+_NOT_KNOWN = "the key is not known here"
+_NOBODYS = sha256(b"").hexdigest()
+"""The digest that an unknown key is compared with. No secret is empty, so none has it."""
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A key as the store holds it, with the digest of its secret, and of the ``old`` one, which is good until ``grace``."""
+
+    key: Key
+    secret: str
+    old: str = _NOBODYS
+    grace: datetime | None = None
+
+
+class Keys:
+    """The keys of a store. Every check reads the store, so a revocation works at once, in every process."""
+
+    def __init__(self, backend: Backend, clock: Callable[[], datetime] = utc_now) -> None:
+        self._backend = backend
+        self._kv = backend.kv
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._noted: dict[str, datetime] = {}
+        self._unwritten: dict[str, datetime] = {}
+
+    def create(
+        self,
+        name: str,
+        *,
+        space: SpaceLike,
+        scopes: Iterable[str],
+        expires: datetime | None = None,
+        rate: int | None = None,
+    ) -> tuple[Key, str]:
+        """Make a key and its token, which nobody can read again later.
+
+        Raises ``InvalidInput`` for a name that is empty or over 200 characters, a space of memwell's own, no or unknown
+        scopes, a time that is over, or a rate below 0.
+        """
+        created = self._clock()
+        key = Key(
+            id=secrets.token_hex(8),
+            name=_checked_name(name),
+            space=_checked_space(space),
+            scopes=_checked_scopes(scopes),
+            created=created,
+            expires=_checked_expires(expires, created),
+            rate=None if rate is None else check_count(rate, "rate"),
+        )
+        secret = secrets.token_hex(32)
+        self._kv.put(_KEYS, key.id, _written(_Kept(key, _digest(secret))), expect=0)
+        return key, _token(key, secret)
+
+    def check(self, token: str) -> Key:
+        """The key of a token. Raises ``AccessDenied`` for anything that is not the token of a key in force.
+
+        Whoever knows the secret is told that the key expired or was revoked. Nobody else learns whether there is one.
+        """
+        id_, secret = _parts(token)
+        entry = self._kv.get(_KEYS, id_)
+        kept = None if entry is None else _read(entry)
+        # An unknown id costs the same digest and the same two comparisons as a known one.
+        if not self._fits(kept, _digest(secret)) or kept is None:
+            raise AccessDenied(_NOT_KNOWN)
+        if kept.key.revoked is not None:
+            raise AccessDenied("the key was revoked")
+        if kept.key.expires is not None and kept.key.expires <= self._clock():
+            raise AccessDenied(f"the key expired on {kept.key.expires:%Y-%m-%d at %H:%M} UTC")
+        return kept.key
+
+    def _fits(self, kept: _Kept | None, digest: str) -> bool:
+        current, old = (_NOBODYS, _NOBODYS) if kept is None else (kept.secret, kept.old)
+        is_current = hmac.compare_digest(digest, current)
+        is_old = hmac.compare_digest(digest, old)
+        in_grace = kept is not None and kept.grace is not None and self._clock() < kept.grace
+        return is_current or (is_old and in_grace)
+
+    def require(self, key: Key, scope: str) -> None:
+        """Raises ``AccessDenied`` when the key does not have the scope."""
+        if scope not in key.scopes:
+            raise AccessDenied(f"this needs a key with the scope {scope!r}", code="missing-scope")
+
+    def rotate(self, id_: str, /, *, grace: timedelta = timedelta(0)) -> tuple[Key, str]:
+        """Give a key another secret. The one it has now works on for ``grace``; an older one ends at once.
+
+        Raises ``NotFound`` for an unknown key, ``InvalidInput`` for one that was revoked or has expired, and for a grace
+        below 0 or over a year.
+        """
+        if not isinstance(grace, timedelta) or not timedelta(0) <= grace <= _LONGEST_GRACE:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"grace must be a timedelta from 0 to 366 days, not {shown(grace)}")
+        secret, now = secrets.token_hex(32), self._clock()
+
+        def turned(kept: _Kept) -> _Kept:
+            if kept.key.revoked is not None or (kept.key.expires is not None and kept.key.expires <= now):
+                raise InvalidInput(f"the key {kept.key.id} is revoked or has expired; make another")
+            old, until = (kept.secret, now + grace) if grace else (_NOBODYS, None)
+            return _Kept(replace(kept.key, rotated=now), _digest(secret), old, until)
+
+        key = self._change(id_, turned)
+        return key, _token(key, secret)
+
+    def revoke(self, id_: str, /) -> Key:
+        """End a key, at once and for good. One that is revoked stays as it is. Raises ``NotFound`` for an unknown key."""
+        now = self._clock()
+        return self._change(id_, lambda kept: replace(kept, key=replace(kept.key, revoked=kept.key.revoked or now)))
+
+    def get(self, id_: str, /) -> Key:
+        """One key. Raises ``NotFound`` for an unknown one."""
+        return self._with_use(self._kept(id_)[0].key)
+
+    def all(self, space: SpaceLike | None = None) -> list[Key]:
+        """All keys, revoked ones too, or those of exactly this space; oldest first."""
+        where = None if space is None else {"space": as_space(space).encoded()}
+        found = paged(lambda cursor: self._kv.scan(_KEYS, where=where, limit=500, cursor=cursor))
+        keys = [_read(entry).key for entry in found]
+        return [self._with_use(key) for key in sorted(keys, key=lambda key: (key.created, key.id))]
+
+    def note_use(self, key: Key) -> None:
+        """Note that a key was used just now. Nothing is written here; ``write_uses`` does that, off the request's path."""
+        minute = self._minute()
+        # A race of two threads notes the same minute twice, which changes nothing.
+        if self._noted.get(key.id) != minute:
+            with self._lock:
+                self._noted[key.id] = self._unwritten[key.id] = minute
+
+    def write_uses(self) -> int:
+        """Write down what was noted, at most once a minute for each key, and return for how many keys.
+
+        Call it once a minute or so, and before the end: what was noted and not written is lost with the process.
+        """
+        minute = self._minute()
+        with self._lock:
+            unwritten, self._unwritten = self._unwritten, {}
+            self._noted = {id_: noted for id_, noted in self._noted.items() if noted == minute}
+        try:
+            self._write_all(unwritten)
+        except MemwellError:
+            with self._lock:
+                self._unwritten = unwritten | self._unwritten
+            raise
+        return len(unwritten)
+
+    def _write_all(self, uses: dict[str, datetime]) -> None:
+        if uses:
+            with self._backend.transaction():
+                for id_, minute in uses.items():
+                    self._write_use(id_, minute)
+
+    def _minute(self) -> datetime:
+        return self._clock().replace(second=0, microsecond=0)
+
+    def _write_use(self, id_: str, minute: datetime) -> None:
+        # Apart from the key itself: noting a use must never write over a revocation.
+        last = _moment(self._kv.get(_USES, id_))
+        if last is None or last < minute:
+            self._kv.put(_USES, id_, minute.isoformat())
+
+    def _with_use(self, key: Key) -> Key:
+        times = (_moment(self._kv.get(_USES, key.id)), self._noted.get(key.id))
+        return replace(key, last_used=max((time for time in times if time is not None), default=None))
+
+    def _kept(self, id_: str) -> tuple[_Kept, int]:
+        if not isinstance(id_, str) or _ID.fullmatch(id_) is None:  # pyright: ignore[reportUnnecessaryIsInstance]
+            # Not shown: somebody may have given a token for an id.
+            raise NotFound("there is no such key; the id of a key is 16 hexadecimal digits")
+        entry = self._kv.get(_KEYS, id_)
+        if entry is None:
+            raise NotFound(f"there is no key {id_!r}")
+        return _read(entry), entry.version
+
+    def _change(self, id_: str, change: Callable[[_Kept], _Kept]) -> Key:
+        with self._backend.transaction():
+            kept, version = self._kept(id_)
+            changed = change(kept)
+            self._kv.put(_KEYS, id_, _written(changed), expect=version)
+        return self._with_use(changed.key)
+
+    acreate = asyncify(create)
+    acheck = asyncify(check)
+    arotate = asyncify(rotate)
+    arevoke = asyncify(revoke)
+    aget = asyncify(get)
+    aall = asyncify(all)  # noqa: A003 - the method just above is meant
+    awrite_uses = asyncify(write_uses)
+
+
+def without_tokens(text: str) -> str:
+    """The text with the secret of every token in it left out, for whatever is logged."""
+    return _TOKEN_IN_TEXT.sub(r"\1…", text)
+
+
+def holds_token(data: bytes) -> bool:
+    """Whether a token is anywhere in the bytes, which then must not be stored."""
+    return _TOKEN_IN_BYTES.search(data) is not None
+
+
+def id_in_token(token: str) -> str | None:
+    """The id of the key that a token names, or None when this is no token. Whether it is a right one is not looked at."""
+    found = _TOKEN.fullmatch(token)
+    return None if found is None else found[1]
+
+
+def _parts(token: object) -> tuple[str, str]:
+    found = _TOKEN.fullmatch(token) if isinstance(token, str) else None
+    if found is None:
+        raise AccessDenied(_NOT_KNOWN)
+    return found[1], found[2]
+
+
+def _token(key: Key, secret: str) -> str:
+    return f"mw_{key.id}_{secret}"
+
+
+def _digest(secret: str) -> str:
+    # One round of SHA-256. A slow hash protects a password, of which there are few likely ones to try. These are 256
+    # random bits: trying them all is hopeless at any speed, and a slow hash would only make every request slow.
+    return sha256(secret.encode()).hexdigest()
+
+
+def _checked_name(name: object) -> str:
+    text = check_id(name, "the name of a key")
+    if len(text) > _LONGEST_NAME:
+        raise InvalidInput(f"the name of a key is at most {_LONGEST_NAME} characters: {shown(without_tokens(text))}")
+    return text
+
+
+def _checked_space(space: SpaceLike) -> Space:
+    checked = as_space(space)
+    # What memwell keeps about the memory of a space lies in the segment "memwell" below it.
+    if checked[:2] in OWN_SPACES or "memwell" in checked[1:]:
+        raise InvalidInput(f"the space {checked!r} is memwell's own; no key is for it")
+    return checked
+
+
+def _checked_scopes(scopes: object) -> tuple[str, ...]:
+    listed = f"some of {', '.join(SCOPES)}"
+    if isinstance(scopes, str | bytes) or not isinstance(scopes, Iterable):
+        raise InvalidInput(f"scopes must be a list of {listed}, not {shown(scopes)}")
+    given = list(cast("Iterable[object]", scopes))
+    unknown = [scope for scope in given if scope not in SCOPES]
+    if unknown or not given:
+        raise InvalidInput(f"scopes must be {listed}, not {shown(unknown[0] if unknown else given)}")
+    return tuple(scope for scope in SCOPES if scope in given)
+
+
+def _checked_expires(expires: datetime | None, now: datetime) -> datetime | None:
+    if expires is None:
+        return None
+    moment = as_utc(expires, "expires")
+    if moment <= now:
+        raise InvalidInput(f"expires must be a time to come, not {shown(expires)}")
+    return moment
+
+
+def _written(kept: _Kept) -> dict[str, Any]:
+    fields = cast("dict[str, Any]", msgspec.to_builtins(replace(kept, key=replace(kept.key, last_used=None))))
+    # As one text too: that is what `all` looks for.
+    return {**fields, "space": kept.key.space.encoded()}
+
+
+def _read(entry: Entry) -> _Kept:
+    try:
+        return msgspec.convert(entry.value, _Kept, dec_hook=_as_space)
+    except (msgspec.ValidationError, InvalidInput) as error:
+        raise BackendError(f"the key {entry.key} is damaged in the store: {error}") from None
+
+
+def _as_space(kind: type, value: Any) -> Space:
+    # The only type of a key that is not plain JSON data.
+    return Space(*msgspec.convert(value, list[str]))
+
+
+def _moment(entry: Entry | None) -> datetime | None:
+    return None if entry is None else datetime.fromisoformat(cast("str", entry.value))
+
+
+__all__ = ["BUNDLES", "SCOPES", "SERVICE", "Key", "Keys", "holds_token", "id_in_token", "without_tokens"]

@@ -1,0 +1,19 @@
+"""The MCP server: a memory as tools, resources and prompts for assistants, over standard streams or streamable HTTP.
+
+Importing this room raises ``MissingDependency`` when the package mcp is not installed.
+"""
+
+from __future__ import annotations
+
+from memwell.errors import MissingDependency
+
+try:
+    from memwell.service.mcp.http import CALL, McpApp
+    from memwell.service.mcp.server import TOOLS, Choice, build_server
+    from memwell.service.mcp.stdio import serve_stdio
+except ModuleNotFoundError as error:
+    if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "pydantic", "anyio"):
+        raise
+    raise MissingDependency('the MCP server needs the package mcp: pip install "memwell[server]"') from error
+
+__all__ = ["CALL", "TOOLS", "Choice", "McpApp", "build_server", "serve_stdio"]

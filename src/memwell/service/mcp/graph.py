@@ -1,0 +1,316 @@
+"""The knowledge graph of the MCP reference memory server, kept as memories, so that it is recalled, exported and undone.
+
+Each observation and each relation is one memory, in the shape in which the server's own file is taken in. Deleting is
+forgetting. Reading asks the store for the memories of the graph alone, and by name for those of the named entities alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count
+from threading import Lock
+from typing import NamedTuple, TypeVar
+
+from memwell.errors import Conflict, InvalidInput, MemwellError, NotFound
+from memwell.filters import AllOf, AnyOf, Filter, Where
+from memwell.language.quoting import clean
+from memwell.runtime.engine import Engine
+from memwell.runtime.transfer.incoming import Arrival, derived_id
+from memwell.runtime.transfer.mcp import KEY, Entity, Graph, Observed, Related, observed, part_of, related
+from memwell.values import shown
+
+_T = TypeVar("_T")
+
+MOST_PARTS = 20_000
+"""A larger graph is not read at once."""
+
+_NAMES_AT_ONCE = 100
+_RELATIONS_AT_ONCE = 30
+"""A filter has at most 256 comparisons, listed values and steps of paths."""
+
+_LOCKS = tuple(Lock() for _ in range(64))
+
+
+class _Held(NamedTuple):
+    """A memory that is part of a graph."""
+
+    id: str
+    part: Observed | Related
+
+
+class Removed(NamedTuple):
+    """What a deletion did: how much of the graph went, which names were not there, and which memories were forgotten."""
+
+    number: int
+    missing: list[str]
+    ids: list[str]
+
+
+class KnowledgeGraph:
+    """The graph of one memory. Changes made in one process do not mix; no part is ever kept twice, whoever writes it."""
+
+    def __init__(self, memory: Engine) -> None:
+        self._memory = memory
+
+    # Reading
+
+    def read(self) -> Graph:
+        """The whole graph. Raises ``InvalidInput`` when it is too large to be read at once."""
+        return _graph(held.part for held in self._held(Where(KEY, "exists")))
+
+    def open(self, names: Sequence[str]) -> Graph:
+        """The entities of these names, and the relations that touch one of them."""
+        graph = _graph(held.part for held in self._of(names))
+        for held in self._touching(list(graph.entities)):
+            graph.add(held.part)
+        return graph
+
+    def search(self, query: str) -> Graph:
+        """The entities with the query in their name, type or an observation, in capitals or not, and their relations."""
+        whole = self.read()
+        found = Graph()
+        found.entities = {one.name: one for one in whole.entities.values() if _says(one, query.lower())}
+        for relation in whole.relations:
+            if relation.from_ in found.entities or relation.to in found.entities:
+                found.add(relation)
+        return found
+
+    # Writing
+
+    def create(self, entities: Sequence[Entity]) -> list[Entity]:
+        """Add entities and return those that were new, as they are kept. One whose name is taken is passed over."""
+        made: dict[str, Entity] = {}
+        with self._alone():
+            taken = self.open([one.name for one in entities]).entities
+            arrivals: list[Arrival] = []
+            for one in entities:
+                if one.name not in taken and one.name not in made:
+                    parts = _parts_of(one)
+                    made[one.name] = _graph(_part(part) for part in parts).entities[one.name]
+                    arrivals += parts
+            self._put(arrivals)
+        return list(made.values())
+
+    def relate(self, relations: Sequence[Related]) -> list[Related]:
+        """Add relations and return those that were new. Raises ``NotFound`` when an entity of one does not exist."""
+        with self._alone():
+            for one in relations:
+                _check_name(one.kind, "a relation's type")
+            self._existing([name for one in relations for name in (one.from_, one.to)])
+            wanted = list(dict.fromkeys(relations))
+            there = {held.part for held in self._relations(wanted)}
+            fresh = [one for one in wanted if one not in there]
+            self._put([related(one.from_, one.to, one.kind) for one in fresh])
+        return fresh
+
+    def observe(self, observations: Sequence[tuple[str, Sequence[str]]]) -> list[tuple[str, list[str]]]:
+        """Add observations to entities and return those that were new. Raises ``NotFound`` for an unknown entity."""
+        with self._alone():
+            entities = self._existing([name for name, _ in observations])
+            added: list[tuple[str, list[str]]] = []
+            arrivals: list[Arrival] = []
+            for name, contents in observations:
+                entity = entities[name]
+                parts = [observed(name, entity.kind, _checked(one)) for one in contents]
+                fresh = {_said(part): part for part in parts if _said(part) not in entity.observations}
+                entity.observations.update(dict.fromkeys(fresh))
+                added.append((name, list(fresh)))
+                arrivals += fresh.values()
+            self._put(arrivals)
+        return added
+
+    # Deleting, which is forgetting
+
+    def delete(self, names: Sequence[str]) -> Removed:
+        """Forget entities with all their observations and relations."""
+        with self._alone():
+            held = self._of(names)
+            ids = self._forget([*held, *self._touching(names)])
+        there = {one.part.name for one in held if isinstance(one.part, Observed)}
+        return Removed(sum(name in there for name in names), [name for name in names if name not in there], ids)
+
+    def retract(self, deletions: Sequence[tuple[str, Sequence[str]]]) -> Removed:
+        """Forget observations. Their entities stay, though nothing more be known of them."""
+        number, missing, ids = 0, list[str](), list[str]()
+        with self._alone():
+            for name, contents in deletions:
+                held = self._of([name])
+                if not held:
+                    missing.append(name)
+                    continue
+                kind = _graph(one.part for one in held).entities[name].kind
+                # Secrets were taken out when it was stored, so they are taken out of what it is compared with.
+                gone = _matching(held, [_said(observed(name, kind, clean(one))) for one in contents])
+                number += len({one.part for one in gone})
+                if len(gone) == len(held):
+                    self._put([observed(name, kind, None)])
+                ids += self._forget(gone)
+        return Removed(number, missing, ids)
+
+    def part(self, relations: Sequence[Related]) -> Removed:
+        """Forget relations."""
+        with self._alone():
+            held = self._relations(list(dict.fromkeys(relations)))
+            ids = self._forget(held)
+        return Removed(len({one.part for one in held}), [], ids)
+
+    # The memories behind it
+
+    def _held(self, where: Filter) -> list[_Held]:
+        found = self._memory.memories(where=where, limit=MOST_PARTS + 1)
+        if len(found) > MOST_PARTS:
+            raise InvalidInput(f"the graph has more than {MOST_PARTS:,} parts; open_nodes reads some of them by name")
+        parts = ((one.id, part_of(one.text, one.metadata)) for one in found)
+        return [_Held(id_, _cleaned(part)) for id_, part in parts if part is not None]
+
+    def _of(self, names: Sequence[str]) -> list[_Held]:
+        wanted = list(dict.fromkeys(names))
+        pieces = (Where((KEY, "entity"), "in", piece) for piece in _pieces(wanted, _NAMES_AT_ONCE))
+        held = [one for piece in pieces for one in self._held(piece)]
+        return [one for one in held if isinstance(one.part, Observed)]
+
+    def _touching(self, names: Sequence[str]) -> list[_Held]:
+        held: dict[str, _Held] = {}
+        for piece in _pieces(list(dict.fromkeys(names)), _NAMES_AT_ONCE):
+            ends = AnyOf((Where((KEY, "from"), "in", piece), Where((KEY, "to"), "in", piece)))
+            held |= {one.id: one for one in self._held(ends) if isinstance(one.part, Related)}
+        return list(held.values())
+
+    def _relations(self, wanted: Sequence[Related]) -> list[_Held]:
+        held: list[_Held] = []
+        for piece in _pieces(wanted, _RELATIONS_AT_ONCE):
+            held += self._held(AnyOf(tuple(_is(one) for one in piece)))
+        return [one for one in held if isinstance(one.part, Related)]
+
+    def _existing(self, names: Sequence[str]) -> dict[str, Entity]:
+        entities = _graph(held.part for held in self._of(names)).entities
+        for name in names:
+            if name not in entities:
+                raise NotFound(f"Entity with name {_named(name)} not found")
+        return entities
+
+    def _put(self, arrivals: Iterable[Arrival]) -> None:
+        """Remember parts, all of them or none."""
+        new: list[str] = []
+        try:
+            for one in arrivals:
+                id_ = self._put_one(one)
+                new += [] if id_ is None else [id_]
+        except MemwellError:
+            if new:
+                self._memory.forget(new, reason="not all of it could be added")
+            raise
+
+    def _put_one(self, arrival: Arrival) -> str | None:
+        """Remember one part, or bring it back when it was forgotten; None when it is there already."""
+        for number in count():
+            id_ = arrival.id if number == 0 else derived_id("mcp", arrival.id, number)
+            try:
+                done = self._memory.remember(arrival.text, id=id_, metadata=arrival.metadata, trust=arrival.trust)
+            except Conflict:
+                is_active, text = self._state(id_)
+                if text != arrival.text:
+                    # It says something else since it was updated, and that must not be lost.
+                    continue
+                return None if is_active else self._memory.undo(id_).id
+            if done.rejected:
+                raise InvalidInput("nothing was stored: " + "; ".join(done.rejected[0].reasons))
+            return id_
+        raise AssertionError("unreachable")
+
+    def _state(self, id_: str) -> tuple[bool, str]:
+        """Whether a memory may be recalled, and its text; that which ``undo`` would bring back when it may not."""
+        try:
+            return True, self._memory.get(id_).text
+        except NotFound:
+            versions = self._memory.history(id_)
+            return False, versions[-1].record.text if versions else ""
+
+    def _forget(self, held: Iterable[_Held]) -> list[str]:
+        ids = list(dict.fromkeys(one.id for one in held))
+        return self._memory.forget(ids, reason="deleted from the graph") if ids else []
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Nobody else of this process changes the graph meanwhile: it is read first, and written by what was read."""
+        with _LOCKS[id(self._memory) // 64 % len(_LOCKS)]:
+            yield
+
+
+def _pieces(items: Sequence[_T], size: int) -> Iterator[list[_T]]:
+    for start in range(0, len(items), size):
+        yield list(items[start : start + size])
+
+
+def _is(relation: Related) -> AllOf:
+    return AllOf(
+        (
+            Where((KEY, "from"), "eq", relation.from_),
+            Where((KEY, "to"), "eq", relation.to),
+            Where((KEY, "relationType"), "eq", relation.kind),
+        )
+    )
+
+
+def _graph(parts: Iterable[Observed | Related]) -> Graph:
+    graph = Graph()
+    for part in parts:
+        graph.add(part)
+    return graph
+
+
+def _part(arrival: Arrival) -> Observed | Related:
+    part = part_of(arrival.text, arrival.metadata)
+    assert part is not None
+    return part
+
+
+def _said(arrival: Arrival) -> str:
+    return str(arrival.metadata[KEY]["observation"])
+
+
+def _cleaned(part: Observed | Related) -> Observed | Related:
+    """A part as a model may read it. What was taken in from a file may hold what cannot be seen."""
+    if isinstance(part, Related) or part.observation is None:
+        return part
+    return Observed(part.name, part.kind, clean(part.observation))
+
+
+def _matching(held: Iterable[_Held], contents: Iterable[str]) -> list[_Held]:
+    """Those that say any of these."""
+    wanted = set(contents)
+    return [one for one in held if isinstance(one.part, Observed) and one.part.observation in wanted]
+
+
+def _parts_of(entity: Entity) -> list[Arrival]:
+    _check_name(entity.name, "an entity's name")
+    _check_name(entity.kind, "an entity's type")
+    said: list[str | None] = [_checked(one) for one in entity.observations]
+    parts = [observed(entity.name, entity.kind, one) for one in said or [None]]
+    return list({part.id: part for part in parts}.values())
+
+
+def _checked(observation: str) -> str:
+    text = clean(observation)
+    if not text:
+        raise InvalidInput("an observation must not be empty")
+    return text
+
+
+def _check_name(name: str, what: str) -> None:
+    if not name or clean(name) != name or "\n" in name:
+        raise InvalidInput(
+            f"{what} must be one line of text without blanks around it or characters that cannot be seen, not {shown(name)}"
+        )
+
+
+def _named(name: str) -> str:
+    return name if clean(name) == name and len(name) <= 200 else shown(name)
+
+
+def _says(entity: Entity, query: str) -> bool:
+    return any(query in text.lower() for text in (entity.name, entity.kind, *entity.observations))
+
+
+__all__ = ["MOST_PARTS", "KnowledgeGraph", "Removed"]

@@ -1,0 +1,219 @@
+"""Resources: memories, conversations and documents, listed page by page and read by their addresses.
+
+    memwell://memories/{id}      memwell://conversations/{id}{?cursor}      memwell://documents/{id}{?start}
+    memwell://graph
+
+An id is percent-encoded. What is read is fenced as data, but for the graph, which is JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, cast
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from memwell.errors import InvalidInput, NotFound
+from memwell.records import Page
+from memwell.runtime.engine import Engine
+from memwell.service.mcp.fencing import entry, fenced, language_for, one_line
+from memwell.service.mcp.graph import KnowledgeGraph
+from memwell.service.mcp.shapes import Item, item
+from memwell.service.mcp.tool import json_of
+from memwell.storage.protocols import ThreadInfo
+from memwell.values import shown
+
+SCHEME = "memwell"
+GRAPH = f"{SCHEME}://graph"
+PAGE = 50
+MESSAGES = 100
+CHARACTERS = 50_000
+"""Of a document at once."""
+
+_TITLE = 60
+
+
+class Listing(NamedTuple):
+    """A resource in a list."""
+
+    uri: str
+    name: str
+    description: str
+
+
+class Template(NamedTuple):
+    """How the addresses of one kind of resource are made."""
+
+    pattern: str
+    name: str
+    title: str
+    description: str
+
+
+class Content(NamedTuple):
+    """What is read at an address."""
+
+    text: str
+    media_type: str
+
+
+TEMPLATES = (
+    Template(
+        f"{SCHEME}://memories/{{id}}",
+        "memory",
+        "A memory",
+        "One memory with all that is known of it. 一条记忆及其全部信息。",
+    ),
+    Template(
+        f"{SCHEME}://conversations/{{id}}{{?cursor}}",
+        "conversation",
+        "A conversation",
+        f"The last {MESSAGES} messages of a conversation; with the cursor it names, those before. 会话的消息，新的在后。",
+    ),
+    Template(
+        f"{SCHEME}://documents/{{id}}{{?start}}",
+        "document",
+        "A document",
+        f"The text of a document from a place on, {CHARACTERS:,} characters at once. 文档的正文。",
+    ),
+)
+
+
+# Listing: first the graph and the memories, then conversations, then documents
+
+
+def listed(memory: Engine, cursor: str | None) -> tuple[list[Listing], str | None]:
+    """One page of the resources, and the cursor of the next. Raises ``InvalidInput`` for a cursor that is none of ours."""
+    kind, _, place = (cursor or "memories:").partition(":")
+    lister = _LISTERS.get(kind)
+    if lister is None:
+        raise InvalidInput(f"no page begins at the cursor {shown(cursor)}")
+    found, following = lister(memory, place or None)
+    if following is not None:
+        return found, f"{kind}:{following}"
+    kinds = list(_LISTERS)
+    later = kinds[kinds.index(kind) + 1 :]
+    return found, f"{later[0]}:" if later else None
+
+
+def _memories(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
+    page = memory.page(limit=PAGE, cursor=place)
+    first = (
+        [Listing(GRAPH, "graph", "The knowledge graph: entities, observations, relations.")] if place is None else []
+    )
+    return [*first, *(_listing("memories", one.id, one.text, one.time.date()) for one in page.items)], page.next
+
+
+def _conversations(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
+    page = threads(memory, limit=PAGE, cursor=place)
+    listings = [
+        _listing("conversations", one.thread.id, one.thread.id, f"{one.messages} messages") for one in page.items
+    ]
+    return listings, page.next
+
+
+def _documents(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
+    start = _number(place or "0", "a cursor")
+    found = memory.knowledge.documents()
+    piece = found[start : start + PAGE]
+    following = str(start + PAGE) if len(found) > start + PAGE else None
+    return [
+        _listing("documents", one.id, one.title or one.source or one.id, one.media_type) for one in piece
+    ], following
+
+
+_LISTERS: dict[str, Callable[[Engine, str | None], tuple[list[Listing], str | None]]] = {
+    "memories": _memories,
+    "conversations": _conversations,
+    "documents": _documents,
+}
+
+
+def _listing(kind: str, id_: str, title: str, about: object) -> Listing:
+    name = one_line(title[: 4 * _TITLE])
+    return Listing(uri_of(kind, id_), name if len(name) <= _TITLE else f"{name[: _TITLE - 1]}…", str(about))
+
+
+def uri_of(kind: str, id_: str) -> str:
+    """The address of a memory, a conversation or a document."""
+    return f"{SCHEME}://{kind}/{quote(id_, safe='')}"
+
+
+def threads(memory: Engine, *, limit: int, cursor: str | None) -> Page[ThreadInfo]:
+    """One page of the conversations of a memory."""
+    lists = getattr(cast(Any, memory), "threads", None)
+    if lists is not None:
+        # One behind a service has no store here, and lists them itself.
+        return cast("Page[ThreadInfo]", lists(limit=limit, cursor=cursor))
+    return memory.backend.log.threads(memory.space, limit=limit, cursor=cursor)
+
+
+# Reading
+
+
+def read(memory: Engine, uri: str) -> Content:
+    """What is at an address. Raises ``NotFound`` when nothing is, ``InvalidInput`` for one that is none of ours."""
+    if uri == GRAPH:
+        lines = list(KnowledgeGraph(memory).read().lines())
+        return Content(json_of(lines), "application/json")
+    kind, id_, options = _parsed(uri)
+    match kind:
+        case "memories":
+            return Content(_memory(memory, id_), "text/plain")
+        case "conversations":
+            return Content(_conversation(memory, id_, options.get("cursor")), "text/plain")
+        case "documents":
+            return Content(_document(memory, id_, _number(options.get("start", "0"), "start")), "text/plain")
+        case _:
+            raise NotFound(f"there is no resource {shown(uri)}")
+
+
+def _parsed(uri: str) -> tuple[str, str, dict[str, str]]:
+    try:
+        parts = urlsplit(uri)
+        options = {key: values[-1] for key, values in parse_qs(parts.query, max_num_fields=4).items()}
+        id_ = unquote(parts.path.removeprefix("/"), errors="strict")
+    except ValueError:
+        raise InvalidInput(f"expected an address such as {SCHEME}://memories/ID, not {shown(uri)}") from None
+    if parts.scheme != SCHEME or not id_:
+        raise InvalidInput(f"expected an address such as {SCHEME}://memories/ID, not {shown(uri)}")
+    return parts.netloc, id_, options
+
+
+def _number(text: str, what: str) -> int:
+    if not text.isascii() or not text.isdigit() or len(text) > 15:
+        raise InvalidInput(f"{what} must be a whole number, not {shown(text)}")
+    return int(text)
+
+
+def _memory(memory: Engine, id_: str) -> str:
+    found = memory.get(id_)
+    known = Item(**item(found))
+    heading = (known.time, known.speaker, known.trust, known.kind, *known.flags)
+    return fenced([entry(1, heading, found.text, (f"id {found.id}",))], language_for(found.text))
+
+
+def _conversation(memory: Engine, id_: str, cursor: str | None) -> str:
+    history = memory.thread(id_)
+    if history.info() is None:
+        raise NotFound(f"there is no conversation {shown(id_)}")
+    page = history.page(limit=MESSAGES, cursor=cursor, newest_first=True)
+    said = [one for one in reversed(page.items) if one.text.strip()]
+    shown_turns = [
+        entry(number, (one.time.isoformat(timespec="seconds"), one.role.value, one.name or ""), one.text)
+        for number, one in enumerate(said, start=1)
+    ]
+    earlier = "" if page.next is None else f"\nEarlier messages: {uri_of('conversations', id_)}?cursor={page.next}"
+    return fenced(shown_turns, language_for(" ".join(one.text[:200] for one in said))) + earlier
+
+
+def _document(memory: Engine, id_: str, start: int) -> str:
+    document = memory.knowledge.get(id_)
+    text = memory.knowledge.text(id_)
+    piece = text[start : start + CHARACTERS]
+    end = start + len(piece)
+    heading = (document.title, document.source, f"{start}–{end} / {len(text)}")
+    more = "" if end >= len(text) else f"\nGoes on: {uri_of('documents', id_)}?start={end}"
+    return fenced([entry(1, heading, piece)], language_for(piece)) + more
+
+
+__all__ = ["GRAPH", "SCHEME", "TEMPLATES", "Content", "Listing", "Template", "listed", "read", "threads", "uri_of"]

@@ -1,0 +1,165 @@
+"""The description of the API (OpenAPI 3.1), made from the table of routes and the shapes themselves."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from memwell._version import VERSION
+from memwell.runtime.wire.codec import schema_of
+from memwell.runtime.wire.problems import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem
+from memwell.runtime.wire.routes import ANY_KEY, ANYONE, JSON, ROUTES, Route
+from memwell.service import rest
+from memwell.service.call import HANDLERS
+from memwell.service.examples import EXAMPLES
+
+_REFERENCE = "#/components/schemas/{name}"
+_ABOUT = """memwell holds what was said and what is known, and puts the right part of it back into the prompt.
+
+Every request has a key, `Authorization: Bearer mw_…`, and the key alone says whose memory it is. A POST, PUT, PATCH or
+DELETE may have an `Idempotency-Key`: however often it is sent, it has one effect. Errors are `application/problem+json`.
+"""
+
+
+@cache
+def description() -> bytes:
+    """The whole description as JSON."""
+    return json.dumps(described(), ensure_ascii=False).encode()
+
+
+def described() -> dict[str, Any]:
+    """The whole description."""
+    rest.register()
+    shapes = [shape for route in ROUTES.values() for shape in (route.takes, route.gives) if shape is not None]
+    _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REFERENCE, schema_hook=schema_of)
+    paths: dict[str, dict[str, Any]] = {}
+    for route in ROUTES.values():
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "memwell", "version": VERSION, "description": _ABOUT, "license": {"name": "Apache-2.0"}},
+        "servers": [{"url": "/"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in ROUTES.values())],
+        "security": [{"key": []}],
+        "paths": paths,
+        "components": {
+            "schemas": _plainly(components),
+            "securitySchemes": {"key": {"type": "http", "scheme": "bearer", "bearerFormat": "mw_<id>_<secret>"}},
+        },
+    }
+
+
+def _operation(route: Route) -> dict[str, Any]:
+    about = inspect.getdoc(HANDLERS[route.name]) or route.name
+    summary, _, more = about.partition("\n")
+    operation: dict[str, Any] = {
+        "operationId": route.name,
+        "tags": [route.tag],
+        "summary": _words(summary),
+        "parameters": _parameters(route),
+        "responses": {str(route.status): _answer(route), **_problems(route)},
+    }
+    if more.strip() or route.scope != ANYONE:
+        needs = f"Needs the scope `{route.scope}`." if route.scope not in (ANYONE, ANY_KEY) else ""
+        operation["description"] = "\n\n".join(part for part in (_words(more.strip()), needs) if part)
+    if route.scope == ANYONE:
+        operation["security"] = []
+    body = _body(route)
+    if body is not None:
+        operation["requestBody"] = body
+    return operation
+
+
+def _parameters(route: Route) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"name": part[1:-1], "in": "path", "required": True, "schema": _segment(part[1:-1])}
+        for part in route.parts
+        if part.startswith("{")
+    ]
+    if route.takes is not None and route.takes_query:
+        schema = _schema(route.takes)
+        required = schema.get("required", ())
+        for name, field in schema["properties"].items():
+            found.append({"name": name, "in": "query", "required": name in required, "schema": field})
+    if route.method != "GET":
+        schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
+        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})
+    return found
+
+
+def _segment(name: str) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 0} if name == "index" else {"type": "string", "minLength": 1}
+
+
+def _schema(type_: Any) -> dict[str, Any]:
+    (_,), components = msgspec.json.schema_components([type_], ref_template=_REFERENCE, schema_hook=schema_of)
+    return components[type_.__name__]
+
+
+def _body(route: Route) -> dict[str, Any] | None:
+    if route.upload:
+        return {
+            "required": False,
+            "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+        }
+    if route.takes is None or route.takes_query:
+        return None
+    content: dict[str, Any] = {"schema": {"$ref": _REFERENCE.format(name=route.takes.__name__)}}
+    example = EXAMPLES.get(route.name)
+    if example is not None:
+        content["example"] = example[0]
+    return {"required": True, "content": {JSON: content}}
+
+
+def _answer(route: Route) -> dict[str, Any]:
+    if route.media_type != JSON or route.gives is None:
+        return {"description": "As asked.", "content": {_kind(route): {"schema": {"type": "string"}}}}
+    (reference,), _ = msgspec.json.schema_components([route.gives], ref_template=_REFERENCE, schema_hook=schema_of)
+    content: dict[str, Any] = {"schema": reference}
+    example = EXAMPLES.get(route.name)
+    if example is not None:
+        content["example"] = example[1]
+    return {"description": "As asked.", "content": {JSON: content}}
+
+
+def _kind(route: Route) -> str:
+    # Files say themselves what they are.
+    return "*/*" if route.media_type == "application/octet-stream" else route.media_type
+
+
+def _problems(route: Route) -> dict[str, Any]:
+    """The ways it may fail, in one shape."""
+    told = {"$ref": _REFERENCE.format(name="Problem")}
+    statuses = {status for status, _ in HTTP_KINDS.values()} | {kind.status for kind in KINDS}
+    if route.scope == ANYONE:
+        # No key is looked at, and nothing changed.
+        statuses -= {401, 404, 409, 501, 502}
+    return {
+        str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": told}}}
+        for status in sorted(statuses)
+    }
+
+
+def _titles(status: int) -> str:
+    own = [kind.title for kind in KINDS if kind.status == status]
+    return "; ".join([*own, *(title for http, title in HTTP_KINDS.values() if http == status)])
+
+
+def _words(text: str) -> str:
+    return text.replace("``", "`")
+
+
+def _plainly(schemas: dict[str, Any]) -> dict[str, Any]:
+    """Docstrings as descriptions, without the indentation of the source."""
+    for schema in schemas.values():
+        if "description" in schema:
+            schema["description"] = _words(re.sub(r"\s*\n\s*", " ", schema["description"]))
+    return schemas
+
+
+__all__ = ["described", "description"]

@@ -1,0 +1,103 @@
+"""The parts of a running service, put together: what all requests share."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+
+from memwell._asyncify import Closing
+from memwell.errors import MemwellError
+from memwell.records import Space
+from memwell.runtime.costs import KeptLedger
+from memwell.runtime.engine import Engine
+from memwell.runtime.metrics import Metrics
+from memwell.runtime.tracing import Tracer
+from memwell.service.idempotency import Once
+from memwell.service.jobs import Jobs
+from memwell.service.keys import Keys
+from memwell.service.limits import Failures, RateLimits
+from memwell.service.log import AuditLog
+from memwell.settings import Settings
+
+_HELD = 256
+"""How many spaces' memories are held ready; those of others are made again when they are asked for."""
+
+_LAST_JOBS_S = 2.0
+"""How long jobs may go on at the end."""
+
+
+class Service(Closing):
+    """One store, served. Closing it closes the store."""
+
+    def __init__(self, engine: Engine, settings: Settings) -> None:
+        self.engine = engine
+        self.settings = settings
+        self.backend = engine.backend
+        self.keys = Keys(self.backend)
+        self.log = AuditLog(self.backend)
+        self.once = Once(self.backend)
+        self.rates = RateLimits(settings.serve_rate)
+        self.failures = Failures()
+        self.metrics = Metrics(self.backend)
+        self.tracer = Tracer.of(settings)
+        self.jobs = Jobs(self.backend)
+        self.ledger = KeptLedger.of(self.backend, settings)
+        self.stopping = False
+        self.lingering = False
+        """Whether requests were still worked on when it was closed."""
+
+        self.models = "loading" if engine.embedder is not None else "none"
+        """Whether they are there: ``loading``, ``ok``, ``failed``, or ``none`` where none are used."""
+        self._engines: OrderedDict[Space, Engine] = OrderedDict()
+        self._lock = threading.Lock()
+        self._last_words: list[Callable[[], None]] = []
+
+    def memory_of(self, space: Space) -> Engine:
+        """The memory of a space."""
+        with self._lock:
+            held = self._engines.get(space)
+            if held is None:
+                held = self._engines[space] = self.engine.at(space)
+                if len(self._engines) > _HELD:
+                    self._engines.popitem(last=False)
+            else:
+                self._engines.move_to_end(space)
+            return held
+
+    def warm(self) -> None:
+        """Load the models, so that the first question need not wait for them."""
+        if self.engine.embedder is None:
+            return
+        try:
+            self.engine.embedder.embed(["ready", "就绪"])
+        except MemwellError:
+            # Whoever needs them is told why; what needs none goes on.
+            self.models = "failed"
+        else:
+            self.models = "ok"
+
+    def tick(self) -> None:
+        """Write down what is gathered between requests: figures, and when keys were last used."""
+        self.metrics.flush()
+        self.keys.write_uses()
+
+    def at_end(self, last: Callable[[], None]) -> None:
+        """Do something when the service is closed, while there is still a store."""
+        self._last_words.append(last)
+
+    def close(self) -> None:
+        """Finish what is under way, write the last figures, and let go of the store."""
+        self.stopping = True
+        for last in self._last_words:
+            last()
+        self.jobs.close(wait_s=_LAST_JOBS_S)
+        with suppress(MemwellError):
+            self.tick()
+        self.tracer.close()
+        self._engines.clear()
+        self.engine.close()
+
+
+__all__ = ["Service"]

@@ -1,0 +1,154 @@
+"""Running the service: a socket, a web server around the application, and an orderly end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from memwell.errors import ConfigurationError, MemwellError
+from memwell.records import DEFAULT_SPACE
+from memwell.runtime.wire.running import Key
+from memwell.service import logs
+from memwell.service.app import create_app
+from memwell.service.keys import SCOPES
+from memwell.service.line import Line
+from memwell.service.parts import Service
+from memwell.settings import Settings
+from memwell.values import now
+
+_PATIENCE_S = 5
+"""How long requests under way may take after the service was told to stop. All of it ends within ten seconds."""
+
+_VISIT = timedelta(hours=12)
+_BACKLOG = 2048
+
+
+class _Server(uvicorn.Server):
+    """Tells the application at once that the end has come, so that streams end and waiting requests are sent away."""
+
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+        super().__init__(config)
+        self._service = service
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._service.stopping = True
+        super().handle_exit(sig, frame)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # The web server would raise the signal once more at the end, and the process die of it instead of ending well.
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        before = {one: signal.signal(one, self.handle_exit) for one in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+def serve(service: Service, *, ready: Callable[[str], None] = lambda address: None) -> None:
+    """Serve until the process is told to stop, then close the service.
+
+    ``ready`` is told the address once the service listens, and not before: what must not be done in vain belongs there.
+    Raises ``ConfigurationError`` for an address that is taken or not of this machine, and for TLS files that do not fit.
+    """
+    settings = service.settings
+    check_tls(settings)
+    logs.set_up(settings.serve_log)
+    listening = _listening(settings)
+    config = uvicorn.Config(
+        create_app(service),
+        http=Line,
+        loop="auto",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ssl_certfile=settings.serve_tls_certificate or None,
+        ssl_keyfile=settings.serve_tls_key or None,
+        timeout_graceful_shutdown=_PATIENCE_S,
+        timeout_keep_alive=30,
+        backlog=_BACKLOG,
+    )
+    ready(address_of(settings, listening.getsockname()[1]))
+    with suppress(KeyboardInterrupt):
+        _Server(config, service).run(sockets=[listening])
+
+
+def address_of(settings: Settings, port: int) -> str:
+    """Where a browser on this machine finds the service."""
+    scheme = "https" if settings.serve_tls_certificate else "http"
+    host = settings.serve_host
+    if host in ("0.0.0.0", "::", ""):
+        host = "127.0.0.1"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+
+
+def check_tls(settings: Settings) -> None:
+    """Raises ``ConfigurationError`` when the certificate or its key is missing, cannot be read, or they do not fit."""
+    certificate, key = settings.serve_tls_certificate, settings.serve_tls_key
+    if not certificate and not key:
+        return
+    if not certificate or not key:
+        raise ConfigurationError("TLS needs both files: serve_tls_certificate and serve_tls_key")
+    for path in (certificate, key):
+        if not Path(path).is_file():
+            raise ConfigurationError(f"there is no file {path!r} for TLS")
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (ssl.SSLError, OSError) as error:
+        raise ConfigurationError(f"the TLS files {certificate!r} and {key!r} cannot be used: {error}") from None
+
+
+def _listening(settings: Settings) -> socket.socket:
+    try:
+        return socket.create_server(
+            (settings.serve_host, settings.serve_port),
+            family=socket.AF_INET6 if ":" in settings.serve_host else socket.AF_INET,
+            backlog=_BACKLOG,
+        )
+    except (OSError, OverflowError) as error:
+        where = f"{settings.serve_host}:{settings.serve_port}"
+        raise ConfigurationError(f"the service cannot listen on {where}: {error}; choose another port") from None
+
+
+def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | None:
+    """A key that may do everything, when the store has none yet, and None otherwise."""
+    if service.keys.all():
+        return None
+    key, token = service.keys.create(name, space=DEFAULT_SPACE, scopes=SCOPES)
+    service.log.append("create_key", key=key.id, space=key.space, targets=[key.id])
+    return key, token
+
+
+class Visit:
+    """A key for whoever started the service, so that the page opens signed in. It ends with the service.
+
+    Whoever can start it has the store, and could make a key of their own.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        ends = now() + _VISIT
+        self.key, self.token = service.keys.create("this visit", space=DEFAULT_SPACE, scopes=SCOPES, expires=ends)
+
+    def end(self) -> None:
+        """Revoke it."""
+        with suppress(MemwellError):
+            self._service.keys.revoke(self.key.id)
+
+
+__all__ = ["Visit", "address_of", "check_tls", "first_key", "serve"]

@@ -1,0 +1,287 @@
+"""The line to a service: tried again with one effect, errors as the library has them, and the key never shown."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from memwell.errors import (
+    AccessDenied,
+    BackendError,
+    BackendUnavailable,
+    Busy,
+    ConfigurationError,
+    InvalidInput,
+    MemwellError,
+    MissingDependency,
+)
+from memwell.runtime.remote import Connection, RemoteMemory
+from memwell.runtime.wire.problems import MEDIA_TYPE
+from memwell.runtime.wire.running import Me
+from tests.runtime.remote.serving import QUICK, Line, Served, line_to, listening_to, serving
+
+SECRET = "mw_0123456789abcdef_" + "5ec2e7" * 10 + "dead"
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving() as one:
+        yield one
+
+
+def answering(status: int, body: bytes, **headers: str) -> Callable[..., Any]:
+    """An application that always answers the same."""
+
+    async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        told = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": told})
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+def first(times: int, other: Callable[..., Any]) -> Callable[[Any], Any]:
+    """What is asked of a memory is first answered so often by another application, which says it has too much to do."""
+    left = [times]
+
+    def around(app: Any) -> Any:
+        async def asked(scope: dict[str, Any], receive: Any, send: Any) -> None:
+            turned_away = scope["type"] == "http" and scope["path"] == "/v1/memories" and left[0] > 0
+            left[0] -= turned_away
+            await (other if turned_away else app)(scope, receive, send)
+
+        return asked
+
+    return around
+
+
+def cut_answers(line: Line, times: int) -> None:
+    """Cut the line so often when an answer comes: what was asked has been done by then."""
+    line.cut = lambda piece: False if line.cuts < times else None
+
+
+# Tried again
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_write_whose_answer_was_lost_has_one_effect(served: Served, times: int):
+    waits: list[float] = []
+    with line_to(served.address) as line, served.patient(waits, line.address, f"lost {times}") as m:
+        cut_answers(line, times)
+        done = m.remember("Ann is allergic to nuts.")
+        assert line.cuts == times == len(waits)
+        assert [one.id for one in m.memories()] == done.ids
+        thread = m.thread("trip")
+        cut_answers(line, 2 * times)
+        said = thread.add_human("Where to?")
+        assert list(thread) == [said]
+        assert (said.index, line.cuts) == (0, 2 * times)
+
+
+def test_an_answer_that_is_lost_too_often_is_an_error_that_names_the_address(served: Served):
+    waits: list[float] = []
+    with line_to(served.address) as line, served.patient(waits, line.address) as m:
+        cut_answers(line, 99)
+        with pytest.raises(BackendUnavailable, match=line.address):
+            m.count()
+        assert len(waits) == QUICK.retries
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "overloaded"), (503, "stopping"), (429, "rate-limited")])
+def test_who_is_told_to_come_later_waits_as_long_as_asked(status: int, code: str):
+    body = f'{{"type":"urn:x","title":"Later","status":{status},"code":"{code}","detail":"not now"}}'.encode()
+    busy = answering(status, body, content_type=MEDIA_TYPE, retry_after="2")
+    waits: list[float] = []
+    with serving(around=first(2, busy)) as one, one.patient(waits) as m:
+        m.remember("Ann is allergic to nuts.")
+        assert len(waits) == 2
+        assert all(2 <= wait < 2.1 for wait in waits)
+        assert m.count() == 1
+
+
+def test_who_would_wait_too_long_is_told_so():
+    body = b'{"type":"urn:x","title":"Later","status":503,"code":"overloaded","detail":"not now","retry_after":900}'
+    waits: list[float] = []
+    with serving(around=first(9, answering(503, body, content_type=MEDIA_TYPE))) as one, one.patient(waits) as m:
+        with pytest.raises(Busy, match="not now") as raised:
+            m.remember("Ann is allergic to nuts.")
+        assert (raised.value.retry_after, raised.value.code, waits) == (900, "overloaded", [])
+
+
+def test_a_proxy_that_fails_for_a_moment_is_tried_again():
+    waits: list[float] = []
+    with serving(around=first(1, answering(502, b"<html>Bad gateway"))) as one, one.patient(waits) as m:
+        assert len(m.remember("Ann is allergic to nuts.").ids) == len(waits) == 1
+
+
+def test_what_is_wrong_is_not_tried_again(served: Served):
+    waits: list[float] = []
+    with served.patient(waits) as m, pytest.raises(InvalidInput):
+        m.remember("x", trust="nobody knows")
+    assert waits == []
+
+
+# What went wrong
+
+
+def test_nobody_there():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    waits: list[float] = []
+    with (
+        Connection(address, key=SECRET, patience=QUICK, pause=waits.append) as line,
+        pytest.raises(BackendUnavailable, match=f"no service can be reached at {address}"),
+    ):
+        line.call("me", Me)
+    assert len(waits) == QUICK.retries
+
+
+@pytest.mark.parametrize(
+    "app",
+    [
+        answering(200, b"<html>Welcome", content_type="text/html"),
+        answering(200, b'{"hello": "world"}', content_type="application/json"),
+        answering(404, b"no such page", content_type="text/plain"),
+        answering(422, b'{"detail": "other"}', content_type="application/json"),
+        answering(422, b'["no problem"]', content_type=MEDIA_TYPE),
+        answering(302, b"", location="https://elsewhere.example/login"),
+        answering(500, b""),
+    ],
+)
+def test_another_service_is_told_from_ours(app: Any):
+    with listening_to(app) as address, pytest.raises(BackendError, match="is no memwell service") as raised:
+        RemoteMemory.connect(address, key=SECRET, patience=QUICK)
+    assert address in str(raised.value)
+    assert SECRET not in str(raised.value)
+
+
+def test_a_wrong_key_is_refused_and_never_shown(served: Served, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(AccessDenied) as raised:
+        RemoteMemory.connect(served.address, key=SECRET, patience=QUICK)
+    line = Connection(served.address, key=SECRET)
+    shown = "".join((str(raised.value), repr(raised.value), repr(line), str(vars(raised.value)), caplog.text))
+    assert raised.value.code == "bad-key"
+    assert "5ec2e7" not in shown
+    chain = [raised.value.__cause__, raised.value.__context__]
+    assert chain == [None, None]
+
+
+def test_errors_of_the_line_hold_no_request_and_no_key(served: Served):
+    with line_to(served.address) as line, served.patient([], line.address) as m:
+        cut_answers(line, 99)
+        with pytest.raises(MemwellError) as raised:
+            m.count()
+    assert (raised.value.__cause__, raised.value.__context__) == (None, None)
+
+
+def test_a_key_that_may_not_do_it_is_told_so(served: Served):
+    with served.memory("limited", ["read"]) as m, pytest.raises(AccessDenied) as raised:
+        m.remember("Ann is allergic to nuts.")
+    assert raised.value.code == "missing-scope"
+
+
+def test_a_key_that_may_only_write_writes(served: Served):
+    with served.memory("letterbox", ["write"]) as m:
+        done = m.remember("Ann is allergic to nuts.")
+        with pytest.raises(AccessDenied):
+            m.count()
+    with served.memory("letterbox") as owner:
+        assert [one.id for one in owner.memories()] == done.ids
+
+
+def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingDependency, match=r"memwell\[server\]"):
+        Connection("http://127.0.0.1:7411", key=SECRET)
+
+
+def test_what_cannot_be_json_is_refused_here(served: Served):
+    with served.memory("json") as m:
+        for odd in ("a\ud800b", "a\0b"):
+            with pytest.raises(InvalidInput):
+                m.remember(odd)
+            with pytest.raises(InvalidInput):
+                m.get(odd)
+            with pytest.raises(InvalidInput):
+                m.facts.about(odd)
+        with pytest.raises(InvalidInput):
+            m.remember("x", metadata={"a": float("nan")})
+        with pytest.raises(InvalidInput):
+            m.remember("x", ttl=float("inf"))
+        with pytest.raises(InvalidInput):
+            m.remember("x", speaker=object())  # pyright: ignore[reportArgumentType]
+        assert m.count() == 0
+
+
+# Its life
+
+
+def test_after_the_end_nothing_is_asked(served: Served):
+    with served.memory() as m:
+        assert m.count() == 0
+    with pytest.raises(BackendError, match="was closed"):
+        m.count()
+    m.close()
+
+
+def test_many_threads_use_one_line(served: Served):
+    with served.memory("crowd") as m, ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda number: m.remember(f"Fact number {number} of many.").id, range(64)))
+        assert sorted(one.id for one in m.memories()) == sorted(made)
+
+
+def test_a_fork_has_a_line_of_its_own(served: Served, monkeypatch: pytest.MonkeyPatch):
+    with served.memory("fork") as m:
+        before = dict(m._connection._clients)
+        with monkeypatch.context() as patched:
+            # A real fork of a process with threads is what Python itself warns of.
+            patched.setattr(os, "getpid", lambda: -1)
+            assert m.count() == 0
+            after = m._connection._clients
+            assert set(after) - set(before) == {-1}
+            after.pop(-1).close()
+
+
+def test_async_with(served: Served):
+    async def use() -> tuple[int, list[str]]:
+        async with served.memory("async") as m:
+            await asyncio.gather(*(m.aremember(f"Fact number {number} of some.") for number in range(5)))
+            hits = await m.arecall("fact number 3")
+            return await m.acount(), [hit.text for hit in hits]
+
+    count, texts = asyncio.run(use())
+    assert count == 5
+    assert texts[0] == "Fact number 3 of some."
+
+
+def test_a_line_in_clear_text_is_warned_of_unless_it_stays_on_this_machine(caplog: pytest.LogCaptureFixture):
+    for address in ("http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1", "https://memory.example"):
+        Connection(address, key=SECRET).close()
+    assert caplog.text == ""
+    Connection("http://memory.example:7411", key=SECRET).close()
+    assert "not encrypted" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_proxies_of_the_environment_are_not_asked_for_this_machine(served: Served, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
+    with served.memory("proxied") as m:
+        assert m.count() == 0
+
+
+def test_a_key_is_needed():
+    for odd in ("", None, "mw_a\n", "mw_ä", 7):
+        with pytest.raises(ConfigurationError):
+            Connection("http://127.0.0.1:7411", key=odd)  # pyright: ignore[reportArgumentType]

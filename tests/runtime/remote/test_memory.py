@@ -1,0 +1,453 @@
+"""A memory behind a service is the same as one in a file: the same names, the same answers, the same refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import memwell
+from memwell.errors import AccessDenied, MemwellError, NotFound, Unsupported
+from memwell.filters import AnyOf, Where
+from memwell.history import History
+from memwell.knowledge import Knowledge
+from memwell.longterm.changing import Forgetting
+from memwell.longterm.facts import Facts
+from memwell.longterm.media import MediaMemory
+from memwell.longterm.traits import Evidence
+from memwell.longterm.weights import Weights
+from memwell.messages import ai, human, system
+from memwell.records import Space
+from memwell.runtime.context import Passage, Receipts, Shares
+from memwell.runtime.engine import Engine
+from memwell.runtime.grants import SharedMemory
+from memwell.runtime.remote import RemoteMemory
+from memwell.runtime.remote.documents import RemoteKnowledge
+from memwell.runtime.remote.facts import RemoteFacts, RemoteReceipts
+from memwell.runtime.remote.media import RemoteMedia
+from memwell.runtime.remote.refusing import Refused
+from memwell.runtime.remote.sharing import RemoteShared
+from memwell.runtime.remote.threads import RemoteHistory
+from memwell.runtime.wire.codec import encode
+from tests.runtime.remote.serving import Served, serving
+
+T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    # Nothing is done in the background, here and there: what was recalled would be counted at some moment or other.
+    with serving(work=False) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def local() -> Iterator[Engine]:
+    with memwell.open("memory:", embedder=None, work=False) as one:
+        yield one
+
+
+# The same names
+
+ROOMS: list[tuple[type, type]] = [
+    (Engine, RemoteMemory),
+    (History, RemoteHistory),
+    (Knowledge, RemoteKnowledge),
+    (MediaMemory, RemoteMedia),
+    (Facts, RemoteFacts),
+    (Receipts, RemoteReceipts),
+    (SharedMemory, RemoteShared),
+]
+
+REFUSED = {
+    Engine: {
+        "backend", "indexer", "embedder", "chat", "reranker", "weights", "clock", "uncache", "sharing",
+        "note_uses", "purge", "settle_journal",
+    },
+    History: {"backend", "log", "open", "fork", "copy_to", "move_to"},
+    Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "owed"},
+    MediaMemory: set[str](),
+    Facts: {"learn", "retract", "restore"},
+    Receipts: {"put", "forget"},
+    SharedMemory: set[str](),
+}  # fmt: skip
+"""What cannot be had over the wire, without the async twins."""
+
+
+def rooms_of(m: Any, owner: Any = None) -> dict[type, Any]:
+    """One of each, of a memory here or there."""
+    return {
+        Engine: m,
+        History: m.thread("trip"),
+        Knowledge: m.knowledge,
+        MediaMemory: m.media,
+        Facts: m.facts,
+        Receipts: m.receipts,
+        SharedMemory: m.shared(owner),
+    }
+
+
+def public_names(value: object) -> set[str]:
+    special = {"__len__", "__iter__", "__reversed__", "__aiter__", "__bool__", "__enter__", "__aenter__"}
+    return {name for name in dir(value) if not name.startswith("_") or (name in special and hasattr(value, name))}
+
+
+def parameters(call: Callable[..., Any]) -> list[tuple[Any, ...]]:
+    return [(one.name, one.kind, one.default) for one in inspect.signature(call).parameters.values()]
+
+
+def is_twin(name: str, names: set[str]) -> bool:
+    return name.startswith("a") and name[1:] in names
+
+
+def test_every_public_name_is_there_with_the_same_parameters_or_is_refused(served: Served, local: Engine):
+    local.at("surface-owner").grant("surface")
+    here = rooms_of(local.at("surface"), "surface-owner")
+    compared = 0
+    for ours, theirs in ROOMS:
+        names = public_names(here[ours])
+        refused = REFUSED[ours]
+        for name in sorted(names):
+            found = inspect.getattr_static(theirs, name, None)
+            if name in refused or (is_twin(name, names) and name[1:] in refused):
+                assert isinstance(found, Refused), f"{theirs.__name__}.{name} is to be refused"
+                continue
+            assert not isinstance(found, Refused), f"{theirs.__name__}.{name} is refused and not in the list"
+            mine = inspect.getattr_static(ours, name, None)
+            if inspect.isfunction(mine):
+                assert inspect.isfunction(found), f"{theirs.__name__} has no {name}"
+                assert parameters(found) == parameters(mine), f"{theirs.__name__}.{name} takes something else"
+                assert inspect.iscoroutinefunction(found) == inspect.iscoroutinefunction(mine)
+                compared += 1
+            elif isinstance(mine, property):
+                assert isinstance(found, property), f"{theirs.__name__}.{name} is no property"
+    assert compared > 150
+
+
+def test_attributes_are_there_too(served: Served):
+    with served.memory("surface-owner") as owner, served.memory("surface") as m:
+        owner.grant("surface")
+        rooms = rooms_of(m, "surface-owner")
+        assert m.space == Space("surface")
+        assert rooms[History].thread.space == Space("surface")
+        assert rooms[MediaMemory].memory is m
+        assert (rooms[SharedMemory].owner, rooms[SharedMemory].reader) == (Space("surface-owner"), Space("surface"))
+        with memwell.open("memory:", embedder=None) as engine:
+            here = engine.at("surface")
+            assert rooms[Knowledge].space == here.knowledge.space
+            assert rooms[Facts].space == here.facts.space
+            assert rooms[Receipts].space == here.receipts.space
+
+
+def test_every_refused_name_says_why_and_what_to_do(served: Served):
+    with served.memory("refused-owner") as owner, served.memory("refused") as m:
+        owner.grant("refused")
+        asked = 0
+        for ours, room in rooms_of(m, "refused-owner").items():
+            for name in REFUSED[ours]:
+                with pytest.raises(Unsupported, match=f"'{name}'.*: .{{20,}}"):
+                    getattr(room, name)
+                asked += 1
+        assert asked == sum(map(len, REFUSED.values()))
+
+
+def test_a_service_is_opened_like_a_file(served: Served, monkeypatch: pytest.MonkeyPatch):
+    token = served.token("opened")
+    with memwell.open(served.address, key=token) as m:
+        m.remember("Ann is allergic to nuts.")
+        assert token not in repr(m)
+    monkeypatch.setenv("MEMWELL_KEY", token)
+    with memwell.open(served.address + "/", space="opened") as m:
+        assert [hit.text for hit in m.recall("what can Ann not eat?")] == ["Ann is allergic to nuts."]
+        assert repr(m) == f"<memwell {served.address} Space('opened')>"
+
+
+def test_another_space_needs_another_key(served: Served):
+    with served.memory("ann") as m:
+        assert m.at("ann") is m
+        with pytest.raises(Unsupported, match="a key of that"):
+            m.at("bob")
+        with pytest.raises(Unsupported):
+            RemoteMemory.connect(served.address, key=served.token("ann"), space="bob")
+
+
+def test_two_keys_of_two_spaces_never_see_each_other(served: Served):
+    with served.memory("left") as left, served.memory("right") as right:
+        mine = left.remember("Ann is allergic to nuts.", id="the-same").id
+        right.remember("Bob dislikes rain a lot.", id="the-same")
+        left.thread("trip").add_human("a secret of the left")
+        assert [hit.text for hit in right.recall("Ann nuts allergic")] != ["Ann is allergic to nuts."]
+        assert [one.text for one in right.memories()] == ["Bob dislikes rain a lot."]
+        assert right.thread("trip").info() is None
+        assert right.facts.about("Ann") == []
+        right.forget("the-same")
+        assert left.get(mine).text == "Ann is allergic to nuts."
+        assert [one.text for one in left.memories()] == ["Ann is allergic to nuts."]
+        with pytest.raises(NotFound):
+            right.get("nobody's")
+
+
+def test_a_key_that_was_revoked_opens_nothing(served: Served):
+    token = served.token("revoked")
+    with RemoteMemory.connect(served.address, key=token) as m:
+        served.service.keys.revoke(token.split("_")[1])
+        with pytest.raises(AccessDenied):
+            m.count()
+
+
+# The same answers
+
+TEXTS = [
+    "Ann is allergic to nuts.",
+    "Ann lives in Paris.",
+    "Ann lives in Rome.",
+    "Bob works at Acme as an engineer.",
+    "我住在上海。",
+    "The meeting is on Friday at noon.",
+]
+IDS = ["a", "b/c", "ü . %"]
+QUERIES = ["where does Ann live?", "nuts", "我住在哪里", "", "who works at Acme?"]
+SCRUBBED = {
+    "created", "updated", "replaced", "until", "learned", "learned_at", "retired_at", "changed", "accessed", "now",
+}  # fmt: skip
+"""When something was stored, or was asked."""
+
+Operation = Callable[[Any], Any]
+texts, ids, queries = st.sampled_from(TEXTS), st.sampled_from(IDS), st.sampled_from(QUERIES)
+moments = st.integers(0, 9).map(lambda days: T0 + timedelta(days=days))
+numbers = st.integers(-1, 4)
+budgets = st.sampled_from([0, 100, 400, 2000])
+names = st.sampled_from(["Ann", "user", "Bob", "nobody", ""])
+
+
+def remember(text: str, id_: str | None, time: datetime, number: int) -> Operation:
+    speaker = [None, "Ann", "Bob"][number % 3]
+    return lambda m: m.remember(text, id=id_ or f"{text}{time}", time=time, metadata={"n": number}, speaker=speaker)
+
+
+def add(text: str, number: int, make: Callable[..., Any]) -> Operation:
+    # A row of messages of every kind, all with the same ids here and there.
+    return lambda m: m.thread("trip").add(make(text, id=f"{text[:3]}{number}", time=T0))
+
+
+def put(text: str, id_: str) -> Operation:
+    return lambda m: msgspec.structs.replace(m.knowledge.add(text, id=id_, title="T", metadata={"k": 1}), time=T0)
+
+
+def prompt(made: Any) -> Any:
+    # The question itself was asked just now, each time.
+    return made.openai(), made.tokens, made.receipt
+
+
+OPERATIONS = st.one_of(
+    st.builds(remember, texts, st.one_of(ids, st.none()), moments, numbers),
+    st.builds(remember, texts, ids, moments, numbers),
+    st.builds(lambda q, n, at: lambda m: m.recall(q, limit=n, now=at), queries, numbers, moments),
+    st.builds(lambda q, n: lambda m: m.recall(q, where={"n": {"$gt": n}}, now=T0), queries, numbers),
+    st.builds(lambda q, at: lambda m: m.recall(q, since=at, kinds=["memory"], speaker="ann", now=T0), queries, moments),
+    st.builds(lambda i, t: lambda m: m.update(i, t, importance=0.9, reason="told"), ids, texts),
+    st.builds(lambda i: lambda m: m.update(i, metadata={"n": 9}, time=T0), ids),
+    st.builds(lambda i: lambda m: m.forget(i), ids),
+    st.builds(lambda i: lambda m: m.undo(i), ids),
+    st.builds(lambda i, p: lambda m: m.pin(i, pinned=p), ids, st.booleans()),
+    st.builds(lambda i, p: lambda m: m.feedback(i, useful=p), ids, st.booleans()),
+    st.builds(lambda i: lambda m: m.get(i), ids),
+    st.builds(lambda i: lambda m: m.history(i), ids),
+    st.builds(lambda i: lambda m: m.evaluate(i), ids),
+    st.builds(lambda i: lambda m: m.erase(i), ids),
+    st.builds(lambda i, j: lambda m: m.merge(i, [j]), ids, ids),
+    st.builds(lambda n: lambda m: m.memories(limit=n, where=AnyOf((Where("n", "le", n), Where("n", "gt", 3)))), numbers),
+    st.builds(lambda n, f: lambda m: m.page(limit=n, forgotten=f).items, numbers, st.booleans()),
+    st.builds(lambda n: lambda m: m.forget_by(Forgetting(importance_below=0.6, where={"n": n}), dry_run=True), numbers),
+    st.builds(lambda n: lambda m: m.compress(threshold=0.8, where={"n": n}), numbers),
+    st.builds(lambda s: lambda m: m.facts.about(s, as_of=T0 + timedelta(days=20)), names),
+    st.builds(lambda s: lambda m: m.facts.history(s), names),
+    st.builds(lambda s, n: lambda m: m.facts.walk(s, depth=n, as_of=T0 + timedelta(days=20)), names, numbers),
+    st.builds(lambda s: lambda m: m.profile(s), names),
+    st.sampled_from([lambda m: m.count(), lambda m: m.facts.all(), lambda m: m.facts.conflicts(), lambda m: m.owed()]),
+    st.builds(add, texts, numbers, st.sampled_from([human, ai, system])),
+    st.builds(add, texts, numbers, st.sampled_from([human, ai])),
+    st.builds(lambda n: lambda m: m.thread("trip").last(n), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").get(n), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").rounds(n), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").round(n), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").window(tokens=n * 20), numbers),
+    st.builds(lambda n, t: lambda m: m.thread("trip").edit(n, t), numbers, texts),
+    st.builds(lambda n: lambda m: m.thread("trip").remove(n, n + 1), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").restore(n), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").versions(n), numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").trim(rounds=n), numbers),
+    st.builds(lambda q, n: lambda m: m.thread("trip").search(q, limit=n), queries, numbers),
+    st.builds(lambda n: lambda m: m.thread("trip").set_metadata(title=n, other=None), numbers),
+    st.sampled_from(
+        [
+            lambda m: list(m.thread("trip")),
+            lambda m: list(reversed(m.thread("trip"))),
+            lambda m: m.thread("trip").info(),
+            lambda m: m.threads(limit=5),
+            lambda m: (len(m.thread("trip")), m.thread("trip").tokens, m.thread("trip").metadata()),
+            lambda m: (m.thread("trip").start_round(), m.thread("trip").latest_round()),
+            lambda m: m.thread("trip").rounds(),
+            lambda m: m.remember_thread("trip"),
+            lambda m: m.thread("trip").delete(),
+        ]
+    ),
+    st.builds(put, texts, ids),
+    st.builds(lambda i: lambda m: m.knowledge.remove(i, i), ids),
+    st.builds(lambda i: lambda m: m.knowledge.text(i), ids),
+    st.builds(lambda q, n: lambda m: m.knowledge.recall(q, limit=n), queries, numbers),
+    st.builds(lambda q, n: lambda m: m.knowledge.answer(q, limit=n), queries, numbers),
+    st.builds(lambda q, n: lambda m: prompt(m.context(q, thread="trip", budget=n, profile="Ann")), queries, budgets),
+)  # fmt: skip
+
+
+BEFORE: list[Operation] = [
+    lambda m: m.remember(TEXTS[1], id="a", time=T0, speaker="Bob", metadata={"n": 1}),
+    lambda m: m.thread("trip").add(
+        *(make(text, id=f"{make.__name__}{text}", time=T0) for make in (system, human, ai) for text in "xy")
+    ),
+    lambda m: msgspec.structs.replace(m.knowledge.add(TEXTS[5], id="a"), time=T0),
+]
+"""There is a little of everything, so that most of what is drawn finds something."""
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON, without the times at which something was stored."""
+    return scrubbed(msgspec.json.decode(encode(value)))
+
+
+def scrubbed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: scrubbed(one) for key, one in value.items() if key not in SCRUBBED}
+    return [scrubbed(one) for one in value] if isinstance(value, list) else value
+
+
+def outcome(operation: Operation, memory: Any) -> tuple[str, Any]:
+    try:
+        value = operation(memory)
+    except MemwellError as error:
+        return type(error).__name__, str(error)
+    return type(value).__name__, plain(value)
+
+
+numbered = count()
+
+
+@settings(max_examples=20)
+@given(st.lists(OPERATIONS, min_size=4, max_size=25))
+def test_whatever_is_done_the_answers_are_the_same(served: Served, local: Engine, operations: list[Operation]):
+    space = f"congruent {next(numbered)}"
+    here = local.at(space)
+    with served.memory(space) as there:
+        for operation in [*BEFORE, *operations]:
+            ours, theirs = outcome(operation, here), outcome(operation, there)
+            assert theirs[0] == ours[0], (ours, theirs)
+            # A refusal may be put in other words; it is about the same.
+            if ours[0] not in ("InvalidInput", "NotFound"):
+                assert theirs == ours
+
+
+def test_all_that_goes_with_a_memory_comes_through(served: Served, local: Engine):
+    evidence = [Evidence(record="other"), Evidence(thread="t", message="m")]
+    fields: dict[str, Any] = {
+        "session": "s", "time": datetime(2026, 3, 1, 12), "kind": "note", "metadata": {"a": [1, {"b": None}]},  # noqa: DTZ001
+        "importance": 0.25, "pinned": True, "trust": "derived", "evidence": evidence, "id": "all", "ttl": 1e6,
+    }  # fmt: skip
+    here = local.at("fields")
+    with served.memory("fields") as there:
+        for m in (here, there):
+            m.remember("Ann is allergic to nuts.", **fields)
+            m.remember([human("I like tea.", id="h", time=T0)])
+        assert there.get("all") == here.get("all")
+        assert there.get("h") == here.get("h")
+        assert there.get("all").evidence == tuple(evidence)
+        weights = Weights.linear({"words": 1.0, "importance": 0.5}, note="mine")
+        assert there.recall("nuts", limit=1, weights=weights, now=T0) == here.recall(
+            "nuts", limit=1, weights=weights, now=T0
+        )
+        assert there.recall("nuts", now=T0)[0].why() == here.recall("nuts", now=T0)[0].why()
+        passage = Passage(id="p", text="Nuts are seeds.", title="A book", time=T0)
+        found = [m.context("nuts?", documents=[passage], shares=Shares(documents=9)) for m in (here, there)]
+        assert found[0].openai() == found[1].openai()
+        assert found[0].receipt.entered == found[1].receipt.entered
+        assert [r.memories for r in there.receipts.all()] == [r.memories for r in here.receipts.all()] != []
+        receipt = next(there.receipts.all())
+        assert there.receipts.get(receipt.id) == receipt
+        assert there.receipts.of_memory("all") == [receipt]
+        assert there.receipts.of_memory("nobody's") == []
+
+
+NARROWED: list[dict[str, Any]] = [
+    {"limit": 2}, {"kinds": "note"}, {"kinds": ["note", "memory"], "limit": 3}, {"speaker": "bob"}, {"session": "s1"},
+    {"since": T0 + timedelta(days=2)}, {"until": datetime(2026, 3, 3, 12)}, {"where": {"n": {"$in": [1, 4]}}},  # noqa: DTZ001
+    {"where": Where("@time", "lt", T0 + timedelta(days=1))}, {"now": T0 + timedelta(days=400)},
+    {"as_of": datetime(2020, 1, 1, tzinfo=UTC)}, {"diversity": 0.9}, {"weights": Weights.linear({"importance": 1.0})},
+]  # fmt: skip
+
+
+def test_every_way_to_narrow_a_recall_is_sent(served: Served, local: Engine):
+    here = local.at("narrowed")
+    with served.memory("narrowed") as there:
+        for number, text in enumerate([*TEXTS, "Ann likes nuts in Paris.", "Ann likes nuts in Paris so much."]):
+            for m in (here, there):
+                m.remember(
+                    text, id=str(number), time=T0 + timedelta(days=number), kind=["memory", "note"][number % 2],
+                    speaker=["Ann", "Bob", None][number % 3], session=f"s{number % 2}", metadata={"n": number},
+                    importance=number / 10,
+                )  # fmt: skip
+        query = "Ann likes nuts in Paris on Friday"
+        plainly = there.recall(query, now=T0 + timedelta(days=20))
+        for narrowed in NARROWED:
+            asked: dict[str, Any] = {"now": T0 + timedelta(days=20), **narrowed}
+            theirs = there.recall(query, **asked)
+            assert plain(theirs) == plain(here.recall(query, **asked)), narrowed
+            assert plain(theirs) != plain(plainly), f"{narrowed} changes nothing"
+
+
+def test_texts_and_messages_of_any_shape_are_remembered_together(served: Served, local: Engine):
+    said = ["Ann likes tea.", human("I like tea."), {"role": "assistant", "content": "So you like tea."}, "ok"]
+    with served.memory("mixed") as there:
+        ours, theirs = local.at("mixed").remember(said), there.remember(iter(said))
+        assert (len(theirs.ids), theirs.rejected) == (len(ours.ids), ours.rejected)
+        told = [
+            [(one.text, one.speaker, one.kind, one.trust) for one in m.memories()] for m in (local.at("mixed"), there)
+        ]
+        assert told[0] == told[1]
+        assert len(told[0]) == len(ours.ids)
+
+
+def test_documents_that_were_found_go_into_a_prompt(served: Served):
+    with served.memory("found") as m:
+        m.knowledge.add("Leave is thirty days a year.", title="Handbook", id="hb")
+        made = m.context("how much leave?", documents=m.knowledge.recall("leave"))
+        assert "thirty days" in made.text()
+        assert [one.kind for one in made.receipt.entered if one.kind == "document"] == ["document"]
+
+
+def test_the_async_twins_do_the_same(served: Served):
+    async def use() -> list[Any]:
+        async with served.memory("twins") as m:
+            thread = m.thread("trip")
+            await m.aremember("Ann is allergic to nuts.", id="a", time=T0)
+            await thread.aadd_human("Where to?", time=T0)
+            await m.knowledge.aadd("Leave is thirty days.", id="hb")
+            return [
+                [hit.id for hit in await m.arecall("nuts")],
+                [one.text async for one in thread],
+                (await m.afacts_about("Ann"))[0].object,
+                (await m.knowledge.aget("hb")).id,
+                (await m.acontext("nuts?")).budget,
+                await thread.atokens(),
+            ]
+
+    done = asyncio.run(use())
+    with served.memory("twins") as m:
+        assert done == [["a"], ["Where to?"], "nuts", "hb", 2000, m.thread("trip").tokens]

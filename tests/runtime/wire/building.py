@@ -1,0 +1,82 @@
+"""Values of a shape, made from the shape itself, so that a test of all shapes needs none by hand."""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import msgspec.inspect as shapes
+
+from memwell.errors import InvalidInput
+from memwell.runtime.wire.codec import Answer, Request, decode, encode
+
+_PLAIN: dict[type[shapes.Type], Any] = {
+    shapes.AnyType: {"a": [1, "二"]},
+    shapes.BoolType: True,
+    shapes.BytesType: "AAEC",
+    shapes.CustomType: ["acme", "安娜"],
+    shapes.DateTimeType: "2026-03-01T09:30:00.5Z",
+    shapes.FloatType: 0.5,
+    shapes.IntType: 3,
+    shapes.NoneType: None,
+    shapes.StrType: "记忆 or memory",
+}
+
+
+def built(shape: shapes.Type, *, whole: bool) -> Any:
+    """A value of a shape as JSON has it; ``whole`` has every field, otherwise only those that must be there."""
+    if type(shape) in _PLAIN:
+        return _PLAIN[type(shape)]
+    match shape:
+        case shapes.StructType() | shapes.DataclassType() | shapes.NamedTupleType():
+            wanted = {
+                field.encode_name: built(field.type, whole=whole) for field in shape.fields if whole or field.required
+            }
+            return list(wanted.values()) if isinstance(shape, shapes.NamedTupleType) or _is_list(shape) else wanted
+        case shapes.UnionType():
+            # None, which comes last, says least.
+            return built(max(shape.types, key=lambda one: not isinstance(one, shapes.NoneType)), whole=whole)
+        case shapes.ListType() | shapes.VarTupleType() | shapes.SetType() | shapes.FrozenSetType():
+            return [built(shape.item_type, whole=whole)]
+        case shapes.TupleType():
+            return [built(one, whole=whole) for one in shape.item_types]
+        case shapes.DictType():
+            return {"a": built(shape.value_type, whole=whole)}
+        case shapes.LiteralType() | shapes.EnumType():
+            return shape.values[0] if isinstance(shape, shapes.LiteralType) else next(iter(shape.cls)).value
+        case _:
+            raise NotImplementedError(shape)
+
+
+def _is_list(shape: shapes.Type) -> bool:
+    return isinstance(shape, shapes.StructType) and shape.array_like
+
+
+def structs_of(module: ModuleType) -> list[type[msgspec.Struct]]:
+    """The shapes that a module defines."""
+    found = [one for one in vars(module).values() if inspect.isclass(one) and issubclass(one, msgspec.Struct)]
+    return [one for one in found if one.__module__ == module.__name__]
+
+
+def check_survives(type_: type[msgspec.Struct], *, whole: bool) -> None:
+    """That a value comes back from JSON as it went."""
+    value = decode(msgspec.json.encode(built(shapes.type_info(type_), whole=whole)), type_)
+    assert isinstance(value, type_)
+    assert decode(encode(value), type_) == value
+
+
+def check_unknown_fields(type_: type[msgspec.Struct]) -> None:
+    """That a request with a field too many is refused, and an answer is read all the same."""
+    fields = {**built(shapes.type_info(type_), whole=False), "colour": "red"}
+    try:
+        decode(msgspec.json.encode(fields), type_)
+    except InvalidInput as error:
+        assert issubclass(type_, Request)
+        assert "colour" in str(error)
+    else:
+        assert issubclass(type_, Answer) or not issubclass(type_, Request)
+
+
+__all__ = ["built", "check_survives", "check_unknown_fields", "structs_of"]

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import InvalidInput
+from memwell.records import Space
+from memwell.runtime.wire.codec import Request, convert, decode, encode, schema_of
+
+
+class Asked(Request):
+    number: int = 0
+    flag: bool = False
+    names: list[str] | None = None
+    time: datetime | None = None
+    space: Space | None = None
+    any: Any = None
+
+
+PLAIN = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=60)
+@given(PLAIN, st.integers(-(2**53), 2**53), st.lists(st.text()))
+def test_what_goes_out_comes_back(value: Any, number: int, names: list[str]):
+    asked = Asked(number=number, names=names, any=value)
+    assert decode(encode(asked), Asked) == asked
+
+
+def test_spaces_vectors_and_views_have_a_form():
+    space = Space("acme", "安娜")
+    assert decode(encode(Asked(space=space)), Asked).space == space
+    assert encode({"v": np.asarray([0.5, 1], dtype=np.float32)}) == b'{"v":[0.5,1.0]}'
+    assert encode(MappingProxyType({"a": 1})) == b'{"a":1}'
+    with pytest.raises(NotImplementedError):
+        encode(object())
+
+
+@settings(max_examples=200)
+@given(st.binary(max_size=40) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
+def test_bytes_are_read_or_refused(data: bytes):
+    try:
+        decode(data, Asked)
+    except InvalidInput as error:
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"[" * 100_000,
+        b'{"any":' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}",
+        b'{"any":"\\ud800"}',
+        b'{"any":' + b"9" * 5_000 + b"}",
+        b'{"any":1e999}',
+        b'{"number":1e30}',
+        b'{"space":[]}',
+        b'{"space":["a","",""]}',
+        b'{"space":"a"}',
+        b'{"space":[1]}',
+        b'{"time":"yesterday"}',
+        b'{"colour":1}',
+    ],
+    ids=lambda data: data[:20].decode(),
+)
+def test_what_cannot_be_read_is_refused(data: bytes):
+    with pytest.raises(InvalidInput):
+        decode(data, Asked)
+
+
+@settings(max_examples=100)
+@given(st.dictionaries(st.sampled_from([*Asked.__struct_fields__, "other"]), st.text() | st.lists(st.text())))
+def test_a_query_is_read_or_refused(values: dict[str, Any]):
+    try:
+        asked = convert(values, Asked)
+    except InvalidInput:
+        return
+    assert "other" not in values
+    assert asked.names is None or asked.names == values["names"]
+
+
+def test_texts_are_read_as_what_they_stand_for():
+    said = {"number": "12", "flag": "true", "names": ["a", "b"], "time": "2026-03-01T09:30:00Z"}
+    assert convert(said, Asked) == Asked(
+        number=12, flag=True, names=["a", "b"], time=datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
+    )
+
+
+def test_the_schema_of_a_space_is_known_and_that_of_others_is_not():
+    assert schema_of(Space)["items"]["type"] == "string"
+    with pytest.raises(NotImplementedError):
+        schema_of(object)
+    assert msgspec.json.schema(Asked, schema_hook=schema_of)

@@ -1,0 +1,94 @@
+"""Asking the handlers of a service as its application does, without one: address, scope, body, handler, answer.
+
+with service_at() as service:
+    ann = key_of(service, "acme", "ann")
+    ask(service, ann, "remember", content="Ann is allergic to nuts.")
+    ask(service, ann, "recall", query="what can Ann not eat?").hits
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import memwell
+from memwell.records import Space
+from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.problems import Problem, error_of
+from memwell.runtime.wire.routes import ROUTES, Route
+from memwell.runtime.wire.running import Job, Key
+from memwell.service.answering import Answered, Asked, answer
+from memwell.service.call import Call, Events, File
+from memwell.service.keys import SCOPES
+from memwell.service.parts import Service
+from memwell.service.rest import register
+from memwell.service.routing import Router
+from memwell.settings import load_settings
+
+_ROUTER = Router(ROUTES.values())
+
+
+def service_at(url: str | Path = "memory:", **options: Any) -> Service:
+    """A service over a store, by default one in memory that finds by words alone and does nothing in the background."""
+    register()
+    engine = memwell.open(url, **{"embedder": None, "work": False, **options})
+    return Service(engine, load_settings({}))
+
+
+def key_of(service: Service, *space: str, scopes: Iterable[str] = SCOPES) -> Key:
+    """A key of a space, which may do everything unless told otherwise."""
+    key, _ = service.keys.create("a key of a test", space=Space(*space), scopes=scopes)
+    return Key(**{name: getattr(key, name) for name in Key.__struct_fields__})
+
+
+def ask(service: Service, key: Key, name: str, path: dict[str, str] | None = None, /, **body: Any) -> Any:
+    """What a route gives back for an address and a body, by its own shape. Raises the error that a problem tells of."""
+    route = ROUTES[name]
+    answered = asked_with(service, key, route, path or {}, body)
+    if isinstance(answered.body, File | Events):
+        return answered.body
+    if answered.status >= 400:
+        raise answered.failed or error_of(decode(answered.body, Problem))
+    assert answered.status == route.status
+    return decode(answered.body, route.gives)
+
+
+def asked_with(service: Service, key: Key, route: Route, path: dict[str, str], body: dict[str, Any]) -> Answered:
+    """The whole answer. Raises ``AccessDenied`` when the key lacks the scope."""
+    found, named, _ = _ROUTER.find(_address(route, path).encode(), route.method)
+    assert found is route
+    assert named == path
+    call = Call(service, route, key, named, id="a test")
+    call.allow(route.scope)
+    if route.takes_query:
+        query = {name: _texts(value) for name, value in body.items() if value is not None}
+        return answer(call, Asked(route.method, route.path, query))
+    return answer(call, Asked(route.method, route.path, {}, encode(body) if body else b""))
+
+
+def ended(service: Service, key: Key, job: Job, within_s: float = 20.0) -> Job:
+    """The job when it is over."""
+    end = time.monotonic() + within_s
+    while time.monotonic() < end:
+        now = service.jobs.get(key.space, job.id)
+        if now.status in ("done", "failed"):
+            return now
+        time.sleep(0.01)
+    raise AssertionError(f"the job is still {job.status}")
+
+
+def _address(route: Route, path: dict[str, str]) -> str:
+    parts = [quote(path[part[1:-1]], safe="") if part.startswith("{") else part for part in route.parts]
+    return "/" + "/".join(parts)
+
+
+def _texts(value: Any) -> list[str]:
+    values = value if isinstance(value, list | tuple) else [value]
+    return [one if isinstance(one, str) else json.dumps(one) for one in values]
+
+
+__all__ = ["ask", "asked_with", "ended", "key_of", "service_at"]

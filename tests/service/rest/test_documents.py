@@ -1,0 +1,409 @@
+"""Documents over REST: files become documents in jobs, pages are fetched from the public internet alone."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memwell.errors import AccessDenied, InvalidInput, NotFound, UnreadableDocument
+from memwell.knowledge import vectors
+from memwell.knowledge.reading import addresses, web
+from memwell.models.scripted import HashEmbedder
+from memwell.runtime.wire.running import Job, Key
+from memwell.service.parts import Service
+from memwell.service.rest import documents as handlers
+from tests.knowledge.bench import HANDBOOK, SHOUCE
+from tests.knowledge.reading.conftest import pdf_of
+from tests.media_files import picture
+from tests.service.rest.asking import ask, ended, key_of, service_at
+from tests.service.rest.sending import send
+
+RULES = "\n\n".join(f"## Part {part}\n\n" + f"Rule {part} of the house. " * 30 for part in range(40)).encode()
+PDF = pdf_of([["Everybody has 28 days of leave."], ["Salaries are paid on the 25th."]], title="Staff handbook")
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    with service_at(tmp_path / "app.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def ann(service: Service) -> Key:
+    return key_of(service, "acme", "ann")
+
+
+@pytest.fixture
+def sent(tmp_path: Path) -> Path:
+    folder = tmp_path / "sent"
+    folder.mkdir()
+    return folder
+
+
+def uploaded(service: Service, key: Key, body: bytes, folder: Path, **query: Any) -> dict[str, Any]:
+    job = ended(service, key, send(service, key, "upload_document", body, folder, **query))
+    assert job.result is not None, job.problem
+    return job.result
+
+
+def watched(service: Service, key: Key, job: Job) -> list[Job]:
+    """All that is told of a job until it ends."""
+    seen: list[Job] = []
+    for one in service.jobs.watch(key.space, job.id):
+        if one is None:
+            time.sleep(0.01)
+        else:
+            seen.append(one)
+    return seen
+
+
+def test_a_text_is_taken_in_found_and_removed(service: Service, ann: Key):
+    added = ask(service, ann, "add_document", id="hb", text=HANDBOOK, source="handbook.md", metadata={"year": 2024})
+    ask(service, ann, "add_document", id="sc", text=SHOUCE, title="员工手册")
+    assert ask(service, ann, "document", {"id": "hb"}) == added
+    assert ask(service, ann, "document_text", {"id": "hb"}).text == HANDBOOK
+    assert ask(service, ann, "document_count").documents == 2
+    assert [one.id for one in ask(service, ann, "documents").documents] == ["hb", "sc"]
+    assert [one.id for one in ask(service, ann, "documents", where='{"year": 2024}').documents] == ["hb"]
+    found = ask(service, ann, "look_up", query="how many days of paid leave?", documents=["hb"], limit=1)
+    assert "28 days" in found.passages[0].text
+    assert found.places[0].startswith("handbook.md")
+    assert len(found.why) == 1
+    assert ask(service, ann, "look_up", query="年假", language="zh").why
+    answer = ask(service, ann, "ask", question="How many days of paid leave do employees have?")
+    assert "28 days" in answer.text
+    history = [{"role": "user", "content": "Tell me about paid leave"}, {"role": "assistant", "content": "Gladly."}]
+    assert ask(service, ann, "ask", question="How many days is it?", history=history).text
+    assert ask(service, ann, "remove_document", {"id": "hb"}).done == 1
+    assert ask(service, ann, "remove_document", {"id": "hb"}).done == 0
+    with pytest.raises(NotFound):
+        ask(service, ann, "document_text", {"id": "hb"})
+    assert [(one.action, one.targets) for one in service.log.entries().items] == [
+        ("remove_document", ("hb",)),
+        ("add_document", ("sc",)),
+        ("add_document", ("hb",)),
+    ]
+
+
+def test_a_file_is_read_in_a_job_and_the_same_name_replaces_it(service: Service, ann: Key, sent: Path):
+    first = uploaded(service, ann, PDF, sent, name="../../Handbook.pdf", metadata='{"year": 2024}')
+    assert (first["source"], first["title"], first["pages"]) == ("Handbook.pdf", "Staff handbook", 2)
+    assert (first["media_type"], first["metadata"]["year"]) == ("application/pdf", 2024)
+    assert ask(service, ann, "document", {"id": first["id"]}).chunks == first["chunks"]
+    passage = ask(service, ann, "look_up", query="when are salaries paid?").passages[0]
+    assert (passage.citation.last_page, passage.citation.source) == (2, "Handbook.pdf")
+    again = uploaded(service, ann, HANDBOOK.encode(), sent, name="C:\\Handbook.pdf.md", title="Own title")
+    assert again["id"] != first["id"]
+    assert again["title"] == "Own title"
+    replaced = uploaded(service, ann, pdf_of([["Now it is 30 days."]]), sent, name="Handbook.pdf")
+    assert replaced["id"] == first["id"]
+    assert ask(service, ann, "document_count").documents == 2
+    assert "30 days" in ask(service, ann, "document_text", {"id": first["id"]}).text
+    assert list(sent.iterdir()) == []
+
+
+def test_names_written_in_two_ways_are_the_same(service: Service, ann: Key, sent: Path):
+    composed = uploaded(service, ann, b"one", sent, name="caf\u00e9.txt")
+    assert uploaded(service, ann, b"two", sent, name="cafe\u0301.txt")["id"] == composed["id"]
+    assert ask(service, ann, "document_count").documents == 1
+
+
+@pytest.fixture
+def owing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a document of more than four chunks the vectors are made later."""
+    monkeypatch.setattr(vectors, "MOST_AT_ONCE", 4)
+
+
+@pytest.mark.usefixtures("owing")
+def test_the_stages_of_a_file_follow_one_another(tmp_path: Path):
+    with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=True) as service:
+        ann = key_of(service, "acme", "ann")
+        job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
+        seen = watched(service, ann, job)
+        stages = [one.stage for one in seen]
+        known = ["", "reading", "storing", "vectors"]
+        assert [known.index(stage) for stage in stages] == sorted(known.index(stage) for stage in stages)
+        last = seen[-1]
+        assert (last.status, last.stage, last.done) == ("done", "vectors", last.of)
+        assert last.result is not None
+        assert last.of == last.result["chunks"] > 4
+        assert service.memory_of(ann.space).knowledge.owed().vectors == 0
+
+
+@pytest.mark.usefixtures("owing")
+def test_nobody_waits_for_vectors_that_do_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(handlers, "_STALLED_S", 0.3)
+    with service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as service:
+        ann = key_of(service, "acme", "ann")
+        done = uploaded(service, ann, RULES, tmp_path, name="rules.md")
+        assert service.memory_of(ann.space).knowledge.owed().vectors == done["chunks"]
+        assert ask(service, ann, "look_up", query="rule 77 of the house").passages
+
+
+@pytest.mark.usefixtures("owing")
+def test_a_document_is_kept_when_the_service_stops_before_its_vectors(tmp_path: Path):
+    service = service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False)
+    ann = key_of(service, "acme", "ann")
+    job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
+    while service.jobs.get(ann.space, job.id).stage != "vectors":
+        time.sleep(0.01)
+    service.close()
+    with service_at(tmp_path / "app.db") as later:
+        assert later.jobs.get(ann.space, job.id).status == "done"
+        assert ask(later, ann, "document_count").documents == 1
+
+
+REFUSED: list[tuple[bytes | None, dict[str, Any], str]] = [
+    (None, {"name": "a.txt"}, ""),
+    (b"", {"name": "a.txt"}, "empty"),
+    (b" \n ", {"name": "a.txt"}, "empty"),
+    (picture(), {"name": "a.png"}, "binary"),
+    (picture(), {"name": "a.pdf"}, "not-what-it-says"),
+    (b"PK\x03\x04" + bytes(100), {"name": "a.zip"}, "archive"),
+    (b"\x7fELF" + bytes(100), {"name": "run"}, "binary"),
+    (b"text", {"name": ""}, ""),
+    (b"text", {"name": ".."}, ""),
+    (b"text", {"name": "a\x00.txt"}, ""),
+    (b"text", {"name": "x" * 256}, ""),
+    (b"text", {}, ""),
+    (b"text", {"name": "a.txt", "metadata": "{"}, ""),
+    (b"text", {"name": "a.txt", "metadata": '{"document": 1}'}, ""),
+    (b"text", {"name": "a.txt", "metadata": "[" * 5000}, ""),
+    (b"text", {"name": "a.txt", "title": "a\x00"}, ""),
+]
+
+
+@pytest.mark.parametrize(("body", "query", "reason"), REFUSED)
+def test_what_is_seen_to_be_no_document_is_refused_at_once(
+    service: Service, ann: Key, sent: Path, body: bytes | None, query: dict[str, Any], reason: str
+):
+    with pytest.raises(InvalidInput) as refused:
+        send(service, ann, "upload_document", body, sent, **query)
+    if reason:
+        assert isinstance(refused.value, UnreadableDocument)
+        assert refused.value.reason == reason
+    assert str(sent) not in str(refused.value)
+    assert ask(service, ann, "jobs").jobs == []
+    assert ask(service, ann, "document_count").documents == 0
+    assert service.log.entries().items == []
+    assert list(sent.iterdir()) == []
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(
+    service: Service, ann: Key, sent: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(handlers, "MOST_BYTES", 10)
+    with pytest.raises(UnreadableDocument) as refused:
+        send(service, ann, "upload_document", b"eleven bytes", sent, name="a.txt")
+    assert refused.value.reason == "too-large"
+    assert list(sent.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"), [(pdf_of([["x"]], encrypted=True), "encrypted"), (b"%PDF-1.4 broken", "broken")]
+)
+def test_what_only_reading_shows_fails_the_job(service: Service, ann: Key, sent: Path, body: bytes, reason: str):
+    job = ended(service, ann, send(service, ann, "upload_document", body, sent, name="a.pdf"))
+    assert job.problem is not None
+    assert (job.status, job.problem["code"], job.problem["reason"]) == ("failed", "unreadable-document", reason)
+    assert str(sent) not in str(job.problem)
+    assert ask(service, ann, "document_count").documents == 0
+    assert list(sent.iterdir()) == []
+
+
+def test_documents_are_of_one_space(service: Service, ann: Key, sent: Path):
+    bob = key_of(service, "acme", "bob")
+    hers = uploaded(service, ann, HANDBOOK.encode(), sent, name="handbook.md")
+    with pytest.raises(NotFound):
+        ask(service, bob, "document", {"id": hers["id"]})
+    assert ask(service, bob, "documents").documents == []
+    assert ask(service, bob, "look_up", query="paid leave").passages == []
+    assert ask(service, bob, "remove_document", {"id": hers["id"]}).done == 0
+    text = ask(service, ann, "document_text", {"id": hers["id"]}).text
+    # The same name there is another document.
+    uploaded(service, bob, b"His own handbook.", sent, name="handbook.md")
+    assert ask(service, ann, "document_text", {"id": hers["id"]}).text == text
+    with pytest.raises(AccessDenied):
+        ask(service, key_of(service, "acme", "ann", scopes=["read", "write"]), "remove_document", {"id": hers["id"]})
+
+
+@pytest.mark.parametrize("limit", [-1, 1001, 10**30])
+def test_no_question_asks_for_everything(service: Service, ann: Key, limit: int):
+    for name, body in (("look_up", {"query": "x"}), ("ask", {"question": "x"})):
+        with pytest.raises(InvalidInput):
+            ask(service, ann, name, limit=limit, **body)
+
+
+# Pages of the web
+
+
+class Pages(BaseHTTPRequestHandler):
+    """A page, and redirects to wherever one likes."""
+
+    asked: list[str] = []
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name of the base class
+        return
+
+    def do_GET(self) -> None:
+        type(self).asked.append(self.path)
+        away = self.path.removeprefix("/to/") if self.path.startswith("/to/") else ""
+        body = b"<title>Tea</title><p>Longjing tea is picked before the rain." if self.path == "/tea" else b""
+        self.send_response(302 if away else 200 if body else 404)
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Type", "text/html")
+        if away:
+            self.send_header("Location", away)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def server() -> Iterator[int]:
+    running = ThreadingHTTPServer(("127.0.0.1", 0), Pages)
+    running.daemon_threads = True
+    thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    Pages.asked.clear()
+    yield running.server_port
+    running.shutdown()
+    thread.join()
+    running.server_close()
+
+
+@pytest.fixture
+def public(server: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of the server under a name that is taken for public; any other is looked up as ever."""
+    resolved = addresses.resolved
+
+    def looked_up(host: str, port: int, **options: Any) -> Any:
+        if host == "pages.example":
+            return [(socket.AF_INET, ("127.0.0.1", server))]
+        return resolved(host, port, **options)
+
+    monkeypatch.setattr(web, "resolved", looked_up)
+    return "http://pages.example"
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+    """Let a name stand for an address."""
+    known: dict[str, str] = {}
+    look_up = socket.getaddrinfo
+
+    def looked_up(host: Any, port: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(host, str) and host.endswith(".example"):
+            if host not in known or options.get("flags"):
+                raise socket.gaierror(-2, "Name or service not known")
+            return look_up(known[host], port, *args, **options)
+        return look_up(host, port, *args, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", looked_up)
+    return known.__setitem__
+
+
+def fetched(service: Service, key: Key, url: str) -> Job:
+    return ended(service, key, ask(service, key, "fetch_document", url=url, metadata={"from": "web"}))
+
+
+def test_a_page_is_fetched_in_a_job(service: Service, ann: Key, public: str):
+    job = fetched(service, ann, f"{public}/tea#part")
+    assert job.result is not None, job.problem
+    assert (job.status, job.result["added"]) == ("done", [f"{public}/tea"])
+    kept = ask(service, ann, "documents").documents[0]
+    assert (kept.title, kept.metadata["from"]) == ("Tea", "web")
+    entry = service.log.entries().items[0]
+    assert (entry.action, entry.targets) == ("fetch_document", (kept.id, job.id))
+    again = fetched(service, ann, f"{public}/tea")
+    assert again.result is not None
+    assert again.result["unchanged"] == [f"{public}/tea"]
+    lost = fetched(service, ann, f"{public}/none")
+    assert lost.problem is not None
+    assert (lost.problem["reason"], "404" in lost.problem["detail"]) == ("unreachable", True)
+
+
+PRIVATE = [
+    "http://127.0.0.1:{port}/tea",
+    "http://localhost:{port}/tea",
+    "http://LOCALHOST.:{port}/tea",
+    "http://x.localhost:{port}/tea",
+    "http://2130706433:{port}/tea",
+    "http://0177.0.0.1:{port}/tea",
+    "http://0x7f.1:{port}/tea",
+    "http://127.1:{port}/tea",
+    "http://0:{port}/tea",
+    "http://[::1]:{port}/tea",
+    "http://[::ffff:127.0.0.1]:{port}/tea",
+    "http://[::ffff:7f00:1]:{port}/tea",
+    "http://[64:ff9b::7f00:1]:{port}/tea",
+    "http://[fe80::1%25lo]:{port}/tea",
+    "http://169.254.169.254/latest/meta-data",
+    "http://10.0.0.1/",
+    "http://192.168.1.1/",
+    "http://100.100.100.200/",
+    "http://[fd00:ec2::254]/",
+]
+SHAPES = [
+    "file:///etc/passwd",
+    "ftp://pages.example/x",
+    "gopher://127.0.0.1:6379/_INFO",
+    "HTTP:127.0.0.1",
+    "//127.0.0.1/x",
+    "/etc/passwd",
+    "",
+    "http://",
+    "http://ann:secret@pages.example/",
+    "http://[::1",
+    "http://pages.example:99999999/",
+    "javascript:alert(1)",
+    "http://pages.example/" + "x" * 9000,
+]
+
+
+@pytest.mark.parametrize("url", PRIVATE + SHAPES)
+def test_what_is_seen_to_be_private_is_refused_at_once(service: Service, ann: Key, server: int, url: str):
+    with pytest.raises(UnreadableDocument) as refused:
+        ask(service, ann, "fetch_document", url=url.format(port=server) if "{port}" in url else url)
+    assert refused.value.reason == "forbidden-address"
+    assert "secret" not in str(refused.value)
+    assert ask(service, ann, "jobs").jobs == []
+    assert Pages.asked == []
+
+
+def test_nothing_of_the_own_network_is_reached_or_told(
+    service: Service, ann: Key, server: int, public: str, names: Callable[[str, str], None]
+):
+    names("inside.example", "127.0.0.1")
+    names("mapped.example", "::ffff:10.1.2.3")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        closed = probe.getsockname()[1]
+    urls = [
+        f"http://inside.example:{server}/tea",
+        f"http://inside.example:{closed}/tea",
+        "http://mapped.example/",
+        "http://nowhere.example/",
+        *(f"{public}/to/{url.format(port=server)}" for url in PRIVATE),
+        f"{public}/to/http://inside.example:{closed}/",
+        f"{public}/to/http://nowhere.example/",
+        f"{public}/to/file:///etc/passwd",
+        f"{public}/to/ftp://inside.example/",
+        f"{public}/to/{public}/to/http://127.0.0.1:{server}/tea",
+    ]
+    problems: set[str] = set()
+    for url in urls:
+        job = fetched(service, ann, url)
+        assert (job.status, job.problem is not None) == ("failed", True), url
+        # All that differs is the job.
+        problems.add(str({**(job.problem or {}), "request": ""}))
+    assert len(problems) == 1, problems
+    assert "forbidden-address" in problems.pop()
+    assert "/tea" not in Pages.asked
+    assert ask(service, ann, "document_count").documents == 0

@@ -1,0 +1,547 @@
+from __future__ import annotations
+
+import io
+import json
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import msgspec.inspect as shapes
+import pytest
+
+from memwell.records import Space
+from memwell.runtime.wire.routes import ANY_KEY, ANYONE, ROUTES, Route
+from memwell.service import logs
+from memwell.service.call import HANDLERS, Events, File
+from memwell.service.keys import SCOPES
+from tests.service.serving import ANN, BEN, Running, address, running
+
+WORD = "zanzibar"
+"""Only Ann says it."""
+
+ALL = sorted(ROUTES.values(), key=lambda route: route.name)
+CLOSED = [route for route in ALL if route.scope != ANYONE]
+SCOPED = [route for route in CLOSED if route.scope != ANY_KEY]
+
+
+def by_name(route: Route) -> str:
+    return route.name
+
+
+class Tenants:
+    """A service where Ann has something of everything, and Ben a little."""
+
+    def __init__(self, run: Running) -> None:
+        self.run = run
+        self.ids: dict[str, str] = {}
+        self._stock_ann()
+        ben = run.token(BEN)
+        run.ask("POST", "/v1/memories", {"content": "Ben plays chess."}, token=ben)
+        run.ask("POST", "/v1/threads/bens/messages", {"messages": [{"role": "user", "content": "chess?"}]}, token=ben)
+
+    def _stock_ann(self) -> None:
+        said = f"Ann went to {WORD} in May."
+        self.ids["thread"] = "talk"
+        self._made("message", f"/v1/threads/talk/messages", {"messages": [{"role": "user", "content": said}]})
+        self.ids["memory"] = self._made("", "/v1/memories", {"content": said})["ids"][0]
+        self.ids["document"] = self._made("", "/v1/documents", {"text": said, "title": WORD})["id"]
+        self.ids["receipt"] = self._made("", "/v1/context", {"query": f"where is {WORD}?"})["receipt"]["id"]
+        self.ids["job"] = self._made("", "/v1/exports", {})["id"]
+        medium = self.run.ask("POST", "/v1/media", b"", query={"kind": "image", "description": said})
+        assert medium.status == 201, medium
+        self.ids["medium"] = medium.json["id"]
+
+    def _made(self, _: str, path: str, body: dict[str, Any]) -> Any:
+        answer = self.run.ask("POST", path, body)
+        assert answer.status < 300, answer
+        return answer.json
+
+    def address(self, route: Route) -> str:
+        """The address of a route with Ann's ids."""
+        noun = route.parts[1] if len(route.parts) > 1 else ""
+        ids = {"memories": "memory", "documents": "document", "media": "medium", "jobs": "job", "receipts": "receipt"}
+        return address(route, thread="talk", index="0", subject="Ann", id=self.ids.get(ids.get(noun, ""), "x"))
+
+    def body(self, route: Route) -> dict[str, Any]:
+        """The least that a route takes, with Ann's ids."""
+        if route.takes is None:
+            return {}
+        info = shapes.type_info(route.takes)
+        assert isinstance(info, shapes.StructType)
+        known = {
+            "actions": [],
+            "content": "chess again",
+            "ids": [self.ids["memory"], self.ids["medium"]],
+            "kept": self.ids["memory"],
+            "messages": [{"role": "user", "content": "chess again"}],
+            "name": "chess.txt",
+            "others": [self.ids["memory"]],
+            "query": "where?",
+            "question": "where?",
+            "scopes": ["read"],
+            "space": ["acme", "cy"],
+            "subject": "Ann",
+            "text": "chess again",
+            "to": ["acme", "cy"],
+            "url": "http://127.0.0.1/",
+            "useful": True,
+            "vector": [0.5],
+        }
+        return {field.encode_name: known[field.encode_name] for field in info.fields if field.required}
+
+    def ask(self, route: Route, token: str | None, **more: Any) -> Any:
+        """A request that would be done, were the key the right one."""
+        said = self.body(route) | more
+        if route.takes_query:
+            return self.run.ask(
+                route.method, self.address(route), b"chess" if route.upload else None, token=token, query=said
+            )
+        body = said if route.method != "GET" else None
+        return self.run.ask(route.method, self.address(route), body, token=token)
+
+
+@pytest.fixture(scope="module")
+def tenants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenants]:
+    with running(tmp_path_factory.mktemp("service") / "store.db", serve_timeout_s=1.0) as run:
+        yield Tenants(run)
+
+
+@pytest.fixture(scope="module")
+def bad_tokens(tenants: Tenants) -> dict[str, str | None]:
+    good = tenants.run.token()
+    return {
+        "none": None,
+        "garbage": "mw_garbage",
+        "not ours": f"mw_{'0' * 16}_{'0' * 64}",
+        "another's secret": good[:-64] + tenants.run.token(BEN)[-64:],
+        "expired": tenants.run.expired(),
+        "revoked": tenants.run.revoked(),
+    }
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=by_name)
+def test_nothing_is_done_or_told_without_a_good_key(route: Route, tenants: Tenants, bad_tokens: dict[str, str | None]):
+    before = tenants.run.counts()
+    for what, token in bad_tokens.items():
+        answer = tenants.ask(route, token)
+        assert (answer.status, answer.code) == (401, "bad-key"), what
+        assert answer.headers["www-authenticate"].startswith("Bearer")
+        assert WORD not in answer.body.decode()
+        assert token is None or token not in answer.body.decode()
+    assert tenants.run.counts() == before
+
+
+@pytest.mark.parametrize("route", SCOPED, ids=by_name)
+def test_nothing_is_done_or_told_without_the_scope(route: Route, tenants: Tenants):
+    before = tenants.run.counts()
+    without = tenants.run.token(ANN, [scope for scope in SCOPES if scope != route.scope])
+    before["keys"] = len(tenants.run.service.keys.all())
+    answer = tenants.ask(route, without)
+    assert (answer.status, answer.code) == (403, "missing-scope")
+    assert WORD not in answer.body.decode()
+    assert tenants.run.counts() == before
+
+
+@pytest.mark.parametrize("route", CLOSED, ids=by_name)
+def test_a_key_of_another_space_neither_sees_nor_changes_anything(route: Route, tenants: Tenants):
+    token = tenants.run.token(BEN)
+
+    def of_ann() -> dict[str, int]:
+        return {name: number for name, number in tenants.run.counts().items() if "ann" in name}
+
+    before = of_ann()
+    answer = tenants.ask(route, token)
+    assert answer.status < 500, answer
+    # What is asked for is told back in some answers; what Ann said is in none.
+    assert WORD not in answer.body.decode(errors="replace")
+    assert of_ann() == before
+    # Receipts are numbered within a space, so the number of one of Ann's may be that of one of Ben's.
+    if "{id}" in route.path and route.name != "receipt":
+        assert answer.status == 404 or answer.json == {"done": 0}
+
+
+@pytest.mark.parametrize(
+    "route", [route for route in CLOSED if "owner" in getattr(route.takes, "__struct_fields__", ())], ids=by_name
+)
+def test_the_memory_of_another_space_is_seen_only_where_it_was_shared(route: Route, tenants: Tenants):
+    answer = tenants.ask(route, tenants.run.token(BEN), owner=list(ANN))
+    assert (answer.status, answer.code) == (403, "not-granted")
+
+
+def test_mcp_is_closed_without_a_key(tenants: Tenants, bad_tokens: dict[str, str | None]):
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+    accepting = {"Accept": "application/json, text/event-stream"}
+    for token in bad_tokens.values():
+        assert tenants.run.ask("POST", "/mcp", asked, token=token, headers=accepting).code == "bad-key"
+    good = tenants.run.ask("POST", "/mcp", asked, headers=accepting)
+    assert good.status == 200
+    assert good.headers["x-content-type-options"] == "nosniff"
+    assert tenants.run.ask("GET", "/mcp").code == "method"
+    # What the service answers to, MCP does too.
+    assert tenants.run.ask("POST", "/mcp", asked, headers={**accepting, "Host": "10.1.2.3:7411"}).status == 200
+    assert tenants.run.ask("POST", "/mcp", asked, headers={**accepting, "Host": "evil.example"}).status == 421
+
+
+def test_every_route_has_a_handler(tenants: Tenants):
+    assert set(HANDLERS) == set(ROUTES)
+
+
+# What no client should send
+
+BAD_ADDRESSES = {
+    "/v1/memories/%ff%fe": 422,
+    "/v1/memories/%00": (404, 422),
+    "/v1/memories/..": 404,
+    "/v1/memories/%2e%2e%2fkeys": 404,
+    "/v1/memories/a%2Fb": 404,
+    "/v1/memories//versions": 404,
+    "/v1/../v1/me": 404,
+    "/v1/threads/%ed%a0%80": 422,
+    "/v1/nothing": 404,
+    "/V1/me": 404,
+    "/v1/threads/talk/places/one": 422,
+    "/v1/threads/talk/places/-1": (404, 422),
+    "/v1/threads/talk/places/99999999999999999999999": (404, 422),
+    "/v1/memories?limit=none": 422,
+    "/v1/memories?limit=5&limit=6": 422,
+    "/v1/memories?unknown=1": 422,
+    "/v1/memories?cursor=%00%01": 422,
+    "/v1/memories?cursor=bm90aGluZw": 422,
+    "/v1/memories?where=%ff": 400,
+    "/v1/memories?where=%7B": 422,
+    "/v1/me?x=1": 422,
+    "/v1/memories?" + "&".join(f"a{n}=1" for n in range(500)): 400,
+}
+
+
+@pytest.mark.parametrize(("path", "expected"), BAD_ADDRESSES.items(), ids=lambda one: str(one)[:40])
+def test_a_bad_address_is_refused(path: str, expected: int | tuple[int, ...], tenants: Tenants):
+    answer = tenants.run.ask("GET", path)
+    assert answer.code
+    assert answer.status in (expected if isinstance(expected, tuple) else (expected,)), answer
+    assert answer.json["request"] == answer.headers["x-request-id"]
+
+
+BAD_BODIES: dict[str, bytes] = {
+    "deep": b'{"content":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+    "deep in metadata": b'{"content":"a","metadata":{"a":' + b"[" * 100_000 + b"]" * 100_000 + b"}}",
+    "rather deep": b'{"content":"a","metadata":{"a":' + b"[" * 900 + b"]" * 900 + b"}}",
+    "cut": b'{"content": "a',
+    "not JSON": b"hello",
+    "two": b'{"content":"a"}{"content":"b"}',
+    "not UTF-8": b'{"content": "\xff\xfe"}',
+    "surrogate": b'{"content": "\\ud800"}',
+    "surrogate in an id": b'{"content": "a", "id": "\\udfff"}',
+    "NUL in an id": b'{"content": "a", "id": "a\\u0000b"}',
+    "empty id": b'{"content": "a", "id": ""}',
+    "unknown field": b'{"content": "a", "colour": 1}',
+    "NaN": b'{"content": "a", "importance": NaN}',
+    "infinite": b'{"content": "a", "importance": 1e999}',
+    "long number": b'{"content": "a", "metadata": {"n": ' + b"9" * 10_000 + b"}}",
+    "list": b"[]",
+    "nothing": b"",
+    "null": b"null",
+    "no content": b'{"content": null}',
+    "impossible time": b'{"content": "a", "time": "2026-13-45T00:00:00Z"}',
+    "negative ttl": b'{"content": "a", "ttl": -1}',
+    "owner": b'{"content": "a", "owner": []}',
+    "deep owner": b'{"content": "a", "owner": ' + json.dumps(["a"] * 400).encode() + b"}",
+    "byte order mark": b"\xef\xbb\xbf{}",
+}
+
+
+@pytest.mark.parametrize("body", BAD_BODIES.values(), ids=BAD_BODIES)
+def test_a_bad_body_is_refused_and_nothing_stored(body: bytes, tenants: Tenants):
+    before = tenants.run.counts()
+    answer = tenants.run.ask("POST", "/v1/memories", body, headers={"Content-Type": "application/json"})
+    assert answer.code == "invalid-input", answer
+    assert answer.status == 422
+    assert tenants.run.counts() == before
+
+
+WRONG = (None, True, -1, 10**30, 0.5, "", "\x00", [], {}, [[]], [None], {"a": None}, "x" * 10_000)
+
+
+def wrong_bodies(route: Route, tenants: Tenants) -> Iterator[dict[str, Any]]:
+    """Each field of a request with values of every kind, most of them wrong."""
+    info = shapes.type_info(route.takes)
+    assert isinstance(info, shapes.StructType)
+    for field in info.fields:
+        for value in WRONG:
+            yield {**tenants.body(route), field.encode_name: value}
+
+
+@pytest.mark.parametrize("route", [route for route in CLOSED if route.takes is not None], ids=by_name)
+def test_no_value_of_any_field_breaks_the_service(route: Route, tenants: Tenants):
+    token = tenants.run.token(Space("acme", "wrong"))
+    for body in wrong_bodies(route, tenants):
+        if route.takes_query:
+            query = {name: json.dumps(value) if isinstance(value, dict) else value for name, value in body.items()}
+            answer = tenants.run.ask(route.method, tenants.address(route), None, token=token, query=query)
+        else:
+            answer = tenants.run.ask(route.method, tenants.address(route), body, token=token)
+        assert answer.status < 500 or answer.code in ("overloaded", "model"), (body, answer)
+        assert answer.status < 400 or answer.code
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("text/plain", 415),
+        ("multipart/form-data; boundary=x", 415),
+        ("application/json; charset=utf-8", 201),
+        ("application/problem+json", 201),
+    ],
+)
+def test_only_json_is_taken_for_json(kind: str, status: int, tenants: Tenants):
+    answer = tenants.run.ask(
+        "POST", "/v1/memories", b'{"content": "typed"}', token=tenants.run.token(BEN), headers={"Content-Type": kind}
+    )
+    assert answer.status == status
+
+
+def test_a_form_is_not_taken_for_a_file(tenants: Tenants):
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    assert tenants.run.ask("POST", "/v1/media", b"--x--", headers=kind).code == "media-type"
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS", "TRACE", "PUT"])
+def test_another_method_is_refused_with_those_that_are_taken(method: str, tenants: Tenants):
+    answer = tenants.run.ask(method, "/v1/memories")
+    assert answer.status == 405
+    assert answer.headers["allow"] == "POST, GET"
+
+
+def test_a_page_that_was_not_allowed_cannot_call(tenants: Tenants):
+    evil = {"Origin": "https://evil.example"}
+    assert tenants.run.ask("GET", "/v1/me", headers=evil).code == "foreign-origin"
+    asked = {**evil, "Access-Control-Request-Method": "POST"}
+    refused = tenants.run.ask("OPTIONS", "/v1/memories", token=None, headers=asked)
+    assert refused.status == 403
+    assert not any(name.startswith("access-control") for name in refused.headers)
+
+
+def test_health_and_description_need_no_key(tenants: Tenants):
+    assert tenants.run.ask("GET", "/health/live", token=None).json["status"] == "ok"
+    assert tenants.run.ask("GET", "/health/ready", token=None).status == 200
+    assert tenants.run.ask("GET", "/openapi.json", token=None).json["openapi"].startswith("3.1")
+
+
+def test_the_same_request_under_one_header_has_one_effect(tenants: Tenants):
+    token = tenants.run.token(Space("acme", "once"))
+    once = {"Idempotency-Key": "one"}
+
+    def write(number: int) -> Any:
+        return tenants.run.ask("POST", "/v1/memories", {"content": "said once"}, token=token, headers=once)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(write, range(16)))
+    done = [answer for answer in answers if answer.status == 201]
+    assert {answer.status for answer in answers} <= {201, 409}
+    assert len({answer.body for answer in done}) == 1
+    assert sum("idempotent-replayed" not in answer.headers for answer in done) == 1
+    again = write(0)
+    assert (again.status, again.headers["idempotent-replayed"], again.body) == (201, "true", done[0].body)
+    assert tenants.run.ask("GET", "/v1/count", token=token).json == {"count": 1}
+    other = tenants.run.ask("POST", "/v1/memories", {"content": "another"}, token=token, headers=once)
+    assert (other.status, other.code) == (409, "idempotency-mismatch")
+
+
+def test_another_file_under_the_same_header_is_refused(tenants: Tenants):
+    once, query, path = {"Idempotency-Key": "file"}, {"name": "boats.txt"}, "/v1/documents/upload"
+    token = tenants.run.token(Space("acme", "files"))
+    first = tenants.run.ask("POST", path, b"one", token=token, headers=once, query=query)
+    assert first.status == 202, first
+    again = tenants.run.ask("POST", path, b"one", token=token, headers=once, query=query)
+    assert again.body == first.body
+    assert again.headers["idempotent-replayed"] == "true"
+    assert (
+        tenants.run.ask("POST", path, b"two", token=token, headers=once, query=query).code
+        == "idempotency-mismatch"
+    )
+
+
+def test_the_header_means_nothing_where_nothing_is_changed(tenants: Tenants):
+    once = {"Idempotency-Key": "read"}
+    for query in ("chess", "boats"):
+        answer = tenants.run.ask("POST", "/v1/recall", {"query": query}, token=tenants.run.token(BEN), headers=once)
+        assert answer.status == 200
+        assert "idempotent-replayed" not in answer.headers
+
+
+def test_what_was_erased_is_in_no_kept_answer(tenants: Tenants):
+    token = tenants.run.token(Space("acme", "erased"))
+    run = tenants.run
+    made = run.ask("POST", "/v1/memories", {"content": "a pelican"}, token=token).json["ids"][0]
+    once = {"Idempotency-Key": "pin"}
+    pinned = run.ask("POST", f"/v1/memories/{made}/pin", {}, token=token, headers=once)
+    assert b"pelican" in pinned.body
+    assert run.ask("POST", "/v1/erase", {"ids": [made]}, token=token).status == 200
+    again = run.ask("POST", f"/v1/memories/{made}/pin", {}, token=token, headers=once)
+    assert (again.status, again.body) == (200, b"{}")
+
+
+# A handler that fails, hangs or streams
+
+
+@pytest.fixture
+def handler(monkeypatch: pytest.MonkeyPatch) -> Any:
+    def put(name: str, does: Any) -> None:
+        monkeypatch.setitem(HANDLERS, name, does)
+
+    return put
+
+
+def test_a_defect_is_told_as_one_and_its_words_are_not_logged(handler: Any, tmp_path: Any):
+    out = io.StringIO()
+
+    def broken(call: Any) -> Any:
+        raise KeyError("the words of a memory") from ValueError("more words of a memory")
+
+    with running(tmp_path / "s.db") as run:
+        logs.set_up("json", out)
+        try:
+            handler("me", broken)
+            answer = run.ask("GET", "/v1/me")
+            run.ask("POST", "/v1/recall", {"query": "words of a question"})
+            run.ask("GET", "/v1/threads/words-of-a-thread")
+            run.ask("GET", "/v1/me", token=run.token()[:-1] + "0")
+        finally:
+            logs.set_up("off")
+    assert (answer.status, answer.code) == (500, "internal")
+    assert "words" not in answer.body.decode()
+    logged = out.getvalue()
+    assert "KeyError" in logged
+    assert "ValueError" in logged
+    assert answer.json["request"] in logged
+    # The source of the line that raised stands in the trace, and this test wrote the words there.
+    said = [line for line in logged.splitlines() if "words" in line and "raise KeyError" not in line]
+    assert said == []
+    assert run.token() not in logged
+
+
+def test_too_many_at_once_are_sent_away_and_later_ones_are_not(handler: Any, tmp_path: Any):
+    go, busy = threading.Event(), threading.Semaphore(0)
+    real = HANDLERS["count"]
+
+    def slow(call: Any, asked: Any) -> Any:
+        busy.release()
+        assert go.wait(20)
+        return real(call, asked)
+
+    handler("count", slow)
+    with running(tmp_path / "s.db", serve_threads=2, serve_most_waiting=2) as run, ThreadPoolExecutor(4) as pool:
+        token = run.token()
+        waiting = [pool.submit(run.ask, "GET", "/v1/count", token=token) for _ in range(4)]
+        assert busy.acquire(timeout=20)
+        end = time.monotonic() + 20
+        refused = run.ask("GET", "/v1/count")
+        while refused.status != 503 and time.monotonic() < end:
+            refused = run.ask("GET", "/v1/me")
+        assert (refused.status, refused.code, refused.headers["retry-after"]) == (503, "overloaded", "1")
+        # It is busy, and not dead.
+        assert run.ask("GET", "/health/live", token=None).status == 200
+        go.set()
+        assert [one.result().status for one in waiting] == [200] * 4
+        assert run.ask("GET", "/v1/count").status == 200
+
+
+def test_a_request_whose_turn_comes_too_late_is_not_done(handler: Any, tmp_path: Any):
+    go, done = threading.Event(), []
+
+    def slow(call: Any, asked: Any) -> Any:
+        done.append(1)
+        assert go.wait(20)
+        return {"count": 0}
+
+    handler("count", slow)
+    with running(tmp_path / "s.db", serve_threads=1, serve_timeout_s=0.2) as run, ThreadPoolExecutor(2) as pool:
+        token = run.token()
+        first = pool.submit(run.ask, "GET", "/v1/count", token=token)
+        while not done:
+            time.sleep(0.01)
+        second = pool.submit(run.ask, "GET", "/v1/count", token=token)
+        time.sleep(0.5)
+        go.set()
+        assert first.result().status == 200
+        assert second.result().code == "overloaded"
+    assert len(done) == 1
+
+
+def test_a_key_that_asks_too_often_is_told_when_to_come_back(tmp_path: Any):
+    with running(tmp_path / "s.db") as run:
+        token = run.service.keys.create("slow", space=ANN, scopes=SCOPES, rate=3)[1]
+        answers = [run.ask("GET", "/v1/me", token=token) for _ in range(5)]
+        assert [answer.status for answer in answers[:3]] == [200] * 3
+        assert (answers[-1].status, answers[-1].code) == (429, "rate-limited")
+        assert int(answers[-1].headers["retry-after"]) >= 1
+        assert run.ask("GET", "/v1/me").status == 200
+
+
+def test_while_it_stops_new_requests_are_sent_away(tmp_path: Any):
+    with running(tmp_path / "s.db") as run:
+        run.service.stopping = True
+        for path in ("/v1/me", "/health/ready"):
+            answer = run.ask("GET", path)
+            assert (answer.status, answer.code) == (503, "stopping")
+            assert int(answer.headers["retry-after"]) >= 1
+
+
+def test_streams_end_when_the_service_stops(handler: Any, tmp_path: Any):
+    def forever(call: Any) -> Events:
+        def values() -> Iterator[Any]:
+            yield {"n": 1}
+            while True:
+                yield None
+
+        return Events(values(), pause_s=0.02)
+
+    handler("job_events", forever)
+    with running(tmp_path / "s.db") as run, ThreadPoolExecutor(1) as pool:
+        token = run.token()
+        reading = pool.submit(run.ask, "GET", "/v1/jobs/x/events", token=token)
+        time.sleep(0.3)
+        assert not reading.done()
+        run.service.stopping = True
+        told = reading.result(10)
+    assert told.body == b'data: {"n":1}\n\n'
+    assert told.headers["content-type"].startswith("text/event-stream")
+
+
+def test_a_stream_that_fails_is_cut_and_a_file_that_is_gone_is_a_problem(handler: Any, tmp_path: Any):
+    def failing(call: Any) -> Events:
+        def values() -> Iterator[Any]:
+            yield {"n": 1}
+            raise KeyError("words")
+
+        return Events(values(), pause_s=0.0)
+
+    handler("job_events", failing)
+    handler("job_file", lambda call: File(content=tmp_path / "gone", name="x"))
+    logs.set_up("off")
+    with running(tmp_path / "s.db") as run:
+        with pytest.raises(Exception, match="IncompleteRead"):
+            run.ask("GET", "/v1/jobs/x/events")
+        gone = run.ask("GET", "/v1/jobs/x/file")
+        assert (gone.status, gone.code) == (500, "internal")
+        assert run.ask("GET", "/v1/me").status == 200
+
+
+def test_allowed_pages_may_call(tmp_path: Any):
+    with running(tmp_path / "s.db", serve_origins="https://app.example") as run:
+        page = {"Origin": "https://app.example"}
+        asked = {**page, "Access-Control-Request-Method": "POST"}
+        before = run.ask("OPTIONS", "/v1/memories", token=None, headers=asked)
+        assert (before.status, before.body) == (204, b"")
+        assert "Idempotency-Key" in before.headers["access-control-allow-headers"]
+        for answer in (
+            before,
+            run.ask("GET", "/v1/me", headers=page),
+            run.ask("PUT", "/v1/me", headers=page),
+            run.ask("GET", "/v1/me", token=None, headers=page),
+        ):
+            assert answer.headers["access-control-allow-origin"] == "https://app.example"
+            assert "access-control-allow-credentials" not in answer.headers
+            assert "X-Request-Id" in answer.headers["access-control-expose-headers"]

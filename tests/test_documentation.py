@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -9,6 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from memwell.runtime.wire.problems import HTTP_KINDS, KINDS
+from memwell.runtime.wire.routes import ROUTES
+from memwell.service import rest
+from memwell.service.call import HANDLERS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -92,3 +98,37 @@ def test_both_readmes_say_the_same_in_code() -> None:
         examples((ROOT / name).read_text(encoding="utf-8")) for name in ("README.md", "README.zh-CN.md")
     )
     assert [e.code.count("\n") for e in english] == [c.code.count("\n") for c in chinese]
+
+
+def between(page: str, name: str) -> str:
+    """What stands between two marks of a page."""
+    return page.split(f"<!-- {name}: begin -->\n")[1].split(f"<!-- {name}: end -->", maxsplit=1)[0]
+
+
+def routes_table() -> str:
+    """Every route of the service with what its handler says of it, as the page has them."""
+    rest.register()
+    lines = ["| | address | scope | |", "|---|---|---|---|"]
+    for route in ROUTES.values():
+        about = (inspect.getdoc(HANDLERS[route.name]) or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
+        scope = {"any": "any key", "": "–"}.get(route.scope, route.scope)
+        lines.append(f"| {route.method} | `{route.path}` | {scope} | {about} |")
+    return "\n".join(lines) + "\n"
+
+
+def problems_table() -> str:
+    """Every way in which the service refuses, as the page has them."""
+    told = [(kind.code, kind.status, kind.title, f"`{kind.error.__name__}`") for kind in KINDS]
+    told += [(code, status, title, "") for code, (status, title) in HTTP_KINDS.items()]
+    lines = ["| status | code | | in Python |", "|---|---|---|---|"]
+    lines += [
+        f"| {status} | `{code}` | {title} | {error} |"
+        for code, status, title, error in sorted(told, key=lambda one: one[1])
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_page_of_the_service_lists_every_route_and_every_problem() -> None:
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    assert between(page, "routes") == routes_table()
+    assert between(page, "problems") == problems_table()

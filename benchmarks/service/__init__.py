@@ -1,1 +1,1 @@
-"""The service under load: what a request costs, how many clients it holds, and what is lost when it is stopped or killed."""
+"""The service under load: what a request costs, how many clients it holds, what is lost when it is killed."""

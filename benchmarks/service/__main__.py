@@ -101,8 +101,8 @@ def _keep(rows: list[dict[str, Any]], options: argparse.Namespace) -> None:
     lines = [
         "# The service under load",
         "",
-        f"`python -m benchmarks.service`, {run['date']}: {options.clients} clients at once for {options.seconds:.0f} s each "
-        "round, half of the requests remember, three of ten recall, two of ten add a message; the clients share the two",
+        f"`python -m benchmarks.service`, {run['date']}: {options.clients} clients at once for {options.seconds:.0f} s "
+        "each round, half of the requests remember, three of ten recall, two of ten add a message. The clients share the",
         "cores with the service. After each round the store is opened and everything acknowledged is looked for.",
         "",
         "| " + " | ".join(["", *(row["round"] for row in rows)]) + " |",

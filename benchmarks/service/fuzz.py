@@ -1,4 +1,4 @@
-"""``python -m benchmarks.service.fuzz``: 20,000 requests that a fuzzer makes of the API's description, good ones and bad ones.
+"""``python -m benchmarks.service.fuzz``: 20,000 requests that a fuzzer makes of the API's description, good and bad.
 
 Every route is asked. Half of the ids in addresses are those of things that exist. Exit code 1 when an answer is an error
 of the service, or is not as the description says: its status, its media type, or its shape.
@@ -68,11 +68,13 @@ class Fuzz:
         self._a_time = _A_TIME
         self.found = Found()
 
-    def run(self, wanted: int) -> Found:
-        """Ask until so many requests were made."""
+    def run(self, wanted: int, *, every: int = 1) -> Found:
+        """Ask until so many requests were made; only one route of ``every`` so many."""
         description = self._session.get(f"{self._address}/openapi.json", timeout=_FIRST_HEARD_S).json()
+        # With this the fuzzer leaves the key out; how that is refused is not the question here.
+        del description["security"], description["components"]["securitySchemes"]
         schema = schemathesis.openapi.from_dict(description)
-        operations = [one.ok() for one in schema.get_all_operations()]
+        operations = [one.ok() for one in schema.get_all_operations()][::every]
         self._a_time = max(1, min(_A_TIME, wanted // (2 * len(operations))))
         turn = 0
         while self.found.requests < wanted:
@@ -134,9 +136,7 @@ class Fuzz:
             console.print(f"[red]{what}[/]")
 
     def _aim(self, case: Any) -> None:
-        """Put ids of things that exist into half of the addresses, and the right key into all."""
-        # The fuzzer makes keys of its own; how wrong ones are refused is not the question here.
-        case.headers.update(self._headers)
+        """Put ids of things that exist into half of the addresses."""
         for name in list(case.path_parameters):
             known = self._ids.get(_noun(case.path, name), ())
             if known and self._random.random() < 0.5:

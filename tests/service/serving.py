@@ -61,6 +61,7 @@ class Running:
 
     port: int
     service: Service
+    quiet_s: float = 1.5
     _tokens: dict[tuple[Space, tuple[str, ...]], str] = field(default_factory=dict)
 
     def token(self, space: Space = ANN, scopes: Sequence[str] = SCOPES) -> str:
@@ -109,7 +110,7 @@ class Running:
 
     def raw(self, sent: bytes, *, more: Sequence[bytes] = (), end: bool = False) -> bytes:
         """All that comes back for some bytes, until the service hangs up or says nothing for a while."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=3.0) as line:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=self.quiet_s) as line:
             line.sendall(sent)
             for piece in more:
                 line.sendall(piece)

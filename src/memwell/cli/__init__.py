@@ -18,11 +18,10 @@ from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versio
 from memwell.cli.mcp import mcp_command
 from memwell.cli.phrases import say
 from memwell.cli.serve import serve_command
-from memwell.cli.stores import SpaceOption, Store, existing, file_of, space_of
+from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened, space_of
 from memwell.cli.tables import message_table, thread_table
 from memwell.cli.terminal import console, never_fail_to_encode, one_line, visible
 from memwell.errors import ConfigurationError, MemwellError, NotFound
-from memwell.history import HistoryReader
 from memwell.messages import Message
 from memwell.settings import load_settings
 from memwell.tokens import default_counter
@@ -76,8 +75,8 @@ def threads_command(
 ) -> None:
     """List the conversations of a space. 列出一个空间的会话。"""
     screen = console()
-    with existing(store) as backend:
-        page = backend.log.threads(space_of(space), limit=limit, cursor=cursor)
+    with opened(store, space, work=False) as memory:
+        page = memory.threads(limit=limit, cursor=cursor)
     if not page.items:
         screen.print(say("none_here", space=one_line(" / ".join(space_of(space)))))
         return
@@ -104,8 +103,8 @@ def show_command(
     if window is not None and search is not None:
         raise ConfigurationError(say("one_or_other"))
     scores = None
-    with existing(store) as backend:
-        history = HistoryReader(backend, thread, space=space_of(space))
+    with opened(store, space, work=False) as memory:
+        history = memory.thread(thread)
         if history.info() is None:
             raise NotFound(say("no_such_thread", thread=repr(thread), space=" / ".join(space_of(space))))
         if search is not None:

@@ -16,7 +16,7 @@ from memwell.cli.files import check_export, naming_file
 from memwell.cli.owing import owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
-from memwell.cli.stores import SpaceOption, Store, check_exists, opened, space_of
+from memwell.cli.stores import SpaceOption, Store, check_exists, is_served, opened, space_of
 from memwell.cli.tables import fact_table, hit_table
 from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
 from memwell.errors import InvalidInput, NotFound
@@ -60,8 +60,10 @@ def remember_command(
     with opened(store, space, make=True, work=False) as engine:
         done = engine.remember(good, speaker=speaker, session=session, time=_moment(time), kind=kind, ttl=ttl)
         screen = console(stderr=True)
-        with screen.status(say("embedding")):
-            memwell.Memory.settle(engine)
+        # A service does it by itself, and goes on when this command has ended.
+        if not is_served(store):
+            with screen.status(say("embedding")):
+                memwell.Memory.settle(engine)
     for id_ in done.ids:
         typer.echo(id_)
     for one in (*done.rejected, *bad):
@@ -98,6 +100,11 @@ def settle_command(store: Store, space: SpaceOption = None) -> None:
     check_exists(store)
     left = done = 0
     with opened(store, space, work=False) as engine:
+        if is_served(store):
+            done = engine.owed().vectors
+            engine.settle()
+            console().print(say("settled", count=f"{done:,}"))
+            return
         wanted = [space_of(space)] if space else list(owed_by_space(engine.backend))
         for one in wanted:
             memory = engine.at(one)

@@ -6,6 +6,10 @@ from memwell.settings import load_settings
 
 _PHRASES = {
     "error": ("error: ", "错误："),
+    "store_served": (
+        "{url} is a service, and this command looks into a store itself. Run it where the store is.",
+        "{url} 是服务，而该命令需要直接查看存储。请在存储所在的机器上运行。",
+    ),
     "needs_server": (
         'The service needs {package}: pip install "memwell[server]"',
         '服务需要 {package}：pip install "memwell[server]"',

@@ -47,6 +47,11 @@ def file_of(url: str) -> Path | None:
     return Path(found[2]).expanduser() if found[1].lower() == "sqlite" else None
 
 
+def is_served(url: str) -> bool:
+    """Whether a service holds the store."""
+    return url.lower().startswith(("http://", "https://"))
+
+
 def check_exists(url: str) -> None:
     """Raises ``ConfigurationError`` when the store is not there: looking must never make one."""
     file = file_of(url)
@@ -55,14 +60,20 @@ def check_exists(url: str) -> None:
 
 
 def existing(url: str) -> Backend:
-    """Open a store to look at it."""
+    """Open a store to look at it. Raises ``ConfigurationError`` for what a service holds."""
+    if is_served(url):
+        raise ConfigurationError(say("store_served", url=repr(url)))
     check_exists(url)
     return open_backend(url)
 
 
 @contextmanager
 def opened(store: str, space: list[str] | None, *, make: bool = False, work: bool = True) -> Generator[memwell.Engine]:
-    """The memory of a store. Looking must never make one."""
+    """The memory of a store, or of a service by its address. Looking must never make one."""
+    if is_served(store):
+        with memwell.open(store, space=None if space is None else space_of(space)) as memory:
+            yield memory
+        return
     if not make:
         check_exists(store)
     try:
@@ -96,4 +107,4 @@ def space_of(segments: list[str] | None) -> Space:
     return Space(*segments) if segments else DEFAULT_SPACE
 
 
-__all__ = ["SpaceOption", "Store", "chat_model", "check_exists", "existing", "file_of", "opened", "space_of"]
+__all__ = ["SpaceOption", "Store", "chat_model", "check_exists", "existing", "file_of", "is_served", "opened", "space_of"]

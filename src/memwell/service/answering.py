@@ -1,7 +1,8 @@
 """Answering one request, in a thread of its own: what it says is read, its handler runs, what came of it is written.
 
 A request with an ``Idempotency-Key`` has one effect however often it comes: its answer is kept, for quick changes in the
-same transaction as the change itself, so that no kill can come between the two.
+same transaction as the change itself, so that no kill can come between the two. Some answers are not kept, such as one with
+a token, and those that words were erased from: then it is told that it was done.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec.inspect as shapes
 
-from memwell.errors import InvalidInput, MemwellError
+from memwell.errors import Conflict, InvalidInput, MemwellError
 from memwell.runtime.wire.codec import convert, decode, encode
 from memwell.runtime.wire.problems import Problem, problem_of
 from memwell.runtime.wire.routes import ERASE, JSON, READ, Route
@@ -109,8 +110,13 @@ def _has_effect(route: Route) -> bool:
 
 
 def _replayed(kept: Kept) -> Answered:
-    body = kept.body if kept.whole else b"{}"
-    return Answered(kept.status, body, JSON, replayed=True)
+    if not kept.whole:
+        raise _Gone("this was done when it was first asked; the answer held what is not kept, or was erased since")
+    return Answered(kept.status, kept.body, JSON, replayed=True)
+
+
+class _Gone(Conflict):
+    code = "answer-gone"
 
 
 def _run(call: Call, asked: Asked) -> Answered:

@@ -8,10 +8,11 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import cast
 from urllib.parse import parse_qs
 
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from memwell.errors import Busy, MemwellError
 from memwell.records import DEFAULT_SPACE, Space
+from memwell.runtime.metrics.recorder import Kind
 from memwell.runtime.wire.problems import http_problem, problem_of
 from memwell.runtime.wire.routes import ANYONE, ROUTES, Route
 from memwell.runtime.wire.running import Key
@@ -100,7 +102,7 @@ class App:
         await send({"type": "lifespan.shutdown.complete"})
 
     @asynccontextmanager
-    async def _running(self) -> AsyncIterator[None]:
+    async def _running(self) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, self._close)
             await stack.enter_async_context(self._mcp.running())
@@ -142,7 +144,8 @@ class App:
             finally:
                 span.note(route=seen.route.name, status=seen.status)
                 took = time.perf_counter() - seen.begun
-                metrics.observe(seen.route.name, seen.route.kind, took, status=seen.status, space=seen.space)
+                kind = cast("Kind", seen.route.kind)
+                metrics.observe(seen.route.name, kind, took, status=seen.status, space=seen.space)
                 logs.request(seen.id, request.method, seen.route, seen.status, took, seen.key)
 
     async def _send(self, response: Response, request: Request, seen: _Seen, send: Send) -> None:
@@ -211,7 +214,7 @@ class App:
                     call.upload.unlink(missing_ok=True)
 
     @contextmanager
-    def _place(self) -> Iterator[None]:
+    def _place(self) -> Generator[None]:
         """A place among those that are worked on or wait. Raises ``Busy`` when all are taken."""
         if self.service.stopping:
             raise Busy("the service is stopping", code="stopping", retry_after=5)

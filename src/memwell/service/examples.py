@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 _TIME = "2026-03-01T09:30:00Z"
-_HIT = {
+_HIT: dict[str, Any] = {
     "id": "0195f0a2b3c47d8e9f00112233445566",
     "text": "Ann is allergic to nuts.",
     "score": 1.42,

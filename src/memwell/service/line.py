@@ -35,7 +35,7 @@ class Line(HttpToolsProtocol):
         self._refusal = "malformed"
         self._timer: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         self._within(HEAD_S)
 

@@ -12,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from memwell.errors import BadModelOutput, ConfigurationError, MemwellError
 from memwell.runtime.wire.routes import Route
@@ -74,7 +74,7 @@ def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
     if before is not None:
         yield from _chain(before, seen)
     if isinstance(error, BaseExceptionGroup):
-        for one in error.exceptions:
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
             yield from _chain(one, seen)
     yield error
 

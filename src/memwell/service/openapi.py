@@ -13,7 +13,7 @@ import msgspec
 from memwell._version import VERSION
 from memwell.runtime.wire.codec import schema_of
 from memwell.runtime.wire.problems import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem
-from memwell.runtime.wire.routes import ANY_KEY, ANYONE, JSON, ROUTES, Route
+from memwell.runtime.wire.routes import ANY_KEY, ANYONE, EVENTS, JSON, ROUTES, Route
 from memwell.service import rest
 from memwell.service.call import HANDLERS
 from memwell.service.examples import EXAMPLES
@@ -117,6 +117,10 @@ def _body(route: Route) -> dict[str, Any] | None:
 
 
 def _answer(route: Route) -> dict[str, Any]:
+    if route.media_type == EVENTS:
+        # A schema would be that of the whole stream, and has no way to say what one event is.
+        about = f"Events as they come. The data of each is a `{route.gives.__name__}` as JSON."
+        return {"description": about, "content": {EVENTS: {}}}
     if route.media_type != JSON or route.gives is None:
         return {"description": "As asked.", "content": {_kind(route): {"schema": {"type": "string"}}}}
     (reference,), _ = msgspec.json.schema_components([route.gives], ref_template=_REFERENCE, schema_hook=schema_of)

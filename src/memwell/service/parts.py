@@ -51,6 +51,7 @@ class Service(Closing):
         self.models = "loading" if engine.embedder is not None else "none"
         """Whether they are there: ``loading``, ``ok``, ``failed``, or ``none`` where none are used."""
         self._engines: OrderedDict[Space, Engine] = OrderedDict()
+        self._closed = False
         self._lock = threading.Lock()
         self._last_words: list[Callable[[], None]] = []
 
@@ -90,6 +91,9 @@ class Service(Closing):
     def close(self) -> None:
         """Finish what is under way, write the last figures, and let go of the store."""
         self.stopping = True
+        if self._closed:
+            return
+        self._closed = True
         for last in self._last_words:
             last()
         self.jobs.close(wait_s=_LAST_JOBS_S)

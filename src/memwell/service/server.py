@@ -6,7 +6,7 @@ import signal
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
@@ -30,6 +30,7 @@ _PATIENCE_S = 5
 
 _VISIT = timedelta(hours=12)
 _BACKLOG = 2048
+_LAST_PORT = 65_535
 
 
 class _Server(uvicorn.Server):
@@ -44,7 +45,7 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     @contextmanager
-    def capture_signals(self) -> Iterator[None]:
+    def capture_signals(self) -> Generator[None]:
         # The web server would raise the signal once more at the end, and the process die of it instead of ending well.
         if threading.current_thread() is not threading.main_thread():
             yield
@@ -63,9 +64,17 @@ def serve(service: Service, *, ready: Callable[[str], None] = lambda address: No
     ``ready`` is told the address once the service listens, and not before: what must not be done in vain belongs there.
     Raises ``ConfigurationError`` for an address that is taken or not of this machine, and for TLS files that do not fit.
     """
+    check_tls(service.settings)
+    logs.set_up(service.settings.serve_log)
+    server, listening = web_server(service)
+    ready(address_of(service.settings, listening.getsockname()[1]))
+    with suppress(KeyboardInterrupt):
+        server.run(sockets=[listening])
+
+
+def web_server(service: Service) -> tuple[uvicorn.Server, socket.socket]:
+    """A web server around the service, and the socket it is to serve. Raises ``ConfigurationError`` as ``serve`` does."""
     settings = service.settings
-    check_tls(settings)
-    logs.set_up(settings.serve_log)
     listening = _listening(settings)
     config = uvicorn.Config(
         create_app(service),
@@ -83,9 +92,7 @@ def serve(service: Service, *, ready: Callable[[str], None] = lambda address: No
         timeout_keep_alive=30,
         backlog=_BACKLOG,
     )
-    ready(address_of(settings, listening.getsockname()[1]))
-    with suppress(KeyboardInterrupt):
-        _Server(config, service).run(sockets=[listening])
+    return _Server(config, service), listening
 
 
 def address_of(settings: Settings, port: int) -> str:
@@ -114,13 +121,15 @@ def check_tls(settings: Settings) -> None:
 
 
 def _listening(settings: Settings) -> socket.socket:
+    if not 0 <= settings.serve_port <= _LAST_PORT:
+        raise ConfigurationError(f"a port is from 0 to {_LAST_PORT}, not {settings.serve_port}")
     try:
         return socket.create_server(
             (settings.serve_host, settings.serve_port),
             family=socket.AF_INET6 if ":" in settings.serve_host else socket.AF_INET,
             backlog=_BACKLOG,
         )
-    except (OSError, OverflowError) as error:
+    except OSError as error:
         where = f"{settings.serve_host}:{settings.serve_port}"
         raise ConfigurationError(f"the service cannot listen on {where}: {error}; choose another port") from None
 
@@ -151,4 +160,4 @@ class Visit:
             self._service.keys.revoke(self.key.id)
 
 
-__all__ = ["Visit", "address_of", "check_tls", "first_key", "serve"]
+__all__ = ["Visit", "address_of", "check_tls", "first_key", "serve", "web_server"]

@@ -31,6 +31,10 @@ def test_every_line_of_the_table_is_reached(kind: Kind):
     assert str(back) == "d"
 
 
+def test_a_conflict_of_no_further_kind_is_just_that():
+    assert problem_of(errors.Conflict("taken")).code == "conflict"
+
+
 def test_what_a_store_says_of_itself_stays_inside():
     told = problem_of(errors.BackendError("disk /var/x is full"), request="r1")
     assert "/var" not in told.detail

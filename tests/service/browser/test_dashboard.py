@@ -209,6 +209,7 @@ def test_the_first_view_is_small_and_the_key_leaves_the_address(visit: Begin) ->
     tools.send("Network.enable")
     tools.on("Network.loadingFinished", lambda event: sent.append(event["encodedDataLength"]))
     tools.on("Network.dataReceived", lambda event: plain.append(event["dataLength"]))
+    here.ask("peanuts")
     here.enter()
     here.page.wait_for_selector(".uplot")
     here.settle()

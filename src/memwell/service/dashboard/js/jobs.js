@@ -2,7 +2,7 @@
 import { Problem, address, path, session } from './api.js';
 import { speaking } from './language.js';
 import { h, icon, replace } from './parts.js';
-import { problem, t as shellT } from './shell.js';
+import { problem } from './shell.js';
 import { own, progress } from './more.js';
 import words from './words/more.js';
 
@@ -92,15 +92,11 @@ export function line(name) {
 }
 
 // A place to drop files on, with a button for everybody else.
-export function dropZone({ title, hint, label, accept, multiple = true, onfiles, enabled = true }) {
-  const input = h('input', { type: 'file', class: 'unseen', accept, multiple, tabindex: -1, 'aria-label': label, disabled: !enabled });
-  const open = h('button', { type: 'button', class: 'button primary', onclick: () => input.click() }, icon('upload'), h('span', {}, label));
-  const zone = h('div', { class: 'drop' }, icon('upload', 26), h('h2', {}, title), h('p', { class: 'muted' }, hint), open, input);
-  if (!enabled) {
-    open.disabled = true;
-    open.title = shellT('scope.missing', { scope: shellT('scope.write') });
-    return zone;
-  }
+export function dropZone(app, { title, hint, label, accept, multiple = true, onfiles }) {
+  const input = h('input', { type: 'file', class: 'unseen', accept, multiple, tabindex: -1, 'aria-label': label, disabled: !app.can('write') });
+  const open = app.gated(h('button', { type: 'button', class: 'button primary', onclick: () => input.click() }, icon('upload'), h('span', {}, label)), 'write');
+  const zone = h('div', { class: 'drop' }, icon('upload', 26), h('h2', {}, title), h('p', { class: 'muted' }, hint), open, app.lacking('write'), input);
+  if (open.disabled) return zone;
   input.addEventListener('change', () => (onfiles([...input.files]), (input.value = '')));
   const over = (on) => (event) => (event.preventDefault(), zone.classList.toggle('over', on));
   zone.addEventListener('dragover', over(true));

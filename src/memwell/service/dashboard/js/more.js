@@ -75,6 +75,10 @@ export function since(fact) {
   return fact.valid_from ? format.date(fact.valid_from) : t('said', { date: format.date(fact.said_at) });
 }
 
+export function from(fact) {
+  return fact.valid_from ? t('from', { date: format.date(fact.valid_from) }) : since(fact);
+}
+
 export function until(fact) {
   if (fact.retired_at) return t('retired', { date: format.date(fact.retired_at) });
   return fact.valid_to ? format.date(fact.valid_to) : '';

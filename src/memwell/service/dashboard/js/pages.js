@@ -9,8 +9,15 @@
 export const PAGES = [
   { name: 'overview', icon: 'overview', needs: 'read', group: 'see', thumb: true, load: () => import('./pages/overview.js') },
   { name: 'memories', icon: 'memories', needs: 'read', group: 'see', thumb: true, load: () => import('./pages/memories.js') },
+  { name: 'conversations', icon: 'chat', needs: 'read', group: 'see', load: () => import('./pages/conversations.js') },
+  { name: 'timeline', icon: 'timeline', needs: 'read', group: 'see', load: () => import('./pages/timeline.js') },
+  { name: 'graph', icon: 'graph', needs: 'read', group: 'see', load: () => import('./pages/graph.js') },
+  { name: 'profiles', icon: 'person', needs: 'read', group: 'see', load: () => import('./pages/profiles.js') },
+  { name: 'documents', icon: 'file', needs: 'read', group: 'see', load: () => import('./pages/documents.js') },
   { name: 'playground', icon: 'play', needs: 'read', group: 'use', thumb: true, load: () => import('./pages/playground.js') },
   { name: 'start', icon: 'plus', needs: 'write', group: 'use', load: () => import('./pages/start.js') },
+  { name: 'audit', icon: 'shield', needs: 'read', group: 'run', load: () => import('./pages/audit.js') },
+  { name: 'keys', icon: 'key', needs: 'read', group: 'run', load: () => import('./pages/keys.js') },
 ];
 
 export const GROUPS = ['see', 'use', 'run'];

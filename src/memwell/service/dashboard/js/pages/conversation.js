@@ -6,7 +6,6 @@ import { badge, busy, button, empty, field, h, icon, replace, skeleton } from '.
 import { CONFIRM, confirmed, marked, own, short } from '../more.js';
 import { problem } from '../shell.js';
 import words from '../words/conversations.js';
-import { nameOf } from './conversations.js';
 
 const t = speaking(words);
 const PAGE = 40;
@@ -14,7 +13,7 @@ const FURTHEST = 25;
 const FOUND = 20;
 
 export function reader(root, app, id, { message: wanted, onchange }) {
-  const log = h('div', { class: 'chat', role: 'log', 'aria-live': 'off', 'aria-label': t('messages') }, skeleton(6));
+  const log = h('div', { class: 'chat', role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': t('messages') }, skeleton(6));
   const head = h('div', { class: 'stack' });
   const results = h('div', { class: 'stack' });
   const state = { info: null, messages: [], next: null };
@@ -34,7 +33,7 @@ export function reader(root, app, id, { message: wanted, onchange }) {
     state.next = null;
     await older();
     if (wanted) find(wanted);
-    else log.lastElementChild?.scrollIntoView({ block: 'nearest' });
+    else log.scrollTop = log.scrollHeight;
   }
 
   function heading() {
@@ -64,11 +63,11 @@ export function reader(root, app, id, { message: wanted, onchange }) {
   function draw() {
     const more = button({ label: t('older'), small: true });
     more.addEventListener('click', async () => {
-      const [first, height] = [log.querySelector('.said'), document.documentElement.scrollHeight];
+      const [from, height] = [log.scrollTop, log.scrollHeight];
       await busy(more, older);
       // What was read stays where it was; the focus goes to what has come.
-      scrollBy(0, document.documentElement.scrollHeight - height);
-      if (first) log.querySelector('.said')?.focus({ preventScroll: true });
+      log.scrollTop = from + log.scrollHeight - height;
+      log.querySelector('.said')?.focus({ preventScroll: true });
     });
     let round = null;
     replace(
@@ -138,7 +137,7 @@ export function reader(root, app, id, { message: wanted, onchange }) {
     const role = h('select', {}, h('option', { value: 'user' }, t('role.human')), h('option', { value: 'assistant' }, t('role.ai')));
     const also = h('input', { type: 'checkbox' });
     const send = app.gated(h('button', { class: 'button primary', type: 'submit' }, t('send')), 'write');
-    const form = h('form', { class: 'card stack' }, field(t('write'), text, { hint: t('write.hint') }), h('div', { class: 'row' }, field(t('as'), role, { bare: true }), h('label', { class: 'check' }, also, h('span', {}, t('also'))), send));
+    const form = h('form', { class: 'card stack' }, field(t('write'), text, { hint: t('write.hint') }), h('div', { class: 'row' }, field(t('as'), role, { bare: true }), h('label', { class: 'check' }, also, h('span', {}, t('also'))), send), app.lacking('write'));
     text.addEventListener('keydown', (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && form.requestSubmit());
     form.addEventListener('submit', async (event) => {
       event.preventDefault();
@@ -180,6 +179,11 @@ export function reader(root, app, id, { message: wanted, onchange }) {
   }
 
   return { id, find };
+}
+
+export function nameOf(info) {
+  const { title, name } = info.metadata ?? {};
+  return [title, name].find((one) => typeof one === 'string' && one.trim()) ?? info.thread.id;
 }
 
 const roleOf = (message) => message.chat_role ?? (`role.${message.role}` in words.en ? t(`role.${message.role}`) : message.role);

@@ -5,7 +5,7 @@ import { button, empty, h, icon, notice, replace, skeleton } from '../parts.js';
 import { own } from '../more.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/conversations.js';
-import { reader } from './conversation.js';
+import { nameOf, reader } from './conversation.js';
 
 const t = speaking(words);
 const ASKED = 500;
@@ -64,11 +64,6 @@ export function show(root, app, where) {
   load();
   moved(where);
   return { moved };
-}
-
-export function nameOf(info) {
-  const { title, name } = info.metadata ?? {};
-  return [title, name].find((one) => typeof one === 'string' && one.trim()) ?? info.thread.id;
 }
 
 function entry(info, open) {

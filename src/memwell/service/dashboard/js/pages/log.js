@@ -1,0 +1,62 @@
+// The audit log: what was done or refused, entry upon entry, each holding the digest of the one before.
+import * as format from '../format.js';
+import { speaking } from '../language.js';
+import { badge, busy, button, empty, h, notice, replace, skeleton, table } from '../parts.js';
+import { own } from '../more.js';
+import { copyButton, problem, t as shellT } from '../shell.js';
+import words from '../words/keys.js';
+
+const t = speaking(words);
+const PAGE = 50;
+
+export function log(body, app) {
+  const list = h('section', { class: 'card stack', id: 'log' }, skeleton(5));
+  const out = h('div', { 'aria-live': 'polite' });
+  const verify = button({ label: t('verify'), icon: 'shield' });
+  verify.addEventListener('click', async () => {
+    try {
+      replace(out, verdict(await busy(verify, () => app.api.get('/v1/log/verify', {}, app.signal))));
+    } catch (error) {
+      if (error.name !== 'AbortError') replace(out, problem(error));
+    }
+  });
+  replace(body, h('div', { class: 'row' }, verify, h('span', { class: 'muted' }, t('verify.hint'))), out, list);
+  const state = { all: [], next: null };
+  load();
+
+  async function load(cursor = null) {
+    try {
+      const page = await app.api.get('/v1/log', { limit: PAGE, cursor }, app.signal);
+      state.all = [...state.all, ...page.items];
+      state.next = page.next;
+      draw();
+    } catch (error) {
+      if (error.name !== 'AbortError') replace(list, problem(error, () => load(cursor)));
+    }
+  }
+
+  function draw() {
+    if (!state.all.length) return void replace(list, empty({ icon: 'shield', title: t('log.none'), text: t('log.none.text') }));
+    const more = state.next && button({ label: shellT('more') });
+    if (more) more.addEventListener('click', () => busy(more, () => load(state.next)));
+    replace(list, table(['number', 'time', 'action', 'outcome', 'key', 'targets', 'detail'].map((key) => t(`log.${key}`)), state.all.map(row), { label: t('tab.log'), classes: 'wide' }), more && h('div', { class: 'row' }, more));
+  }
+}
+
+function row(one) {
+  const detail = Object.entries(one.detail ?? {}).map(([name, value]) => `${name} ${value}`).join(', ');
+  return [
+    String(one.number),
+    format.dateTime(one.time, true),
+    h('code', {}, one.action),
+    badge(t(`outcome.${one.outcome}`), one.outcome === 'done' ? '' : 'bad'),
+    h('div', {}, one.key ? h('code', {}, one.key) : t('log.nobody'), one.space && h('div', { class: 'muted small' }, own(one.space.join(' / ')))),
+    h('span', { class: 'small' }, own(one.targets.slice(0, 4).join(', ') + (one.targets.length > 4 ? ' …' : ''))),
+    h('span', { class: 'small' }, own(detail)),
+  ];
+}
+
+function verdict({ entries, ok, broken_at: broken, head }) {
+  if (!ok) return notice('error', h('p', {}, broken == null ? t('verify.cut') : t('verify.broken', { number: broken })), h('p', { class: 'muted small' }, t('verify.fits', { count: format.number(entries) })));
+  return notice('plain', h('p', {}, t('verify.ok', { count: format.number(entries) })), h('p', { class: 'row small' }, h('code', {}, head), copyButton(head)), h('p', { class: 'muted small' }, t('verify.head')));
+}

@@ -1,0 +1,309 @@
+"""The pages of conversations, facts, documents, the audit and the keys, in a real browser."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from memwell.longterm.base import utc_now
+from memwell.records import Space
+from memwell.service.pages import FOLDER
+from tests.service.browser.conftest import House, Visit
+
+Begin = Callable[..., Visit]
+
+_PLACES = {
+    "/conversations": "Dinner for Ann",
+    "/conversations/dinner": "Which dishes have no peanuts?",
+    "/timeline": "I moved to Lisbon.",
+    "/graph?start=Ann": "Hamburg",
+    "/profiles/Ann": "Lisbon",
+    "/profiles/小安": "龙井茶",
+    "/documents": "leave.md",
+    "/documents?tab=media": "A sunset over the harbour",
+    "/audit": "",
+    "/audit?tab=data": "",
+    "/keys": "newcomer",
+    "/keys?tab=log": "create_key",
+    "/keys?tab=grants": "acme / support",
+}
+"""Every place, and what of the memory is to be seen there."""
+
+_WIDE = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+_LEFT = """() => {
+  const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
+  while (walk.nextNode()) {
+    const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
+    if (/[a-z]{3}/.test(text) && parent.checkVisibility() && !parent.closest('[translate=no], pre, code, .memory'))
+      found.push(text);
+  }
+  return found;
+}"""
+_SAID_IN_ENGLISH = {"memwell"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def filled(house: House) -> Space:
+    """What these pages show, beside what every house holds."""
+    space = house.service.keys.check(house.owner).space
+    memory, now = house.service.memory_of(space), utc_now()
+    for days, speaker, text in (
+        (400, "Ann", "I live in Hamburg."),
+        (240, "Ann", "I moved to Lisbon."),
+        (200, "Ann", "I am so happy, the ocean is wonderful."),
+        (90, "小安", "我喜欢喝龙井茶。"),
+        (20, "Ann", "The weekly meeting of the team is on Tuesday at ten in Oslo."),
+        (10, "Ann", "The weekly meeting of the team is on Tuesday at ten in Oslo. "),
+    ):
+        memory.remember(text, speaker=speaker, time=now - timedelta(days=days), id=f"said-{days}")
+    thread = memory.thread("dinner", metadata={"title": "Dinner for Ann"})
+    for number in range(60):
+        thread.add_human(f"Question {number}: what shall we cook?")
+    thread.add_human("Which dishes have no peanuts?")
+    memory.knowledge.add("# Leave\n\nEvery employee has 28 days of paid leave a year.", id="leave", source="leave.md")
+    memory.media.add(_picture(), description="A sunset over the harbour of Lisbon", name="harbour.png")
+    memory.share(Space("acme", "support"))
+    return space
+
+
+def _picture() -> bytes:
+    """A small blue PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", 40, 30, 8, 2, 0, 0, 0)
+    rows = zlib.compress((b"\0" + bytes((20, 80, 160)) * 40) * 30)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def test_every_place_shows_what_there_is_and_fits_a_phone(visit: Begin) -> None:
+    """In English at 360 pixels, with no error in the console and nothing to scroll sideways."""
+    here = visit(width=360)
+    here.enter()
+    for place, content in _PLACES.items():
+        here.go(place)
+        here.page.wait_for_function("text => document.querySelector('main').textContent.includes(text)", arg=content)
+        assert here.page.evaluate(_WIDE) <= 0, place
+
+
+def test_every_place_speaks_chinese(visit: Begin) -> None:
+    """The same in Chinese and dark: of what the pages say themselves nothing is left in English."""
+    here = visit(language="zh-CN", scheme="dark")
+    here.enter()
+    for place, content in _PLACES.items():
+        here.go(place)
+        here.page.wait_for_function("text => document.querySelector('main').textContent.includes(text)", arg=content)
+        left = [text for text in here.page.evaluate(_LEFT) if text not in _SAID_IN_ENGLISH]
+        assert left == [], place
+
+
+def test_no_page_parses_html_and_the_first_view_needs_none_of_them() -> None:
+    """Text goes in as text everywhere, and the style of these pages comes with the first of them."""
+    sources = [file.read_text("utf-8") for file in (FOLDER / "js" / "pages").iterdir()]
+    assert len(sources) > 15
+    assert not [text for text in sources if "innerHTML" in text or "insertAdjacentHTML" in text]
+    assert "more.css" not in (FOLDER / "index.html").read_text("utf-8")
+
+
+def test_a_conversation_is_read_backwards_searched_and_added_to(visit: Begin) -> None:
+    """The newest end comes first; a message that was found is gone to; one that is written is there."""
+    here = visit()
+    here.enter("/conversations/dinner")
+    assert "Which dishes have no peanuts?" in here.page.inner_text(".said >> nth=-1")
+    assert here.page.locator(".said").count() == 40
+    here.page.click("text=Show older messages")
+    here.page.wait_for_function("document.querySelectorAll('.said').length === 61")
+    here.page.fill(".pane-main input[type=search]", "peanuts")
+    here.page.keyboard.press("Enter")
+    assert here.page.inner_text(".hits mark >> nth=0") == "peanuts"
+    here.page.click(".hits button >> nth=0")
+    here.page.wait_for_selector(".said.wanted:focus")
+    here.page.fill(".pane-main textarea", "<b>Rice</b> it is.")
+    here.page.click("text=Add")
+    here.page.wait_for_function("document.querySelector('.chat').textContent.includes('<b>Rice</b> it is.')")
+
+
+def test_a_conversation_goes_only_after_a_typed_word(visit: Begin, filled: Space) -> None:
+    """It is remembered before, and not in the list afterwards."""
+    here = visit()
+    memory = here.house.service.memory_of(filled)
+    memory.thread("short").add_human("My favourite colour is green.")
+    here.enter("/conversations/short")
+    here.page.click("text=Remember it")
+    here.page.wait_for_selector(".toast")
+    assert "green" in str(memory.recall("favourite colour", limit=1)[0])
+    here.page.click(".pane-main button.danger")
+    sure = here.page.locator("dialog button.danger")
+    assert sure.is_disabled()
+    here.page.fill("dialog input", "delete")
+    sure.click()
+    here.page.wait_for_selector("#threads [data-id=short]", state="detached")
+    assert memory.thread("short").info() is None
+
+
+def test_the_timeline_zooms_and_tells_what_held_on_a_day(visit: Begin) -> None:
+    """By the keyboard; the first day of the slider is when Ann still lived in Hamburg."""
+    here = visit()
+    here.enter("/timeline")
+    strip = here.page.locator(".strip")
+    span = "node => Number(node.dataset.to) - Number(node.dataset.from)"
+    whole = strip.evaluate(span)
+    strip.focus()
+    here.page.keyboard.press("ArrowUp")
+    assert strip.evaluate(span) == pytest.approx(whole / 2, rel=0.01)
+    here.page.keyboard.press("Home")
+    assert strip.evaluate(span) == pytest.approx(whole, rel=0.01)
+    here.page.fill("[data-part=moment] input[list]", "Ann")
+    here.page.wait_for_selector(".chip >> text=Lisbon")
+    here.page.locator("[data-part=moment] input[type=range]").press("Home")
+    here.page.wait_for_selector(".chip >> text=Hamburg")
+    assert "Lisbon" not in here.page.inner_text(".chips")
+
+
+def test_the_graph_zooms_and_goes_to_a_name(visit: Begin) -> None:
+    """Zooming changes what is in sight; what is over is dashed; the table says the same as the drawing."""
+    here = visit()
+    here.enter("/graph?start=Ann")
+    web = here.page.locator(".web")
+    here.page.wait_for_function("document.querySelector('.web').hasAttribute('viewBox')")
+    before = web.get_attribute("viewBox").split()
+    here.page.click("[aria-label='Zoom in']")
+    assert float(web.get_attribute("viewBox").split()[2]) < float(before[2])
+    web.focus()
+    here.page.keyboard.press("ArrowRight")
+    assert float(web.get_attribute("viewBox").split()[0]) > float(before[0])
+    assert here.page.locator(".edge.over").count() >= 1
+    assert here.page.locator(".edge").count() == here.page.locator("tbody tr").count()
+    here.page.locator(".node[data-name=Lisbon]").press("Enter")
+    here.page.wait_for_selector(".node.n-start[data-name=Lisbon]")
+    assert "start=Lisbon" in here.page.url
+
+
+def test_an_upload_shows_how_far_it_is_and_is_found_by_a_question(visit: Begin) -> None:
+    """And the source of the answer opens at the place."""
+    here = visit()
+    here.enter("/documents")
+    here.page.evaluate(
+        """() => {
+          window.states = [];
+          new MutationObserver(() => states.push(document.querySelector('.upload')?.dataset.state))
+            .observe(document.body, { subtree: true, childList: true, attributes: true });
+        }"""
+    )
+    text = "# Garantie 😀\n\nThe warranty of the motor lasts five years.\n"
+    here.page.set_input_files(
+        "input[type=file]", {"name": "warranty.md", "mimeType": "text/markdown", "buffer": text.encode()}
+    )
+    here.page.wait_for_selector(".upload[data-state=done]")
+    assert {"sending", "done"} <= set(here.page.evaluate("states"))
+    here.page.wait_for_selector("#documents-list >> text=warranty.md")
+    here.page.fill("#ask input[type=search]", "How long does the warranty of the motor last?")
+    here.page.click("#ask button[type=submit]")
+    assert "five years" in here.page.inner_text(".answer .full-text")
+    here.page.click(".cite >> nth=0")
+    assert here.page.inner_text("dialog mark") == "The warranty of the motor lasts five years."
+
+
+def test_an_address_that_is_refused_is_told_in_a_sentence(visit: Begin) -> None:
+    """With the number of the request."""
+    here = visit()
+    here.enter("/documents")
+    here.page.fill("[data-part=fetch] input", "http://127.0.0.1/secret")
+    here.page.click("[data-part=fetch] button")
+    told = here.page.inner_text("[data-part=fetch] [role=alert]")
+    assert "public internet" in told
+    assert "Request " in told
+    here.errors.clear()  # The browser writes every refusal down.
+
+
+def test_media_are_seen_found_and_described(visit: Begin) -> None:
+    """The small picture is fetched with the key."""
+    here = visit()
+    here.enter("/documents?tab=media")
+    here.page.wait_for_selector(".medium img[src^='blob:']")
+    here.page.fill("main input[type=search]", "harbour at sunset")
+    here.page.click("text=Find")
+    here.page.wait_for_selector(".medium >> text=A sunset over the harbour")
+    here.page.click(".medium >> nth=0")
+    here.page.wait_for_selector("dialog img[src^='blob:']")
+
+
+def test_an_audit_names_what_is_wrong_and_mends_it(visit: Begin, filled: Space) -> None:
+    """The two memories that say the same become one."""
+    here = visit()
+    here.enter("/audit")
+    here.page.click("text=Look the memory over")
+    here.page.wait_for_selector("[data-kind=duplicate] a >> text=The weekly meeting")
+    before = here.house.service.memory_of(filled).count()
+    here.page.click(".mend-bar button")
+    here.page.wait_for_selector(".toast")
+    assert here.house.service.memory_of(filled).count() < before
+
+
+def test_everything_goes_out_as_a_file_and_comes_in_again(visit: Begin) -> None:
+    """What is there already is not brought in twice."""
+    here = visit()
+    here.enter("/audit?tab=data")
+    with here.page.expect_download() as saved:
+        here.page.click("text=Export and save")
+    content = saved.value.path().read_bytes()
+    assert b"I moved to Lisbon." in content
+    here.page.set_input_files(
+        "input[type=file]", {"name": "all.jsonl", "mimeType": "text/plain", "buffer": content}
+    )
+    here.page.wait_for_selector(".upload[data-state=done]")
+    assert "Nothing in it was new." in here.page.inner_text("[data-part=import]")
+
+
+def test_a_key_that_was_made_works_until_it_is_revoked(visit: Begin) -> None:
+    """Its token is shown once, and the log tells of both."""
+    here = visit()
+    here.enter("/keys")
+    here.page.click("text=New key")
+    here.page.fill("#new-key input >> nth=0", "phone")
+    here.page.click("#new-key button[type=submit]")
+    token = here.page.inner_text(".token")
+    status = "token => fetch('v1/me', { headers: { Authorization: `Bearer ${token}` } }).then(told => told.status)"
+    assert here.page.evaluate(status, token) == 200
+    here.page.keyboard.press("Escape")
+    row = here.page.locator("#keys-list tr", has_text="phone")
+    row.locator("[aria-label=Revoke]").click()
+    here.page.click("dialog button.danger")
+    row.locator("text=revoked").wait_for()
+    assert here.page.evaluate(status, token) == 401
+    here.errors.clear()  # The browser writes every refusal down.
+    here.go("/keys?tab=log")
+    assert "revoke_key" in here.page.inner_text("#log tbody tr >> nth=0")
+    here.page.click("text=Check the log")
+    here.page.wait_for_selector("text=The log is whole")
+
+
+def test_the_own_key_gets_another_secret_and_the_page_goes_on(visit: Begin) -> None:
+    """Without the old one working any longer."""
+    here = visit()
+    keys = here.house.service.keys
+    own, token = keys.create("turning", space=Space("acme", "turn"), scopes=["read", "write", "admin"])
+    here.enter("/keys", key=token)
+    here.page.locator("#keys-list tr", has_text=own.id).locator("[aria-label='New secret']").click()
+    here.page.fill("dialog input", "0")
+    here.page.click("dialog button[type=submit]")
+    fresh = here.page.inner_text(".token")
+    here.page.keyboard.press("Escape")
+    here.go("/profiles")
+    assert "Nobody is known yet" in here.page.inner_text("main")
+    assert keys.check(fresh).id == own.id
+    assert fresh != token
+
+
+def test_sharing_is_for_those_who_may_write(visit: Begin) -> None:
+    """A reader sees who may see, and cannot change it; keys and log are not offered."""
+    here = visit()
+    here.enter("/keys", key=here.house.reader)
+    assert here.page.locator("[role=tab]").count() == 0
+    assert here.page.locator("#give button[type=submit]").is_disabled()
+    assert "acme / support" in here.page.inner_text("#grants")

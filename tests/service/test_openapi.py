@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+from jsonschema_rs import Draft202012Validator
+
+from benchmarks.service.fuzz import Fuzz
+from memwell.runtime.wire.routes import ANYONE, JSON, ROUTES, Route
+from memwell.service import openapi
+from memwell.service.examples import EXAMPLES
+from tests.service.serving import running
+
+DESCRIBED: dict[str, Any] = json.loads(openapi.description())
+
+
+def operation(route: Route) -> dict[str, Any]:
+    return DESCRIBED["paths"][route.path][route.method.lower()]
+
+
+def by_name(route: Route) -> str:
+    return route.name
+
+
+def validator(schema: dict[str, Any]) -> Draft202012Validator:
+    return Draft202012Validator({**schema, "components": DESCRIBED["components"]}, validate_formats=True)
+
+
+def test_the_operations_are_the_routes():
+    found = {
+        one["operationId"]: (method.upper(), path)
+        for path, at in DESCRIBED["paths"].items()
+        for method, one in at.items()
+    }
+    assert found == {name: (route.method, route.path) for name, route in ROUTES.items()}
+
+
+def test_all_schemas_are_schemas_and_all_references_lead_somewhere():
+    assert DESCRIBED["openapi"] == "3.1.0"
+    schemas = DESCRIBED["components"]["schemas"]
+    for schema in schemas.values():
+        assert jsonschema_rs.meta.is_valid(schema)
+        assert validator(schema)
+    named = set(_references(DESCRIBED))
+    assert named <= {f"#/components/schemas/{name}" for name in schemas}
+
+
+def _references(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        own = [value["$ref"]] if isinstance(value.get("$ref"), str) else []
+        return own + [found for inner in value.values() for found in _references(inner)]
+    return [found for inner in value for found in _references(inner)] if isinstance(value, list) else []
+
+
+@pytest.mark.parametrize("route", ROUTES.values(), ids=by_name)
+def test_every_route_is_described(route: Route):
+    told = operation(route)
+    assert told["summary"]
+    assert told["summary"] != route.name
+    assert "``" not in json.dumps(told)
+    assert str(route.status) in told["responses"]
+    assert {"422", "500", "503"} <= set(told["responses"])
+    assert ("401" in told["responses"]) == (route.scope != ANYONE)
+    places = {one["name"] for one in told["parameters"] if one["in"] == "path"}
+    assert places == {part[1:-1] for part in route.parts if part.startswith("{")}
+    has_body = "requestBody" in told
+    assert has_body == (route.upload or (route.takes is not None and not route.takes_query))
+    assert all(one["description"] for one in told["responses"].values())
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples_fit_their_schemas(name: str):
+    told, route = operation(ROUTES[name]), ROUTES[name]
+    for content in (told["requestBody"]["content"][JSON], told["responses"][str(route.status)]["content"][JSON]):
+        validator(content["schema"]).validate(content["example"])
+
+
+def test_a_request_with_a_field_too_many_does_not_fit():
+    schema = operation(ROUTES["remember"])["requestBody"]["content"][JSON]["schema"]
+    assert validator(schema).is_valid({"content": "a"})
+    assert not validator(schema).is_valid({"content": "a", "colour": "red"})
+
+
+def test_a_fuzzer_finds_nothing_in_an_eighth_of_the_routes(tmp_path: Path):
+    with running(tmp_path / "s.db") as run:
+        found = Fuzz(f"http://127.0.0.1:{run.port}", run.token()).run(120, every=8)
+    assert found.requests == 120
+    assert len(found.routes) >= len(ROUTES) // 8
+    assert found.wrong == {}
+    assert max(found.statuses) < 500

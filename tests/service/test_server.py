@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from memwell.errors import ConfigurationError
+from memwell.records import Space
+from memwell.service.keys import SCOPES, Keys
+from memwell.service.server import Visit, address_of, check_tls, first_key, serve
+from memwell.settings import Settings
+from memwell.storage import open_backend
+from tests.service.rest.asking import service_at
+
+ROOT = Path(__file__).parents[2]
+
+CHILD = """
+import sys, time
+import memwell
+from memwell.service.call import HANDLERS
+from memwell.service.parts import Service
+from memwell.service.server import serve
+from memwell.settings import load_settings
+
+settings = load_settings()
+service = Service(memwell.open(sys.argv[1], embedder=None, settings=settings), settings)
+if "hang" in sys.argv:
+    from memwell.service import rest
+    rest.register()
+    def hang(call):
+        print("hanging", flush=True)
+        time.sleep(60)
+    HANDLERS["owed"] = hang
+serve(service, ready=lambda address: print(address, flush=True))
+print("stopped", flush=True)
+if service.lingering:
+    import os
+    os._exit(0)
+"""
+
+
+class Child:
+    """A service in a process of its own, which a signal can reach."""
+
+    def __init__(self, store: Path, *more: str, **settings: str) -> None:
+        environment = {
+            "PYTHONPATH": str(ROOT / "src"),
+            "MEMWELL_SERVE_PORT": "0",
+            "MEMWELL_SERVE_LOG": "off",
+            **settings,
+        }
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", CHILD, str(store), *more], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.address = self.line()
+        self.port = int(self.address.rpartition(":")[2])
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> tuple[int, bytes]:
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        sent = {
+            "Authorization": f"Bearer {token}",
+            **{name.replace("_", "-"): value for name, value in headers.items()},
+        }
+        try:
+            line.request(method, path, None if body is None else json.dumps(body), sent)
+            answer = line.getresponse()
+            return answer.status, answer.read()
+        finally:
+            line.close()
+
+    def end(self, how: signal.Signals) -> int:
+        self.process.send_signal(how)
+        return self.process.wait(30)
+
+
+@contextmanager
+def child(store: Path, *more: str, **settings: str) -> Iterator[Child]:
+    started = Child(store, *more, **settings)
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait(30)
+        assert started.process.stdout is not None
+        started.process.stdout.close()
+
+
+def key_in(store: Path) -> str:
+    with open_backend(store) as backend:
+        return Keys(backend).create("test", space=Space("a"), scopes=SCOPES, rate=0)[1]
+
+
+def stored(store: Path) -> set[str]:
+    with service_at(store) as service:
+        return {hit.id for hit in service.memory_of(Space("a")).memories()}
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_what_was_acknowledged_is_there_however_it_ends(how: signal.Signals, tmp_path: Path):
+    store = tmp_path / "s.db"
+    token, acknowledged, refused = key_in(store), set[str](), set[int]()
+
+    def write(service: Child, number: int) -> None:
+        for turn in range(10_000):
+            try:
+                status, body = service.ask(token, "POST", "/v1/memories", {"content": f"{number} said {turn}"})
+            except (OSError, http.client.HTTPException):
+                return
+            if status == 201:
+                acknowledged.update(json.loads(body)["ids"])
+            else:
+                refused.add(status)
+                return
+
+    with child(store) as service:
+        threads = [threading.Thread(target=write, args=(service, number)) for number in range(20)]
+        for thread in threads:
+            thread.start()
+        while len(acknowledged) < 100:
+            time.sleep(0.01)
+        begun = time.monotonic()
+        code = service.end(how)
+        took = time.monotonic() - begun
+        for thread in threads:
+            thread.join(30)
+        if how == signal.SIGTERM:
+            assert (code, service.line()) == (0, "stopped")
+            # The promise is ten seconds, on a machine that has nothing else to do.
+            assert took < 25
+    assert refused <= {503}
+    assert acknowledged <= stored(store)
+
+
+def test_a_request_that_hangs_does_not_keep_it_from_ending(tmp_path: Path):
+    store = tmp_path / "s.db"
+    token = key_in(store)
+    answers: list[int] = []
+    with child(store, "hang") as service:
+
+        def hang() -> None:
+            answers.append(service.ask(token, "GET", "/v1/owed")[0])
+
+        hanging = threading.Thread(target=hang)
+        hanging.start()
+        assert service.line() == "hanging"
+        assert service.end(signal.SIGTERM) == 0
+        assert service.line() == "stopped"
+        hanging.join(30)
+    # Nobody knows whether it was done, so nobody is told that it was not.
+    assert answers == [500]
+
+
+def test_killed_and_asked_again_it_is_done_once(tmp_path: Path):
+    store = tmp_path / "s.db"
+    token = key_in(store)
+    asked = {"content": "said once"}
+    with child(store) as service:
+        first = service.ask(token, "POST", "/v1/memories", asked, Idempotency_Key="k1")
+        assert service.end(signal.SIGKILL) == -signal.SIGKILL
+    with child(store) as service:
+        assert service.ask(token, "POST", "/v1/memories", asked, Idempotency_Key="k1") == first
+        assert service.end(signal.SIGINT) == 0
+    assert len(stored(store)) == 1
+
+
+# TLS
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    folder = tmp_path_factory.mktemp("tls")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    plain = serialization.NoEncryption()
+    form = serialization.PrivateFormat.PKCS8
+    (folder / "key.pem").write_bytes(key.private_bytes(serialization.Encoding.PEM, form, plain))
+    return str(folder / "cert.pem"), str(folder / "key.pem")
+
+
+def test_it_speaks_tls_by_two_files(tls: tuple[str, str], tmp_path: Path):
+    store = tmp_path / "s.db"
+    token = key_in(store)
+    with child(store, MEMWELL_SERVE_TLS_CERTIFICATE=tls[0], MEMWELL_SERVE_TLS_KEY=tls[1]) as service:
+        assert service.address.startswith("https://")
+        line = http.client.HTTPSConnection("localhost", service.port, context=ssl.create_default_context(cafile=tls[0]))
+        line.request("GET", "/v1/me", headers={"Authorization": f"Bearer {token}"})
+        answer = line.getresponse()
+        assert (answer.status, json.loads(answer.read())["key"]["space"]) == (200, ["a"])
+        line.close()
+        with pytest.raises((OSError, http.client.HTTPException)):
+            service.ask(token, "GET", "/v1/me")
+        assert service.end(signal.SIGTERM) == 0
+
+
+def test_tls_files_that_do_not_fit_are_named(tls: tuple[str, str], tmp_path: Path):
+    broken = tmp_path / "broken.pem"
+    broken.write_text("hello")
+    assert check_tls(Settings()) is None
+    assert check_tls(Settings(serve_tls_certificate=tls[0], serve_tls_key=tls[1])) is None
+    for certificate, key, told in (
+        (tls[0], "", "both"),
+        ("", tls[1], "both"),
+        (tls[0], "/no/such", "/no/such"),
+        (str(broken), tls[1], "broken.pem"),
+        (tls[1], tls[0], "cannot be used"),
+    ):
+        with pytest.raises(ConfigurationError, match=told) as error:
+            check_tls(Settings(serve_tls_certificate=certificate, serve_tls_key=key))
+        assert "\n" not in str(error.value)
+
+
+# Beginning
+
+
+def test_an_address_that_is_taken_is_named_before_anything_is_done():
+    announced: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as taken, service_at() as service:
+        service.settings = Settings(serve_port=taken.getsockname()[1], serve_log="off")
+        with pytest.raises(ConfigurationError, match="another port"):
+            serve(service, ready=announced.append)
+        service.settings = Settings(serve_host="no.such.host.invalid", serve_log="off")
+        with pytest.raises(ConfigurationError, match=r"no\.such\.host"):
+            serve(service, ready=announced.append)
+        service.settings = Settings(serve_port=99_999, serve_log="off")
+        with pytest.raises(ConfigurationError):
+            serve(service, ready=announced.append)
+    assert announced == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "address"),
+    [
+        (Settings(), "http://127.0.0.1:80"),
+        (Settings(serve_host="0.0.0.0"), "http://127.0.0.1:80"),
+        (Settings(serve_host="::1"), "http://[::1]:80"),
+        (Settings(serve_host="::"), "http://127.0.0.1:80"),
+        (Settings(serve_host="memory.example", serve_tls_certificate="c"), "https://memory.example:80"),
+    ],
+)
+def test_where_a_browser_finds_it(settings: Settings, address: str):
+    assert address_of(settings, 80) == address
+
+
+def test_the_first_key_is_made_once_and_logged():
+    with service_at() as service:
+        made = first_key(service)
+        assert made is not None
+        assert service.keys.check(made[1]).scopes == SCOPES
+        assert first_key(service) is None
+        assert [entry.action for entry in service.log.entries().items] == ["create_key"]
+
+
+def test_a_visit_ends_with_the_service():
+    with service_at() as service:
+        visit = Visit(service)
+        assert service.keys.check(visit.token).expires is not None
+        visit.end()
+        assert service.keys.get(visit.key.id).revoked is not None

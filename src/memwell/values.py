@@ -38,6 +38,11 @@ _random = random.Random()
 os.register_at_fork(after_in_child=_random.seed)
 
 
+def drawn_between(low: float, high: float) -> float:
+    """A number between two, drawn anew each time: how long to wait, so that those who wait do not come back together."""
+    return _random.uniform(low, high)
+
+
 def new_version() -> int:
     """A fresh version: a number above 0 that is not given twice, in this process or another."""
     return _random.getrandbits(62) + 1
@@ -188,6 +193,7 @@ __all__ = [
     "check_metadata",
     "check_size",
     "check_text",
+    "drawn_between",
     "new_id",
     "new_version",
     "now",

@@ -454,9 +454,10 @@ class TestChanging:
         assert [one.id for one in memory.page(forgotten=True).items] == [ids[3]]
         memory.undo(ids[3])
         assert memory.page(forgotten=True).items == []
-        for bad in ({"limit": 0}, {"cursor": "nowhere"}):
-            with pytest.raises(InvalidInput):
-                memory.page(**bad)
+        with pytest.raises(InvalidInput):
+            memory.page(limit=0)
+        with pytest.raises(InvalidInput):
+            memory.page(cursor="nowhere")
 
     def test_the_nearness_of_memories_is_that_of_their_vectors(self, memory: Memory):
         ids = [memory.remember(text).id for text in ("a red car", "a blue bicycle")]

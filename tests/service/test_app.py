@@ -542,3 +542,14 @@ def test_allowed_pages_may_call(tmp_path: Any):
             assert answer.headers["access-control-allow-origin"] == "https://app.example"
             assert "access-control-allow-credentials" not in answer.headers
             assert "X-Request-Id" in answer.headers["access-control-expose-headers"]
+
+
+def test_it_is_ready_when_nobody_has_to_wait_for_the_models(tmp_path: Any):
+    with running(tmp_path / "s.db") as run:
+        run.service.models = "loading"
+        waiting = run.ask("GET", "/health/ready", token=None)
+        assert waiting.status == 503
+        assert int(waiting.headers["retry-after"]) >= 1
+        assert run.ask("GET", "/health/live", token=None).status == 200
+        run.service.models = "ok"
+        assert run.ask("GET", "/health/ready", token=None).json["checks"]["models"] == "ok"

@@ -75,7 +75,7 @@ def test_every_route_is_described(route: Route):
 def test_examples_fit_their_schemas(name: str):
     told, route = operation(ROUTES[name]), ROUTES[name]
     for content in (told["requestBody"]["content"][JSON], told["responses"][str(route.status)]["content"][JSON]):
-        validator(content["schema"]).validate(content["example"])
+        assert list(validator(content["schema"]).iter_errors(content["example"])) == []
 
 
 def test_a_request_with_a_field_too_many_does_not_fit():

@@ -6,7 +6,6 @@ into a message, and the errors of the HTTP library, which hold the request, are 
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 import weakref
@@ -21,7 +20,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memwell.errors import BadModelOutput, ConfigurationError, MissingDependency, ModelError
-from memwell.values import shown
+from memwell.values import drawn_between, shown
 
 if TYPE_CHECKING:
     # It takes a fifth of a second to load; whoever never calls a server need not wait for it.
@@ -183,7 +182,7 @@ class Transport:
 
     def _wait(self, attempt: int) -> float:
         # Drawn from the whole range, so that many callers refused together do not come back together.
-        return random.uniform(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
+        return drawn_between(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
 
 
 def _seconds(retry_after: str | None) -> float | None:

@@ -163,8 +163,7 @@ class SharedMemory:
         newest_first: bool = True,
     ) -> Page[Recalled]:
         """One page of the owner's memories, the last stored first."""
-        given = {"where": where, "limit": limit, "cursor": cursor, "newest_first": newest_first}
-        return self._read(lambda: self._memory.page(**given))
+        return self._read(lambda: self._memory.page(where=where, limit=limit, cursor=cursor, newest_first=newest_first))
 
     def count(self) -> int:
         """How many memories the owner has."""

@@ -169,7 +169,9 @@ class Ring:
         entry = self._kv.get(self._space, f"{self._kind}.p{digest}")
         if entry is None or type(entry.value) is not int:
             return False
-        return (entry.value - self._state().next) % self._slots < self._slots // 2
+        state = self._state()
+        # While there are free places nothing has to go, and a move would leave a gap that is then taken for the oldest.
+        return state.used >= self._slots and (entry.value - state.next) % self._slots < self._slots // 2
 
     def _named(self, slot: int) -> str | None:
         entry = self._kv.get(self._space, self._slot(slot))

@@ -28,7 +28,7 @@ _PLACES = {
     "/audit": "",
     "/audit?tab=data": "",
     "/keys": "newcomer",
-    "/keys?tab=log": "create_key",
+    "/keys?tab=log": "",
     "/keys?tab=grants": "acme / support",
 }
 """Every place, and what of the memory is to be seen there."""
@@ -38,7 +38,7 @@ _LEFT = """() => {
   const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
-    if (/[a-z]{3}/.test(text) && parent.checkVisibility() && !parent.closest('[translate=no], pre, code, .memory'))
+    if (/[a-z]{3}/.test(text) && !/\\p{Script=Han}/u.test(text) && parent.checkVisibility() && !parent.closest('[translate=no], pre, code, .memory'))
       found.push(text);
   }
   return found;
@@ -60,13 +60,14 @@ def filled(house: House) -> Space:
         (10, "Ann", "The weekly meeting of the team is on Tuesday at ten in Oslo. "),
     ):
         memory.remember(text, speaker=speaker, time=now - timedelta(days=days), id=f"said-{days}")
-    thread = memory.thread("dinner", metadata={"title": "Dinner for Ann"})
+    thread = memory.thread("dinner")
     for number in range(60):
         thread.add_human(f"Question {number}: what shall we cook?")
     thread.add_human("Which dishes have no peanuts?")
+    thread.set_metadata(title="Dinner for Ann")
     memory.knowledge.add("# Leave\n\nEvery employee has 28 days of paid leave a year.", id="leave", source="leave.md")
     memory.media.add(_picture(), description="A sunset over the harbour of Lisbon", name="harbour.png")
-    memory.share(Space("acme", "support"))
+    memory.grant(Space("acme", "support"))
     return space
 
 
@@ -87,7 +88,7 @@ def test_every_place_shows_what_there_is_and_fits_a_phone(visit: Begin) -> None:
     here.enter()
     for place, content in _PLACES.items():
         here.go(place)
-        here.page.wait_for_function("text => document.querySelector('main').textContent.includes(text)", arg=content)
+        assert content in here.page.locator("main").text_content(), place
         assert here.page.evaluate(_WIDE) <= 0, place
 
 
@@ -97,7 +98,7 @@ def test_every_place_speaks_chinese(visit: Begin) -> None:
     here.enter()
     for place, content in _PLACES.items():
         here.go(place)
-        here.page.wait_for_function("text => document.querySelector('main').textContent.includes(text)", arg=content)
+        assert content in here.page.locator("main").text_content(), place
         left = [text for text in here.page.evaluate(_LEFT) if text not in _SAID_IN_ENGLISH]
         assert left == [], place
 
@@ -117,7 +118,7 @@ def test_a_conversation_is_read_backwards_searched_and_added_to(visit: Begin) ->
     assert "Which dishes have no peanuts?" in here.page.inner_text(".said >> nth=-1")
     assert here.page.locator(".said").count() == 40
     here.page.click("text=Show older messages")
-    here.page.wait_for_function("document.querySelectorAll('.said').length === 61")
+    here.page.locator(".said >> nth=60").wait_for()
     here.page.fill(".pane-main input[type=search]", "peanuts")
     here.page.keyboard.press("Enter")
     assert here.page.inner_text(".hits mark >> nth=0") == "peanuts"
@@ -125,7 +126,7 @@ def test_a_conversation_is_read_backwards_searched_and_added_to(visit: Begin) ->
     here.page.wait_for_selector(".said.wanted:focus")
     here.page.fill(".pane-main textarea", "<b>Rice</b> it is.")
     here.page.click("text=Add")
-    here.page.wait_for_function("document.querySelector('.chat').textContent.includes('<b>Rice</b> it is.')")
+    here.page.locator(".said .words", has_text="<b>Rice</b> it is.").wait_for()
 
 
 def test_a_conversation_goes_only_after_a_typed_word(visit: Begin, filled: Space) -> None:
@@ -170,7 +171,7 @@ def test_the_graph_zooms_and_goes_to_a_name(visit: Begin) -> None:
     here = visit()
     here.enter("/graph?start=Ann")
     web = here.page.locator(".web")
-    here.page.wait_for_function("document.querySelector('.web').hasAttribute('viewBox')")
+    here.page.wait_for_selector(".web[viewBox]")
     before = web.get_attribute("viewBox").split()
     here.page.click("[aria-label='Zoom in']")
     assert float(web.get_attribute("viewBox").split()[2]) < float(before[2])
@@ -278,7 +279,7 @@ def test_a_key_that_was_made_works_until_it_is_revoked(visit: Begin) -> None:
     assert here.page.evaluate(status, token) == 401
     here.errors.clear()  # The browser writes every refusal down.
     here.go("/keys?tab=log")
-    assert "revoke_key" in here.page.inner_text("#log tbody tr >> nth=0")
+    assert {"create_key", "revoke_key"} <= set(here.page.locator("#log code").all_inner_texts())
     here.page.click("text=Check the log")
     here.page.wait_for_selector("text=The log is whole")
 

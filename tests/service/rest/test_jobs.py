@@ -96,7 +96,7 @@ def test_a_file_is_saved_under_a_harmless_name(service: Service, space: tuple[st
     assert len(name.encode()) <= 255
 
 
-def test_a_job_is_seen_by_the_keys_of_its_space_alone(service: Service, ann: Key, bob: Key):
+def test_a_job_is_seen_by_the_keys_of_its_space_alone(service: Service, ann: Key, bob: Key, tmp_path: Path):
     job = ended(service, ann, ask(service, ann, "export"))
     assert ask(service, ann, "job", {"id": job.id}) == job
     assert ask(service, ann, "jobs").jobs == [job]
@@ -109,7 +109,7 @@ def test_a_job_is_seen_by_the_keys_of_its_space_alone(service: Service, ann: Key
         # It reads like one that never was.
         assert str(hers.value).replace(job.id, "") == str(nobodys.value).replace("0" * 32, "")
     with pytest.raises(AccessDenied):
-        send(service, key_of(service, "acme", "ann", scopes=["read"]), "import", b"x", Path())
+        send(service, key_of(service, "acme", "ann", scopes=["read"]), "import", b"x", tmp_path)
 
 
 def test_events_of_a_job_end_with_it(service: Service, ann: Key):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import os
-import random
 import ssl
 import threading
 import time
@@ -29,7 +28,7 @@ from memwell.runtime.transfer.files import named
 from memwell.runtime.wire.codec import Request, decode, encode
 from memwell.runtime.wire.problems import MEDIA_TYPE, Problem, error_of
 from memwell.runtime.wire.routes import ROUTES, Route
-from memwell.values import new_id, shown
+from memwell.values import drawn_between, new_id, shown
 
 if TYPE_CHECKING:
     # It takes a fifth of a second to load; whoever keeps a memory in a file need not wait for it.
@@ -229,7 +228,7 @@ class Connection(Closing):
 
     def _wait(self, attempt: int, asked: float | None) -> float:
         # Drawn from the whole range, so that many callers refused together do not come back together.
-        drawn = random.uniform(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
+        drawn = drawn_between(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
         return drawn if asked is None else asked + drawn
 
     # What went wrong

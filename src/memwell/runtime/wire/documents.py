@@ -10,7 +10,7 @@ from memwell.longterm.media.items import MediaItem
 from memwell.runtime.wire.codec import Answer, Request
 
 
-class AddDocument(Request):
+class AddDocument(Request, frozen=True):
     """A text to take in as a document. One with the same ``id`` is replaced as a whole."""
 
     text: str
@@ -20,7 +20,7 @@ class AddDocument(Request):
     metadata: dict[str, Any] | None = None
 
 
-class UploadDocument(Request):
+class UploadDocument(Request, frozen=True):
     """What is known of a file whose bytes are the body. ``metadata`` is JSON. The same ``name`` again replaces it."""
 
     name: str
@@ -28,32 +28,32 @@ class UploadDocument(Request):
     metadata: str | None = None
 
 
-class FetchDocument(Request):
+class FetchDocument(Request, frozen=True):
     """A page on the web to take in. Addresses of private networks are refused."""
 
     url: str
     metadata: dict[str, Any] | None = None
 
 
-class ListDocuments(Request):
+class ListDocuments(Request, frozen=True):
     """Which documents; ``where`` is a filter as JSON."""
 
     where: str | None = None
 
 
-class Documents(Answer):
+class Documents(Answer, frozen=True):
     """Documents, by their ids."""
 
     documents: list[Document]
 
 
-class DocumentText(Answer):
+class DocumentText(Answer, frozen=True):
     """The text of a document as it was read."""
 
     text: str
 
 
-class LookUp(Request):
+class LookUp(Request, frozen=True):
     """A question to the documents. ``language`` is that of the reasons."""
 
     query: str
@@ -64,7 +64,7 @@ class LookUp(Request):
     language: str = "en"
 
 
-class Passages(Answer):
+class Passages(Answer, frozen=True):
     """The passages that answer, best first, with the reasons and their places in words."""
 
     passages: list[Found]
@@ -72,7 +72,7 @@ class Passages(Answer):
     places: list[str]
 
 
-class Ask(Request):
+class Ask(Request, frozen=True):
     """A question to be answered from the documents; ``history`` is the conversation so far, in the shape of messages."""
 
     question: str
@@ -81,7 +81,7 @@ class Ask(Request):
     history: tuple[dict[str, Any], ...] = ()
 
 
-class AddMedium(Request):
+class AddMedium(Request, frozen=True):
     """What is known of a picture, sound or film whose bytes are the body; without a body it is only described.
 
     ``features`` are words; ``vector`` a list of numbers as JSON; ``metadata`` is JSON.
@@ -100,7 +100,7 @@ class AddMedium(Request):
     time: datetime | None = None
 
 
-class ListMedia(Request):
+class ListMedia(Request, frozen=True):
     """Which media."""
 
     session: str | None = None
@@ -108,7 +108,7 @@ class ListMedia(Request):
     limit: int = 50
 
 
-class RecallMedia(Request):
+class RecallMedia(Request, frozen=True):
     """A question to the media."""
 
     query: str
@@ -118,7 +118,7 @@ class RecallMedia(Request):
     language: str = "en"
 
 
-class LikeMedia(Request):
+class LikeMedia(Request, frozen=True):
     """A vector of features to find the like of."""
 
     vector: list[float]
@@ -127,13 +127,13 @@ class LikeMedia(Request):
     limit: int = 5
 
 
-class EraseMedia(Request):
+class EraseMedia(Request, frozen=True):
     """Which media to remove for good."""
 
     ids: list[str]
 
 
-class Media(Answer):
+class Media(Answer, frozen=True):
     """Media; those that were found best first, with the reasons in words."""
 
     media: list[MediaItem]

@@ -22,7 +22,7 @@ Where = dict[str, Any]
 """A filter over the metadata, as in ``{"city": "Paris"}``; ``memwell.filters`` says the whole grammar."""
 
 
-class Remember(Request):
+class Remember(Request, frozen=True):
     """Something to remember: a text, a message, or several; ``owner`` is the space of a memory that was shared for writing.
 
     ``time`` is when it was said, ``ttl`` after how many seconds it is to vanish.
@@ -43,7 +43,7 @@ class Remember(Request):
     owner: list[str] | None = None
 
 
-class WeightsGiven(Request):
+class WeightsGiven(Request, frozen=True):
     """Other weights for one recall: curves by the name of their signal."""
 
     curves: dict[str, Curve]
@@ -51,7 +51,7 @@ class WeightsGiven(Request):
     note: str = ""
 
 
-class Recall(Request):
+class Recall(Request, frozen=True):
     """A question to the memory. ``language`` is that of the reasons (``en`` or ``zh``); ``owner`` is the space of a memory
     that was shared.
     """
@@ -72,14 +72,14 @@ class Recall(Request):
     owner: list[str] | None = None
 
 
-class Recollection(Answer):
+class Recollection(Answer, frozen=True):
     """The memories that answer, best first, and for each the reasons in words."""
 
     hits: list[Recalled]
     why: list[str]
 
 
-class ListMemories(Request):
+class ListMemories(Request, frozen=True):
     """Which page of the memories; ``where`` is a filter as JSON, ``owner`` the space of a memory that was shared."""
 
     limit: int = 50
@@ -90,13 +90,13 @@ class ListMemories(Request):
     owner: list[str] | None = None
 
 
-class OwnerOnly(Request):
+class OwnerOnly(Request, frozen=True):
     """Whose memory: the key's own, or that of a space that shared it."""
 
     owner: list[str] | None = None
 
 
-class UpdateMemory(Request):
+class UpdateMemory(Request, frozen=True):
     """What to change of a memory. What is left out stays."""
 
     text: str | None = None
@@ -109,44 +109,44 @@ class UpdateMemory(Request):
     reason: str = "updated"
 
 
-class Pin(Request):
+class Pin(Request, frozen=True):
     """Whether a memory is never to be forgotten by a policy."""
 
     pinned: bool = True
 
 
-class Feedback(Request):
+class Feedback(Request, frozen=True):
     """Whether a memory was of use."""
 
     useful: bool
 
 
-class Versions(Answer):
+class Versions(Answer, frozen=True):
     """What a memory was before, oldest first."""
 
     versions: list[Version]
 
 
-class Worth(Answer):
+class Worth(Answer, frozen=True):
     """What a memory has shown to be worth, from 0 to 1."""
 
     worth: float
 
 
-class Forget(Request):
+class Forget(Request, frozen=True):
     """Which memories to forget, and why. Each can be brought back until the retention time is over."""
 
     ids: list[str]
     reason: str = "forgotten"
 
 
-class Ids(Answer):
+class Ids(Answer, frozen=True):
     """The ids of memories."""
 
     ids: list[str]
 
 
-class ForgetBy(Request):
+class ForgetBy(Request, frozen=True):
     """A policy: memories that satisfy all that is given are forgotten; with ``dry_run`` it is only told which."""
 
     importance_below: float | None = None
@@ -158,7 +158,7 @@ class ForgetBy(Request):
     dry_run: bool = False
 
 
-class Erase(Request):
+class Erase(Request, frozen=True):
     """What to remove for good: memories by id, those that satisfy a filter, or ``everything``. Exactly one is given."""
 
     ids: list[str] | None = None
@@ -166,7 +166,7 @@ class Erase(Request):
     everything: bool = False
 
 
-class Compress(Request):
+class Compress(Request, frozen=True):
     """How alike memories must be to be merged."""
 
     threshold: float = 0.85
@@ -174,14 +174,14 @@ class Compress(Request):
     dry_run: bool = False
 
 
-class MergeMemories(Request):
+class MergeMemories(Request, frozen=True):
     """Memories that say the same: which one stays, and which are merged into it."""
 
     kept: str
     others: list[str]
 
 
-class Reflect(Request):
+class Reflect(Request, frozen=True):
     """How many insights to make, and of what."""
 
     least: int = 3
@@ -190,26 +190,26 @@ class Reflect(Request):
     metadata: dict[str, Any] | None = None
 
 
-class Memories(Answer):
+class Memories(Answer, frozen=True):
     """Memories."""
 
     memories: list[Recalled]
 
 
-class Similarities(Request):
+class Similarities(Request, frozen=True):
     """Which memories to compare with a query."""
 
     query: str
     ids: list[str]
 
 
-class Nearness(Answer):
+class Nearness(Answer, frozen=True):
     """How near memories are to a query in meaning, by their ids."""
 
     similarities: dict[str, float]
 
 
-class AskContext(Request):
+class AskContext(Request, frozen=True):
     """A question to put into a prompt of at most ``budget`` tokens.
 
     ``documents`` are passages to offer; with ``look_up`` so many are looked up in the documents as well.
@@ -227,7 +227,7 @@ class AskContext(Request):
     shares: Shares | None = None
 
 
-class Prompt(Answer):
+class Prompt(Answer, frozen=True):
     """A prompt: its messages, what it takes, and the receipt of what went in; ``openai`` has the messages as Chat
     Completions takes them.
     """
@@ -239,20 +239,20 @@ class Prompt(Answer):
     openai: list[dict[str, Any]]
 
 
-class ListReceipts(Request):
+class ListReceipts(Request, frozen=True):
     """The newest receipts, or those of the prompts that a memory went into."""
 
     limit: int = 50
     memory: str | None = None
 
 
-class ReceiptList(Answer):
+class ReceiptList(Answer, frozen=True):
     """Receipts, newest first."""
 
     receipts: list[Receipt]
 
 
-class FactsAbout(Request):
+class FactsAbout(Request, frozen=True):
     """Of whom or what, and when; ``known_at`` asks what was believed then."""
 
     subject: str
@@ -261,39 +261,39 @@ class FactsAbout(Request):
     known_at: datetime | None = None
 
 
-class FactsHistory(Request):
+class FactsHistory(Request, frozen=True):
     """Of whom or what: all that was ever believed."""
 
     subject: str
     relation: str | None = None
 
 
-class ListFacts(Request):
+class ListFacts(Request, frozen=True):
     """Which page of all facts."""
 
     limit: int = 100
     cursor: str | None = None
 
 
-class Conflicts(Request):
+class Conflicts(Request, frozen=True):
     """Of whom or what; of all without a name."""
 
     subject: str | None = None
 
 
-class FactList(Answer):
+class FactList(Answer, frozen=True):
     """Facts."""
 
     facts: list[Fact]
 
 
-class Clashes(Answer):
+class Clashes(Answer, frozen=True):
     """Pairs of facts that cannot both be true."""
 
     clashes: list[Clash]
 
 
-class WalkGraph(Request):
+class WalkGraph(Request, frozen=True):
     """Where to begin, and how far to go."""
 
     start: str = "user"
@@ -302,32 +302,32 @@ class WalkGraph(Request):
     limit: int = 200
 
 
-class Graph(Answer):
+class Graph(Answer, frozen=True):
     """What is connected: facts as edges between names."""
 
     edges: list[Edge]
 
 
-class ProfileOf(Request):
+class ProfileOf(Request, frozen=True):
     """In which language a profile is told: ``en`` or ``zh``."""
 
     language: str = "en"
 
 
-class Subjects(Answer):
+class Subjects(Answer, frozen=True):
     """Whom something is known of: names with how many facts, the most known first."""
 
     subjects: list[Subject]
 
 
-class Subject(Answer):
+class Subject(Answer, frozen=True):
     """A name, and how many facts there are of it."""
 
     name: str
     facts: int
 
 
-class Mend(Request):
+class Mend(Request, frozen=True):
     """Steps of an audit's plan to carry out."""
 
     actions: list[Action]

@@ -68,11 +68,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _get(name: str, path: str, tag: str, gives: Any, takes: Any = None, **more: Any) -> Route:
-    return Route(name=name, method="GET", path=path, tag=tag, gives=gives, takes=takes, **{"scope": READ, **more})
+    chosen: dict[str, Any] = {"scope": READ, **more}
+    return Route(name=name, method="GET", path=path, tag=tag, gives=gives, takes=takes, **chosen)
 
 
 def _post(name: str, path: str, tag: str, gives: Any, takes: Any = None, **more: Any) -> Route:
-    chosen = {"method": "POST", "scope": WRITE, "kind": "write", **more}
+    chosen: dict[str, Any] = {"method": "POST", "scope": WRITE, "kind": "write", **more}
     return Route(name=name, path=path, tag=tag, gives=gives, takes=takes, **chosen)
 
 

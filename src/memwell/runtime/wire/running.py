@@ -33,7 +33,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     rate: int | None = None
 
 
-class CreateKey(Request):
+class CreateKey(Request, frozen=True):
     """A key to make. ``space`` is the path of the space it opens; ``expires_days`` after how many days it ends."""
 
     name: str
@@ -43,32 +43,32 @@ class CreateKey(Request):
     rate: int | None = None
 
 
-class RotateKey(Request):
+class RotateKey(Request, frozen=True):
     """How long the old secret still works."""
 
     grace_minutes: float = 0.0
 
 
-class ListKeys(Request):
+class ListKeys(Request, frozen=True):
     """Whose keys: of one space, or of all."""
 
     space: list[str] | None = None
 
 
-class KeyList(Answer):
+class KeyList(Answer, frozen=True):
     """Keys."""
 
     keys: list[Key]
 
 
-class NewKey(Answer):
+class NewKey(Answer, frozen=True):
     """A key with its token, which is shown this once."""
 
     key: Key
     token: str
 
 
-class Me(Answer):
+class Me(Answer, frozen=True):
     """Who asks: the key, and what the service is."""
 
     key: Key
@@ -97,7 +97,7 @@ class LogEntry(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
 
 
-class ListLog(Request):
+class ListLog(Request, frozen=True):
     """Which page of the log."""
 
     limit: int = 100
@@ -117,7 +117,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     head: str
 
 
-class GiveGrant(Request):
+class GiveGrant(Request, frozen=True):
     """To whom to show this memory."""
 
     to: list[str]
@@ -125,20 +125,20 @@ class GiveGrant(Request):
     until: datetime | None = None
 
 
-class EndGrant(Request):
+class EndGrant(Request, frozen=True):
     """Whose grant to end."""
 
     to: list[str]
 
 
-class GrantList(Answer):
+class GrantList(Answer, frozen=True):
     """Who may see this memory, and whose memories this key may see."""
 
     given: list[Grant]
     received: list[Grant]
 
 
-class Done(Answer):
+class Done(Answer, frozen=True):
     """Whether, or how often, something was done."""
 
     done: int
@@ -164,20 +164,20 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     problem: dict[str, Any] | None = None
 
 
-class Jobs(Answer):
+class Jobs(Answer, frozen=True):
     """Jobs, newest first."""
 
     jobs: list[Job]
 
 
-class Export(Request):
+class Export(Request, frozen=True):
     """In which form: ``jsonl`` (everything) or ``markdown`` (the memories, to be read)."""
 
     format: str = "jsonl"
     vectors: bool = False
 
 
-class Import(Request):
+class Import(Request, frozen=True):
     """What the file is, where it cannot be seen from its content; and which user's memories of mem0's."""
 
     name: str = ""
@@ -185,14 +185,14 @@ class Import(Request):
     user: str | None = None
 
 
-class AskFigures(Request):
+class AskFigures(Request, frozen=True):
     """Over which time: ``1h``, ``24h``, ``7d`` or ``30d``; of the whole service with ``whole``, which needs an admin."""
 
     span: str = "24h"
     whole: bool = False
 
 
-class Health(Answer):
+class Health(Answer, frozen=True):
     """Whether the service is up, and can do its work."""
 
     status: str

@@ -47,8 +47,11 @@ def figures(call: Call, asked: running.AskFigures) -> Figures:
         call.allow(ADMIN)
     service = call.service
     # What others do, and what it costs, is nobody's business but the operator's.
-    more = {"jobs": service.jobs.busy, "ledger": service.ledger} if asked.whole else {}
-    return figures_of(service.metrics, call.memory, span=asked.span, whole=asked.whole, **more)
+    if not asked.whole:
+        return figures_of(service.metrics, call.memory, span=asked.span)
+    return figures_of(
+        service.metrics, call.memory, span=asked.span, whole=True, jobs=service.jobs.busy, ledger=service.ledger
+    )
 
 
 @handles("metrics")
@@ -174,7 +177,7 @@ def ready(call: Call) -> running.Health:
         raise Busy("the service is stopping", code="stopping")
     call.service.backend.kv.get(SERVICE, "ready")
     if call.service.models == "loading":
-        raise Busy("the models are being loaded", code="overloaded", retry_after=2)
+        raise Busy("the models are being loaded", code="loading", retry_after=2)
     return running.Health(status="ok", version=VERSION, checks={"store": "ok", "models": call.service.models})
 
 

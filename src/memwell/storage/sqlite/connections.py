@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextvars
 import os
-import random
 import threading
 import time
 from collections.abc import Callable
@@ -24,6 +23,7 @@ import apsw
 from memwell.errors import BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
 from memwell.storage.sqlite.forks import watch
 from memwell.storage.sqlite.turns import Pending, Turns
+from memwell.values import drawn_between
 
 T = TypeVar("T")
 
@@ -94,7 +94,7 @@ def _patience(timeout_s: float) -> Callable[[int], bool]:
             started = time.monotonic()
         elif time.monotonic() - started > timeout_s:
             return False
-        time.sleep(random.uniform(0.0001, min(0.0002 * (calls + 1), 0.01)))
+        time.sleep(drawn_between(0.0001, min(0.0002 * (calls + 1), 0.01)))
         return True
 
     return handler

@@ -305,3 +305,13 @@ def test_a_new_process_embeds_only_what_is_new(store: Backend):
 def test_the_most_entries_are_named_as_they_are_given(store: Backend, wrong: Any):
     with pytest.raises(InvalidInput, match="max_entries"):
         KeyValueCacheStorage(store, max_entries=wrong)
+
+
+def test_uses_while_there_is_room_push_nothing_out():
+    with open_backend("memory:") as backend:
+        storage = KeyValueCacheStorage(backend, max_entries=6)
+        for number in range(5):
+            storage.set(str(number), number)
+        assert value(storage, "1") == 1
+        storage.set("5", 5)
+        assert [value(storage, str(number)) for number in range(6)] == list(range(6))

@@ -24,8 +24,10 @@ export function own(text, props = {}) {
 export function marked(text, query) {
   const terms = [...new Set(query.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [])].filter((term) => term.length > 1 || !/^[\p{ASCII}]$/u.test(term));
   if (!terms.length) return [text];
+  // Among longer words the short ones are those of the grammar.
+  const long = terms.filter((term) => term.length > 3 || /\P{ASCII}|\d/u.test(term));
   // Chinese has no blanks between words, so pairs of characters stand for them.
-  const pieces = terms.flatMap((term) => (/\p{Script=Han}{3}/u.test(term) ? pairs(term) : [term]));
+  const pieces = (long.length ? long : terms).flatMap((term) => (/\p{Script=Han}{3}/u.test(term) ? pairs(term) : [term]));
   const found = new RegExp(pieces.sort((one, other) => other.length - one.length).map(escaped).join('|'), 'giu');
   const parts = [];
   let at = 0;

@@ -10,7 +10,7 @@ import words from '../words/conversations.js';
 const t = speaking(words);
 const PAGE = 40;
 const FURTHEST = 25;
-const FOUND = 20;
+const FOUND = 10;
 
 export function reader(root, app, id, { message: wanted, onchange }) {
   const log = h('div', { class: 'chat', role: 'log', 'aria-live': 'off', tabindex: 0, 'aria-label': t('messages') }, skeleton(6));
@@ -21,17 +21,16 @@ export function reader(root, app, id, { message: wanted, onchange }) {
   begin();
 
   async function begin() {
-    try {
-      state.info = await app.api.get(path`/v1/threads/${id}`, {}, app.signal);
-    } catch (error) {
-      if (error.name === 'AbortError') return;
-      state.info = null;
-      if (error.status !== 404) return void replace(log, problem(error, begin));
-    }
+    Object.assign(state, { info: null, messages: [], next: null });
     heading();
-    state.messages = [];
-    state.next = null;
     await older();
+    try {
+      // One that has not begun is nothing yet but a name.
+      if (state.messages.length) state.info = await app.api.get(path`/v1/threads/${id}`, {}, app.signal);
+      heading();
+    } catch (error) {
+      if (error.name !== 'AbortError') replace(head, problem(error, begin));
+    }
     if (wanted) find(wanted);
     else log.scrollTop = log.scrollHeight;
   }

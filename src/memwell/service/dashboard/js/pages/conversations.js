@@ -37,6 +37,7 @@ export function show(root, app, where) {
   }
 
   function draw() {
+    panes.classList.toggle('bare', !state.all.length);
     const fits = state.all.filter((one) => nameOf(one).toLowerCase().includes(state.filter) || one.thread.id.toLowerCase().includes(state.filter));
     replace(
       list,

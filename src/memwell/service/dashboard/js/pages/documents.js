@@ -71,7 +71,7 @@ function documents(body, app) {
 }
 
 function fetching(app, uploads, load) {
-  const url = h('input', { type: 'url', required: true, placeholder: 'https://', autocomplete: 'off' });
+  const url = h('input', { type: 'url', required: true, autocomplete: 'off' });
   const go = app.gated(h('button', { class: 'button', type: 'submit' }, t('fetch.go')), 'write');
   const out = h('div', {});
   const form = h('form', { class: 'card stack', data: { part: 'fetch' }, novalidate: true }, h('h2', {}, t('fetch.title')), h('p', { class: 'muted' }, t('fetch.hint')), field(t('fetch.address'), url), h('div', { class: 'row' }, go), app.lacking('write'), out);
@@ -183,7 +183,7 @@ async function passages(app, query) {
     h(
       'article',
       { class: 'memory hit' },
-      h('button', { type: 'button', class: 'text', onclick: () => openDocument(app, { id: one.citation.document }, one.citation) }, marked(one.text, query)),
+      h('button', { type: 'button', class: 'text', onclick: () => openDocument(app, { id: one.citation.document }, one.citation) }, marked(one.text.replace(/\n{2,}/g, '\n'), query)),
       h('div', { class: 'meta' }, h('span', { class: 'score' }, format.exact(one.score)), own(places[at]), (one.flags ?? []).map((flag) => badge(flag, 'warn'))),
       h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(one.signals)),
     ),

@@ -1,7 +1,7 @@
 // The audit log: what was done or refused, entry upon entry, each holding the digest of the one before.
 import * as format from '../format.js';
 import { speaking } from '../language.js';
-import { badge, busy, button, empty, h, notice, replace, skeleton, table } from '../parts.js';
+import { badge, busy, button, empty, h, icon, notice, replace, skeleton, table } from '../parts.js';
 import { own } from '../more.js';
 import { copyButton, problem, t as shellT } from '../shell.js';
 import words from '../words/keys.js';
@@ -58,5 +58,10 @@ function row(one) {
 
 function verdict({ entries, ok, broken_at: broken, head }) {
   if (!ok) return notice('error', h('p', {}, broken == null ? t('verify.cut') : t('verify.broken', { number: broken })), h('p', { class: 'muted small' }, t('verify.fits', { count: format.number(entries) })));
-  return notice('plain', h('p', {}, t('verify.ok', { count: format.number(entries) })), h('p', { class: 'row small' }, h('code', {}, head), copyButton(head)), h('p', { class: 'muted small' }, t('verify.head')));
+  return h(
+    'div',
+    { class: 'notice' },
+    icon('check'),
+    h('div', {}, h('p', {}, t('verify.ok', { count: format.number(entries) })), h('p', { class: 'row small' }, h('code', {}, head), copyButton(head)), h('p', { class: 'muted small' }, t('verify.head'))),
+  );
 }

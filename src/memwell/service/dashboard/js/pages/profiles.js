@@ -24,6 +24,7 @@ export function show(root, app, where) {
   async function load(to) {
     try {
       ({ subjects } = await app.api.get('/v1/profiles', {}, app.signal));
+      panes.classList.toggle('bare', !subjects.length);
       draw();
       moved(to);
     } catch (error) {

@@ -12,13 +12,18 @@ const FEW = 45;
 const SLACK = 5;
 const PHONE = 620;
 const READABLE = 1.9;
+const CROWD = 2.2;
 
 export function drawn({ app, start, edges, onopen }) {
   const web = netOf(start, edges);
   const picture = svg('svg', { class: 'web', role: 'group', tabindex: 0, 'aria-label': t('web.label', { names: web.nodes.length, facts: edges.length }) });
   const view = { x: -400, y: -280, w: 800, h: 560 };
   const shown = paint(picture, web, onopen, edges.length <= FEW);
-  const look = () => picture.setAttribute('viewBox', [view.x, view.y, view.w, view.h].map((one) => Math.round(one * 10) / 10).join(' '));
+  const look = () => {
+    picture.setAttribute('viewBox', [view.x, view.y, view.w, view.h].map((one) => Math.round(one * 10) / 10).join(' '));
+    // Where names would cover each other, those that are only named wait until somebody points at them or comes closer.
+    picture.classList.toggle('crowded', (web.nodes.length * 9000 * (view.w / (picture.clientWidth || 800)) ** 2) / (view.w * view.h) > CROWD);
+  };
 
   function zoom(by, cx = view.x + view.w / 2, cy = view.y + view.h / 2) {
     const w = Math.min(Math.max(view.w * by, 120), 12_000);

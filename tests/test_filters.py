@@ -208,3 +208,12 @@ def test_any_filter_goes_to_a_mapping_and_back(node: Filter):
     again = as_filter(as_mapping(node))
     assert again is not None
     assert as_mapping(again) == as_mapping(node)
+
+
+def test_a_time_may_be_written_out():
+    record = of()
+    for early, late in (("2024-01-01", "2024-01-03"), ("2024-01-01T23:59:00Z", "2024-01-02T02:00:00+01:00")):
+        assert matches({"@time": {"$ge": early, "$lt": late}}, record)
+        assert not matches({"@time": {"$lt": early}}, record)
+    assert matches({"@time": {"$in": ["2024-01-02", "2024-02-02"]}}, record)
+    assert not matches({"@time": {"$ge": "some day"}}, record)

@@ -13,7 +13,7 @@ written with an at-sign (``"@id"``, ``"@kind"``, ``"@text"``, ``"@time"``). Buil
 Logic is two-valued: a comparison with a missing field is false, ``Not`` turns it round, ``ne`` is the opposite of ``eq``.
 Order is defined between two numbers and between two texts (by code point); between other things it is false. A boolean is
 no number. ``contains`` asks a list for an element and a text for a part of it. What a field is compared with is a scalar:
-text, a number, a boolean or None (``@time`` takes a datetime).
+text, a number, a boolean or None (``@time`` takes a datetime, also written out: ``"2026-05-01"``).
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ class Where(msgspec.Struct, frozen=True):
         force_setattr(self, "field", _check_field(self.field))
         if self.operator not in OPERATORS:
             raise InvalidInput(f"unknown filter operator {shown(self.operator)}; known: {', '.join(OPERATORS)}")
-        force_setattr(self, "value", _checked_value(self.operator, cast(object, self.value)))
+        value = _moment(self.value) if self.field == "@time" else self.value
+        force_setattr(self, "value", _checked_value(self.operator, cast(object, value)))
 
 
 class AllOf(msgspec.Struct, frozen=True):
@@ -166,6 +167,18 @@ def _checked_value(operator: str, value: object) -> object:
     if not isinstance(value, list | tuple):
         raise InvalidInput(f"'in' takes a list, not {shown(value)}")
     return tuple(_check_scalar(one, operator) for one in cast("Sequence[object]", value))
+
+
+def _moment(value: Any) -> Any:
+    """A time that is written out, as in JSON, where there is no other way to name one."""
+    if isinstance(value, list | tuple):
+        return [_moment(one) for one in cast("Sequence[Any]", value)]
+    if not isinstance(value, str):
+        return value
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return value
 
 
 def _timestamp(moment: datetime) -> float:

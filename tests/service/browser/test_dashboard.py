@@ -22,7 +22,7 @@ _TEXTS = """() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
-    if (text && parent.checkVisibility() && !parent.closest('.memory, .message, pre, code, kbd, .who, .u-wrap, noscript'))
+    if (text && parent.checkVisibility() && !parent.closest('[translate=no], .memory, .message, pre, code, kbd, .who, .u-wrap, noscript'))
       found.push(text);
   }
   const spoken = [...document.querySelectorAll('[aria-label], [placeholder], [title]')].filter(e => e.checkVisibility());

@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import permutations
 
 import pytest
 
@@ -38,8 +39,8 @@ _LEFT = """() => {
   const walk = document.createTreeWalker(document.querySelector('main'), NodeFilter.SHOW_TEXT), found = [];
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
-    if (/[a-z]{3}/.test(text) && !/\\p{Script=Han}/u.test(text) && parent.checkVisibility() && !parent.closest('[translate=no], pre, code, .memory'))
-      found.push(text);
+    const ours = parent.checkVisibility() && !parent.closest('[translate=no], pre, code, .memory');
+    if (ours && /[a-z]{3}/.test(text) && !/\\p{Script=Han}/u.test(text)) found.push(text);
   }
   return found;
 }"""
@@ -254,9 +255,7 @@ def test_everything_goes_out_as_a_file_and_comes_in_again(visit: Begin) -> None:
         here.page.click("text=Export and save")
     content = saved.value.path().read_bytes()
     assert b"I moved to Lisbon." in content
-    here.page.set_input_files(
-        "input[type=file]", {"name": "all.jsonl", "mimeType": "text/plain", "buffer": content}
-    )
+    here.page.set_input_files("input[type=file]", {"name": "all.jsonl", "mimeType": "text/plain", "buffer": content})
     here.page.wait_for_selector(".upload[data-state=done]")
     assert "Nothing in it was new." in here.page.inner_text("[data-part=import]")
 
@@ -308,3 +307,30 @@ def test_sharing_is_for_those_who_may_write(visit: Begin) -> None:
     assert here.page.locator("[role=tab]").count() == 0
     assert here.page.locator("#give button[type=submit]").is_disabled()
     assert "acme / support" in here.page.inner_text("#grants")
+
+
+def test_what_is_empty_says_what_would_be_there(visit: Begin) -> None:
+    """On a phone too, and it leads to the first memory."""
+    here = visit(width=360)
+    here.enter(key=here.house.newcomer)
+    for place in ("/timeline", "/graph", "/profiles"):
+        here.go(place)
+        assert here.page.locator(".empty a[href='#/start']").is_visible(), place
+    for place in ("/conversations", "/documents", "/documents?tab=media", "/audit"):
+        here.go(place)
+        assert here.page.locator(".empty p").first.is_visible(), place
+
+
+def test_a_graph_of_two_hundred_facts_can_be_looked_at(visit: Begin, filled: Space) -> None:
+    """It stops by itself, says that there are more, and names what only one fact names when it is pointed at."""
+    here = visit()
+    memory = here.house.service.memory_of(filled)
+    colours = "amber cedar ebony fennel garnet hazel indigo jasper lilac maple olive poppy quartz rose sage".split()
+    memory.remember([f"I like {one} {other} tea." for one, other in permutations(colours, 2)], speaker="Hub")
+    here.enter("/graph?start=Hub")
+    assert here.page.locator(".edge").count() == 200
+    assert "nearest 200 facts" in here.page.inner_text("main")
+    thing = here.page.locator(".node.n-thing >> nth=0")
+    assert not thing.locator("text").is_visible()
+    thing.locator("circle").hover(force=True)
+    assert thing.locator("text").is_visible()

@@ -1,5 +1,5 @@
 // Work that takes a while: files are sent with their progress, and jobs are followed until they end.
-import { Problem, address, path, session } from './api.js';
+import { Problem, address, path, refused, session } from './api.js';
 import { speaking } from './language.js';
 import { h, icon, replace } from './parts.js';
 import { problem } from './shell.js';
@@ -21,8 +21,10 @@ export function sent(where, query, file, { onprogress = () => {}, signal } = {})
     request.upload.addEventListener('progress', (event) => event.lengthComputable && onprogress(event.loaded / event.total));
     request.addEventListener('load', () => {
       const told = read(request.responseText);
-      if (request.status < 300) resolve(told);
-      else reject(new Problem({ code: 'internal', request: request.getResponseHeader('x-request-id') ?? '', ...told, status: request.status }));
+      if (request.status < 300) return resolve(told);
+      const found = new Problem({ code: 'internal', request: request.getResponseHeader('x-request-id') ?? '', ...told, status: request.status });
+      if (found.status === 401) refused.then(found);
+      return reject(found);
     });
     request.addEventListener('error', () => reject(new Problem({})));
     request.addEventListener('abort', () => reject(new DOMException('left', 'AbortError')));
@@ -96,15 +98,16 @@ export function dropZone(app, { title, hint, label, accept, multiple = true, onf
   const input = h('input', { type: 'file', class: 'unseen', accept, multiple, tabindex: -1, 'aria-label': label, disabled: !app.can('write') });
   const open = app.gated(h('button', { type: 'button', class: 'button primary', onclick: () => input.click() }, icon('upload'), h('span', {}, label)), 'write');
   const zone = h('div', { class: 'drop' }, icon('upload', 26), h('h2', {}, title), h('p', { class: 'muted' }, hint), open, app.lacking('write'), input);
-  if (open.disabled) return zone;
+  const may = !open.disabled;
   input.addEventListener('change', () => (onfiles([...input.files]), (input.value = '')));
-  const over = (on) => (event) => (event.preventDefault(), zone.classList.toggle('over', on));
+  // Also where nothing may be dropped: the browser would leave the page to show the file.
+  const over = (on) => (event) => (event.preventDefault(), zone.classList.toggle('over', on && may));
   zone.addEventListener('dragover', over(true));
   zone.addEventListener('dragleave', over(false));
   zone.addEventListener('drop', (event) => {
     over(false)(event);
     const files = [...(event.dataTransfer?.files ?? [])];
-    if (files.length) onfiles(multiple ? files : files.slice(0, 1));
+    if (files.length && may) onfiles(multiple ? files : files.slice(0, 1));
   });
   return zone;
 }

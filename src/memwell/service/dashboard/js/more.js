@@ -2,8 +2,8 @@
 import { path } from './api.js';
 import * as format from './format.js';
 import { speaking } from './language.js';
-import { busy, button, dialog, field, h, icon, replace, svg } from './parts.js';
-import { t as shellT } from './shell.js';
+import { busy, button, dialog, field, fresh, h, icon, replace, svg } from './parts.js';
+import { problem, t as shellT } from './shell.js';
 import words from './words/more.js';
 
 const t = speaking(words);
@@ -114,14 +114,14 @@ export function progress(share, label) {
 export function confirmed({ title, text, word, go, work }) {
   const typed = h('input', { autocomplete: 'off', autocapitalize: 'none' });
   const sure = h('button', { class: 'button danger primary', type: 'submit', disabled: Boolean(word) }, go);
-  const problem = h('div', {});
+  const out = h('div', {});
   typed.addEventListener('input', () => (sure.disabled = typed.value.trim().toLowerCase() !== word.toLowerCase()));
   const form = h(
     'form',
     { class: 'stack' },
     h('p', {}, text),
     word && field(t('confirm.type', { word }), typed),
-    problem,
+    out,
     h('div', { class: 'row' }, sure, button({ label: shellT('cancel'), onclick: () => asking.close() })),
   );
   form.addEventListener('submit', async (event) => {
@@ -131,8 +131,7 @@ export function confirmed({ title, text, word, go, work }) {
       await busy(sure, work);
       asking.close();
     } catch (error) {
-      const { problem: box } = await import('./shell.js');
-      replace(problem, box(error));
+      replace(out, problem(error));
     }
   });
   const asking = dialog({ title, closing: shellT('close') }, form);
@@ -144,7 +143,7 @@ export const CONFIRM = () => t('confirm.word');
 
 // What is asked for under a name that was typed: suggestions come when they come.
 export function names(app, control) {
-  const choices = h('datalist', { id: `names-${Math.random().toString(36).slice(2)}`, translate: 'no' });
+  const choices = h('datalist', { id: fresh('names'), translate: 'no' });
   control.setAttribute('list', choices.id);
   const found = app.api.get('/v1/profiles', {}, app.signal).then(({ subjects }) => {
     replace(choices, subjects.slice(0, 200).map((one) => h('option', { value: one.name })));

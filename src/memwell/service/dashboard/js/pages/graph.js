@@ -19,7 +19,7 @@ export function show(root, app, where) {
   const state = { depth: '2' };
   const out = h('div', { class: 'stack' }, skeleton(3, 'block'));
   const go = h('button', { class: 'button primary', type: 'submit' }, t('go'));
-  const depth = h('div', { class: 'field' }, h('label', {}, t('depth')), choice({ label: t('depth'), value: state.depth, options: DEPTHS.map((one) => [one, one, t('steps', { count: Number(one) })]), onchange: (one) => ((state.depth = one), load()) }));
+  const depth = h('div', { class: 'field' }, h('span', { class: 'label', 'aria-hidden': 'true' }, t('depth')), choice({ label: t('depth'), value: state.depth, options: DEPTHS.map((one) => [one, one, t('steps', { count: Number(one) })]), onchange: (one) => ((state.depth = one), load()) }));
   const form = h('form', { class: 'card row graph-form', role: 'search' }, h('div', { class: 'grow' }, field(t('start'), name)), choices, depth, h('label', { class: 'check' }, past, h('span', {}, t('past'))), go);
   form.addEventListener('submit', (event) => (event.preventDefault(), to(name.value.trim())));
   past.addEventListener('change', () => load());

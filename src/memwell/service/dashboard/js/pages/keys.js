@@ -75,7 +75,7 @@ function creating(app, load) {
     { class: 'stack', id: 'new-key' },
     field(t('name'), name, { hint: t('name.hint') }),
     field(t('space'), space, { hint: t('space.hint') }),
-    h('div', { class: 'field' }, h('label', {}, t('bundle')), h('div', {}, bundle)),
+    h('div', { class: 'field' }, h('span', { class: 'label', 'aria-hidden': 'true' }, t('bundle')), h('div', {}, bundle)),
     h('fieldset', { class: 'scopes' }, h('legend', { class: 'unseen' }, t('scopes')), boxes.map(([scope, box]) => h('label', { class: 'check' }, box, h('span', {}, h('b', {}, shellT(`scope.${scope}`)), ' ', h('span', { class: 'muted' }, t(`scope.${scope}.what`)))))),
     h('div', { class: 'fields' }, field(t('days'), days, { hint: t('days.hint') }), field(t('rate'), rate, { hint: t('rate.hint') })),
     out,

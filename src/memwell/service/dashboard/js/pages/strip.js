@@ -103,8 +103,8 @@ export function strip({ app, events, onrange }) {
 }
 
 function ends(events) {
-  const times = events.map((event) => event.at);
-  const [from, to] = [Math.min(...times), Math.max(...times)];
+  // They are sorted, the newest first.
+  const [from, to] = [events.at(-1).at, events[0].at];
   const edge = Math.max((to - from) * 0.02, HOUR);
   return [from - edge, to + edge];
 }

@@ -48,7 +48,7 @@ export function show(root, app) {
       replace(note, state.next && notice('plain', h('p', {}, t('partly', { count: format.number(state.memories.length) })), h('p', {}, more)), facts.more && notice('plain', t('partly.facts', { count: format.number(facts.all.length) })));
     };
     tell();
-    const first = Math.min(...state.events.map((event) => event.at));
+    const first = state.events.at(-1).at;
     replace(body, note, h('section', { class: 'card stack' }, h('h2', {}, t('when')), drawn.node), moment(app, first), list);
     drawn.start();
   }

@@ -129,7 +129,10 @@ def _run(call: Call, asked: Asked) -> Answered:
         _expect_no_body(asked)
         given = handler(call)
     else:
-        given = handler(call, _said(call.route, asked))
+        said = _said(call.route, asked)
+        if call.route.kind == "write":
+            call.speaker = getattr(said, "speaker", None)
+        given = handler(call, said)
     if call.route.scope == ERASE:
         _drop_kept_answers(call)
     if isinstance(given, File | Events):

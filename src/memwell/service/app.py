@@ -55,13 +55,15 @@ _UNKNOWN = Route(name="unknown", method="GET", path="/", scope=ANYONE, tag="page
 class _Seen:
     """What is known of a request so far, for its figures and its line in the log."""
 
-    __slots__ = ("begun", "id", "key", "route", "started", "status")
+    __slots__ = ("begun", "code", "id", "key", "route", "speaker", "started", "status")
 
     def __init__(self) -> None:
         self.id = secrets.token_hex(8)
         self.begun = time.perf_counter()
         self.route = _UNKNOWN
         self.key: Key | None = None
+        self.speaker: str | None = None
+        self.code = ""
         self.status = 500
         self.started = False
 
@@ -145,7 +147,15 @@ class App:
                 span.note(route=seen.route.name, status=seen.status)
                 took = time.perf_counter() - seen.begun
                 kind = cast("Kind", seen.route.kind)
-                metrics.observe(seen.route.name, kind, took, status=seen.status, space=seen.space)
+                metrics.observe(
+                    seen.route.name,
+                    kind,
+                    took,
+                    status=seen.status,
+                    space=seen.space,
+                    speaker=seen.speaker,
+                    code=seen.code,
+                )
                 logs.request(seen.id, request.method, seen.route, seen.status, took, seen.key)
 
     async def _send(self, response: Response, request: Request, seen: _Seen, send: Send) -> None:
@@ -181,6 +191,7 @@ class App:
             answered = refused(problem_of(MemwellError(), request=seen.id), error)
         if isinstance(answered, Response):
             return answered
+        seen.code = answered.code
         if answered.failed is not None:
             logs.failure(seen.id, seen.route, answered.failed)
         return self._told(answered, request, seen)
@@ -210,6 +221,7 @@ class App:
                 latest = time.monotonic() + self.settings.serve_timeout_s
                 return await loop.run_in_executor(self._pool, _in_turn, call, asked, latest)
             finally:
+                seen.speaker = call.speaker
                 if call.upload is not None:
                     call.upload.unlink(missing_ok=True)
 

@@ -59,7 +59,7 @@ class Events(msgspec.Struct, frozen=True):
 class Call:
     """One request, after its key was found good: who asks, for what, and with which file."""
 
-    __slots__ = ("_memory", "id", "key", "path", "route", "service", "upload")
+    __slots__ = ("_memory", "id", "key", "path", "route", "service", "speaker", "upload")
 
     def __init__(
         self,
@@ -77,6 +77,8 @@ class Call:
         self.path = path
         self.upload = upload
         self.id = id
+        self.speaker: str | None = None
+        """Who is named as having said something, for the count of active users."""
         self._memory: Engine | None = None
 
     @property

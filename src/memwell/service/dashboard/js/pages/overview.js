@@ -138,7 +138,10 @@ function memoryNote({ memories, media, counted }) {
 }
 
 function activeTile({ active = {}, whole }) {
-  const [day, week] = whole ? [active.spaces_day, active.spaces_week] : [active.speakers_day, active.speakers_week];
+  const [day, week] = whole ? [active.spaces_day, active.spaces_week] : [
+    // Whoever uses a space without naming speakers is one user all the same.
+    Math.max(active.speakers_day, active.spaces_day), Math.max(active.speakers_week, active.spaces_week),
+  ];
   return tile(t(whole ? 'active.spaces' : 'active'), big(format.compact(day)), t('active.week', { count: format.compact(week) }));
 }
 

@@ -72,3 +72,43 @@ def test_an_unknown_language_is_refused_with_the_known_ones(given: str, tmp_path
         with pytest.raises(ConfigurationError, match=r"MEMWELL_LANGUAGE.*known languages: en, zh") as raised:
             load_settings(environment)
         assert repr(given) in str(raised.value)
+
+
+@pytest.fixture
+def warned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memwell.settings._warned", set[str]())
+
+
+@pytest.mark.usefixtures("warned")
+def test_a_variable_that_sets_nothing_is_warned_of_once(caplog: pytest.LogCaptureFixture):
+    environment = {"MEMWELL_SERVE_THREDS": "2", "MEMWELL_XYZZY": "1", "MEMWELL_URL": "a.db", "OTHER_URL": "b"}
+    for _ in range(2):
+        with caplog.at_level("WARNING", logger="memwell.settings"):
+            assert load_settings(environment).serve_threads == 8
+    assert [record.getMessage() for record in caplog.records] == [
+        "MEMWELL_SERVE_THREDS sets nothing; did you mean MEMWELL_SERVE_THREADS?",
+        "MEMWELL_XYZZY sets nothing",
+    ]
+
+
+@pytest.mark.usefixtures("warned")
+def test_what_is_known_is_not_warned_of(caplog: pytest.LogCaptureFixture, tmp_path: Path):
+    (tmp_path / "memwell.toml").write_text("")
+    known = {f"MEMWELL_{name.upper()}": "1" for name in Settings.__struct_fields__ if name != "language"}
+    load_settings(known | {"MEMWELL_LANGUAGE": "zh", "MEMWELL_SETTINGS": str(tmp_path / "memwell.toml")})
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("given", ['["a.example", "b.example"]', '"a.example,b.example"'])
+def test_names_may_be_listed_or_stand_between_commas(given: str, tmp_path: Path):
+    file = tmp_path / "memwell.toml"
+    file.write_text(f"serve_hosts = {given}\nserve_origins = {given}\n")
+    found = load_settings({"MEMWELL_SETTINGS": str(file)})
+    assert found.serve_hosts == found.serve_origins == "a.example,b.example"
+
+
+@pytest.mark.parametrize("wrong", ["serve_hosts = [1]", "serve_hosts = 1", 'url = ["a"]'])
+def test_a_list_of_something_else_is_refused(wrong: str, tmp_path: Path):
+    (tmp_path / "memwell.toml").write_text(wrong)
+    with pytest.raises(ConfigurationError, match=wrong.partition(" ")[0]):
+        load_settings({"MEMWELL_SETTINGS": str(tmp_path / "memwell.toml")})

@@ -178,6 +178,17 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
             fields.setdefault("tokens", None)
         return _adapted(replace(self, **fields))
 
+    def rewritten(self, content: Content) -> Message:
+        """A copy that says something else and stays what it is: its tool calls are kept, and each of its tool results
+        answers the same call with the new content. Content that holds calls or results is all there is afterwards.
+        """
+        parts = _parts(content)
+        if any(isinstance(part, ToolCall | ToolResult) for part in parts):
+            return self.changed(parts=parts)
+        inner = cast("tuple[Text | Image | Audio | Video | Opaque, ...]", parts)
+        results = tuple(replace(result, content=inner) for result in self.tool_results)
+        return self.changed(parts=(*(results or parts), *self.tool_calls))
+
 
 Content: TypeAlias = str | Part | Iterable[Part | str]
 """What a message may be made of: a string, one part, or several."""

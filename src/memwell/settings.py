@@ -6,6 +6,8 @@ This is the only file that reads the environment. ``MEMWELL_VECTOR_CACHE_MB=64``
 
 from __future__ import annotations
 
+import difflib
+import logging
 import os
 import re
 import tomllib
@@ -19,6 +21,9 @@ from memwell.errors import ConfigurationError
 
 _PREFIX = "MEMWELL_"
 _LANGUAGES = ("en", "zh")
+_LISTS = ("serve_hosts", "serve_origins")
+_logger = logging.getLogger("memwell.settings")
+_warned: set[str] = set()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -76,10 +81,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The port the service listens on; 0 takes a free one."""
 
     serve_hosts: str = ""
-    """The names the service answers to beside this machine's own, with commas between; ``*`` is any."""
+    """The names the service answers to beside this machine's own, with commas between or as a list; ``*`` is any."""
 
     serve_origins: str = ""
-    """The web pages that may call the service from a browser, with commas between. None may by default."""
+    """The web pages that may call the service from a browser, with commas between or as a list. None may by default."""
 
     serve_tls_certificate: str = ""
     """The file with the certificate, where the service speaks TLS itself."""
@@ -122,7 +127,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings in force. Raises ``ConfigurationError`` naming the file or variable that is wrong."""
+    """The settings in force. Raises ``ConfigurationError`` naming the file or variable that is wrong.
+
+    A variable that begins like ours and sets nothing is warned of, once: it may be meant for another program.
+    """
     variables = os.environ if environment is None else environment
     values: dict[str, Any] = {}
     path = variables.get(f"{_PREFIX}SETTINGS")
@@ -132,11 +140,22 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
         raw = variables.get(f"{_PREFIX}{name.upper()}")
         if raw is not None:
             values[name] = raw
+    _warn_of_unknown(variables)
     try:
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigurationError(f"a setting is wrong: {error}; known settings: {_known()}") from error
     return msgspec.structs.replace(settings, language=_language(settings.language, variables))
+
+
+def _warn_of_unknown(variables: Mapping[str, str]) -> None:
+    known = {name.upper() for name in ("settings", *Settings.__struct_fields__)}
+    given = {name.removeprefix(_PREFIX) for name in variables if name.startswith(_PREFIX)}
+    for name in sorted(given - known - _warned):
+        _warned.add(name)
+        near = difflib.get_close_matches(name, sorted(known), n=1)
+        hint = f"; did you mean {_PREFIX}{near[0]}?" if near else ""
+        _logger.warning("%s%s sets nothing%s", _PREFIX, name[:100], hint)
 
 
 def refuse_telemetry() -> None:
@@ -161,11 +180,23 @@ def _language(chosen: str, variables: Mapping[str, str]) -> str:
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return _without_lists(tomllib.loads(path.read_text(encoding="utf-8")))
     except OSError as error:
         raise ConfigurationError(f"cannot read the settings file {str(path)!r}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the settings file {str(path)!r} is not TOML: {error}") from error
+
+
+def _without_lists(values: dict[str, Any]) -> dict[str, Any]:
+    """Lists of names as the texts with commas that the environment has; other lists are refused by their shape."""
+    return {name: _joined(value) if name in _LISTS else value for name, value in values.items()}
+
+
+def _joined(value: Any) -> Any:
+    try:
+        return ",".join(msgspec.convert(value, list[str]))
+    except msgspec.ValidationError:
+        return value
 
 
 def _terminal_language(variables: Mapping[str, str]) -> str:

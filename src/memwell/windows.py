@@ -50,18 +50,30 @@ def _pairs(messages: Sequence[Message]) -> dict[_Spot, _Spot]:
     return pairs
 
 
-def paired(messages: Sequence[Message]) -> list[Message]:
+def paired(messages: Sequence[Message], *, may_wait: bool = True) -> list[Message]:
     """The messages without the halves of broken pairs.
 
     A result whose call does not come before it goes, and so does a call without a result, unless it is the last thing that
-    happened and its result may still come. A message of which nothing is left goes whole.
+    happened and, with ``may_wait``, its result may still come. A message of which nothing is left goes whole.
     """
     if not _uses_tools(messages):
         return list(messages)
     results = set(_pairs(messages).values())
     answered = _only(messages, ToolResult, lambda spot: spot in results)
-    calls, last_calls = _pairs(answered), _last_calls(answered)
+    calls, last_calls = _pairs(answered), _last_calls(answered) if may_wait else len(answered)
     return _only(answered, ToolCall, lambda spot: spot in calls or spot[0] >= last_calls)
+
+
+def first_waiting(messages: Sequence[Message]) -> Message | None:
+    """The first message with a call that is not answered in any of them."""
+    if not _uses_tools(messages):
+        return None
+    calls = _pairs(messages)
+    for position, message in enumerate(messages):
+        for number, part in enumerate(message.parts):
+            if isinstance(part, ToolCall) and (position, number) not in calls:
+                return message
+    return None
 
 
 def whole(messages: Iterable[Message]) -> list[Message]:
@@ -104,11 +116,18 @@ def _last_calls(messages: Sequence[Message]) -> int:
 Size: TypeAlias = Callable[[Message], int]
 
 
-def fitted(newest_first: Iterable[Round], budget: int, size: Size, preamble: Sequence[Message] = ()) -> list[Message]:
+def fitted(
+    newest_first: Iterable[Round],
+    budget: int,
+    size: Size,
+    preamble: Sequence[Message] = (),
+    *,
+    may_wait: bool = True,
+) -> list[Message]:
     """The preamble and as many whole rounds from the end as fit the budget, in order.
 
-    When not even the last round fits, its opening and as many of its last steps as fit are kept. Raises ``InvalidInput``
-    when the preamble alone is over the budget.
+    When not even the last round fits, its opening and as many of its last steps as fit are kept. Without ``may_wait`` not
+    even the last calls are kept without their results. Raises ``InvalidInput`` when the preamble alone is over the budget.
     """
     start = whole(message for message in preamble if message.for_model)
     left = budget - sum(map(size, start))
@@ -127,7 +146,7 @@ def fitted(newest_first: Iterable[Round], budget: int, size: Size, preamble: Seq
             break
         kept = messages + kept
         left -= needed
-    return start + _within(_sound(kept, openings), kept, size)
+    return start + _within(_sound(kept, openings, may_wait), kept, size)
 
 
 def _opening(messages: Iterable[Message]) -> list[str]:
@@ -135,10 +154,10 @@ def _opening(messages: Iterable[Message]) -> list[str]:
     return [message.id for message in messages if message.role is not Role.VIEW][:1]
 
 
-def _sound(messages: list[Message], openings: Collection[str]) -> list[Message]:
+def _sound(messages: list[Message], openings: Collection[str], may_wait: bool) -> list[Message]:
     """The messages without broken pairs, and without answers at the front whose round does not begin with them."""
     while True:
-        whole = paired(messages)
+        whole = paired(messages, may_wait=may_wait)
         begin = (at for at, one in enumerate(whole) if one.role not in _ANSWERS or one.id in openings)
         first = next(begin, len(whole))
         if first == 0:
@@ -224,4 +243,4 @@ def _answered_only(messages: Iterable[Message]) -> set[str]:
     return missing
 
 
-__all__ = ["Round", "Size", "fitted", "kept_from", "paired", "rounds_of", "whole"]
+__all__ = ["Round", "Size", "first_waiting", "fitted", "kept_from", "paired", "rounds_of", "whole"]

@@ -9,7 +9,9 @@ from string import Formatter
 
 import pytest
 
+import memwell
 from memwell.cli.backup import _PHRASES, _REFUSALS
+from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.storage import open_backend
 from memwell.storage.sqlite import backup as files
@@ -58,6 +60,53 @@ def test_a_folder_keeps_so_many(run: Run, tmp_path: Path):
     assert told["counts"]["entries"] == 1
     assert len(list((tmp_path / "backups").glob("app-*.db"))) == 2
     assert "Older backups removed: 1" in run("backup", "backups", "-s", "app.db", "--keep", "2").out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "folder"),
+    [
+        (("backups", "--keep", "14"), "backups"),
+        (("backups",), "backups"),
+        (("some.where/",), "some.where"),
+        (("old/backups/2026",), "old/backups/2026"),
+        (("back.ups", "--keep", "1"), "back.ups"),
+    ],
+)
+def test_a_folder_is_made(run: Run, tmp_path: Path, arguments: tuple[str, ...], folder: str):
+    for _ in range(2):
+        made = run("backup", *arguments, "-s", "app.db")
+        assert (made.code, made.err) == (0, "")
+    names = [one.name for one in (tmp_path / folder).glob("*.db")]
+    assert len(names) == (1 if "1" in arguments else 2)
+    assert all(re.fullmatch(r"app-\d{8}T\d{6}Z(-2)?\.db", name) for name in names)
+
+
+def test_no_folder_is_made_for_a_backup_that_is_refused(run: Run, tmp_path: Path):
+    (tmp_path / "note").write_text("mine")
+    for arguments in (
+        ("backups", "--keep", "0", "-s", "app.db"),
+        ("backups", "-s", "nothing.db"),
+        ("backups", "-s", "memory:"),
+        ("note/", "-s", "app.db"),
+    ):
+        refused = run("backup", *arguments)
+        assert (refused.code, refused.out, refused.err.count("\n")) == (1, "", 1), arguments
+    assert {one.name for one in tmp_path.iterdir()} == {"app.db", "note"}
+
+
+def test_people_and_the_doctor_count_alike(run: Run, tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(16)) as memory:
+        memory.thread("tea").add_human("Which tea?")
+        memory.remember([f"Guest {number} drinks tea." for number in range(30)])
+        memory.at("other").remember("绿茶")
+    seen = json.loads(run("doctor", "-s", "app.db", "--json").out)["store"]
+    assert (seen["threads"], seen["messages"]) == (1, 1)
+    made = json.loads(run("backup", "copy.db", "-s", "app.db", "--json").out)
+    assert made["counts"] == {name: seen[name] for name in made["counts"]}
+    assert "1 messages in 1 conversations" in run("backup", "copy.db", "-s", "app.db").out
+    back = json.loads(run("restore", "copy.db", "-s", "new.db", "--json").out)
+    assert back["counts"] == made["counts"]
+    assert json.loads(run("doctor", "-s", "new.db", "--json").out)["store"]["messages"] == 1
 
 
 def test_force_moves_the_store_aside(run: Run, tmp_path: Path):

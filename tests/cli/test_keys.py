@@ -70,7 +70,7 @@ def test_programs_get_json(run: Run):
     assert [one["name"] for one in json.loads(run("keys", "list", "--json").out)] == ["phone"]
     assert json.loads(run("keys", "list", "--space", "other", "--json").out) == []
     log = json.loads(run("keys", "log", "--json").out)
-    assert [one["action"] for one in log["items"]] == ["key.rotate", "key.create"]
+    assert [one["action"] for one in log["items"]] == ["rotate_key", "create_key"]
     assert json.loads(run("keys", "log", "--verify", "--json").out)["ok"]
 
 
@@ -85,7 +85,7 @@ def test_the_log_is_shown_in_pages_and_verified(run: Run):
     page = run("keys", "log", "--limit", 2).out
     cursor = re.findall(r"--cursor '?(<\d+)", page)
     assert cursor == ["<1"]
-    assert "key.create" in run("keys", "log", "--cursor", cursor[0]).out
+    assert "create_key" in run("keys", "log", "--cursor", cursor[0]).out
     whole = run("keys", "log", "--verify")
     assert (whole.code, "3 entries" in whole.out) == (0, True)
     head = re.findall(r"[0-9a-f]{64}", whole.out)[0]

@@ -309,6 +309,35 @@ def test_a_window_is_instructions_and_the_last_rounds(history: History):
     assert history.window(tokens=least - 1, system=False) == []
 
 
+def called(messages: list[Message]) -> list[str]:
+    return [call.id for one in messages for call in one.tool_calls]
+
+
+def test_a_call_whose_result_was_taken_out_is_not_in_a_window(history: History):
+    history.add(human("q"), ai("Wait.", tool_calls=[ToolCall("1", "look"), ToolCall("2", "look")]))
+    assert called(history.window()) == ["1", "2"]
+    history.add(tool_result("1", "one"), message(Role.VIEW, "a chart"), tool_result("2", "two"))
+    history.remove(4)
+    assert called(history.window()) == called(history.window(rounds=1, tokens=500)) == ["1"]
+    history.remove(2)
+    assert called(history.window()) == []
+    assert texts(history.window()) == ["q", "Wait."]
+    history.add(tool_result("2", "two again"))
+    assert called(history.window()) == ["2"]
+    history.restore(2)
+    assert called(history.window()) == ["1", "2"]
+
+
+def test_a_call_whose_result_is_hidden_is_not_in_a_window(history: History):
+    history.add(human("q"), ai(tool_calls=[ToolCall("1", "look")]), tool_result("1", "secret", hidden=True))
+    assert texts(history.window()) == ["q"]
+
+
+def test_a_call_waits_beside_a_view(history: History):
+    history.add(human("q"), ai(tool_calls=[ToolCall("1", "look")]), message(Role.VIEW, "a chart"))
+    assert called(history.window()) == ["1"]
+
+
 def test_no_budget_keeps_nothing(history: History):
     history.add(human("1"), ai("a"))
     assert history.window(tokens=0) == history.window(rounds=0) == history.window(tokens=100, rounds=0) == []

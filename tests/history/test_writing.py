@@ -18,7 +18,8 @@ from memwell.messages import Image, Message, Role, Text, ToolCall, ToolResult, a
 from memwell.storage import Backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing import strategies
-from memwell.tokens import default_counter, get_counter
+from memwell.tokens import counted, default_counter, get_counter
+from memwell.transcript import to_openai
 from memwell.windows import paired
 
 A_TIME = datetime(2024, 2, 29, 12, 30, tzinfo=UTC)
@@ -194,6 +195,42 @@ def test_restoring_an_edit_goes_back_and_forth(history: History):
     assert history.restore(stored).text == "new"
     history.remove(0)
     assert history.restore(0).text == "new"
+
+
+def test_an_edited_tool_result_answers_its_call_still(history: History):
+    calling = ai("Let me see.", tool_calls=[ToolCall("c1", "look")])
+    history.add(human("q"), calling, tool_result("c1", "secret", is_error=True, name="look"))
+    edited = history.edit(2, "redacted")
+    assert edited.tool_results == (ToolResult("c1", (Text("redacted"),), "look", True),)
+    assert (edited.role, edited.text, edited.tokens) == (
+        Role.TOOL,
+        "redacted",
+        counted(edited.changed(tokens=None)).tokens,
+    )
+    assert texts(history.window()) == ["q", "Let me see.", "redacted"]
+    assert [shape.get("tool_call_id") for shape in to_openai(history.window())] == [None, None, "c1"]
+    assert history.restore(2).text == "secret"
+
+
+def test_edited_words_leave_the_calls(history: History):
+    call = ToolCall("c1", "look")
+    history.add(human("q"), ai("Let me see.", tool_calls=[call]), tool_result("c1", "r"))
+    assert history.edit(1, ["Looking.", Text("So.")]).parts == (Text("Looking."), Text("So."), call)
+    assert history.edit(1, "").parts == (call,)
+    assert len(history.window()) == 3
+    assert history.edit(1, ToolCall("c2", "other")).tool_calls == (ToolCall("c2", "other"),)
+    assert history.edit(1, ai("No tools.")).parts == (Text("No tools."),)
+    assert texts(history.window()) == ["q", "No tools."]
+
+
+def test_nothing_that_was_said_before_is_left_by_an_edit(history: History):
+    history.add(human("q"), ai(tool_calls=[ToolCall("1", "look"), ToolCall("2", "look")]))
+    history.add(
+        message(Role.TOOL, [Text("secret"), ToolResult("1", (Text("secret"),)), ToolResult("2", (Text("secret"),))])
+    )
+    edited = history.edit(2, "gone")
+    assert [(one.call_id, one.text) for one in edited.tool_results] == [("1", "gone"), ("2", "gone")]
+    assert "secret" not in edited.text
 
 
 def test_what_is_not_there_is_not_changed(history: History):

@@ -292,6 +292,18 @@ def test_a_query_that_is_already_in_the_history_is_not_repeated():
     assert context.receipt.entered[-1].id == history.last(1)[0].id
 
 
+def test_a_result_that_was_taken_out_or_edited_leaves_no_half_of_a_pair():
+    calls = (ToolCall("c1", "look", {}), ToolCall("c2", "look", {}))
+    history = talk(human("Weather?"), ai((), tool_calls=calls), tool_result("c1", "rain"), tool_result("c2", "secret"))
+    history.edit(3, "redacted")
+    shapes = assemble("Weather?", budget=900, history=history).openai()
+    assert [shape["tool_call_id"] for shape in shapes if shape["role"] == "tool"] == ["c1", "c2"]
+    assert "secret" not in str(shapes)
+    history.remove(3)
+    context = assemble("Weather?", budget=900, history=history)
+    assert [call.id for one in context.messages for call in one.tool_calls] == ["c1"]
+
+
 def test_a_round_under_way_stays_at_the_end_with_its_tools():
     call = ToolCall("c1", "look", {"at": "sky"})
     history = talk(human("Hello"), ai("Hi."), human("Weather?"), ai((), tool_calls=(call,)), tool_result("c1", "rain"))

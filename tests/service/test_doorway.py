@@ -132,3 +132,12 @@ def test_who_guesses_on_and_on_is_sent_away_and_no_longer_logged(service: Servic
     assert len(service.log.entries(limit=100).items) == 20
     _, token = service.keys.create("k", space=Space("a"), scopes=["read"])
     assert at.key_of(asked(authorization=f"Bearer {token}"))
+
+
+def test_the_refusal_of_a_page_names_the_key_only_when_it_is_good(service: Service):
+    key, token = service.keys.create("k", space=Space("a"), scopes=["read"])
+    here = door(service)
+    for header in (f"Bearer {token}", f"Bearer {token}x", ""):
+        here.note_refusal(asked(authorization=header), "recall", "foreign-origin", None)
+    told = [(one.action, one.key, one.space) for one in service.log.entries().items]
+    assert told == [("recall", None, None), ("recall", None, None), ("recall", key.id, key.space)]

@@ -18,13 +18,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from memwell.errors import Busy, ConfigurationError, InvalidInput, NotFound, UnreadableDocument
 from memwell.knowledge.ingest import Ingested
 from memwell.records import Space
 from memwell.runtime.wire.running import Job
-from memwell.service import job_files, jobs
-from memwell.service.jobs import MOST_WAITING, Jobs, Made, Report
+from memwell.service import job_files, job_work
+from memwell.service.jobs import MOST_WAITING, MOST_WAITING_EACH, Jobs, Made, Ongoing, Report
 from memwell.storage import Backend, open_backend
 
 ANN, BOB = Space("acme", "ann"), Space("acme", "bob")
@@ -227,23 +228,165 @@ def test_what_is_sent_goes_with_the_job_whatever_becomes_of_it(running: Jobs, tm
 
 
 def test_too_many_are_told_to_come_again(running: Jobs, tmp_path: Path):
-    held = [Held(), Held()]
-    for one in held:
-        running.start(BOB, "hold", one)
+    held = [Held(), Held(), Held()]
+    for number, one in enumerate(held):
+        running.start(Space("holding", str(number)), "hold", one)
         assert one.begun.wait(20)
-    waiting = [running.start(ANN, "wait", lambda report: None) for _ in range(MOST_WAITING)]
-    assert running.busy == MOST_WAITING + 2
-    path = tmp_path / "upload"
-    path.write_text("x")
-    with pytest.raises(Busy) as refused:
-        running.start(ANN, "one more", lambda report: None, owned=path)
-    assert (refused.value.code, refused.value.retry_after > 0, path.exists()) == ("overloaded", True, False)
-    assert len(running.all(ANN)) == MOST_WAITING
+
+    def refused(space: Space) -> str:
+        path = tmp_path / "upload"
+        path.write_text("x")
+        with pytest.raises(Busy) as found:
+            running.start(space, "one more", lambda report: None, owned=path)
+        assert (found.value.code, found.value.retry_after > 0, path.exists()) == ("overloaded", True, False)
+        return str(found.value)
+
+    waiting = [running.start(ANN, "wait", lambda report: None) for _ in range(MOST_WAITING_EACH)]
+    # One space has no room left; the others have.
+    assert "of your jobs" in refused(ANN)
+    others = [Space("other", str(number % 3)) for number in range(MOST_WAITING - MOST_WAITING_EACH)]
+    for space in others:
+        running.start(space, "wait", lambda report: None)
+    assert running.busy == MOST_WAITING + 3
+    assert "of your jobs" not in refused(BOB)
+    assert len(running.all(ANN)) == MOST_WAITING_EACH
     for one in held:
         one.let_go.set()
     assert until(lambda: running.busy == 0)
     assert {running.get(ANN, job.id).status for job in waiting} == {"done"}
     assert ended(running, ANN, running.start(ANN, "again", lambda report: None)).status == "done"
+
+
+def test_one_space_with_long_jobs_does_not_keep_another_from_its_own(running: Jobs):
+    held = [Held() for _ in range(8)]
+    for one in held:
+        running.start(ANN, "hold", one)
+    assert ended(running, BOB, running.start(BOB, "quick", lambda report: {"n": 1})).result == {"n": 1}
+    assert sum(one.begun.is_set() for one in held) <= 2
+    for one in held:
+        one.let_go.set()
+
+
+def test_spaces_take_turns(backend: Backend):
+    order: list[str] = []
+    with Jobs(backend, threads=1) as running:
+        first = Held()
+        running.start(ANN, "hold", first)
+        assert first.begun.wait(20)
+        for name, space in (("ann 1", ANN), ("ann 2", ANN), ("ann 3", ANN), ("bob 1", BOB), ("bob 2", BOB)):
+            running.start(space, name, lambda report, name=name: order.append(name))
+        first.let_go.set()
+        assert until(lambda: running.busy == 0)
+    assert order == ["ann 1", "bob 1", "ann 2", "bob 2", "ann 3"]
+
+
+# Cancelling
+
+
+def test_a_job_that_waits_is_cancelled_at_once(backend: Backend, tmp_path: Path):
+    with Jobs(backend, threads=1) as running:
+        held, seen = Held(), list[str]()
+        running.start(ANN, "hold", held)
+        assert held.begun.wait(20)
+        owned = tmp_path / "sent"
+        owned.write_text("x")
+        job = running.start(ANN, "wait", lambda report: seen.append("begun"), owned=owned)
+        with pytest.raises(NotFound):
+            running.cancel(BOB, job.id)
+        found = running.cancel(ANN, job.id)
+        assert found.problem is not None
+        assert (found.status, found.problem["code"], found.problem["status"]) == ("failed", "cancelled", 409)
+        assert not owned.exists()
+        # Asked again it is the same.
+        assert running.cancel(ANN, job.id) == found
+        held.let_go.set()
+    assert seen == []
+
+
+def test_a_job_that_runs_ends_with_its_next_report_and_one_that_is_done_stays(running: Jobs, backend: Backend):
+    held = Held({"n": 1})
+    job = running.start(ANN, "hold", held)
+    assert held.begun.wait(20)
+    assert running.cancel(ANN, job.id).status == "running"
+    held.let_go.set()
+    found = ended(running, ANN, job)
+    assert found.problem is not None
+    assert (found.status, found.problem["code"]) == ("failed", "cancelled")
+    done = ended(running, ANN, running.start(ANN, "quick", lambda report: {"n": 1}))
+    assert running.cancel(ANN, done.id) == done
+
+
+def test_a_job_of_another_process_is_cancelled_there(running: Jobs, backend: Backend):
+    held = Held()
+    job = running.start(ANN, "hold", held)
+    assert held.begun.wait(20)
+    with Jobs(backend) as other:
+        assert other.cancel(ANN, job.id).status != "done"
+        live = next(iter(vars(running)["_live"].values()))
+        assert until(lambda: live.cancelled)
+        held.let_go.set()
+        found = ended(other, ANN, job)
+    assert found.problem is not None
+    assert found.problem["code"] == "cancelled"
+
+
+# What goes on by itself
+
+
+class Rest:
+    """So much is left of something that goes on by itself."""
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+
+    def __call__(self, report: Report) -> Ongoing:
+        report("storing")
+        return Ongoing(
+            stage="vectors",
+            of=self.left,
+            left=lambda: self.left,
+            result=lambda: {"id": "a"},
+            note=lambda left: f"{left} to go",
+            patience_s=self.patience_s,
+        )
+
+    patience_s = 60.0
+
+
+def test_what_goes_on_by_itself_holds_no_thread_and_is_done_when_nothing_is_left(running: Jobs):
+    rests = [Rest(4) for _ in range(10)]
+    jobs = [running.start(ANN, "upload", rest) for rest in rests]
+    assert until(lambda: all(running.get(ANN, job.id).stage == "vectors" for job in jobs))
+    assert ended(running, ANN, running.start(ANN, "quick", lambda report: None)).status == "done"
+    rests[0].left = 1
+    assert until(lambda: running.get(ANN, jobs[0].id).done == 3)
+    seen = running.get(ANN, jobs[0].id)
+    assert (seen.status, seen.of, seen.result, seen.note) == ("running", 4, None, "1 to go")
+    for rest in rests:
+        rest.left = 0
+    for job in jobs:
+        done = ended(running, ANN, job)
+        assert (done.status, done.done, done.of, done.note, done.result) == ("done", 4, 4, "", {"id": "a"})
+
+
+def test_what_is_left_is_said_when_nobody_looks_on_any_longer(backend: Backend):
+    running = Jobs(backend)
+    stuck, cancelled, stopped, broken = Rest(3), Rest(4), Rest(5), Rest(6)
+    stuck.patience_s = 0.2
+    jobs = [running.start(ANN, "upload", one) for one in (stuck, cancelled, stopped)]
+    assert until(lambda: all(running.get(ANN, job.id).stage == "vectors" for job in jobs))
+    ended(running, ANN, jobs[0])
+    assert running.cancel(ANN, jobs[1].id).status == "done"
+    running.close()
+    with Jobs(backend) as other:
+        found = [other.get(ANN, job.id) for job in jobs]
+        assert [(one.status, one.done, one.of) for one in found] == [("done", 0, 3), ("done", 0, 4), ("done", 0, 5)]
+        assert [one.note for one in found] == ["3 to go", "4 to go", "5 to go"]
+        assert all(one.result == {"id": "a"} for one in found)
+        # What cannot be looked at ends nothing but itself.
+        broken.patience_s = 0.2
+        job = other.start(ANN, "upload", lambda report: replace(broken(report), left=lambda: 1 // 0))
+        assert ended(other, ANN, job).note == "6 to go"
 
 
 def test_closing_lets_work_end_and_marks_the_rest(backend: Backend):
@@ -383,7 +526,7 @@ def test_a_large_result_is_read_by_itself_and_a_huge_one_is_a_file(running: Jobs
     assert until(lambda: running.busy == 0)
     assert running.get(ANN, job.id).result == large
     assert running.all(ANN)[0].result is None
-    monkeypatch.setattr(jobs, "MAX_CONTENT_BYTES", 1000)
+    monkeypatch.setattr(job_work, "MAX_CONTENT_BYTES", 1000)
     huge = ended(running, ANN, running.start(ANN, "audit", lambda report: large))
     assert (huge.status, huge.result, huge.file) == ("done", None, "memwell-audit.json")
     assert b"\\u0000" in running.file(ANN, huge.id)[0].read_bytes()

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from memwell.errors import BackendError, InvalidInput
 from memwell.records import Space, paged
 from memwell.service.keys import SERVICE
-from memwell.service.log import AuditLog, Verified
+from memwell.service.log import AuditLog, Refusals, Verified
 from memwell.storage import Backend, open_backend
 
 NOW = datetime(2030, 1, 1, 12, 30, 15, 250, tzinfo=UTC)
@@ -382,3 +382,30 @@ def test_the_async_twins_do_the_same(log: AuditLog):
         assert (await log.averify()).head == entry.digest
 
     asyncio.run(run())
+
+
+def test_refusals_are_noted_up_to_a_bound_and_the_rest_counted(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(log, "_refusals", Refusals(lambda: clock[0]))
+    noted = [log.refuse("erase", code="missing-scope", key="k1", space=Space("acme")) for _ in range(50)]
+    assert noted == [True] * 20 + [False] * 30
+    assert log.refuse("erase", code="missing-scope", key="k2")
+    assert log.refuse("recall", code="foreign-origin", address="10.0.0.1")
+    clock[0] = 3.0
+    assert log.refuse("recall", code="not-granted", key="k1")
+    entries = log.entries(limit=100).items
+    assert len(entries) == 23
+    assert (entries[0].outcome, entries[0].detail) == ("refused", {"code": "not-granted", "unnoted": 30})
+    assert [(one.action, one.key, one.detail) for one in entries[1:3]] == [
+        ("recall", None, {"code": "foreign-origin"}),
+        ("erase", "k2", {"code": "missing-scope"}),
+    ]
+    assert log.verify().ok
+
+
+def test_what_is_refused_can_be_written_later(log: AuditLog):
+    waiting: list[Callable[[], object]] = []
+    assert log.refuse("erase", code="missing-scope", key="k1", later=waiting.append)
+    assert log.entries().items == []
+    waiting[0]()
+    assert [one.action for one in log.entries().items] == ["erase"]

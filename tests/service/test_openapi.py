@@ -5,13 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import msgspec
 import pytest
 from jsonschema_rs import Draft202012Validator
 
 from benchmarks.service.fuzz import Fuzz
 from memwell.runtime.wire.routes import ANYONE, JSON, ROUTES, Route
 from memwell.service import openapi
-from memwell.service.examples import EXAMPLES
+from memwell.service.answering import has_effect
+from memwell.service.examples import ANSWERS, REQUESTS
 from tests.service.serving import running
 
 DESCRIBED: dict[str, Any] = json.loads(openapi.description())
@@ -71,11 +73,43 @@ def test_every_route_is_described(route: Route):
     assert all(one["description"] for one in told["responses"].values())
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", sorted(REQUESTS | ANSWERS))
 def test_examples_fit_their_schemas(name: str):
     told, route = operation(ROUTES[name]), ROUTES[name]
-    for content in (told["requestBody"]["content"][JSON], told["responses"][str(route.status)]["content"][JSON]):
+    contents: list[Any] = []
+    if name in REQUESTS:
+        contents.append(told["requestBody"]["content"][JSON])
+    if name in ANSWERS:
+        contents.append(told["responses"][str(route.status)]["content"][JSON])
+    for content in contents:
         assert list(validator(content["schema"]).iter_errors(content["example"])) == []
+
+
+@pytest.mark.parametrize("route", ROUTES.values(), ids=by_name)
+def test_the_header_is_offered_where_it_is_honoured(route: Route):
+    offered = "Idempotency-Key" in [one["name"] for one in operation(route)["parameters"]]
+    assert offered == has_effect(route)
+    assert offered == (route.method != "GET" and (route.scope != "read" or route.status == 202))
+
+
+@pytest.mark.parametrize("route", [one for one in ROUTES.values() if one.takes is not None], ids=by_name)
+def test_every_field_of_a_request_is_described(route: Route):
+    if route.takes_query:
+        fields = {one["name"]: one for one in operation(route)["parameters"] if one["in"] == "query"}
+    else:
+        fields = DESCRIBED["components"]["schemas"][route.takes.__name__]["properties"]
+    assert set(fields) == {field.encode_name for field in msgspec.structs.fields(route.takes)}
+    assert [name for name, field in fields.items() if not field.get("description")] == []
+
+
+def test_a_time_may_be_a_date():
+    schema = operation(ROUTES["recall"])["requestBody"]["content"][JSON]["schema"]
+    for since in ("2026-01-01", "2026-01-01T09:30:00Z", None):
+        assert validator(schema).is_valid({"query": "a", "since": since})
+    for since in ("yesterday", "2026-13-01", 5):
+        assert not validator(schema).is_valid({"query": "a", "since": since})
+    asked = {one["name"]: one["schema"] for one in operation(ROUTES["facts_about"])["parameters"]}
+    assert validator(asked["as_of"]).is_valid("2026-01-01")
 
 
 def test_a_request_with_a_field_too_many_does_not_fit():

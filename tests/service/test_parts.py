@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 import pytest
 
-from memwell.errors import ModelError
+from memwell.errors import BackendError, ModelError
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.service import parts
@@ -59,3 +60,59 @@ def test_the_end_writes_down_what_was_gathered(tmp_path: Path):
     assert service.stopping
     with service_at(tmp_path / "s.db") as again:
         assert again.keys.get(key.id).last_used is not None
+
+
+def test_work_that_cannot_be_stopped_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(parts, "_ALL_S", 0.2)
+    monkeypatch.setattr(parts, "_LEAST_S", 0.1)
+    let_go = threading.Event()
+    service = service_at()
+    close = service.engine.close
+
+    def closing() -> None:
+        assert let_go.wait(20)
+        close()
+
+    monkeypatch.setattr(service.engine, "close", closing)
+    service.close()
+    assert service.lingering
+    let_go.set()
+    quick = service_at()
+    quick.close()
+    assert not quick.lingering
+
+
+def test_what_goes_wrong_at_the_end_is_raised(monkeypatch: pytest.MonkeyPatch):
+    service = service_at()
+    close = service.engine.close
+
+    def closing() -> None:
+        close()
+        raise BackendError("the disk is full")
+
+    monkeypatch.setattr(service.engine, "close", closing)
+    with pytest.raises(BackendError, match="disk is full"):
+        service.close()
+
+
+def test_a_job_that_works_on_is_told_of():
+    begun, let_go = threading.Event(), threading.Event()
+    service = service_at()
+
+    def work(report: object) -> None:
+        begun.set()
+        assert let_go.wait(20)
+
+    service.jobs.start(Space("a"), "hold", work)
+    assert begun.wait(20)
+    service.close()
+    assert service.lingering
+    let_go.set()
+
+
+def test_what_is_done_every_few_seconds_is_done_with_the_rest():
+    done: list[int] = []
+    with service_at() as service:
+        service.at_tick(lambda: done.append(1))
+        service.tick()
+        assert done == [1]

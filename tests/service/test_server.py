@@ -19,7 +19,7 @@ import pytest
 from memwell.errors import ConfigurationError
 from memwell.records import Space
 from memwell.service.keys import SCOPES, Keys
-from memwell.service.server import Visit, address_of, check_tls, first_key, serve
+from memwell.service.server import address_of, check_tls, first_key, serve, threads_left
 from memwell.settings import Settings
 from memwell.storage import open_backend
 from tests.service.rest.asking import service_at
@@ -35,7 +35,19 @@ from memwell.service.server import serve
 from memwell.settings import load_settings
 
 settings = load_settings()
-service = Service(memwell.open(sys.argv[1], embedder=None, settings=settings), settings)
+embedder = None
+if "slow" in sys.argv:
+    from memwell.models.scripted import HashEmbedder
+    from memwell.service import parts
+    parts._ALL_S = 1.0
+    class Slow(HashEmbedder):
+        def embed(self, texts):
+            if len(texts) > 2:
+                print("embedding", flush=True)
+                time.sleep(60)
+            return super().embed(texts)
+    embedder = Slow()
+service = Service(memwell.open(sys.argv[1], embedder=embedder, settings=settings), settings)
 if "hang" in sys.argv:
     from memwell.service import rest
     rest.register()
@@ -166,6 +178,20 @@ def test_a_request_that_hangs_does_not_keep_it_from_ending(tmp_path: Path):
     assert answers == [500]
 
 
+def test_a_model_in_the_middle_of_its_work_does_not_keep_it_from_ending(tmp_path: Path):
+    store = tmp_path / "s.db"
+    token = key_in(store)
+    with child(store, "slow") as service:
+        said = [{"content": f"said {number}"} for number in range(20)]
+        for one in said:
+            assert service.ask(token, "POST", "/v1/memories", one)[0] == 201
+        assert service.line() == "embedding"
+        assert service.end(signal.SIGTERM) == 0
+        # It says so itself: whoever runs it ends the process without taking anything from under the model.
+        assert service.line() == "stopped"
+    assert len(stored(store)) == 20
+
+
 def test_killed_and_asked_again_it_is_done_once(tmp_path: Path):
     store = tmp_path / "s.db"
     token = key_in(store)
@@ -284,9 +310,15 @@ def test_the_first_key_is_made_once_and_logged():
         assert [entry.action for entry in service.log.entries().items] == ["create_key"]
 
 
-def test_a_visit_ends_with_the_service():
-    with service_at() as service:
-        visit = Visit(service)
-        assert service.keys.check(visit.token).expires is not None
-        visit.end()
-        assert service.keys.get(visit.key.id).revoked is not None
+def test_a_thread_of_ours_that_works_on_is_seen():
+    let_go = threading.Event()
+    others = threading.Thread(target=let_go.wait, args=(20,), name="somebody-else")
+    own = threading.Thread(target=let_go.wait, args=(20,), name="memwell-test")
+    before = threads_left()
+    others.start()
+    assert threads_left() == before
+    own.start()
+    assert threads_left()
+    let_go.set()
+    for one in (own, others):
+        one.join(20)

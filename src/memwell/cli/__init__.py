@@ -18,7 +18,7 @@ from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versio
 from memwell.cli.mcp import mcp_command
 from memwell.cli.phrases import say
 from memwell.cli.serve import serve_command
-from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened, space_of
+from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
 from memwell.cli.tables import message_table, thread_table
 from memwell.cli.terminal import console, never_fail_to_encode, one_line, visible
 from memwell.errors import ConfigurationError, MemwellError, NotFound
@@ -76,9 +76,9 @@ def threads_command(
     """List the conversations of a space. 列出一个空间的会话。"""
     screen = console()
     with opened(store, space, work=False) as memory:
-        page = memory.threads(limit=limit, cursor=cursor)
+        page, where = memory.threads(limit=limit, cursor=cursor), memory.space
     if not page.items:
-        screen.print(say("none_here", space=one_line(" / ".join(space_of(space)))))
+        screen.print(say("none_here", space=one_line(" / ".join(where))))
         return
     screen.print(thread_table(page.items, load_settings().language))
     if page.next is not None:
@@ -106,7 +106,7 @@ def show_command(
     with opened(store, space, work=False) as memory:
         history = memory.thread(thread)
         if history.info() is None:
-            raise NotFound(say("no_such_thread", thread=repr(thread), space=" / ".join(space_of(space))))
+            raise NotFound(say("no_such_thread", thread=repr(thread), space=" / ".join(memory.space)))
         if search is not None:
             hits = history.search(search, limit=last)
             messages, scores = [message for message, _ in hits], [score for _, score in hits]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memwell.cli.doctor import of_users
 from memwell.cli.files import naming_file
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import Store, check_exists, file_of
@@ -101,7 +103,9 @@ def _say(key: str, /, **values: object) -> str:
 
 @app.command("backup")
 def backup_command(
-    to: Annotated[Path, typer.Argument(metavar="DEST", help="A file, or a folder to put it in. 文件或文件夹。")],
+    to: Annotated[
+        str, typer.Argument(metavar="DEST", help="A file, or a folder, which is made if need be. 文件或文件夹。")
+    ],
     store: Store,
     keep: Annotated[
         int | None, typer.Option(help="Keep so many of this store's backups in the folder. 在文件夹中保留几份。")
@@ -110,17 +114,26 @@ def backup_command(
 ) -> None:
     """Copy a store, in use or not, to one checked file. 把存储（使用中亦可）复制为一个经过检查的文件。"""
     check_exists(store)
-    if keep is not None and (keep < 1 or not to.is_dir()):
+    file, target = _file(store), Path(to)
+    if keep is not None and (keep < 1 or target.is_file()):
         raise InvalidInput(_say("backup_keep"))
     # Loads the driver, which other commands do without.
     from memwell.storage.sqlite.backup import back_up  # noqa: PLC0415
 
-    with _telling(), naming_file(to, "file_unwritable"), progress_bar(_say("backing_up")) as progress:
-        made = back_up(_file(store), to, keep=keep, progress=progress)
+    with _telling(), naming_file(target, "file_unwritable"), progress_bar(_say("backing_up")) as progress:
+        if keep is not None or _is_folder(to):
+            target.mkdir(parents=True, exist_ok=True)
+        made = back_up(file, target, keep=keep, progress=progress, facts=of_users)
     if as_json:
         print_json({**made._asdict(), "path": str(made.path), "removed": [str(one) for one in made.removed]})
     else:
         _report_backup(store, made)
+
+
+def _is_folder(to: str) -> bool:
+    """Whether a folder is meant: it is one, is written as one, or is nothing yet and has no ending, as files have."""
+    path = Path(to)
+    return to.endswith(("/", os.sep)) or path.is_dir() or not (path.suffix or path.exists())
 
 
 def _report_backup(store: str, made: Backup) -> None:
@@ -151,7 +164,7 @@ def restore_command(
     from memwell.storage.sqlite.backup import restore  # noqa: PLC0415
 
     with _telling(), naming_file(path, "file_unwritable"), progress_bar(_say("backing_up")) as progress:
-        done = restore(source, path, force=force, progress=progress)
+        done = restore(source, path, force=force, progress=progress, facts=of_users)
     if as_json:
         aside = None if done.aside is None else str(done.aside)
         print_json({**done._asdict(), "path": str(done.path), "aside": aside})

@@ -43,7 +43,7 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
     """All that can be found out. The store is looked over as a whole, which takes a while for a large one."""
     with console.status(say("checking")):
         problems = backend.check()
-        facts = _of_users(backend)
+        facts = of_users(backend)
         owed = [
             {"space": list(space), "words": one.words, "vectors": one.vectors}
             for space, one in owed_by_space(backend).items()
@@ -52,7 +52,7 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
     return {"versions": versions(), "store": facts, "owed": owed, "embedder": model, "problems": problems}
 
 
-def _of_users(backend: Backend) -> dict[str, Any]:
+def of_users(backend: Backend) -> dict[str, Any]:
     """What the store says of itself, without the conversations and spaces in which memwell keeps its own notes."""
     facts = backend.facts()
     spaces: list[dict[str, Any]] = facts.get("spaces", [])
@@ -216,4 +216,4 @@ def _bytes(count: int) -> str:
     return f"{size:.2f} GB"
 
 
-__all__ = ["examine", "find_leaks", "report", "report_leaks", "versions"]
+__all__ = ["examine", "find_leaks", "of_users", "report", "report_leaks", "versions"]

@@ -22,7 +22,7 @@ from memwell.records import Space
 from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, id_in_token, without_tokens
 from memwell.service.log import AuditLog, LogEntry, Verified
 from memwell.settings import load_settings
-from memwell.storage import Backend, open_backend
+from memwell.storage import Backend
 from memwell.values import shown
 
 app = typer.Typer(
@@ -108,7 +108,7 @@ def _said(key: str, /, **values: object) -> str:
 def _written(store: str, *, make: bool = False) -> Generator[tuple[Backend, Keys, AuditLog]]:
     """A store whose keys are changed: what is done and the log of it are stored together."""
     try:
-        with open_backend(store) if make else existing(store) as backend, backend.transaction():
+        with existing(store, make=make) as backend, backend.transaction():
             yield backend, Keys(backend), AuditLog(backend)
     except ReadOnlyStore as error:
         raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
@@ -139,7 +139,7 @@ def create_command(
     with _written(store, make=True) as (_, keys, log):
         key, token = keys.create(name, space=space_of(space), scopes=scopes, expires=until, rate=rate)
         log.append(
-            "key.create", space=key.space, targets=[key.id], detail={**_NOTED_BY, "scopes": " ".join(key.scopes)}
+            "create_key", space=key.space, targets=[key.id], detail={**_NOTED_BY, "scopes": " ".join(key.scopes)}
         )
     if as_json:
         print_json({"key": key, "token": token})
@@ -184,7 +184,7 @@ def rotate_command(
     with _written(store) as (_, keys, log):
         turned, token = keys.rotate(_meant(keys, key), grace=longer)
         seconds = int(longer.total_seconds())
-        log.append("key.rotate", space=turned.space, targets=[turned.id], detail={**_NOTED_BY, "grace_s": seconds})
+        log.append("rotate_key", space=turned.space, targets=[turned.id], detail={**_NOTED_BY, "grace_s": seconds})
     if as_json:
         print_json({"key": turned, "token": token})
         return
@@ -202,7 +202,7 @@ def revoke_command(
     """End a key, at once and for good. 立即并永久吊销密钥。"""
     with _written(store) as (_, keys, log):
         ended = keys.revoke(_meant(keys, key))
-        log.append("key.revoke", space=ended.space, targets=[ended.id], detail=_NOTED_BY)
+        log.append("revoke_key", space=ended.space, targets=[ended.id], detail=_NOTED_BY)
     console().print(_said("gone", id=ended.id, name=one_line(ended.name)), soft_wrap=True)
 
 

@@ -12,9 +12,9 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
-from memwell.cli.stores import SpaceOption, Store, opened
+from memwell.cli.stores import SpaceOption, Store, is_served, opened
 from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
-from memwell.errors import InvalidInput
+from memwell.errors import ConfigurationError, InvalidInput
 from memwell.settings import load_settings
 
 if TYPE_CHECKING:
@@ -171,6 +171,8 @@ def tune_command(
     from memwell.knowledge.tuning import tune  # noqa: PLC0415
 
     language = load_settings().language
+    if is_served(store):
+        raise ConfigurationError(say("tune_served", url=repr(store)))
     with opened(store, space) as engine:
         if not engine.knowledge.count().documents:
             raise InvalidInput(say("no_documents"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -282,7 +284,7 @@ def export_command(
     """Write memory and conversations to a file, without loss. 把记忆与会话无损地写入文件。"""
     if str(path) == "-":
         with opened(store, space) as engine:
-            export_jsonl(engine, sys.stdout.buffer, values=True, blobs=True)
+            _export_to_output(engine, served=is_served(store))
         return
     check_export(path, force=force)
     with (
@@ -292,6 +294,18 @@ def export_command(
     ):
         count = engine.export(path, progress=progress)
     console().print(say("exported", count=count, path=one_line(str(path))))
+
+
+def _export_to_output(engine: memwell.Engine, *, served: bool) -> None:
+    if not served:
+        export_jsonl(engine, sys.stdout.buffer, values=True, blobs=True)
+        return
+    # What comes over a line may end in its middle: nothing is printed until all of it is here.
+    with tempfile.TemporaryDirectory(prefix="memwell-export-") as folder:
+        file = Path(folder) / "export.jsonl"
+        engine.export(file)
+        with file.open("rb") as exported:
+            shutil.copyfileobj(exported, sys.stdout.buffer)
 
 
 @app.command("import")

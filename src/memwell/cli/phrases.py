@@ -202,6 +202,10 @@ _PHRASES = {
         "没有文档 {name}。请看：memwell documents",
     ),
     "documents_removed": ("Removed for good: {count}", "已彻底删除：{count}"),
+    "tune_served": (
+        "{url} is a service, and tune measures with the documents themselves. Run it where the store is.",
+        "{url} 是服务，而 tune 要用文档本身来测量。请在存储所在的机器上运行。",
+    ),
     "tuning": ("Measuring", "正在测量"),
     "rechunking": ("Cutting anew", "正在重新切分"),
     "explain_what": ("Nothing is drawn of {given}; known: {known}.", "没有 {given} 的图；可用：{known}。"),

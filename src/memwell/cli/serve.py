@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import sys
@@ -108,9 +109,11 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
 
         server.serve(service, ready=ready)
     screen.print(_say("stopped", settings.language))
-    if service.lingering:
-        # A thread that answers nobody any more would keep the process alive until it is done.
+    if service.lingering or server.threads_left():
+        # A thread that answers nobody any more would keep the process alive until it is done; and one that is inside a
+        # model's own code when Python takes itself apart aborts the process. All stores are closed.
         screen.file.flush()
+        logging.shutdown()
         os._exit(0)
 
 

@@ -59,11 +59,17 @@ def check_exists(url: str) -> None:
         raise ConfigurationError(say("no_store", path=shlex.quote(str(file))))
 
 
-def existing(url: str) -> Backend:
-    """Open a store to look at it. Raises ``ConfigurationError`` for what a service holds."""
+def check_at_hand(url: str) -> None:
+    """Raises ``ConfigurationError`` for a store that a service holds: not all can be done over the wire."""
     if is_served(url):
         raise ConfigurationError(say("store_served", url=repr(url)))
-    check_exists(url)
+
+
+def existing(url: str, *, make: bool = False) -> Backend:
+    """Open a store to look at it, or to write to it with ``make``. Raises ``ConfigurationError`` for a service's."""
+    check_at_hand(url)
+    if not make:
+        check_exists(url)
     return open_backend(url)
 
 
@@ -107,4 +113,15 @@ def space_of(segments: list[str] | None) -> Space:
     return Space(*segments) if segments else DEFAULT_SPACE
 
 
-__all__ = ["SpaceOption", "Store", "chat_model", "check_exists", "existing", "file_of", "is_served", "opened", "space_of"]
+__all__ = [
+    "SpaceOption",
+    "Store",
+    "chat_model",
+    "check_at_hand",
+    "check_exists",
+    "existing",
+    "file_of",
+    "is_served",
+    "opened",
+    "space_of",
+]

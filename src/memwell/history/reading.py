@@ -15,7 +15,7 @@ from memwell.storage.arguments import check_cursor
 from memwell.storage.protocols import Version
 from memwell.tokens import keeps_count
 from memwell.values import check_count, shown
-from memwell.windows import Round, fitted, rounds_of
+from memwell.windows import Round, first_waiting, fitted, rounds_of
 
 _FEW = 4
 _BLOCK = 64
@@ -180,7 +180,18 @@ class HistoryReader(ThreadHandle):
         budget = 2**62 if tokens is None else check_count(tokens, "tokens")
         most = None if rounds is None else check_count(rounds, "rounds")
         preamble = self._preamble() if system else []
-        return fitted(self._latest(most), budget, self.counter.count_message, preamble)
+        kept = fitted(self._latest(most), budget, self.counter.count_message, preamble)
+        waiting = first_waiting(kept)
+        if waiting is None or not self._was_answered(waiting):
+            return kept
+        return fitted(self._latest(most), budget, self.counter.count_message, preamble, may_wait=False)
+
+    def _was_answered(self, waiting: Message) -> bool:
+        """Whether a call that a window ends with waits no longer: its result is hidden, or something behind it is gone."""
+        since = self.log.read(self.thread, after=waiting.index)
+        info = self.info()
+        behind = 0 if info is None else info.next - 1 - (waiting.index or 0)
+        return len(since) < behind or any(one.hidden and one.tool_results for one in since)
 
     def _latest(self, most: int | None) -> Iterator[Round]:
         if most == 0:

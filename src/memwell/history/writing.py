@@ -105,11 +105,12 @@ class History(MediaKeeper):
     def edit(self, target: Target, change: Content | Message) -> Message:
         """Put another message or other content in a message's place; what was there stays among its versions.
 
-        Raises ``NotFound`` when there is no such message.
+        Other content leaves a message's tool calls, and a tool result answers its call with it; another message replaces
+        all. Raises ``NotFound`` when there is no such message.
         """
         with together(self):
             place = self._place(target)
-            new = change if isinstance(change, Message) else self.get(place).changed(content=change)
+            new = change if isinstance(change, Message) else self.get(place).rewritten(change)
             stored = self.log.edit(self.thread, {place: _counted(new)})[0]
         assert stored is not None
         return stored

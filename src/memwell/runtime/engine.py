@@ -212,10 +212,10 @@ class Engine(Closing, Memory):
     ) -> Context:
         """A prompt of at most ``budget`` tokens that asks ``query``: the conversation, what is known, and the question.
 
-        ``profile`` names whose profile goes in; None is nobody's. ``documents`` are passages such as ``knowledge.recall``
-        finds. Its receipt says what went in, what did not and why, and
-        ``receipts`` keeps it, unless the store can only be read. Raises ``InvalidInput`` when the query and the system text
-        alone are over the budget.
+        ``profile`` names whose profile goes in; None is nobody's, and a stranger has none. ``documents`` are passages such
+        as ``knowledge.recall`` finds. Its receipt says what went in, what did not and why, and ``receipts`` keeps it,
+        unless the store can only be read. Raises ``InvalidInput`` when the query and the system text alone are over the
+        budget.
         """
         words = language or self._parts.settings.language or "en"
         made = assemble(
@@ -223,7 +223,7 @@ class Engine(Closing, Memory):
             budget=budget,
             history=None if thread is None else self.thread(thread),
             recaller=self,
-            profile=None if profile is None else self.profile(profile, language=words).text(words),
+            profile=None if profile is None else self._profile_in_words(profile, words),
             documents=[one if isinstance(one, Passage) else _passage(one) for one in documents],
             system=system,
             limit=limit,
@@ -235,6 +235,11 @@ class Engine(Closing, Memory):
             stored = self.receipts.put(made.receipt)
             made = replace(made, receipt=replace(made.receipt, id=stored))
         return made
+
+    def _profile_in_words(self, subject: str, language: str) -> str | None:
+        found = self.profile(subject, language=language)
+        # Of a stranger there is only a title, and nothing to tell a model.
+        return found.text(language) if found.facts or found.records else None
 
     @property
     def knowledge(self) -> Knowledge:

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 import msgspec.inspect as shapes
 
 from memwell.errors import Conflict, InvalidInput, MemwellError
-from memwell.runtime.wire.codec import convert, decode, encode
-from memwell.runtime.wire.problems import Problem, problem_of
+from memwell.runtime.wire.codec import NotJson, convert, decode, encode
+from memwell.runtime.wire.problems import Problem, http_problem, problem_of
 from memwell.runtime.wire.routes import ERASE, JSON, READ, Route
 from memwell.service.call import HANDLERS, Call, Events, File
 from memwell.service.idempotency import Kept, Overtaken, fingerprint_of
 from memwell.values import shown
 
+_BEGUN = 202
 _LISTS = (shapes.ListType, shapes.VarTupleType, shapes.TupleType, shapes.SetType, shapes.FrozenSetType)
 
 
@@ -54,8 +55,10 @@ class Answered(NamedTuple):
 def answer(call: Call, asked: Asked) -> Answered:
     """Run the handler of a call. Whatever goes wrong is told as a problem; nothing is raised."""
     try:
-        once = asked.once is not None and _has_effect(call.route)
+        once = asked.once is not None and has_effect(call.route)
         return _once(call, asked) if once else _run(call, asked)
+    except _Malformed as error:
+        return refused(http_problem("malformed", str(error), request=call.id))
     except MemwellError as error:
         return refused(problem_of(error, request=call.id), error)
     except Exception as error:  # noqa: BLE001 - a defect of ours must not take the service down, nor tell of itself
@@ -104,15 +107,23 @@ def _digest(file: Path) -> bytes:
         return hashlib.file_digest(opened, "sha256").digest()
 
 
-def _has_effect(route: Route) -> bool:
-    """Whether asking twice does something twice. What was only read is not kept: it may be erased meanwhile."""
-    return route.method != "GET" and route.scope != READ and route.media_type == JSON
+def has_effect(route: Route) -> bool:
+    """Whether asking twice does something twice: it changes something, or begins a job.
+
+    What was only read is not kept: it may be erased meanwhile. A job that has just begun tells nothing of what it reads.
+    """
+    changes = route.scope != READ or route.status == _BEGUN
+    return route.method != "GET" and changes and route.media_type == JSON
 
 
 def _replayed(kept: Kept) -> Answered:
     if not kept.whole:
         raise _Gone("this was done when it was first asked; the answer held what is not kept, or was erased since")
     return Answered(kept.status, kept.body, JSON, replayed=True)
+
+
+class _Malformed(InvalidInput):
+    """A body that cannot be understood at all. JSON that stands in the value of a field is another matter."""
 
 
 class _Gone(Conflict):
@@ -144,7 +155,7 @@ def _said(route: Route, asked: Asked) -> Any:
     if not route.takes_query:
         _expect_no_query(asked)
         # A request that has nothing to say may say nothing.
-        return decode(asked.body or b"{}", route.takes)
+        return _read(asked.body or b"{}", route.takes)
     _expect_no_body(asked)
     many = _many(route.takes)
     values: dict[str, Any] = {}
@@ -153,6 +164,13 @@ def _said(route: Route, asked: Asked) -> Any:
             raise InvalidInput(f"{shown(name)} stands in the query {len(given)} times")
         values[name] = given if name in many else given[0]
     return convert(values, route.takes)
+
+
+def _read(body: bytes, type_: Any) -> Any:
+    try:
+        return decode(body, type_)
+    except NotJson as error:
+        raise _Malformed(str(error)) from None
 
 
 def _expect_no_query(asked: Asked) -> None:
@@ -187,4 +205,4 @@ def _drop_kept_answers(call: Call) -> None:
 
 Answering = Callable[[Call, Asked], Answered]
 
-__all__ = ["Answered", "Answering", "Asked", "answer", "refused"]
+__all__ = ["Answered", "Answering", "Asked", "answer", "has_effect", "refused"]

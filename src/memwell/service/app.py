@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
-from memwell.errors import Busy, MemwellError
+from memwell.errors import Busy, InvalidInput, MemwellError
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind
 from memwell.runtime.wire.problems import http_problem, problem_of
@@ -45,6 +45,9 @@ _LAST_MOMENT_S = 1.0
 
 _AT_ONCE = frozenset({"live"})
 """What is answered however much there is to do: a service that is busy must not be taken for a dead one."""
+
+_NOT_THEIRS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
+"""What is refused to a good key or to a page, and stands in the audit log."""
 
 _NOBODY = Key(id="", name="nobody", space=DEFAULT_SPACE, scopes=(), created=now())
 _MCP = Route(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
@@ -192,9 +195,25 @@ class App:
         if isinstance(answered, Response):
             return answered
         seen.code = answered.code
+        if answered.code in _NOT_THEIRS:
+            self._note_refusal(request, seen)
         if answered.failed is not None:
             logs.failure(seen.id, seen.route, answered.failed)
         return self._told(answered, request, seen)
+
+    def _note_refusal(self, request: Request, seen: _Seen) -> None:
+        # A page is refused before its address is looked at.
+        route = self._meant(request) if seen.route is _UNKNOWN else seen.route
+        self._door.note_refusal(request, route.name, seen.code, seen.key)
+
+    def _meant(self, request: Request) -> Route:
+        path = _raw_path(request)
+        if path == b"/mcp":
+            return _MCP
+        try:
+            return self._router.find(path, request.method)[0] or _UNKNOWN
+        except InvalidInput:
+            return _UNKNOWN
 
     def _told(self, answered: Answered, request: Request, seen: _Seen) -> Response:
         headers = {"x-request-id": seen.id, **self._door.shared_headers(request)}

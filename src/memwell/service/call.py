@@ -112,6 +112,10 @@ class Call:
                 code="missing-scope",
             )
 
+    def note_refusal(self, action: str) -> None:
+        """Let the audit log tell that the key may not do this. Not on the event loop: it writes."""
+        self.service.log.refuse(action, code="missing-scope", key=self.key.id, space=self.space)
+
     def take_upload(self) -> Path:
         """The file that was sent, from now on the caller's to remove. Raises ``InvalidInput`` when there is none."""
         if self.upload is None:

@@ -71,6 +71,26 @@ class Doorway:
         # Not here, where all requests pass: a write may have to wait for others.
         self._later(lambda: self._service.log.append("sign-in", key=known, outcome="refused"))
 
+    def note_refusal(self, request: Request, action: str, code: str, key: Key | None) -> None:
+        """Let the audit log tell that a key, or a page without one, asked for what it may not have."""
+        known = self._key_quietly(request) if key is None else key
+        self._service.log.refuse(
+            action,
+            code=code,
+            key=None if known is None else known.id,
+            space=None if known is None else known.space,
+            address=request.client.host if request.client else "",
+            later=self._later,
+        )
+
+    def _key_quietly(self, request: Request) -> Key | None:
+        """The good key of a request that is refused for another reason; a bad one is nobody's."""
+        _, _, token = request.headers.get("authorization", "").partition(" ")
+        try:
+            return self._service.keys.check(token.strip())
+        except AccessDenied:
+            return None
+
     def shared_headers(self, request: Request) -> dict[str, str]:
         """What a browser must be told so that an allowed page may read the answer."""
         origin = request.headers.get("origin")

@@ -23,6 +23,10 @@ ENDED = ("done", "failed")
 _JOBS = SERVICE / "jobs"
 _RESULTS = _JOBS / "results"
 _OWNERS = _JOBS / "owners"
+_CANCELLED = _JOBS / "cancelled"
+_CANCELLED_S = 3600.0
+"""For so long a process may find that one of its jobs is to be cancelled."""
+
 _KEPT_S = 7 * 86_400.0
 _PAGE = 500
 _LARGEST_BESIDE = 16_384
@@ -88,7 +92,8 @@ class JobStates:
         """A job of a process that is gone will not go on, though the last that was written says that it runs."""
         if kept.job.status in ENDED or kept.owner == self._me or self._kv.get(_OWNERS, kept.owner) is not None:
             return kept.job
-        return replace(kept.job, status="failed", problem=msgspec.to_builtins(_INTERRUPTED))
+        problem = replace(_INTERRUPTED, detail=kept.job.note) if kept.job.note else _INTERRUPTED
+        return replace(kept.job, status="failed", note="", problem=msgspec.to_builtins(problem))
 
     def drop_results(self, space: Space) -> list[str]:
         """Drop what came of the ended jobs of a space, and return their ids."""
@@ -106,6 +111,18 @@ class JobStates:
         self._kv.delete(_RESULTS, key)
         self._put(key, _Kept(replace(kept.job, result=None, file=""), kept.owner))
         return True
+
+    def cancel(self, key: str) -> None:
+        """Have the process that does a job find that it is to be cancelled."""
+        self._kv.put(_CANCELLED, key, True, ttl=_CANCELLED_S)
+
+    def cancelled(self) -> list[str]:
+        """The keys of jobs that are to be cancelled, of whatever process."""
+        return [entry.key for entry in self._kv.scan(_CANCELLED, limit=_PAGE).items]
+
+    def take_cancel(self, key: str) -> None:
+        """What was asked for is being done."""
+        self._kv.delete(_CANCELLED, key)
 
     def beat(self) -> None:
         """Say that this process is alive, unless that was said just now."""

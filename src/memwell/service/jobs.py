@@ -2,10 +2,12 @@
 
     job = jobs.start(space, "export", work)         # at once; work(report) runs in a thread
     jobs.get(space, job.id)                         # how far it is, and at the end what came of it
+    jobs.cancel(space, job.id)                      # when nobody wants it any more
 
-How far a job is stands in the store, so that every process that serves it can tell. A process that has jobs says every
-few seconds that it is alive; when that stops, its unfinished jobs are shown as failed. Files that jobs make lie in a
-folder that only this user can open; they are gone after an hour, and with the process.
+Spaces take turns, and none has all the threads. How far a job is stands in the store, so that every process that serves it
+can tell. A process that has jobs says every few seconds that it is alive; when that stops, its unfinished jobs are shown as
+failed. Files that jobs make lie in a folder that only this user can open; they are gone after an hour, and with the
+process.
 """
 
 from __future__ import annotations
@@ -19,153 +21,54 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing
-from memwell.errors import Busy, Conflict, MemwellError, NotFound
+from memwell.errors import MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space
-from memwell.runtime.wire.codec import encode
-from memwell.runtime.wire.problems import Problem, problem_of
 from memwell.runtime.wire.running import Job
 from memwell.service.job_files import JobFiles, Made
 from memwell.service.job_states import ENDED, JobStates, key_of
+from memwell.service.job_turns import MOST_WAITING, MOST_WAITING_EACH, Turns, check_room
+from memwell.service.job_work import (
+    STOPPED,
+    Live,
+    Ongoing,
+    Outcome,
+    Report,
+    Watched,
+    Work,
+    cancelled,
+    outcome_of,
+    stopping,
+    told,
+)
 from memwell.storage.protocols import Backend
-from memwell.values import MAX_CONTENT_BYTES, new_id, shown
+from memwell.values import new_id, shown
 
 _log = logging.getLogger("memwell.service.jobs")
 
-MOST_WAITING = 64
-"""So many jobs may wait for a thread; who wants to start one more is told to come again."""
-
 _WRITE_EVERY_S = 0.5
+_LOOK_EVERY_S = 0.2
 _MOST_LISTED = 200
 _ID = re.compile("[0-9a-f]{32}")
 
-Work: TypeAlias = Callable[["Report"], Any]
-"""What a job does. It returns what came of it: a struct or a dict of plain data, a ``Made`` file, or None."""
 
-Progress: TypeAlias = Callable[[int, int | None], None]
+class _KeptJobs:
+    """The jobs of a store as they are asked for and written down. For every space but its own a job does not exist."""
 
-
-class Report:
-    """How a job tells how far it is: ``report("reading", 3, 10)``. It may be called as often as one likes.
-
-    Raises ``Busy`` when the service is stopping, which ends the job; what it has stored by then stays.
-    """
-
-    def __init__(self, id_: str, tell: Callable[[str, int, int | None], None], files: JobFiles) -> None:
-        self.id = id_
-        self._tell = tell
-        self._files = files
-
-    def __call__(self, stage: str, done: int = 0, of: int | None = None) -> None:
-        self._tell(stage, done, of)
-
-    def stage(self, name: str) -> Progress:
-        """A function that is told how much of one stage is done and of how much, as the library's calls want it."""
-        self(name)
-        return lambda done, of: self(name, done, of)
-
-    def path(self, ending: str) -> Path:
-        """Where the job may write a file that ends so. Only if it is returned as ``Made`` is it kept."""
-        return self._files.path(self.id, ending)
-
-
-class _Outcome(msgspec.Struct, frozen=True):
-    """What came of a job: its result as JSON, a file, or a problem."""
-
-    result: bytes | None = None
-    made: Made | None = None
-    problem: Problem | None = None
-
-
-class _Live:
-    """A job of this process that has not ended, or whose end is not written yet: until then it is seen as running."""
-
-    __slots__ = ("changed", "job", "outcome", "outdated", "owned", "space", "written")
-
-    def __init__(self, space: Space, job: Job, owned: Path | None) -> None:
-        self.space = space
-        self.job = job
-        self.owned = owned
-        self.outcome: _Outcome | None = None
-        self.changed = False
-        self.outdated = False
-        """Something was erased since it began, which a file that it makes may still hold."""
-        self.written = threading.Event()
-
-    def state(self, now: datetime) -> Job:
-        """What there is to write of it."""
-        if self.outcome is None:
-            return self.job
-        outdated = self.outdated and self.outcome.made is not None
-        return _with_outcome(self.job, _Outcome(problem=_OUTDATED) if outdated else self.outcome, now)
-
-
-class Jobs(Closing):
-    """The jobs of a store. A job belongs to a space, and for every other space it does not exist."""
-
-    def __init__(
-        self, backend: Backend, threads: int = 2, *, clock: Callable[[], datetime] = utc_now, lease_s: float = 30.0
-    ) -> None:
+    def __init__(self, backend: Backend, lease_s: float, clock: Callable[[], datetime]) -> None:
         self._states = JobStates(backend.kv, lease_s)
         self._clock = clock
-        self._pause_s = min(_WRITE_EVERY_S, lease_s / 4)
         self._files = JobFiles()
-        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memwell-job")
-        self._live: dict[str, _Live] = {}
+        self._live: dict[str, Live] = {}
         self._lock = threading.Lock()
-        self._wake = threading.Condition(self._lock)
         # Held while a state is written, so that an older one never lands on top. Never waited for by a request: it may be
         # inside a transaction that the writer waits for.
         self._writing = threading.Lock()
-        self._keeper: threading.Thread | None = None
-        self._closed = False
-
-    # Starting and asking
-
-    def start(self, space: Space, action: str, work: Work, *, owned: Path | None = None) -> Job:
-        """Begin a job, and return at once. ``owned`` is a file that goes when the job ends, and when it cannot begin.
-
-        Raises ``Busy`` when too many are waiting, or the service is stopping.
-        """
-        now = self._clock()
-        job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
-        live = _Live(space, job, owned)
-        key = key_of(space, job.id)
-        try:
-            self._admit(key, live)
-            self._states.beat()
-            self._states.put(key, job)
-            self._submit(key, live, work)
-        except BaseException:
-            self._forget(key, live)
-            raise
-        return job
-
-    def _admit(self, key: str, live: _Live) -> None:
-        with self._lock:
-            if self._closed:
-                raise _stopping()
-            if sum(one.outcome is None and one.job.status == "waiting" for one in self._live.values()) >= MOST_WAITING:
-                raise Busy(f"{MOST_WAITING} jobs are waiting already; try again in a while", retry_after=5.0)
-            self._live[key] = live
-            if self._keeper is None:
-                self._keeper = threading.Thread(target=self._keep, name="memwell-jobs", daemon=True)
-                self._keeper.start()
-            self._wake.notify()
-
-    def _submit(self, key: str, live: _Live, work: Work) -> None:
-        try:
-            future = self._pool.submit(self._run, live, work)
-        except RuntimeError:
-            # It was closed a moment ago.
-            raise _stopping() from None
-        future.add_done_callback(lambda future: self._ended(key, live, future))
 
     def get(self, space: Space, id_: str) -> Job:
         """One job. Raises ``NotFound`` for an id that is no job of this space."""
@@ -231,38 +134,181 @@ class Jobs(Closing):
         with self._lock:
             return len(self._live)
 
-    # Running, in a thread of the pool
+    # What is written down
 
-    def _run(self, live: _Live, work: Work) -> _Outcome:
-        self._change(live, status="running")
-        report = Report(live.job.id, lambda stage, done, of: self._tell(live, stage, done, of), self._files)
-        return _outcome_of(work(report), report, live.job.action)
-
-    def _tell(self, live: _Live, stage: str, done: int, of: int | None) -> None:
+    def _advance(self, live: Live, stage: str, done: int, of: int | None, note: str = "") -> None:
         job = live.job
-        if self._closed:
-            raise _stopping()
         # What is counted may shrink while it is worked on; whoever looks at a bar must not see it go back.
         done = max(done, job.done) if stage == job.stage else done
-        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done))
+        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done), note=note)
 
-    def _change(self, live: _Live, **changes: Any) -> None:
+    def _change(self, live: Live, **changes: Any) -> None:
         with self._lock:
             if live.outcome is None:
                 live.job = replace(live.job, updated=self._clock(), **changes)
                 live.changed = True
 
-    def _ended(self, key: str, live: _Live, future: Future[_Outcome]) -> None:
+    def _write(self, live: Live) -> None:
+        """Write the state of a job. What fails here is tried again by the keeper."""
+        with self._writing:
+            with self._lock:
+                if not live.changed:
+                    # The keeper was here first. To write an end twice could bring back what was dropped in between.
+                    return
+                live.changed = False
+                job, outdated = live.state(self._clock()), live.outdated
+            try:
+                self._states.put(live.key, job)
+            except MemwellError as error:
+                live.changed = True
+                _log.warning("the state of the job %s could not be stored: %s", job.id, error)
+                return
+        if job.status in ENDED:
+            self._let_go(live, outdated)
+
+    def _let_go(self, live: Live, outdated: bool) -> None:
+        if live.outdated:
+            self._files.drop(live.job.id)
+            if not outdated:
+                # Something was erased while the end was written, too early for it to be found there.
+                self._states.drop_result(live.key)
+        with self._lock:
+            self._live.pop(live.key, None)
+        live.written.set()
+
+    def _forget(self, live: Live) -> None:
+        with self._lock:
+            self._live.pop(live.key, None)
+        _remove(live.owned)
+
+
+class Jobs(_KeptJobs, Closing):
+    """The jobs of a store, and the threads of this process that do them."""
+
+    def __init__(
+        self, backend: Backend, threads: int = 3, *, clock: Callable[[], datetime] = utc_now, lease_s: float = 30.0
+    ) -> None:
+        super().__init__(backend, lease_s, clock)
+        self._pause_s = min(_WRITE_EVERY_S, lease_s / 4)
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memwell-job")
+        self._turns: Turns[Live] = Turns(threads)
+        self._wake = threading.Condition(self._lock)
+        self._keeper: threading.Thread | None = None
+        self._closed = False
+
+    # Starting and cancelling
+
+    def start(self, space: Space, action: str, work: Work, *, owned: Path | None = None) -> Job:
+        """Begin a job, and return at once. ``owned`` is a file that goes when the job ends, and when it cannot begin.
+
+        Raises ``Busy`` when too many are waiting, in all or of this space, or the service is stopping.
+        """
+        now = self._clock()
+        job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
+        live = Live(key_of(space, job.id), space, job, work, owned)
+        try:
+            self._admit(live)
+            self._states.beat()
+            self._states.put(live.key, job)
+            self._queue(live)
+        except BaseException:
+            self._forget(live)
+            raise
+        return job
+
+    def _admit(self, live: Live) -> None:
+        with self._wake:
+            if self._closed:
+                raise stopping()
+            check_room([one.space for one in self._live.values() if one.waits], live.space)
+            self._live[live.key] = live
+            if self._keeper is None:
+                self._keeper = threading.Thread(target=self._keep, name="memwell-jobs", daemon=True)
+                self._keeper.start()
+            self._wake.notify()
+
+    def _queue(self, live: Live) -> None:
+        with self._lock:
+            if self._closed:
+                raise stopping()
+            self._turns.add(live.space, live)
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        while True:
+            with self._lock:
+                live = None if self._closed else self._turns.take()
+                if live is None:
+                    return
+                future = self._pool.submit(self._run, live)
+            future.add_done_callback(lambda future, live=live: self._ran(live, future))
+
+    def cancel(self, space: Space, id_: str) -> Job:
+        """Have a job end. One that waits has failed at once; one that runs ends with its next report.
+
+        What a job has stored stays. One that has ended is as it was. Raises ``NotFound`` as ``get`` does.
+        """
+        found = self.get(space, id_)
+        key = key_of(space, id_)
+        with self._lock:
+            live = self._live.get(key)
+        if live is not None:
+            self._cancel(live)
+        elif found.status not in ENDED:
+            # Another process does it, and looks for this.
+            self._states.cancel(key)
+        return self.get(space, id_)
+
+    def _cancel(self, live: Live) -> None:
+        with self._wake:
+            live.cancelled = True
+            waited = self._turns.drop(live.space, live)
+        if waited:
+            self._end(live, Outcome(problem=told(cancelled(), live.job)))
+        elif live.ongoing is not None:
+            self._end(live, live.ongoing.outcome(live.job))
+
+    # Running, in a thread of the pool
+
+    def _run(self, live: Live) -> Outcome | Watched:
+        if live.cancelled:
+            raise cancelled()
+        self._change(live, status="running")
+        report = Report(live.job.id, lambda stage, done, of: self._tell(live, stage, done, of), self._files)
+        result = live.work(report)
+        return Watched(result, report) if isinstance(result, Ongoing) else outcome_of(result, report, live.job.action)
+
+    def _tell(self, live: Live, stage: str, done: int, of: int | None) -> None:
+        if self._closed:
+            raise stopping()
+        if live.cancelled:
+            raise cancelled()
+        self._advance(live, stage, done, of)
+
+    def _ran(self, live: Live, future: Future[Outcome | Watched]) -> None:
         error = None if future.cancelled() else future.exception()
         if future.cancelled():
-            outcome = _Outcome(problem=_STOPPED)
-        elif error is None:
-            outcome = future.result()
+            self._end(live, Outcome(problem=STOPPED))
+        elif error is not None:
+            self._end(live, Outcome(problem=told(error, live.job)))
         else:
-            outcome = _Outcome(problem=_told(error, live.job))
-        self._end(key, live, outcome)
+            self._gave(live, future.result())
+        with self._lock:
+            self._turns.ended(live.space)
+        self._begin_next()
 
-    def _end(self, key: str, live: _Live, outcome: _Outcome) -> None:
+    def _gave(self, live: Live, given: Outcome | Watched) -> None:
+        if isinstance(given, Outcome):
+            self._end(live, given)
+            return
+        self._advance(live, given.stage, given.done, given.of, given.note)
+        with self._wake:
+            live.ongoing = given
+            self._wake.notify()
+        if self._closed or live.cancelled:
+            self._end(live, given.outcome(live.job))
+
+    def _end(self, live: Live, outcome: Outcome) -> None:
         """Write down what came of a job, once: who is later finds that it has ended."""
         with self._lock:
             if live.outcome is not None:
@@ -275,60 +321,47 @@ class Jobs(Closing):
             self._files.drop(live.job.id)
         _remove(live.owned)
         live.changed = True
-        self._write(key, live)
+        self._write(live)
 
-    # What is written down
-
-    def _write(self, key: str, live: _Live) -> None:
-        """Write the state of a job. What fails here is tried again by the keeper."""
-        with self._writing:
-            with self._lock:
-                if not live.changed:
-                    # The keeper was here first. To write an end twice could bring back what was dropped in between.
-                    return
-                live.changed = False
-                job, outdated = live.state(self._clock()), live.outdated
-            try:
-                self._states.put(key, job)
-            except MemwellError as error:
-                live.changed = True
-                _log.warning("the state of the job %s could not be stored: %s", job.id, error)
-                return
-        if job.status in ENDED:
-            self._let_go(key, live, outdated)
-
-    def _let_go(self, key: str, live: _Live, outdated: bool) -> None:
-        if live.outdated:
-            self._files.drop(live.job.id)
-            if not outdated:
-                # Something was erased while the end was written, too early for it to be found there.
-                self._states.drop_result(key)
-        with self._lock:
-            self._live.pop(key, None)
-        live.written.set()
-
-    def _forget(self, key: str, live: _Live) -> None:
-        with self._lock:
-            self._live.pop(key, None)
-        _remove(live.owned)
-
-    # The keeper: one thread that writes what changed, says that this process is alive, and removes old files
+    # The keeper: one thread that writes what changed, says that this process is alive, looks after what goes on by itself
+    # and what others want cancelled, and removes old files
 
     def _keep(self) -> None:
         while True:
             with self._wake:
                 if self._closed:
                     return
-                pause = self._pause_s if self._live else self._files.next_end()
-                self._wake.wait(pause)
-                live = list(self._live.items())
+                self._wake.wait(self._pause())
+                live = list(self._live.values())
             self._files.sweep()
             with suppress(MemwellError):
                 if live:
                     self._states.beat()
-            for key, one in live:
-                if one.changed and not self._closed:
-                    self._write(key, one)
+                    self._cancel_asked_for(live)
+            for one in live:
+                self._look_after(one)
+
+    def _pause(self) -> float | None:
+        if any(one.ongoing is not None for one in self._live.values()):
+            return min(_LOOK_EVERY_S, self._pause_s)
+        return self._pause_s if self._live else self._files.next_end()
+
+    def _cancel_asked_for(self, live: list[Live]) -> None:
+        asked = set(self._states.cancelled())
+        for one in live:
+            if one.key in asked:
+                self._states.take_cancel(one.key)
+                self._cancel(one)
+
+    def _look_after(self, live: Live) -> None:
+        going = live.ongoing
+        if going is not None and live.outcome is None and not self._closed:
+            again = going.look()
+            self._advance(live, going.stage, going.done, going.of, going.note)
+            if not again:
+                self._end(live, going.outcome(live.job))
+        if live.changed and not self._closed:
+            self._write(live)
 
     # The end
 
@@ -338,18 +371,30 @@ class Jobs(Closing):
             if self._closed:
                 return
             self._closed = True
-            live = list(self._live.items())
+            live = list(self._live.values())
+            dropped = self._turns.drop_all()
             self._wake.notify_all()
         self._pool.shutdown(wait=False, cancel_futures=True)
+        for one in dropped:
+            self._end(one, Outcome(problem=STOPPED))
+        for one in live:
+            if one.ongoing is not None:
+                self._end(one, one.ongoing.outcome(one.job))
         until = time.monotonic() + wait_s
-        for key, one in live:
+        for one in live:
             if not one.written.wait(max(0.0, until - time.monotonic())):
-                self._end(key, one, _Outcome(problem=_STOPPED))
+                self._end(one, Outcome(problem=STOPPED))
         if self._keeper is not None:
             self._keeper.join(wait_s)
         with suppress(MemwellError):
             self._states.leave()
         self._files.close()
+
+    @property
+    def lingering(self) -> bool:
+        """Whether a thread is still at a job. After the end nobody is told of what comes of it."""
+        with self._lock:
+            return self._turns.running > 0
 
 
 def _remove(path: Path | None) -> None:
@@ -359,48 +404,4 @@ def _remove(path: Path | None) -> None:
             path.unlink(missing_ok=True)
 
 
-def _outcome_of(result: Any, report: Report, action: str) -> _Outcome:
-    made = result if isinstance(result, Made) else None
-    told = made.result if made is not None else result
-    written = None if told is None else encode(told)
-    if written is None or len(written) <= MAX_CONTENT_BYTES:
-        return _Outcome(written, made)
-    # Too large for a value of a store: to be fetched as a file.
-    path = report.path(".json")
-    path.write_bytes(written)
-    return _Outcome(made=Made(path=path, name=f"memwell-{action}.json"))
-
-
-def _with_outcome(job: Job, outcome: _Outcome, now: datetime) -> Job:
-    if outcome.problem is not None:
-        return replace(job, status="failed", updated=now, problem=msgspec.to_builtins(outcome.problem))
-    return replace(
-        job,
-        status="done",
-        updated=now,
-        result=None if outcome.result is None else msgspec.json.decode(outcome.result),
-        file="" if outcome.made is None else outcome.made.name,
-    )
-
-
-def _told(error: BaseException, job: Job) -> Problem:
-    """A failure as whoever started the job is told of it; what they are not told is logged."""
-    known = error if isinstance(error, MemwellError) else MemwellError(type(error).__name__)
-    problem = problem_of(known, request=job.id)
-    # A name that is no text in any encoding could not be stored.
-    problem = replace(problem, detail=problem.detail.encode(errors="replace").decode())
-    if problem.status in (500, 501):
-        _log.error("the job %s (%s) failed", job.id, job.action, exc_info=error)
-    return problem
-
-
-def _stopping() -> Busy:
-    return Busy("the service is stopping; start it again in a moment", code="stopping", retry_after=5.0)
-
-
-_STOPPED = replace(
-    problem_of(_stopping()), detail="the service was stopped before this was done; start it again", retry_after=None
-)
-_OUTDATED = problem_of(Conflict("something was erased while this was written; start it again"))
-
-__all__ = ["Jobs", "MOST_WAITING", "Made", "Report", "Work"]
+__all__ = ["Jobs", "MOST_WAITING", "MOST_WAITING_EACH", "Made", "Ongoing", "Report", "Work"]

@@ -8,12 +8,18 @@ What that does not stop: whoever may write the store's file can write the whole 
 and nothing in the file contradicts it. Against that, write the head's digest down elsewhere from time to time;
 ``verify(noted=…)`` says whether it is still in the chain.
 
+What a key may not do is noted as refused, at most 20 times a minute for each key; how many more there were stands in the
+next such entry.
+
 The log holds ids, names of actions and counts. It holds no text of a memory and no secret. It is never shortened.
 """
 
 from __future__ import annotations
 
 import re
+import threading
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
@@ -23,11 +29,12 @@ from typing import Any, cast
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.errors import BackendError, Conflict, InvalidInput
+from memwell.errors import BackendError, Busy, Conflict, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Page, Space, paged
 from memwell.runtime.wire.running import LogEntry, Outcome, Verified
 from memwell.service.keys import SERVICE, without_tokens
+from memwell.service.limits import Failures
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import check_count, check_id, check_text, shown
 
@@ -39,12 +46,39 @@ _MOST_DETAILS = 20
 _LONGEST = 200
 _PAGE = 1000
 _TRIES = 20
+_REFUSALS_A_MINUTE = 20
+_MOST_WHO = 10_000
 _CURSOR = re.compile("([<>])([0-9]{1,15})")
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 class _DamagedHead(BackendError):
     """The head is not what was written."""
+
+
+class Refusals:
+    """Which refusals are noted: of each key or address 20 a minute, and 600 of all together. The rest are counted."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bounds = Failures(clock, per_minute=_REFUSALS_A_MINUTE)
+        self._lock = threading.Lock()
+        self._unnoted: OrderedDict[str, int] = OrderedDict()
+
+    def count(self, who: str) -> int | None:
+        """How many were not noted before this one, which is to be; None when it is not to be noted either."""
+        with self._lock:
+            try:
+                self._bounds.count(who)
+            except Busy:
+                self._unnoted[who] = self._unnoted.get(who, 0) + 1
+                if len(self._unnoted) > _MOST_WHO:
+                    self._unnoted.popitem(last=False)
+                return None
+            return self._unnoted.pop(who, 0)
+
+
+def _at_once(work: Callable[[], object]) -> object:
+    return work()
 
 
 class AuditLog:
@@ -54,6 +88,7 @@ class AuditLog:
         self._backend = backend
         self._kv = backend.kv
         self._clock = clock
+        self._refusals = Refusals()
 
     def append(
         self,
@@ -85,6 +120,28 @@ class AuditLog:
         }
         return self._chained(fields)
 
+    def refuse(
+        self,
+        action: str,
+        *,
+        code: str,
+        key: str | None = None,
+        space: Space | None = None,
+        address: str = "",
+        later: Callable[[Callable[[], object]], object] = _at_once,
+    ) -> bool:
+        """Note that somebody asked for what is not theirs, and return whether it was noted.
+
+        It is not when the key, or the address of who has none, was refused too often of late; then it is only counted.
+        ``later`` runs what writes, for a caller that must not wait.
+        """
+        unnoted = self._refusals.count(key or address)
+        if unnoted is None:
+            return False
+        detail: dict[str, str | int] = {"code": code, **({"unnoted": unnoted} if unnoted else {})}
+        later(lambda: self.append(action, key=key, space=space, outcome="refused", detail=detail))
+        return True
+
     def _chained(self, fields: dict[str, Any]) -> LogEntry:
         for _ in range(_TRIES):
             # In a store whose transactions do not exclude one another, somebody else may be faster.
@@ -94,8 +151,8 @@ class AuditLog:
 
     def _put(self, fields: dict[str, Any]) -> LogEntry:
         number, previous, version = self._head()
-        time = msgspec.to_builtins(self._clock())
-        value = {"number": number + 1, "time": time, **fields, "previous": previous}
+        moment = msgspec.to_builtins(self._clock())
+        value = {"number": number + 1, "time": moment, **fields, "previous": previous}
         value["digest"] = _digest(value)
         self._kv.put(_LOG, _key(number + 1), value, expect=0)
         self._kv.put(_HEAD, "head", [number + 1, value["digest"]], expect=version)
@@ -265,4 +322,4 @@ def _target(id_: object) -> str:
     return text if len(text) <= _LONGEST else f"sha256:{sha256(text.encode()).hexdigest()}"
 
 
-__all__ = ["AuditLog", "LogEntry", "Outcome", "Verified"]
+__all__ = ["AuditLog", "LogEntry", "Outcome", "Refusals", "Verified"]

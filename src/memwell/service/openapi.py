@@ -11,18 +11,23 @@ from typing import Any
 import msgspec
 
 from memwell._version import VERSION
-from memwell.runtime.wire.codec import schema_of
+from memwell.runtime.wire.codec import schema_of, times_of
 from memwell.runtime.wire.problems import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem
 from memwell.runtime.wire.routes import ANY_KEY, ANYONE, EVENTS, JSON, ROUTES, Route
 from memwell.service import rest
+from memwell.service.answering import has_effect
 from memwell.service.call import HANDLERS
-from memwell.service.examples import EXAMPLES
+from memwell.service.examples import ANSWERS, REQUESTS
+from memwell.service.fields import bounds_of, meaning_of
 
 _REFERENCE = "#/components/schemas/{name}"
+_TIME = ({"type": "string", "format": "date-time"}, {"type": "string", "format": "date"})
+_ONCE = {"description": "A text of your own for this request: sent again with the same one, it is not done again."}
 _ABOUT = """memwell holds what was said and what is known, and puts the right part of it back into the prompt.
 
-Every request has a key, `Authorization: Bearer mw_…`, and the key alone says whose memory it is. A POST, PUT, PATCH or
-DELETE may have an `Idempotency-Key`: however often it is sent, it has one effect. Errors are `application/problem+json`.
+Every request has a key, `Authorization: Bearer mw_…`, and the key alone says whose memory it is. What changes something or
+begins a job may have an `Idempotency-Key`: however often it is sent, it has one effect. A time is RFC 3339, in UTC where it
+names no zone, or a date, which is its midnight in UTC. Errors are `application/problem+json`.
 """
 
 
@@ -37,6 +42,8 @@ def described() -> dict[str, Any]:
     rest.register()
     shapes = [shape for route in ROUTES.values() for shape in (route.takes, route.gives) if shape is not None]
     _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REFERENCE, schema_hook=schema_of)
+    for asked in {route.takes for route in ROUTES.values() if route.takes is not None}:
+        _tell_fields(asked, components[asked.__name__])
     paths: dict[str, dict[str, Any]] = {}
     for route in ROUTES.values():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
@@ -85,10 +92,11 @@ def _parameters(route: Route) -> list[dict[str, Any]]:
         schema = _schema(route.takes)
         required = schema.get("required", ())
         for name, field in schema["properties"].items():
-            found.append({"name": name, "in": "query", "required": name in required, "schema": field})
-    if route.method != "GET":
+            about = {"description": field.pop("description")} if "description" in field else {}
+            found.append({"name": name, "in": "query", "required": name in required, **about, "schema": field})
+    if has_effect(route):
         schema = {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"}
-        found.append({"name": "Idempotency-Key", "in": "header", "required": False, "schema": schema})
+        found.append({"name": "Idempotency-Key", "in": "header", "required": False, **_ONCE, "schema": schema})
     return found
 
 
@@ -98,7 +106,22 @@ def _segment(name: str) -> dict[str, Any]:
 
 def _schema(type_: Any) -> dict[str, Any]:
     (_,), components = msgspec.json.schema_components([type_], ref_template=_REFERENCE, schema_hook=schema_of)
-    return components[type_.__name__]
+    return _tell_fields(type_, components[type_.__name__])
+
+
+def _tell_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
+    """What each field of a request means, which numbers it takes, and that a date will do for a time."""
+    times = times_of(asked)
+    for name, field in schema["properties"].items():
+        least, most = bounds_of(asked.__name__, name)
+        told = {"description": meaning_of(asked.__name__, name), "minimum": least, "maximum": most}
+        field.update({word: value for word, value in told.items() if value not in (None, "")})
+        if name in times:
+            # What may be left out may also be null.
+            others = [one for one in field.pop("anyOf", ()) if one["type"] != "string"]
+            field.pop("type", None)
+            field["anyOf"] = [*_TIME, *others]
+    return schema
 
 
 def _body(route: Route) -> dict[str, Any] | None:
@@ -110,9 +133,8 @@ def _body(route: Route) -> dict[str, Any] | None:
     if route.takes is None or route.takes_query:
         return None
     content: dict[str, Any] = {"schema": {"$ref": _REFERENCE.format(name=route.takes.__name__)}}
-    example = EXAMPLES.get(route.name)
-    if example is not None:
-        content["example"] = example[0]
+    if route.name in REQUESTS:
+        content["example"] = REQUESTS[route.name]
     return {"required": True, "content": {JSON: content}}
 
 
@@ -125,9 +147,8 @@ def _answer(route: Route) -> dict[str, Any]:
         return {"description": "As asked.", "content": {_kind(route): {"schema": {"type": "string"}}}}
     (reference,), _ = msgspec.json.schema_components([route.gives], ref_template=_REFERENCE, schema_hook=schema_of)
     content: dict[str, Any] = {"schema": reference}
-    example = EXAMPLES.get(route.name)
-    if example is not None:
-        content["example"] = example[1]
+    if route.name in ANSWERS:
+        content["example"] = ANSWERS[route.name]
     return {"description": "As asked.", "content": {JSON: content}}
 
 

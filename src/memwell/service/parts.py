@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
 
 from memwell._asyncify import Closing
@@ -27,6 +29,11 @@ _HELD = 256
 _LAST_JOBS_S = 2.0
 """How long jobs may go on at the end."""
 
+_ALL_S = 8.5
+"""How long after it was told to stop nothing is waited for any more. The promise is ten seconds for everything."""
+
+_LEAST_S = 0.5
+
 
 class Service(Closing):
     """One store, served. Closing it closes the store."""
@@ -44,9 +51,10 @@ class Service(Closing):
         self.tracer = Tracer.of(settings)
         self.jobs = Jobs(self.backend)
         self.ledger = KeptLedger.of(self.backend, settings)
-        self.stopping = False
+        self._stopping_since: float | None = None
         self.lingering = False
-        """Whether requests were still worked on when it was closed."""
+        """Whether something was still worked on when it was closed: a request, a job, vectors. It cannot be stopped in the
+        middle of a model's work; a process that ends should not wait for it, nor take its own parts away from under it."""
 
         self.models = "loading" if engine.embedder is not None else "none"
         """Whether they are there: ``loading``, ``ok``, ``failed``, or ``none`` where none are used."""
@@ -54,6 +62,19 @@ class Service(Closing):
         self._closed = False
         self._lock = threading.Lock()
         self._last_words: list[Callable[[], None]] = []
+        self._every_tick: list[Callable[[], object]] = []
+
+    @property
+    def stopping(self) -> bool:
+        """Whether it was told to stop."""
+        return self._stopping_since is not None
+
+    @stopping.setter
+    def stopping(self, stopping: bool) -> None:
+        if not stopping:
+            self._stopping_since = None
+        elif self._stopping_since is None:
+            self._stopping_since = time.monotonic()
 
     def memory_of(self, space: Space) -> Engine:
         """The memory of a space."""
@@ -83,6 +104,12 @@ class Service(Closing):
         """Write down what is gathered between requests: figures, and when keys were last used."""
         self.metrics.flush()
         self.keys.write_uses()
+        for one in self._every_tick:
+            one()
+
+    def at_tick(self, often: Callable[[], object]) -> None:
+        """Do something every few seconds as long as the service runs."""
+        self._every_tick.append(often)
 
     def at_end(self, last: Callable[[], None]) -> None:
         """Do something when the service is closed, while there is still a store."""
@@ -101,7 +128,33 @@ class Service(Closing):
             self.tick()
         self.tracer.close()
         self._engines.clear()
-        self.engine.close()
+        closed = _within(self._patience(), self.engine.close)
+        self.lingering = self.lingering or self.jobs.lingering or not closed
+
+    def _patience(self) -> float:
+        """How long may still be waited for the work in the background."""
+        since = self._stopping_since or time.monotonic()
+        return max(_LEAST_S, _ALL_S - (time.monotonic() - since))
+
+
+def _within(seconds: float, call: Callable[[], None]) -> bool:
+    """Do something for at most so long; whether it was done by then. Raises what it raises."""
+    ended: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            ended.set_exception(error)
+
+    threading.Thread(target=run, name="memwell-closing", daemon=True).start()
+    try:
+        ended.result(seconds)
+    except TimeoutError:
+        if not ended.done():
+            return False
+        raise
+    return True
 
 
 __all__ = ["Service"]

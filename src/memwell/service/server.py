@@ -8,13 +8,12 @@ import ssl
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from datetime import timedelta
 from pathlib import Path
 from types import FrameType
 
 import uvicorn
 
-from memwell.errors import ConfigurationError, MemwellError
+from memwell.errors import ConfigurationError
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.wire.running import Key
 from memwell.service import logs
@@ -22,13 +21,15 @@ from memwell.service.app import create_app
 from memwell.service.keys import SCOPES
 from memwell.service.line import Line
 from memwell.service.parts import Service
+from memwell.service.visits import Visit, end_left_visits
 from memwell.settings import Settings
-from memwell.values import now
 
 _PATIENCE_S = 5
 """How long requests under way may take after the service was told to stop. All of it ends within ten seconds."""
 
-_VISIT = timedelta(hours=12)
+_OURS = "memwell"
+"""What the names of our threads begin with."""
+
 _BACKLOG = 2048
 _LAST_PORT = 65_535
 
@@ -67,6 +68,8 @@ def serve(service: Service, *, ready: Callable[[str], None] = lambda address: No
     check_tls(service.settings)
     logs.set_up(service.settings.serve_log)
     server, listening = web_server(service)
+    end_left_visits(service)
+    service.at_tick(lambda: end_left_visits(service))
     ready(address_of(service.settings, listening.getsockname()[1]))
     with suppress(KeyboardInterrupt):
         server.run(sockets=[listening])
@@ -143,21 +146,9 @@ def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | No
     return key, token
 
 
-class Visit:
-    """A key for whoever started the service, so that the page opens signed in. It ends with the service.
-
-    Whoever can start it has the store, and could make a key of their own.
-    """
-
-    def __init__(self, service: Service) -> None:
-        self._service = service
-        ends = now() + _VISIT
-        self.key, self.token = service.keys.create("this visit", space=DEFAULT_SPACE, scopes=SCOPES, expires=ends)
-
-    def end(self) -> None:
-        """Revoke it."""
-        with suppress(MemwellError):
-            self._service.keys.revoke(self.key.id)
+def threads_left() -> bool:
+    """Whether a thread of ours still works at something in this process."""
+    return any(one.name.startswith(_OURS) for one in threading.enumerate() if one is not threading.current_thread())
 
 
-__all__ = ["Visit", "address_of", "check_tls", "first_key", "serve", "web_server"]
+__all__ = ["Visit", "address_of", "check_tls", "first_key", "serve", "threads_left", "web_server"]

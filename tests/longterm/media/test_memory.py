@@ -523,7 +523,9 @@ def test_without_the_optional_packages_media_are_kept_without_thumbnails(
         monkeypatch.setitem(sys.modules, name, None)
     for data in (PNG, wav(), film("mp4"), sound("mp3")):
         item = media.add(data, description="something")
-        assert (item.has_thumbnail, item.warnings) == (False, ())
+        assert not item.has_thumbnail
+        # A recording that is no WAV has none with the extra either.
+        assert ["memwell[media]" in one for one in item.warnings] == ([] if data == sound("mp3") else [True])
         assert media.data(item.id) == data
     with pytest.raises(InvalidInput, match="over the limit"):
         media.add(claiming(60_000, 60_000))

@@ -165,6 +165,14 @@ def test_another_service_is_told_from_ours(app: Any):
     assert SECRET not in str(raised.value)
 
 
+def test_an_address_with_a_path_is_told_what_is_expected(served: Served):
+    address = served.address + "/foo"
+    with pytest.raises(ConfigurationError) as refused:
+        RemoteMemory.connect(address, key=served.token("path"))
+    assert f"nothing of a memwell service is at {address}" in str(refused.value)
+    assert "http://127.0.0.1:7411" in str(refused.value)
+
+
 def test_a_wrong_key_is_refused_and_never_shown(served: Served, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.DEBUG)
     with pytest.raises(AccessDenied) as raised:

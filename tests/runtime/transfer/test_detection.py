@@ -102,6 +102,49 @@ def test_other_files_are_not_guessed_at(tmp_path: Path) -> None:
         import_file(opened(), tmp_path / "b.json", format="xml")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("x.jsonl", "garbage", 1),
+        ("x.json", "garbage", 1),
+        ("X.JSONL", "\ufeff\n\n  Ann likes trains.\nAnd boats.\n", 3),
+        ("x.ndjson", "time,text\n2024-05-01,Ann likes trains.\n", 1),
+        ("x.jsonl", "\n{garbage\n", 2),
+        ("x.json", '[\n{"memory" "no colon"}\n]', 2),
+    ],
+)
+def test_what_is_named_as_json_is_never_taken_for_text(tmp_path: Path, name: str, content: str, line: int) -> None:
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    memory = opened()
+    with pytest.raises(InvalidInput, match=rf"{name}' is not JSON: line {line}\b"):
+        import_file(memory, tmp_path / name)
+    assert memory.memories() == []
+    assert import_file(memory, tmp_path / name, format="text").new > 0
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_json_that_goes_on_behind_its_beginning_is_json(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(json.dumps({"some": "thing " * 20_000}))
+    with pytest.raises(InvalidInput, match="no known format"):
+        detect(tmp_path / name)
+    (tmp_path / name).write_text('"' + "just words " * 20_000)
+    with pytest.raises(InvalidInput, match="line 1"):
+        detect(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.jsonl"])
+def test_an_empty_file_that_is_named_as_json_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(" \n")
+    with pytest.raises(InvalidInput, match=f"{name}' is empty"):
+        detect(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "kind"), [("x.txt", "text"), ("x", "text"), ("x.md", "markdown")])
+def test_words_under_another_name_stay_text(tmp_path: Path, name: str, kind: str) -> None:
+    (tmp_path / name).write_text("garbage")
+    assert detect(tmp_path / name) == kind
+
+
 KEYS = st.sampled_from(
     "id type name data content memory metadata created_at run_id mapping current_node parent message author role "
     "observations entityType from to relationType parts content_type tool_calls children title create_time".split()

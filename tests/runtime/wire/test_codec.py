@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.records import Space
-from memwell.runtime.wire.codec import Request, convert, decode, encode, schema_of
+from memwell.runtime.wire.codec import Answer, NotJson, Request, convert, decode, encode, schema_of
 
 
 class Asked(Request, frozen=True):
@@ -110,3 +110,41 @@ def test_the_schema_of_a_space_is_known_and_that_of_others_is_not():
     with pytest.raises(NotImplementedError):
         schema_of(object)
     assert msgspec.json.schema(Asked, schema_hook=schema_of)
+
+
+@pytest.mark.parametrize("data", [b"{bad", b'{"any":"\xff"}', b'{"any":' + b"[" * 100_000, b"", b"{} {}", b"\xff"])
+def test_what_is_no_json_is_told_apart(data: bytes):
+    with pytest.raises(NotJson):
+        decode(data, Asked)
+
+
+@pytest.mark.parametrize("data", [b"[]", b'{"number":"x"}', b'{"colour":1}', b'{"time":"yesterday"}', b'{"space":[1]}'])
+def test_json_of_another_shape_is_json(data: bytes):
+    with pytest.raises(InvalidInput) as raised:
+        decode(data, Asked)
+    assert not isinstance(raised.value, NotJson)
+
+
+@settings(max_examples=50)
+@given(st.dates(), PLAIN)
+def test_a_date_is_its_midnight(day: date, value: Any):
+    midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    said = {"time": day.isoformat(), "any": value, "names": [day.isoformat()], "space": ["a", "b"], "number": 3}
+    read = decode(encode(said), Asked)
+    assert read == Asked(time=midnight, any=value, names=[day.isoformat()], space=Space("a", "b"), number=3)
+    assert convert({"time": day.isoformat(), "number": "3"}, Asked) == Asked(time=midnight, number=3)
+
+
+@pytest.mark.parametrize("given", ["2026-13-01", "2026-02-30", "2026-1-1", "2026", "yesterday", "２０２６-01-01"])
+def test_a_date_that_is_none_is_refused_with_an_example(given: str):
+    for read in (lambda: decode(encode({"time": given}), Asked), lambda: convert({"time": given}, Asked)):
+        with pytest.raises(InvalidInput, match="a date such as 2026-05-01"):
+            read()
+
+
+def test_only_requests_read_dates_as_times():
+    class Told(Answer, frozen=True):
+        time: datetime
+
+    with pytest.raises(InvalidInput):
+        decode(b'{"time":"2026-01-01"}', Told)

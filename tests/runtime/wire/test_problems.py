@@ -59,3 +59,19 @@ def test_what_http_refuses_is_bad_input_to_a_client(code: str):
 
 def test_a_problem_of_a_newer_service_is_still_an_error():
     assert isinstance(error_of(Problem(type="", title="new", status=599, code="new")), errors.BackendError)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("there is no memory 'x' in Space('acme', 'ann')", "there is no memory 'x' in acme / ann"),
+        ("Space('acme') has not granted it to Space(\"o'hara\", '安')", "acme has not granted it to o'hara / 安"),
+        ("the memory 'x' was forgotten; undo() brings it back", "the memory 'x' was forgotten; undo brings it back"),
+        ("it would erase everything; erase_all() is for that", "it would erase everything; 'everything' is for that"),
+        ("Space(os.system('x'))", "Space(os.system('x'))"),
+        ("Space('a\\'b')", "Space('a\\'b')"),
+        ("Space('", "Space('"),
+    ],
+)
+def test_people_are_not_told_in_python(said: str, told: str):
+    assert problem_of(errors.NotFound(said)).detail == told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 
 import pytest
@@ -22,7 +23,8 @@ _TEXTS = """() => {
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
   while (walk.nextNode()) {
     const text = walk.currentNode.data.trim(), parent = walk.currentNode.parentElement;
-    if (text && parent.checkVisibility() && !parent.closest('[translate=no], .memory, .message, pre, code, kbd, .who, .u-wrap, noscript'))
+    if (text && parent.checkVisibility() && !parent.closest(
+      '[translate=no], .memory, .message, pre, code, kbd, .who, .u-wrap, noscript'))
       found.push(text);
   }
   const spoken = [...document.querySelectorAll('[aria-label], [placeholder], [title]')].filter(e => e.checkVisibility());
@@ -99,7 +101,7 @@ def _blanks(text: str) -> list[str]:
 
 
 def test_a_search_shows_why_each_memory_was_found(visit: Begin) -> None:
-    """In words, and as bars whose numbers are the shares of the signals."""
+    """In words, and as bars of the same names that add up to the whole; each signal by itself on demand."""
     here = visit()
     here.enter("/memories")
     here.page.keyboard.press("/")
@@ -109,8 +111,21 @@ def test_a_search_shows_why_each_memory_was_found(visit: Begin) -> None:
     assert "Ann is allergic to peanuts." in first.inner_text()
     assert "same words" in first.locator(".why").inner_text()
     assert "peanuts" in first.locator(".why").inner_text()
-    assert first.locator(".signals rect").count() >= 3
-    assert all(value[0] in "+-−" for value in first.locator(".signals .value").all_inner_texts())
+    parts = dict(
+        zip(
+            first.locator(".parts .name").all_inner_texts(),
+            [int(text.rstrip("%")) for text in first.locator(".parts .value").all_inner_texts()],
+            strict=True,
+        )
+    )
+    assert sum(parts.values()) == 100
+    told = re.findall(
+        r"(same words|[^;:]+?)(?:: [^;]+?)? \((\d+) %\)", first.locator(".why").inner_text().removeprefix("Why ")
+    )
+    assert told
+    assert all(parts[name.strip()] == int(part) for name, part in told)
+    first.locator(".signals-box button").click()
+    assert all(value[0] in "+-−" for value in first.locator(".single .value").all_inner_texts())
     here.page.go_back()
     here.page.wait_for_selector(".memory[data-id=odd]:not(.hit)")
     assert here.page.locator("main img").count() == 0
@@ -262,6 +277,6 @@ def test_a_key_shows_what_it_may_do_and_a_dead_one_leads_back_to_the_door(visit:
     keys.revoke(keys.check(here.house.reader).id)
     here.page.evaluate("location.hash = '#/memories?q=x'")
     here.page.wait_for_selector("input[name=key]")
-    assert "Sign in again" in here.page.inner_text("main")
+    assert "This key was revoked." in here.page.inner_text("main [role=alert]")
     assert here.page.evaluate("sessionStorage.length") == 0
     here.errors.clear()  # The browser writes every refusal down.

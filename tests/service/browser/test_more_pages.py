@@ -278,7 +278,7 @@ def test_a_key_that_was_made_works_until_it_is_revoked(visit: Begin) -> None:
     assert here.page.evaluate(status, token) == 401
     here.errors.clear()  # The browser writes every refusal down.
     here.go("/keys?tab=log")
-    assert {"create_key", "revoke_key"} <= set(here.page.locator("#log code").all_inner_texts())
+    assert {"Key made", "Key revoked"} <= set(here.page.locator("#log [data-action]").all_inner_texts())
     here.page.click("text=Check the log")
     here.page.wait_for_selector("text=The log is whole")
 

@@ -29,10 +29,14 @@ class Asking:
         self.memory = memory
         self.scopes = scopes
         self.logged: list[tuple[str, tuple[str, ...]]] = []
+        self.refused: list[str] = []
 
     def allow(self, scope: str) -> None:
         if scope not in self.scopes:
             raise AccessDenied(f"the key may not {scope}", code="missing-scope")
+
+    def note_refusal(self, action: str) -> None:
+        self.refused.append(action)
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
         self.logged.append((action, targets))

@@ -16,6 +16,7 @@ from memwell.errors import AccessDenied, InvalidInput, NotFound, UnreadableDocum
 from memwell.knowledge import vectors
 from memwell.knowledge.reading import addresses, web
 from memwell.models.scripted import HashEmbedder
+from memwell.records import MAX_SEGMENTS
 from memwell.runtime.wire.running import Job, Key
 from memwell.service.parts import Service
 from memwell.service.rest import documents as handlers
@@ -156,8 +157,18 @@ def test_a_document_is_kept_when_the_service_stops_before_its_vectors(tmp_path: 
         time.sleep(0.01)
     service.close()
     with service_at(tmp_path / "app.db") as later:
-        assert later.jobs.get(ann.space, job.id).status == "done"
+        left = later.jobs.get(ann.space, job.id)
+        assert (left.status, left.stage, left.done) == ("done", "vectors", 0)
+        assert left.result is not None
+        assert left.of == left.result["chunks"] == ask(later, ann, "owed").vectors
+        # It does not say that all is done.
+        assert f"{left.of} vectors of this space are still to be made" in left.note
         assert ask(later, ann, "document_count").documents == 1
+
+
+def test_owed_counts_where_no_documents_can_be(service: Service):
+    deep = key_of(service, *(f"level {number}" for number in range(MAX_SEGMENTS - 1)))
+    assert ask(service, deep, "owed").vectors == 0
 
 
 REFUSED: list[tuple[bytes | None, dict[str, Any], str]] = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from memwell.errors import AccessDenied, InvalidInput, NotFound
 from memwell.runtime.wire.running import Job, Key
 from memwell.service.call import Events, File
+from memwell.service.jobs import Report
 from memwell.service.parts import Service
 from memwell.service.rest.jobs import label_of
 from tests.service.rest.asking import ask, ended, key_of, service_at
@@ -263,3 +265,27 @@ def test_a_label_is_harmless_whatever_was_sent(name: str):
     assert (Path("/folder") / label).parent == Path("/folder")
     assert label_of(label) == label
     label.encode()
+
+
+def test_a_job_is_cancelled_by_its_own_space_and_logged(service: Service, ann: Key, bob: Key):
+    begun, let_go = threading.Event(), threading.Event()
+
+    def work(report: Report) -> None:
+        report("holding")
+        begun.set()
+        assert let_go.wait(20)
+        report("holding", 1)
+
+    job = service.jobs.start(ann.space, "hold", work)
+    assert begun.wait(20)
+    with pytest.raises(NotFound):
+        ask(service, bob, "cancel_job", {"id": job.id})
+    with pytest.raises(AccessDenied):
+        ask(service, key_of(service, "acme", "ann", scopes=["read"]), "cancel_job", {"id": job.id})
+    assert service.log.entries().items == []
+    assert ask(service, ann, "cancel_job", {"id": job.id}).status == "running"
+    let_go.set()
+    found = ended(service, ann, job)
+    assert found.problem is not None
+    assert (found.status, found.problem["code"]) == ("failed", "cancelled")
+    assert [(one.action, one.targets) for one in service.log.entries().items] == [("cancel_job", (job.id,))]

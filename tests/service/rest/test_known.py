@@ -206,3 +206,13 @@ def test_what_breaks_a_rule_is_refused(service: Service, ann: Key, route: str, b
 def test_a_profile_in_an_unknown_language_is_refused(service: Service, ann: Key):
     with pytest.raises(InvalidInput, match="fr"):
         ask(service, ann, "profile", {"subject": "user"}, language="fr")
+
+
+def test_the_profile_of_a_stranger_leaves_no_frame_in_the_prompt(service: Service, ann: Key):
+    plain = ask(service, ann, "context", query="what may I not eat?")
+    for nobody in ("Nobody", "无名氏"):
+        strange = ask(service, ann, "context", query="what may I not eat?", profile=nobody)
+        assert [one.text for one in strange.messages] == [one.text for one in plain.messages]
+        assert "profile" not in [one.kind for one in strange.receipt.entered]
+    known = ask(service, ann, "context", query="what may I not eat?", profile="user")
+    assert "profile" in [one.kind for one in known.receipt.entered]

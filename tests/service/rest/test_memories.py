@@ -580,3 +580,16 @@ def test_a_policy_without_a_condition_is_refused(service: Service, ann: Key):
         with pytest.raises(InvalidInput, match="at least one condition"):
             ask(service, ann, "forget_by", **given)
     assert ask(service, ann, "count").count == 1
+
+
+def test_dates_stand_for_their_midnight(service: Service, ann: Key):
+    made = ask(service, ann, "remember", content="Ann came to Graz.", time="2026-03-01").ids[0]
+    assert ask(service, ann, "memory", {"id": made}).time == datetime(2026, 3, 1, tzinfo=UTC)
+    for since, until, found in (
+        ("2026-03-01", "2026-03-02", 1),
+        ("2026-03-02", None, 0),
+        ("2026-02-01T00:00:00", None, 1),
+    ):
+        hits = ask(service, ann, "recall", query="Ann Graz", since=since, until=until).hits
+        assert [one.id for one in hits].count(made) == found, (since, until)
+    assert ask(service, ann, "facts_about", subject="Ann", as_of="2026-03-02").facts is not None

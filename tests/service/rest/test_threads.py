@@ -267,3 +267,9 @@ def test_what_is_asked_over_rest_is_what_the_library_says(texts: list[str], plac
         assert [(one.message.index, one.score) for one in found] == [
             (message.index, score) for message, score in history.search(words)
         ]
+
+
+def test_a_role_that_is_none_is_refused_with_the_known_ones(service: Service, ann: Key):
+    wrong = {"role": "user", "parts": [{"type": "text", "text": "hi"}]}
+    with pytest.raises(InvalidInput, match="human, ai, system, tool, function, chat, view, not 'user'"):
+        ask(service, ann, "add_messages", {"thread": "t"}, messages=[wrong])

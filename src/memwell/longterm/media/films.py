@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from memwell.history.media import Medium
 from memwell.history.media_types import family_of
-from memwell.longterm.media.pictures import EDGE, thumbnail_of_pixels
-from memwell.longterm.media.previews import Preview, cut_short
+from memwell.longterm.media.pictures import EDGE, pillow, thumbnail_of_pixels
+from memwell.longterm.media.previews import WITHOUT_EXTRA, Preview, cut_short
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -41,7 +41,8 @@ def preview_film(data: bytes, medium: Medium, most_pixels: int) -> Preview:
     """What a film or a sound is found to be. One that cannot be decoded has no thumbnail, and a warning."""
     av = _pyav()
     if av is None:
-        return Preview()
+        # A sound that is not drawn lacks nothing but its length.
+        return Preview(warnings=() if medium.kind == "audio" else (WITHOUT_EXTRA,))
     try:
         # With the one demuxer that its bytes ask for: others read playlists, and open what these name.
         # A title in another encoding than UTF-8 is nothing against a film.
@@ -69,6 +70,8 @@ def _preview(container: InputContainer, medium: Medium, most_pixels: int) -> Pre
     frame = _first_frame(container)
     if frame is None or frame.width * frame.height > most_pixels:
         return Preview(**known, warnings=("its first frame cannot be decoded, so it has no thumbnail",))
+    if pillow() is None:
+        return Preview(**known, warnings=(WITHOUT_EXTRA,))
     return Preview(**known, thumbnail=_thumbnail(frame))
 
 

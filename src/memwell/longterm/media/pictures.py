@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from memwell.history.media import Medium
-from memwell.longterm.media.previews import Preview, cut_short
+from memwell.longterm.media.previews import WITHOUT_EXTRA, Preview, cut_short
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,7 +62,7 @@ def preview_picture(data: bytes, medium: Medium, most_pixels: int) -> Preview:
     """The thumbnail of a picture whose header was checked. One that cannot be decoded has none, and a warning."""
     images = pillow()
     if images is None:
-        return Preview()
+        return Preview(warnings=(WITHOUT_EXTRA,))
     if medium.width is None:
         return Preview(warnings=("its size cannot be read, so it was not decoded and has no thumbnail",))
     try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 
 _LONGEST_WARNING = 160
+WITHOUT_EXTRA = 'it has no thumbnail, as memwell[media] was not installed: pip install "memwell[media]"'
+"""What is said of a medium that would have a thumbnail with the extra."""
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,4 +25,4 @@ def cut_short(error: BaseException) -> str:
     return text.encode(errors="replace").decode()[:_LONGEST_WARNING]
 
 
-__all__ = ["Preview", "cut_short"]
+__all__ = ["WITHOUT_EXTRA", "Preview", "cut_short"]

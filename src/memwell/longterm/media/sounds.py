@@ -8,7 +8,7 @@ import wave
 from array import array
 
 from memwell.longterm.media.pictures import EDGE, thumbnail_of_sound
-from memwell.longterm.media.previews import Preview, cut_short
+from memwell.longterm.media.previews import WITHOUT_EXTRA, Preview, cut_short
 
 _FRAMES_A_COLUMN = 1000
 """So many are looked at for one column of the drawing: an hour of sound costs no more than a minute of it."""
@@ -41,7 +41,9 @@ def _preview(sound: wave.Wave_read, size: int) -> Preview:
         return Preview(warnings=("it holds no sound",))
     warnings = () if held == sound.getnframes() else ("it ends before its header says",)
     peaks = [_peak(sound, column * held // EDGE, max(1, held // EDGE)) for column in range(EDGE)]
-    return Preview(thumbnail=thumbnail_of_sound(peaks), duration_s=round(held / rate, 3), warnings=warnings)
+    drawn = thumbnail_of_sound(peaks)
+    warnings += () if drawn else (WITHOUT_EXTRA,)
+    return Preview(thumbnail=drawn, duration_s=round(held / rate, 3), warnings=warnings)
 
 
 def _peak(sound: wave.Wave_read, start: int, frames: int) -> float:

@@ -91,7 +91,8 @@ def goes_on(round_: Round, query: Message) -> bool:
 def under_way(round_: Round, budget: int, size: Size) -> list[Message]:
     """The round of the query: its opening, which must fit, and as many of its last steps as fit."""
     opening = [message for message in round_.messages if message.for_model][:1]
-    fitting = fitted([round_], budget, size)
+    # A model speaks next, so that no call can wait for its result any longer.
+    fitting = fitted([round_], budget, size, may_wait=False)
     return fitting if fitting and fitting[0].id == opening[0].id else opening
 
 

@@ -22,7 +22,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 import msgspec
 
 from memwell._asyncify import Closing
-from memwell.errors import BackendError, BackendUnavailable, InvalidInput, MemwellError, MissingDependency
+from memwell.errors import (
+    BackendError,
+    BackendUnavailable,
+    ConfigurationError,
+    InvalidInput,
+    MemwellError,
+    MissingDependency,
+)
 from memwell.runtime.remote.address import check_address, check_key, is_loopback, target_of
 from memwell.runtime.transfer.files import named
 from memwell.runtime.wire.codec import Request, decode, encode
@@ -253,6 +260,8 @@ class Connection(Closing):
             problem: Problem = decode(response.content, Problem)
         except InvalidInput:
             return _Failure(BackendError(self._foreign(response)))
+        if problem.code == "no-such-address":
+            return _Failure(ConfigurationError(self._nothing_there(response)))
         # A model that failed is tried again by whoever set it up, and not by everybody who asks.
         passing = (status in _PASSING and problem.code != "model") or problem.code == "in-progress"
         return _Failure(error_of(problem), passing, after if after is not None else problem.retry_after)
@@ -264,6 +273,12 @@ class Connection(Closing):
         hint = f" and points to {shown(self._without_key(moved))}" if moved else ""
         return (
             f"{self.address} is no memwell service, or there is something before it: it answers {status} ({kind}){hint}"
+        )
+
+    def _nothing_there(self, response: httpx.Response) -> str:
+        return (
+            f"nothing of a memwell service is at {self.address}: {response.request.url.path} is no address of it. Give the "
+            "address that memwell serve prints, such as http://127.0.0.1:7411, without a page or /v1 behind it"
         )
 
     def _without_key(self, text: str) -> str:

@@ -104,13 +104,14 @@ class RemoteHistory(RemoteReader):
     def edit(self, target: Target, change: Content | Message) -> Message:
         """Put another message or other content in a message's place; what was there stays among its versions.
 
-        Raises ``NotFound`` when there is no such message.
+        Other content leaves a message's tool calls, and a tool result answers its call with it; another message replaces
+        all. Raises ``NotFound`` when there is no such message.
         """
         place = self._place(target)
         if isinstance(change, str):
             asked = threads.EditMessage(content=change)
         else:
-            new = change if isinstance(change, Message) else self.get(place).changed(content=change)
+            new = change if isinstance(change, Message) else self.get(place).rewritten(change)
             asked = threads.EditMessage(message=message_data(new))
         return self._connection.call("edit_message", Message, asked, **self._at(place))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import re
 from collections.abc import Callable
@@ -23,6 +24,9 @@ from memwell.runtime.transfer.report import Imported, Progress
 from memwell.values import shown
 
 _HEAD = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+_LINES_OF_JSON = (".jsonl", ".ndjson")
+_NAMED_AS_JSON = (".json", *_LINES_OF_JSON)
 _Import: TypeAlias = Callable[..., Imported]
 
 FORMATS: dict[str, _Import] = {
@@ -40,16 +44,50 @@ FORMATS: dict[str, _Import] = {
 def detect(path: str | os.PathLike[str]) -> str:
     """The format of a file, one of ``FORMATS``. Only its beginning is looked at, and its name where that says nothing.
 
-    Raises ``InvalidInput`` for a file of no known format, and ``FileError`` when it cannot be read.
+    Raises ``InvalidInput`` for a file of no known format and for one whose name says JSON when it is not, and ``FileError``
+    when it cannot be read.
     """
     with opened(Path(path)) as file:
-        head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+        beginning = file.read(_HEAD)
+    head, suffix = beginning.removeprefix(_BOM).lstrip(), Path(path).suffix.lower()
     if b"\x00" in head:
         raise InvalidInput(f"{os.fspath(path)!r} is not a text file")
-    found = _json(head) if head[:1] in (b"{", b"[") else _written(head, Path(path).suffix.lower())
+    found = _json(head) if head[:1] in (b"{", b"[") else _written(head, suffix)
+    if suffix in _NAMED_AS_JSON and (found is None or head[:1] not in (b"{", b"[")):
+        _check_json(beginning, path)
     if found is None:
         raise InvalidInput(f"{os.fspath(path)!r} is of no known format; name it: {', '.join(FORMATS)}")
     return found
+
+
+def _check_json(beginning: bytes, path: str | os.PathLike[str]) -> None:
+    """Raises ``InvalidInput`` naming the first line that is not JSON, of a file whose name says that all are."""
+    text = beginning.removeprefix(_BOM).decode("utf-8", "replace")
+    before = text[: len(text) - len(text.lstrip())].count("\n")
+    text = text.strip()
+    if not text:
+        raise InvalidInput(f"{os.fspath(path)!r} is empty")
+    if Path(path).suffix.lower() in _LINES_OF_JSON:
+        text, *more = text.split("\n", 1)
+    else:
+        more = []
+    if len(beginning) == _HEAD and not more and text[0] in "{[":
+        # It goes on behind what was read.
+        return
+    line = _line_without_json(text)
+    if line is not None:
+        said = f"{os.fspath(path)!r} is not JSON: line {before + line} is no object"
+        raise InvalidInput(f"{said}; if it is of another format, name that: {', '.join(FORMATS)}")
+
+
+def _line_without_json(text: str) -> int | None:
+    """The number of the line where the text is no JSON object or list any more; None when it is one."""
+    try:
+        return None if isinstance(json.loads(text), dict | list) else 1
+    except json.JSONDecodeError as error:
+        return error.lineno
+    except RecursionError:
+        return None
 
 
 def _json(head: bytes) -> str | None:

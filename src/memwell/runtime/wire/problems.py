@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from typing import Any
 
 import msgspec
@@ -12,6 +14,10 @@ from memwell.errors import AccessDenied, Busy, MemwellError, UnreadableDocument
 MEDIA_TYPE = "application/problem+json"
 
 _TYPES = "urn:memwell:problem:"
+_SEGMENT = r"""(?:'[^'\\]*'|"[^"\\]*")"""
+_SPACE = re.compile(rf"Space\(({_SEGMENT}(?:, {_SEGMENT})*)\)")
+_CALLS = {"erase_all()": "'everything'", "undo()": "undo"}
+"""How the library names a way out, and how the service has it."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -58,6 +64,7 @@ KINDS = (
     Kind("conflict", 409, "Somebody got there first", errors.Conflict),
     Kind("idempotency-mismatch", 409, "Another request had this Idempotency-Key", errors.Conflict),
     Kind("answer-gone", 409, "It was done, and its answer is no longer kept", errors.Conflict),
+    Kind("cancelled", 409, "Somebody cancelled it", errors.Conflict),
     Kind("unsupported", 422, "This cannot be done here", errors.Unsupported),
     Kind("file", 422, "The file cannot be used", errors.FileError),
     Kind("read-only", 409, "The store can only be read", errors.ReadOnlyStore),
@@ -105,11 +112,18 @@ def problem_of(error: MemwellError, *, request: str = "") -> Problem:
         title=kind.title,
         status=kind.status,
         code=kind.code,
-        detail=str(error) if told else f"the service's log has it under {request}",
+        detail=_plainly(str(error)) if told else f"the service's log has it under {request}",
         request=request,
         retry_after=error.retry_after if isinstance(error, Busy) else (1.0 if kind.status == 503 else None),
         reason=error.reason if isinstance(error, UnreadableDocument) else "",
     )
+
+
+def _plainly(text: str) -> str:
+    """A message of the library for those who do not speak Python."""
+    for call, told in _CALLS.items():
+        text = text.replace(call, told)
+    return _SPACE.sub(lambda found: " / ".join(ast.literal_eval(f"({found[1]},)")), text)
 
 
 def http_problem(code: str, detail: str = "", *, request: str = "", retry_after: float | None = None) -> Problem:

@@ -219,6 +219,7 @@ _RUNNING = (
     _job("import", "/v1/imports", "jobs", running.Import, upload=True, logged=True),
     _get("jobs", "/v1/jobs", "jobs", running.Jobs),
     _get("job", "/v1/jobs/{id}", "jobs", running.Job),
+    _post("cancel_job", "/v1/jobs/{id}", "jobs", running.Job, method="DELETE", logged=True),
     _get("job_events", "/v1/jobs/{id}/events", "jobs", running.Job, media_type=EVENTS),
     _get("job_file", "/v1/jobs/{id}/file", "jobs", None, media_type=BYTES),
     _get("grants", "/v1/grants", "grants", running.GrantList),

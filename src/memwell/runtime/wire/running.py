@@ -149,6 +149,10 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
     ``stage`` says what it is at; ``done`` of ``of`` how far it is. ``result`` is what came of it, in the shape of the call
     that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
+
+    A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
+    vectors are made. When nobody waits for them any longer (the service stops, somebody cancels the job, none was made for
+    half a minute) it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
     """
 
     id: str
@@ -162,6 +166,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     result: dict[str, Any] | None = None
     file: str = ""
     problem: dict[str, Any] | None = None
+    note: str = ""
 
 
 class Jobs(Answer, frozen=True):

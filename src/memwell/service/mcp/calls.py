@@ -25,6 +25,10 @@ class Caller(Protocol):
         """Return when the scope is held. Raises ``AccessDenied`` when it is not."""
         ...
 
+    def note_refusal(self, action: str) -> None:
+        """Note that a scope was missing for something, for whoever looks after the memory."""
+        ...
+
     def log(self, *targets: str, action: str, **detail: str | int) -> object:
         """Note what was changed, for whoever looks after the memory: ids and numbers, never a text."""
         ...
@@ -40,6 +44,9 @@ class LocalCaller(msgspec.Struct, frozen=True):
         """Return when the scope is held. Raises ``AccessDenied`` when it is not."""
         if scope not in self.scopes:
             raise AccessDenied(f"this memory was opened without the scope {scope!r}", code="missing-scope")
+
+    def note_refusal(self, action: str) -> None:
+        """Nothing, as for ``log``."""
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
         """Nothing: nobody but its owner looks after it."""

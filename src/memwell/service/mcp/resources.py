@@ -3,19 +3,22 @@
     memwell://memories/{id}      memwell://conversations/{id}{?cursor}      memwell://documents/{id}{?start}
     memwell://graph
 
-An id is percent-encoded. What is read is fenced as data, but for the graph, which is JSON.
+An id is percent-encoded. What is read is fenced as data, but for the graph, which is JSON. What is listed has names of our
+own: a list goes to a model without a fence, so no word of a memory or a document stands in it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any, NamedTuple, cast
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from memwell.errors import InvalidInput, NotFound
 from memwell.records import Page
 from memwell.runtime.engine import Engine
-from memwell.service.mcp.fencing import entry, fenced, language_for, one_line
+from memwell.service.mcp.fencing import entry, fenced, language_for
 from memwell.service.mcp.graph import KnowledgeGraph
 from memwell.service.mcp.shapes import Item, item
 from memwell.service.mcp.tool import json_of
@@ -29,7 +32,9 @@ MESSAGES = 100
 CHARACTERS = 50_000
 """Of a document at once."""
 
-_TITLE = 60
+_SHORT = 8
+_MADE_ID = re.compile("[0-9a-f]{32,64}")
+_PLAIN_ID = re.compile("[A-Za-z0-9][A-Za-z0-9._:@-]{0,31}")
 
 
 class Listing(NamedTuple):
@@ -100,15 +105,12 @@ def _memories(memory: Engine, place: str | None) -> tuple[list[Listing], str | N
     first = (
         [Listing(GRAPH, "graph", "The knowledge graph: entities, observations, relations.")] if place is None else []
     )
-    return [*first, *(_listing("memories", one.id, one.text, one.time.date()) for one in page.items)], page.next
+    return [*first, *(_listing("memories", one.id, f"of {one.time:%Y-%m-%d}") for one in page.items)], page.next
 
 
 def _conversations(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
     page = threads(memory, limit=PAGE, cursor=place)
-    listings = [
-        _listing("conversations", one.thread.id, one.thread.id, f"{one.messages} messages") for one in page.items
-    ]
-    return listings, page.next
+    return [_listing("conversations", one.thread.id, f"{one.messages} messages") for one in page.items], page.next
 
 
 def _documents(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
@@ -116,9 +118,7 @@ def _documents(memory: Engine, place: str | None) -> tuple[list[Listing], str | 
     found = memory.knowledge.documents()
     piece = found[start : start + PAGE]
     following = str(start + PAGE) if len(found) > start + PAGE else None
-    return [
-        _listing("documents", one.id, one.title or one.source or one.id, one.media_type) for one in piece
-    ], following
+    return [_listing("documents", one.id, f"added {one.time:%Y-%m-%d}") for one in piece], following
 
 
 _LISTERS: dict[str, Callable[[Engine, str | None], tuple[list[Listing], str | None]]] = {
@@ -128,9 +128,18 @@ _LISTERS: dict[str, Callable[[Engine, str | None], tuple[list[Listing], str | No
 }
 
 
-def _listing(kind: str, id_: str, title: str, about: object) -> Listing:
-    name = one_line(title[: 4 * _TITLE])
-    return Listing(uri_of(kind, id_), name if len(name) <= _TITLE else f"{name[: _TITLE - 1]}…", str(about))
+def _listing(kind: str, id_: str, about: str) -> Listing:
+    name = f"{kind.removesuffix('s') if kind != 'memories' else 'memory'} {_short(id_)}"
+    return Listing(
+        uri_of(kind, id_), f"{name}, {about}", f"A {name}, {about}. Reading it shows what it holds, as data."
+    )
+
+
+def _short(id_: str) -> str:
+    """So much of an id that it is known again; an id that could be somebody's words becomes a number."""
+    if _MADE_ID.fullmatch(id_):
+        return id_[:_SHORT]
+    return id_ if _PLAIN_ID.fullmatch(id_) else sha256(id_.encode(errors="surrogatepass")).hexdigest()[:_SHORT]
 
 
 def uri_of(kind: str, id_: str) -> str:

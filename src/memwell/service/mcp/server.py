@@ -122,7 +122,7 @@ class _Answering:
         """One page of what can be read."""
         caller = self._find_caller(context)
         cursor = None if params is None else params.cursor
-        found, following = await self._told(lambda: resources.listed(_readable(caller), cursor))
+        found, following = await self._told(lambda: resources.listed(_readable(caller, "list_resources"), cursor))
         listed = [
             types.Resource(uri=one.uri, name=one.name, description=one.description, mime_type=_media_type(one.uri))
             for one in found
@@ -148,7 +148,7 @@ class _Answering:
     ) -> types.ReadResourceResult:
         """What is at an address."""
         caller, uri = self._find_caller(context), str(params.uri)
-        found = await self._told(lambda: resources.read(_readable(caller), uri))
+        found = await self._told(lambda: resources.read(_readable(caller, "read_resource"), uri))
         content = types.TextResourceContents(uri=uri, mime_type=found.media_type, text=found.text)
         return types.ReadResourceResult(contents=[content])
 
@@ -167,7 +167,7 @@ class _Answering:
         caller = self._find_caller(context)
 
         def made() -> types.GetPromptResult:
-            caller.allow(prompt.scope)
+            _allow(caller, prompt.scope, prompt.name)
             turns = prompt.turns(caller.memory, params.arguments or {})
             messages = [_message(turn.role, turn.text) for turn in turns]
             return types.GetPromptResult(description=prompt.description, messages=messages)
@@ -199,16 +199,24 @@ class _Answering:
 
 
 def _used(tool: Tool, caller: Caller, arguments: object) -> Answer:
-    caller.allow(tool.scope)
+    _allow(caller, tool.scope, tool.name)
     answer = tool.does(caller.memory, tool.decoded(arguments))
     if answer.changed:
         caller.log(*answer.changed[:100], action=tool.name, memories=len(answer.changed))
     return answer
 
 
-def _readable(caller: Caller) -> Any:
-    caller.allow(READ)
+def _readable(caller: Caller, action: str) -> Any:
+    _allow(caller, READ, action)
     return caller.memory
+
+
+def _allow(caller: Caller, scope: str, action: str) -> None:
+    try:
+        caller.allow(scope)
+    except AccessDenied:
+        caller.note_refusal(action)
+        raise
 
 
 def _refusal(error: MemwellError) -> types.CallToolResult:

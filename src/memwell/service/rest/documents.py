@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import socket
-import time
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from memwell.errors import Busy, UnreadableDocument
+from memwell.errors import UnreadableDocument
 from memwell.knowledge.answers import Answer
 from memwell.knowledge.documents import Document
 from memwell.knowledge.handle import MOST_BYTES, Counts, Knowledge
@@ -25,15 +23,16 @@ from memwell.runtime.wire import documents
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.running import Done, Job
 from memwell.service.call import Call, handles
-from memwell.service.jobs import Report
+from memwell.service.jobs import Ongoing, Report
 from memwell.service.rest.jobs import taken_upload
 from memwell.service.rest.threads import bounded, messages_of
 from memwell.values import check_text, shown
 
+T = TypeVar("T")
+
 UPLOAD = "upload"
 """What the ids of documents begin with that were sent as files."""
 
-_LOOK_EVERY_S = 0.2
 _STALLED_S = 30.0
 """When for so long no vector was made, nobody waits for more: the embedder fails, or nothing works in the background."""
 
@@ -61,14 +60,13 @@ def upload_document(call: Call, asked: documents.UploadDocument) -> Job:
         knowledge, id_ = call.memory.knowledge, document_id(UPLOAD, label)
         _check_kind(path, label)
 
-        def work(report: Report) -> Document:
+        def work(report: Report) -> Document | Ongoing:
             report("reading")
             parsed = read_document(path.read_bytes(), name=label)
             report("storing")
             kept = knowledge.add(parsed, id=id_, source=label, title=title, metadata=metadata)
-            _await_vectors(knowledge, report)
             # Asked again: of one that was removed meanwhile nothing is kept here either.
-            return knowledge.get(kept.id)
+            return _with_vectors(knowledge, lambda: knowledge.get(kept.id))
 
         job = call.service.jobs.start(call.space, "upload_document", work, owned=path)
     call.log(id_, job.id)
@@ -82,13 +80,12 @@ def fetch_document(call: Call, asked: documents.FetchDocument) -> Job:
     metadata = checked_metadata(asked.metadata)
     knowledge, most = call.memory.knowledge, min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
 
-    def work(report: Report) -> Ingested:
+    def work(report: Report) -> Ingested | Ongoing:
         report("fetching")
         done = knowledge.ingest(asked.url, metadata=metadata, most_bytes=most, allow_private=False)
         if done.refused:
             raise _as_error(done.refused[0])
-        _await_vectors(knowledge, report)
-        return done
+        return _with_vectors(knowledge, lambda: done)
 
     job = call.service.jobs.start(call.space, "fetch_document", work)
     call.log(document_id(URL, asked.url.partition("#")[0]), job.id)
@@ -170,23 +167,25 @@ def _check_kind(path: Path, label: str) -> None:
     kind_of(data, label, None)
 
 
-def _await_vectors(knowledge: Knowledge, report: Report) -> None:
-    """Look on while the vectors are made that the space is owed. The words of a document are found from before that.
+def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
+    """What came of taking a document in, once the vectors are made that the space is owed: nobody's thread waits for them.
 
-    Without an embedder there is nothing to wait for. When the service stops the document is kept; its vectors come with
-    the next start.
+    The words of a document are found from before that. Without an embedder there is nothing to wait for.
     """
-    total = owed = knowledge.owed().vectors
-    changed = time.monotonic()
-    with suppress(Busy):
-        report("vectors", 0, total)
-        while owed and knowledge.embedder is not None and time.monotonic() - changed < _STALLED_S:
-            time.sleep(_LOOK_EVERY_S)
-            left = knowledge.owed().vectors
-            if left != owed:
-                owed, changed = left, time.monotonic()
-            # More may have come to be owed meanwhile, by another document.
-            report("vectors", max(total - owed, 0), max(total, owed))
+    owed = knowledge.owed().vectors
+    if not owed or knowledge.embedder is None:
+        return result()
+    return Ongoing(
+        stage="vectors",
+        of=owed,
+        left=lambda: knowledge.owed().vectors,
+        result=result,
+        note=lambda left: (
+            f"the document is stored and found by its words; {left} vectors of this space are still to be made, which goes "
+            "on by itself while the service runs"
+        ),
+        patience_s=_STALLED_S,
+    )
 
 
 def _check_address(url: str) -> None:

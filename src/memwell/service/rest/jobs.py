@@ -113,6 +113,14 @@ def job(call: Call) -> running.Job:
     return call.service.jobs.get(call.space, call.path["id"])
 
 
+@handles("cancel_job")
+def cancel_job(call: Call) -> running.Job:
+    """End a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises ``NotFound``."""
+    found = call.service.jobs.cancel(call.space, call.path["id"])
+    call.log(found.id)
+    return found
+
+
 @handles("job_events")
 def job_events(call: Call) -> Events:
     """A job whenever it has changed, until it has ended. Raises ``NotFound``."""

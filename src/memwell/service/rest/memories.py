@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, cast
 
@@ -303,8 +304,12 @@ def erase(call: Call, asked: memories.Erase) -> Erased:
 
 @handles("owed")
 def owed(call: Call) -> Owed:
-    """What is stored and still lacks its words or vectors."""
-    return call.memory.owed()
+    """What is stored and still lacks its words or vectors, documents too."""
+    own, documents = call.memory.owed(), 0
+    # A space may lie too deep for documents.
+    with suppress(InvalidInput):
+        documents = call.memory.knowledge.owed().vectors
+    return Owed(own.words, own.vectors + documents)
 
 
 @handles("failures")

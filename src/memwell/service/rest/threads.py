@@ -23,6 +23,7 @@ MOST = 1000
 MOST_TOKENS = 10_000_000
 """How large a window or a prompt may be asked for."""
 
+_ROLES = tuple(role.value for role in Role)
 _OWN_FIELDS = frozenset(Message.__struct_fields__)
 
 
@@ -44,6 +45,9 @@ def _own(given: Mapping[str, Any]) -> Message:
     unknown = sorted(given.keys() - _OWN_FIELDS)
     if unknown:
         raise InvalidInput(f"a message has no field {shown(unknown[0])}")
+    role = given.get("role")
+    if isinstance(role, str) and role not in _ROLES:
+        raise InvalidInput(f"the role of a message with 'parts' is one of {', '.join(_ROLES)}, not {shown(role)}")
     return decode_message(encode(given))
 
 

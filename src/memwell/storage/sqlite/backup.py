@@ -15,12 +15,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
 from memwell.errors import BackendError, FileError, InvalidInput
 from memwell.storage.locking import locked
+from memwell.storage.protocols import Backend
 from memwell.storage.replacing import replace_file
 from memwell.storage.sqlite import SqliteBackend
 from memwell.storage.sqlite.connections import Connections, Session
@@ -30,6 +31,9 @@ from memwell.values import shown
 
 Progress = Callable[[int, int | None], None]
 """Told how many bytes are done, and of how many."""
+
+Facts = Callable[[Backend], dict[str, Any]]
+"""What to tell of a store, by the names of its own facts: not all that it holds is what people count."""
 
 _COUNTS = ("threads", "messages", "entries", "records", "vectors", "blobs")
 _BESIDE = ("-wal", "-shm", "-journal", "-hnsw")
@@ -84,12 +88,20 @@ class Restored(NamedTuple):
     aside: Path | None
 
 
-def back_up(store: Path, to: Path, *, keep: int | None = None, progress: Progress | None = None) -> Backup:
+def back_up(
+    store: Path,
+    to: Path,
+    *,
+    keep: int | None = None,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
+) -> Backup:
     """Copy the store as it is now to the file ``to``, or into the folder ``to`` under a name with the time.
 
     Everything that was acknowledged before this was called is in it. With ``keep`` only so many of this store's backups
-    stay in the folder. Raises ``BackupRefused``; ``FileError`` when the file cannot be
-    written; ``InvalidInput`` when ``keep`` is no count, or ``to`` no folder with it.
+    stay in the folder. Every row is counted to see that it is whole; ``facts`` says what is told of it instead. Raises
+    ``BackupRefused``; ``FileError`` when the file cannot be written; ``InvalidInput`` when ``keep`` is no count, or ``to``
+    no folder with it.
     """
     _check_keep(to, keep)
     # Opening brings an old store to today's format, so that the copy need not be changed when it is looked at.
@@ -100,7 +112,7 @@ def back_up(store: Path, to: Path, *, keep: int | None = None, progress: Progres
         identity = _identity(source.connection)
         file = _dated(to, store) if to.is_dir() else to
         _check_target(file, store, identity)
-        made = _write(source, store, file, progress or _quiet)
+        made = _write(source, store, file, progress or _quiet, facts)
     finally:
         source.close()
     return made._replace(removed=_remove_older(made.path, store, identity, keep) if keep else [])
@@ -129,18 +141,18 @@ def _check_target(file: Path, store: Path, identity: float | None) -> None:
         raise BackupRefused("foreign-file", file)
 
 
-def _write(source: Session, store: Path, file: Path, progress: Progress) -> Backup:
+def _write(source: Session, store: Path, file: Path, progress: Progress, facts: Facts | None) -> Backup:
     expected = _only_counts(counted(source))
     with _partial(file) as partial:
         _copy_pages(source, partial, progress)
         _sync(partial)
-        found, problems = _looked_over(partial)
+        found, told, problems = _looked_over(partial, facts)
         if problems or found != expected:
             reason = problems[0] if problems else f"it holds {found}, the store {expected}"
             raise BackupRefused("incomplete", store, reason=reason)
         digest, size = _digest(partial), partial.stat().st_size
         _take_name(partial, file, digest)
-    return Backup(file, digest, size, found, [])
+    return Backup(file, digest, size, told, [])
 
 
 def _take_name(partial: Path, file: Path, digest: str) -> None:
@@ -212,13 +224,14 @@ def _remove_beside(file: Path) -> None:
         Path(f"{file}{ending}").unlink(missing_ok=True)
 
 
-def _looked_over(file: Path) -> tuple[dict[str, int], list[str]]:
-    """What a store holds, and what is wrong with it."""
+def _looked_over(file: Path, facts: Facts | None) -> tuple[dict[str, int], dict[str, int], list[str]]:
+    """What a store holds, what is told of that, and what is wrong with it."""
     try:
         with SqliteBackend(file) as store:
-            return _only_counts(store.facts()), store.check()
+            held = _only_counts(store.facts())
+            return held, held if facts is None else _only_counts(facts(store)), store.check()
     except BackendError as error:
-        return {}, [str(error)]
+        return {}, {}, [str(error)]
 
 
 def _only_counts(facts: dict[str, object]) -> dict[str, int]:
@@ -315,12 +328,19 @@ def _check_digest(source: Path, digest: str) -> bool:
 # Bringing one back
 
 
-def restore(source: Path, store: Path, *, force: bool = False, progress: Progress | None = None) -> Restored:
+def restore(
+    source: Path,
+    store: Path,
+    *,
+    force: bool = False,
+    progress: Progress | None = None,
+    facts: Facts | None = None,
+) -> Restored:
     """Put the backup ``source`` in the place of the store, once a copy of it was compared with its digest and looked over.
 
-    A store that is there is moved aside with all its files, and only with ``force``. Raises ``BackupRefused`` when the
-    backup is not whole, when the store exists, or is seen to be in use; ``FileError`` when the
-    store cannot be written; ``OSError`` when the backup cannot be read.
+    A store that is there is moved aside with all its files, and only with ``force``. ``facts`` is as for ``back_up``.
+    Raises ``BackupRefused`` when the backup is not whole, when the store exists, or is seen to be in use; ``FileError``
+    when the store cannot be written; ``OSError`` when the backup cannot be read.
     """
     _check_source(source)
     if store.exists():
@@ -331,7 +351,7 @@ def restore(source: Path, store: Path, *, force: bool = False, progress: Progres
     with _partial(store) as copy:
         digest = _copy_file(source, copy, progress or _quiet)
         compared = _check_digest(source, digest)
-        counts, problems = _looked_over(copy)
+        _, counts, problems = _looked_over(copy, facts)
         if problems:
             raise BackupRefused("damaged", source, reason=problems[0])
         if store.exists() and is_in_use(store):

@@ -17,7 +17,7 @@ export const session = {
   held: null,
   get key() {
     try {
-      return sessionStorage.getItem(KEPT) ?? this.held;
+      return sessionStorage.getItem(KEPT) ?? localStorage.getItem(KEPT) ?? this.held;
     } catch {
       return this.held;
     }
@@ -27,11 +27,22 @@ export const session = {
     try {
       if (value) sessionStorage.setItem(KEPT, value);
       else sessionStorage.removeItem(KEPT);
+      if (!value) localStorage.removeItem(KEPT);
     } catch {
       // It is held above.
     }
   },
 };
+
+// Keep the key when the tab closes, for other tabs too, until somebody signs out.
+// With `again` only where one was kept before.
+export function keepOnDevice({ again = false } = {}) {
+  try {
+    if (session.key && (!again || localStorage.getItem(KEPT))) localStorage.setItem(KEPT, session.key);
+  } catch {
+    // A browser that keeps nothing asks again in the next tab.
+  }
+}
 
 // Called when the service does not know the key any more.
 export const refused = { then: () => {} };

@@ -4,11 +4,12 @@ import { language, setLanguage } from './language.js';
 import { PAGES } from './pages.js';
 import { empty, h, replace, skeleton } from './parts.js';
 import { failed, frame, gated, lacking, mark, problem, signOut, t, toast } from './shell.js';
-import { door, tried } from './signin.js';
+import { door, refusal, tried } from './signin.js';
 
 const root = document.getElementById('app');
 let me = null;
 let main = null;
+let tries = 0;
 let shown = null; // { name, view, stop } of the page that is shown
 
 // #/memories/some-id?q=text
@@ -109,7 +110,7 @@ async function show({ focus = true } = {}) {
   }
   replace(main, skeleton(4, 'block'));
   try {
-    const module = await page.load();
+    const module = await loaded(page);
     if (mine !== shown) return;
     replace(main);
     mine.view = module.show(main, context(mine.stop.signal), where) ?? {};
@@ -118,8 +119,25 @@ async function show({ focus = true } = {}) {
     if (focus && !main.contains(document.activeElement) && !document.querySelector('dialog[open]')) main.querySelector('h1')?.focus({ preventScroll: true });
     scrollTo(0, 0);
   } catch (error) {
-    if (mine === shown) replace(main, problem(error, () => show()));
+    if (mine === shown) replace(main, problem(error, () => (tries > 1 ? location.reload() : show())));
   }
+}
+
+// A browser remembers that a file could not be fetched, for as long as the tab lives: under another address it is asked for again.
+async function loaded(page) {
+  try {
+    return await page.load();
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    await reachable();
+    tries += 1;
+    return page.load(`?again=${tries}`);
+  }
+}
+
+// A service that cannot be reached is told of as that, not as a file that failed.
+async function reachable() {
+  await api.get('/v1/me');
 }
 
 // What a page gets. `signal` ends what it asks for when it is left.
@@ -161,7 +179,7 @@ addEventListener('hashchange', () => {
   else if (me) show();
 });
 
-refused.then = () => me && leave(t('sign.ended'));
+refused.then = (problem) => me && leave(refusal(problem, t('sign.ended')));
 
 async function begin(key) {
   if (!key) {
@@ -173,7 +191,7 @@ async function begin(key) {
   } catch (error) {
     if (error.status === 401) {
       session.key = null;
-      ask(t('sign.wrong'));
+      ask(refusal(error));
     } else {
       // The key may be good: a service that is starting again should not cost it.
       replace(root, h('main', { class: 'door', id: 'content' }, problem(error, () => begin(key))));

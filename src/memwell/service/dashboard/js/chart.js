@@ -3,6 +3,7 @@ import * as format from './format.js';
 import { h, replace } from './parts.js';
 
 const VENDOR = new URL('../vendor/uplot/', import.meta.url);
+const FEW = 12;
 let fetched = null;
 
 // uPlot's small build is a plain script with one global name.
@@ -20,7 +21,8 @@ function uplot() {
 }
 
 // A chart that can be told new figures: { node, update({ span, times, series }), stop }.
-// `series` is [{ name, colour: '--c1', values, write: number => text }].
+// `series` is [{ name, colour: '--c1', values, write: number => text, told: 'sum' | 'last' | null, bars: 0 | -1 | 1 }]: what
+// of it stands in the legend as long as nothing is pointed at, and on which side of a moment its bars stand.
 export function trend({ title, quiet, signal }) {
   const legend = h('div', { class: 'legend', 'aria-hidden': 'true' });
   const plot = h('div', { class: 'plot', role: 'img' });
@@ -45,8 +47,8 @@ function paint(state, plot, legend, title, quiet, anew) {
   const { span, times, series } = state.told;
   const something = series.some((one) => one.values.some((value) => value != null && value !== 0));
   const data = [times, ...series.map((one) => one.values)];
-  plot.setAttribute('aria-label', `${title}: ${series.map((one) => `${one.name} ${lastOf(one)}`).join(', ')}`);
-  showLegend(legend, series, null);
+  plot.setAttribute('aria-label', `${title}: ${series.map((one) => `${one.name} ${toldOf(one)}`.trim()).join(', ')}`);
+  showLegend(legend, state.told, null);
   const shape = `${span} ${series.map((one) => one.name).join()} ${something}`;
   if (state.drawn && !anew && shape === state.shape) {
     state.drawn.setData(data);
@@ -56,23 +58,28 @@ function paint(state, plot, legend, title, quiet, anew) {
   state.drawn?.destroy();
   state.drawn = null;
   replace(plot, !something && h('p', { class: 'quiet' }, quiet));
-  if (something) state.drawn = new state.make(options(plot, legend, state.told), data, plot);
+  if (something) state.drawn = new state.make(options(plot, legend, state.told, state.make.paths), data, plot);
 }
 
-function lastOf({ values, write }) {
-  return write(values.findLast((value) => value != null));
+function toldOf({ values, write, told }) {
+  if (told === 'sum') return write(values.reduce((sum, value) => sum + (value ?? 0), 0));
+  const last = values.findLast((value) => value != null);
+  return told === 'last' && last != null ? write(last) : '';
 }
 
-function showLegend(legend, series, at) {
+// Numbers of the whole time; while a moment is pointed at those of the moment, which is then named.
+function showLegend(legend, { span, times, series }, at) {
   replace(
     legend,
     series.map((one) =>
-      h('span', {}, h('i', { class: one.thin ? 'thin' : '', style: { color: `var(${one.colour})` } }), one.name, ' ', at == null ? lastOf(one) : one.write(one.values[at])),
+      h('span', {}, h('i', { class: one.thin ? 'thin' : '', style: { color: `var(${one.colour})` } }), one.name, ' ', at == null ? toldOf(one) : one.write(one.values[at])),
     ),
+    at != null && h('span', { class: 'moment' }, span === '1h' || span === '24h' ? format.clock(times[at] * 1000, span) : format.dateTime(times[at] * 1000)),
   );
 }
 
-function options(plot, legend, { span, series }) {
+function options(plot, legend, told, paths) {
+  const { span, series } = told;
   const ink = colourOf(plot, '--muted');
   const grid = { stroke: colourOf(plot, '--line'), width: 1 };
   const font = `11.5px ${getComputedStyle(plot).fontFamily}`;
@@ -83,7 +90,8 @@ function options(plot, legend, { span, series }) {
     padding: [8, 6, 0, 0],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 6 } },
-    scales: { y: { range: (self, least, most) => [0, most > 0 ? most * 1.12 : 1] } },
+    // Room for the bars of the first and the last moment.
+    scales: { x: { range: (self, least, most) => (series.some((one) => one.bars) ? padded(least, most, told.times) : [least, most]) }, y: { range: (self, least, most) => [0, most > 0 ? most * 1.12 : 1] } },
     axes: [
       { ...axis, space: 64, size: 26, grid: { show: false }, values: (self, ticks) => ticks.map((tick) => format.clock(tick * 1000, span)) },
       { ...axis, space: 34, size: 58, values: (self, ticks) => ticks.map((tick) => series[0].write(tick)) },
@@ -92,15 +100,22 @@ function options(plot, legend, { span, series }) {
       {},
       ...series.map((one) => ({
         stroke: colourOf(plot, one.colour),
-        fill: one.area ? faded(colourOf(plot, one.colour)) : undefined,
-        width: one.thin ? 1.2 : 1.8,
+        fill: one.solid ? colourOf(plot, one.colour) : one.area ? faded(colourOf(plot, one.colour)) : undefined,
+        width: one.bars ? 0 : one.thin ? 1.2 : 1.8,
         dash: one.thin ? [4, 3] : undefined,
         spanGaps: true,
-        points: { show: one.values.filter((value) => value != null).length < 3, size: 5 },
+        // A store that is new has few figures: a line alone would hardly be seen.
+        paths: one.bars ? paths.bars({ size: [0.5, 22, 3], align: one.bars }) : undefined,
+        points: { show: !one.bars && one.values.filter((value) => value != null).length < FEW, size: 6 },
       })),
     ],
-    hooks: { setCursor: [(self) => showLegend(legend, series, self.cursor.idx)] },
+    hooks: { setCursor: [(self) => showLegend(legend, told, self.cursor.idx)] },
   };
+}
+
+function padded(least, most, times) {
+  const step = times.length > 1 ? times[1] - times[0] : 60;
+  return [least - step, most + step];
 }
 
 // A canvas does not know the page's variables, so they are asked of an element.

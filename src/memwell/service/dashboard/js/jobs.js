@@ -70,7 +70,7 @@ export function far(job) {
   return { text: count, share: job.of ? job.done / job.of : null };
 }
 
-// A line that shows a file on its way in: { node, sending(share), working(job), done(text), failed(error) }.
+// A line that shows a file on its way in: { node, sending(share), working(job), done(text), refused(text), failed(error) }.
 export function line(name) {
   const status = h('span', { class: 'muted small' }, '');
   const bar = h('div', {});
@@ -86,6 +86,11 @@ export function line(name) {
     sending: (share) => tell('sending', t('sending', { percent: Math.round(100 * share) }), share),
     working: (job) => tell('working', far(job).text, far(job).share),
     done: (text) => tell('done', text),
+    // For what is seen to be wrong before anything is sent.
+    refused: (text) => {
+      tell('failed', t('failed'));
+      replace(more, h('p', { class: 'small' }, text));
+    },
     failed: (error) => {
       tell('failed', t('failed'));
       replace(more, problem(error));

@@ -36,7 +36,7 @@ export function setLanguage(name) {
 export function speaking(words) {
   return (key, values = {}) => {
     const table = words[current];
-    const single = values.count === 1 ? table[`${key}|one`] : undefined;
+    const single = String(values.count) === '1' ? table[`${key}|one`] : undefined;
     const text = single ?? table[key];
     if (text === undefined) {
       console.error(`no words for "${key}" in ${current}`);

@@ -5,19 +5,20 @@
 //   where  { name, rest, query }: of #/memories/some-id?q=text, rest is ['some-id'] and query the URLSearchParams
 // and may give back { moved(where), leave() }: moved is told of a new address of the same page (without it the page is
 // shown anew), leave that the page goes. Its words stand in words/<name>.js; what it asks for ends with app.signal.
+//   load: fetches the file; a second time with a query, since a browser does not ask again for what once failed.
 //   needs: the scope without which it is not shown; group: where it stands; thumb: also in the bar of a phone.
 export const PAGES = [
-  { name: 'overview', icon: 'overview', needs: 'read', group: 'see', thumb: true, load: () => import('./pages/overview.js') },
-  { name: 'memories', icon: 'memories', needs: 'read', group: 'see', thumb: true, load: () => import('./pages/memories.js') },
-  { name: 'conversations', icon: 'chat', needs: 'read', group: 'see', load: () => import('./pages/conversations.js') },
-  { name: 'timeline', icon: 'timeline', needs: 'read', group: 'see', load: () => import('./pages/timeline.js') },
-  { name: 'graph', icon: 'graph', needs: 'read', group: 'see', load: () => import('./pages/graph.js') },
-  { name: 'profiles', icon: 'person', needs: 'read', group: 'see', load: () => import('./pages/profiles.js') },
-  { name: 'documents', icon: 'file', needs: 'read', group: 'see', load: () => import('./pages/documents.js') },
-  { name: 'playground', icon: 'play', needs: 'read', group: 'use', thumb: true, load: () => import('./pages/playground.js') },
-  { name: 'start', icon: 'plus', needs: 'write', group: 'use', load: () => import('./pages/start.js') },
-  { name: 'audit', icon: 'shield', needs: 'read', group: 'run', load: () => import('./pages/audit.js') },
-  { name: 'keys', icon: 'key', needs: 'read', group: 'run', load: () => import('./pages/keys.js') },
+  { name: 'overview', icon: 'overview', needs: 'read', group: 'see', thumb: true, load: (again = '') => import(`./pages/overview.js${again}`) },
+  { name: 'memories', icon: 'memories', needs: 'read', group: 'see', thumb: true, load: (again = '') => import(`./pages/memories.js${again}`) },
+  { name: 'conversations', icon: 'chat', needs: 'read', group: 'see', load: (again = '') => import(`./pages/conversations.js${again}`) },
+  { name: 'timeline', icon: 'timeline', needs: 'read', group: 'see', load: (again = '') => import(`./pages/timeline.js${again}`) },
+  { name: 'graph', icon: 'graph', needs: 'read', group: 'see', load: (again = '') => import(`./pages/graph.js${again}`) },
+  { name: 'profiles', icon: 'person', needs: 'read', group: 'see', load: (again = '') => import(`./pages/profiles.js${again}`) },
+  { name: 'documents', icon: 'file', needs: 'read', group: 'see', load: (again = '') => import(`./pages/documents.js${again}`) },
+  { name: 'playground', icon: 'play', needs: 'read', group: 'use', thumb: true, load: (again = '') => import(`./pages/playground.js${again}`) },
+  { name: 'start', icon: 'plus', needs: 'write', group: 'use', load: (again = '') => import(`./pages/start.js${again}`) },
+  { name: 'audit', icon: 'shield', needs: 'read', group: 'run', load: (again = '') => import(`./pages/audit.js${again}`) },
+  { name: 'keys', icon: 'key', needs: 'read', group: 'run', load: (again = '') => import(`./pages/keys.js${again}`) },
 ];
 
 export const GROUPS = ['see', 'use', 'run'];

@@ -106,7 +106,7 @@ export function choice({ label, options, value, onchange, small = false }) {
   );
 }
 
-// Tabs with roving focus: Tab enters at the chosen one, the arrows move on.
+// Tabs with roving focus: Tab enters at the chosen one, the arrows move on. `choose(key)` of the node follows an address.
 export function tabs({ label, options, value, onchange }) {
   const bar = h('div', { class: 'tabs', role: 'tablist', 'aria-label': label });
   const choose = (key, focus) => {
@@ -131,6 +131,7 @@ export function tabs({ label, options, value, onchange }) {
     if (to) (choose(to.dataset.key, true), onchange(to.dataset.key));
   });
   choose(value);
+  bar.choose = choose;
   return bar;
 }
 
@@ -180,7 +181,7 @@ export function table(heads, rows, { label, classes = '' } = {}) {
       'table',
       { class: classes },
       h('thead', {}, h('tr', {}, heads.map((head) => h('th', { scope: 'col' }, head)))),
-      h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell) => h('td', {}, cell))))),
+      h('tbody', {}, rows.map((cells) => h('tr', {}, cells.map((cell, at) => h('td', { data: { label: heads[at] } }, cell))))),
     ),
   );
 }

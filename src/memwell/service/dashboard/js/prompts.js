@@ -4,7 +4,7 @@ import * as format from './format.js';
 import { speaking } from './language.js';
 import { badge, h, svg, table } from './parts.js';
 import { copyButton } from './shell.js';
-import { nameOf, shares } from './signals.js';
+import { reasonNames } from './signals.js';
 import words from './words/playground.js';
 
 const t = speaking(words);
@@ -71,30 +71,26 @@ function sizeOf(receipt, kind) {
   return (receipt.entered ?? []).filter((one) => one.kind === kind).reduce((sum, one) => sum + one.tokens, 0);
 }
 
-export function receipt(prompt, app) {
+// `passages` names the pieces of documents, { id: { place, text } }, and `profile` whose portrait went in: a receipt has neither.
+export function receipt(prompt, app, { passages = new Map(), profile = '' } = {}) {
   const { entered = [], left_out: left = [], id } = prompt.receipt;
   const texts = fetched(app, [...entered, ...left]);
+  const named = { texts, prompt, passages, profile };
   return h(
     'section',
-    { class: 'card stack' },
+    { class: 'card stack receipt' },
     h('div', { class: 'row between' }, h('h2', {}, t('receipt')), id && h('span', { class: 'muted small mono' }, t('receipt.id', { id }))),
     h('h3', {}, t('entered')),
     table(
-      ['what', 'content', 'size', 'score', 'reasons'].map((key) => t(key)),
-      entered.map((one) => [
-        label(one),
-        content(one, texts, prompt),
-        format.number(one.tokens),
-        one.score ? format.exact(one.score) : '',
-        reasons(one.signals),
-      ]),
-      { label: t('entered'), classes: 'wide' },
+      ['what', 'content.why', 'size', 'score'].map((key) => t(key)),
+      entered.map((one) => [label(one), [content(one, named), reasons(one.signals)], format.number(one.tokens), one.score ? format.exact(one.score) : '']),
+      { label: t('entered') },
     ),
     h('h3', {}, t('left')),
     left.length
       ? table(
-          ['what', 'content', 'reasons'].map((key) => t(key)),
-          left.map((one) => [label(one), content(one, texts, prompt), known(`reason.${one.reason}`)]),
+          ['what', 'content.why'].map((key) => t(key)),
+          left.map((one) => [label(one), [content(one, named), h('div', { class: 'muted small why' }, known(`reason.${one.reason}`))]]),
           { label: t('left') },
         )
       : h('p', { class: 'muted' }, t('left.none')),
@@ -106,10 +102,8 @@ function label(one) {
 }
 
 function reasons(signals) {
-  return shares(signals)
-    .slice(0, 3)
-    .map(([name, share]) => `${nameOf(name)} ${format.signed(share)}`)
-    .join(' · ');
+  const names = reasonNames(signals);
+  return names && h('div', { class: 'muted small why' }, names);
 }
 
 // A receipt holds numbers only. The texts of its memories are asked for one by one, and come when they come.
@@ -120,14 +114,21 @@ function fetched(app, all) {
   );
 }
 
-function content(one, texts, prompt) {
+function content(one, { texts, prompt, passages, profile }) {
   if (one.kind === 'memory' && one.id) {
-    const link = h('a', { href: `#/memories/${encodeURIComponent(one.id)}` }, one.id.slice(0, 12));
+    const link = h('a', { href: `#/memories/${encodeURIComponent(one.id)}`, translate: 'no' }, one.id.slice(0, 12));
     texts.get(one.id)?.then((text) => (link.textContent = short(text)));
     return link;
   }
+  if (passages.has(one.id)) {
+    const { place, text } = passages.get(one.id);
+    return h('div', { translate: 'no' }, h('strong', {}, place), h('div', { class: 'muted small' }, short(text)));
+  }
+  if (one.kind === 'profile') return h('span', { translate: 'no' }, profile);
   const message = prompt.messages.find((each) => each.id === one.id);
-  return message ? short(textOf(message)) : h('span', { class: 'muted' }, one.id);
+  if (message) return h('span', { translate: 'no' }, short(textOf(message)));
+  // What has no name of its own is told by its kind already.
+  return one.id === one.kind ? '' : h('span', { class: 'muted', title: one.id, translate: 'no' }, one.id.slice(0, 24));
 }
 
 function short(text) {

@@ -110,6 +110,8 @@ function bottomBar(shown, foot) {
 }
 
 export function mark(name) {
+  const under = PAGES.some((page) => page.name === name && !page.thumb);
+  document.querySelector('.bottom > button')?.classList.toggle('here', under);
   for (const one of document.querySelectorAll('[data-page]')) {
     if (one.dataset.page === name) one.setAttribute('aria-current', 'page');
     else one.removeAttribute('aria-current');

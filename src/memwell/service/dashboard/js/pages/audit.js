@@ -5,7 +5,7 @@ import { speaking } from '../language.js';
 import { badge, busy, button, empty, h, icon, notice, replace, skeleton, tabs } from '../parts.js';
 import { far, followed } from '../jobs.js';
 import { progress, short } from '../more.js';
-import { pageHead, problem } from '../shell.js';
+import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/audit.js';
 import { data } from './data.js';
 
@@ -25,9 +25,12 @@ export function show(root, app, where) {
 
 function audit(body, app) {
   const out = h('div', { class: 'stack' }, skeleton(3, 'block'));
+  // What was mended since the page was opened, newest first. What was merged is listed nowhere else.
+  const mended = h('div', {});
+  const steps = [];
   const run = button({ label: t('run'), icon: 'shield', kind: 'primary' });
   const status = h('div', { class: 'grow', 'aria-live': 'polite' });
-  replace(body, h('div', { class: 'card row' }, run, status), out);
+  replace(body, h('div', { class: 'card row' }, run, status), mended, out);
   run.addEventListener('click', () => look());
   latest();
 
@@ -104,7 +107,7 @@ function audit(body, app) {
 
   function mending(state, result) {
     const go = h('button', { type: 'button', class: 'button primary' });
-    const node = h('div', { class: 'card row between mend-bar' }, h('p', { class: 'muted' }, icon('undo', 16), ' ', t('mend.hint'), ' ', h('a', { href: '#/memories?tab=forgotten' }, t('mend.back'))), go);
+    const node = h('div', { class: 'card row between mend-bar' }, h('p', { class: 'muted' }, icon('undo', 16), ' ', t('mend.hint')), go);
     const draw = () => {
       go.textContent = t('mend', { count: state.chosen.size });
       go.disabled = !state.chosen.size;
@@ -112,9 +115,12 @@ function audit(body, app) {
     };
     go.addEventListener('click', async () => {
       try {
-        const actions = [...state.chosen].map((one) => one.action);
+        const chosen = [...state.chosen];
+        const actions = chosen.map((one) => one.action);
         const { done } = await busy(go, () => app.api.post('/v1/mend', { actions }, app.signal));
-        app.toast(t('mended', { count: done }), { action: t('mend.see'), onaction: () => app.go('memories', { tab: 'forgotten' }) });
+        app.toast(t('mended', { count: done }));
+        steps.unshift(...chosen.map((one) => stepOf(one, state)));
+        tellMended();
         look();
       } catch (error) {
         app.failed(error);
@@ -123,6 +129,32 @@ function audit(body, app) {
     draw();
     node.hidden = !result.problems.some((one) => MENDS.includes(one.action.verb));
     return { node, draw };
+  }
+
+  // One step that was taken, with its way back.
+  function stepOf({ action, record }, state) {
+    const text = h('a', { href: `#/memories/${encodeURIComponent(record)}`, translate: 'no' }, record);
+    // The words of what is gone were asked for before; of what was blacked out only what is left may be shown.
+    const known = action.verb === 'redact' ? app.api.get(path`/v1/memories/${record}`, {}, app.signal).then((memory) => short(memory.text, 200)) : textOf(record, state);
+    known.then((words) => (text.textContent = words), () => {});
+    const undo = button({ label: shellT('undo'), icon: 'undo', small: true });
+    undo.addEventListener('click', async () => {
+      try {
+        await busy(undo, () => app.api.act(path`/v1/memories/${record}/undo`, app.signal));
+        const told = h('span', { class: 'muted small', tabindex: -1 }, t('mended.undone'));
+        undo.replaceWith(told);
+        told.focus();
+      } catch (error) {
+        app.failed(error);
+      }
+    });
+    return h('li', {}, h('div', { class: 'problem-row' }, badge(t(`done.${action.verb}`), 'accent'), h('div', { class: 'grow' }, text), app.gated(undo, 'write')));
+  }
+
+  function tellMended() {
+    const heading = h('h2', { tabindex: -1 }, t('mended.title', { count: steps.length }));
+    replace(mended, h('section', { class: 'card stack', id: 'mended' }, heading, h('p', { class: 'muted' }, t('mended.hint')), h('ul', { class: 'problems' }, steps)));
+    heading.focus();
   }
 }
 

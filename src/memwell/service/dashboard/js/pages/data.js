@@ -60,6 +60,7 @@ function importing(app, recent) {
   const take = async ([file]) => {
     const told = line(file.name);
     replace(out, h('ul', { class: 'uploads' }, told.node));
+    if (!file.size) return void told.refused(t('import.empty'));
     told.sending(0);
     try {
       const job = await sent('/v1/imports', { name: file.name, user: user.value.trim() || null }, file, { onprogress: told.sending, signal: app.signal });

@@ -34,7 +34,7 @@ export function openDocument(app, document, citation = null) {
     replace(
       body,
       h('h3', {}, own(known.title || known.source || known.id)),
-      h('p', { class: 'muted small row' }, known.source && own(known.source), h('span', {}, size(known.size)), known.pages != null && h('span', {}, t('pages.count', { count: known.pages })), h('span', {}, t('chunks.count', { count: known.chunks })), h('span', {}, format.dateTime(known.time))),
+      h('p', { class: 'muted small row' }, known.source && own(known.source), h('span', {}, t('text.size', { size: size(known.size) })), known.pages != null && h('span', {}, t('pages.count', { count: known.pages })), h('span', {}, t('chunks.count', { count: known.chunks })), h('span', {}, format.dateTime(known.time))),
       (known.warnings ?? []).map((warning) => notice('warn', own(warning))),
       points.length > MOST && notice('plain', t('text.partly', { count: format.number(MOST), of: format.number(points.length) })),
       h('div', { class: 'row' }, copyButton(() => text)),

@@ -1,8 +1,8 @@
 // Documents and media: taken in, asked, opened at the place that answers, removed.
-import { path } from '../api.js';
+import { api, path, session } from '../api.js';
 import * as format from '../format.js';
 import { language, speaking } from '../language.js';
-import { badge, busy, button, choice, empty, field, h, icon, replace, skeleton, table, tabs } from '../parts.js';
+import { badge, busy, button, choice, empty, field, h, icon, notice, replace, skeleton, table, tabs } from '../parts.js';
 import { dropZone, followed, line, sent } from '../jobs.js';
 import { CONFIRM, confirmed, marked, own, size } from '../more.js';
 import { pageHead, problem } from '../shell.js';
@@ -15,6 +15,7 @@ const t = speaking(words);
 const ACCEPT = '.pdf,.docx,.md,.markdown,.txt,.html,.htm,.csv,.tsv,.json,.jsonl';
 const PASSAGES = 8;
 const SHOWN = 200;
+const EVERY_MS = 3000;
 const asked = { question: '', way: 'answer' };
 
 export function show(root, app, where) {
@@ -30,66 +31,111 @@ function documents(body, app) {
   const list = h('section', { class: 'card', id: 'documents-list' }, skeleton(4));
   const uploads = h('ul', { class: 'uploads', 'aria-live': 'polite' });
   const question = asking(app);
+  const owed = h('div', { role: 'status' });
 
   async function load() {
     try {
       const { documents: all } = await app.api.get('/v1/documents', {}, app.signal);
       all.sort((one, other) => Date.parse(other.time) - Date.parse(one.time));
       question.hidden = !all.length;
+      embedding(all.length);
       replace(list, all.length ? [h('h2', {}, t('all', { count: all.length })), listed(app, all, load)] : empty({ icon: 'file', title: t('none.title'), text: t('none.text') }));
     } catch (error) {
       if (error.name !== 'AbortError') replace(list, problem(error, load));
     }
   }
 
-  async function take(file) {
-    const told = line(file.name);
-    uploads.prepend(told.node);
-    told.sending(0);
-    try {
-      const job = await sent('/v1/documents/upload', { name: file.name }, file, { onprogress: told.sending, signal: app.signal });
-      const { result } = await followed(app, job, told.working);
-      told.done(t('taken', { count: result?.chunks ?? 0 }));
-      load();
-    } catch (error) {
-      if (error.name !== 'AbortError') told.failed(error);
-    }
+  // What still lacks its vectors is found by its words alone: that is told until it is over.
+  async function embedding(any) {
+    const { vectors } = any ? await app.api.get('/v1/owed', {}, app.signal).catch(() => ({ vectors: 0 })) : { vectors: 0 };
+    if (app.signal.aborted) return;
+    replace(owed, vectors > 0 && h('p', { class: 'muted small row' }, icon('refresh', 15), t('embedding', { count: format.number(vectors) })));
+    clearTimeout(later);
+    if (vectors > 0) later = setTimeout(() => embedding(true), EVERY_MS);
   }
+  let later = 0;
+  app.signal.addEventListener('abort', () => clearTimeout(later));
 
   // One after the other: the service reads them in that order anyway.
   const onfiles = async (files) => {
-    for (const file of files) await take(file);
+    for (const file of files) await take(file, uploads);
   };
+  reload = load;
+  resumed(app, uploads);
   replace(
     body,
     question,
-    h('div', { class: 'boxes' }, dropZone(app, { title: t('drop.title'), hint: t('drop.hint'), label: t('drop.choose'), accept: ACCEPT, onfiles }), fetching(app, uploads, load)),
+    h('div', { class: 'boxes' }, dropZone(app, { title: t('drop.title'), hint: t('drop.hint'), label: t('drop.choose'), accept: ACCEPT, onfiles }), fetching(app, uploads)),
     uploads,
+    owed,
     list,
   );
   load();
 }
 
-function fetching(app, uploads, load) {
+// What is on its way in goes on when the page is left, and is shown again by whoever comes back with the same key.
+const going = new Map(); // the node of its line: { key, job }
+let reload = () => {};
+
+async function underWay(told, uploads, begin) {
+  const mine = { key: session.key, job: null };
+  going.set(told.node, mine);
+  uploads.prepend(told.node);
+  try {
+    const job = await begin();
+    mine.job = job.id;
+    const { result } = await followed({ api }, job, told.working);
+    told.done(t('taken', { count: result?.chunks ?? result?.documents?.[0]?.chunks ?? 0 }));
+    reload();
+  } catch (error) {
+    if (error.name !== 'AbortError') told.failed(error);
+  } finally {
+    going.delete(told.node);
+  }
+}
+
+async function take(file, uploads) {
+  const told = line(file.name);
+  if (!file.size) {
+    uploads.prepend(told.node);
+    return void told.refused(t('empty.file'));
+  }
+  told.sending(0);
+  return underWay(told, uploads, () => sent('/v1/documents/upload', { name: file.name }, file, { onprogress: told.sending }));
+}
+
+// Also after the page was loaded anew, when only the service still knows of them.
+async function resumed(app, uploads) {
+  const mine = [...going].filter(([, one]) => one.key === session.key);
+  uploads.prepend(...mine.map(([node]) => node));
+  const { jobs } = await app.api.get('/v1/jobs', {}, app.signal).catch(() => ({ jobs: [] }));
+  const known = new Set([...going.values()].map((one) => one.job));
+  for (const job of jobs) {
+    const runs = ['upload_document', 'fetch_document'].includes(job.action) && ['waiting', 'running'].includes(job.status);
+    // One whose number is not known yet may be among those that are shown.
+    if (runs && !known.has(job.id) && !mine.some(([, one]) => !one.job)) underWay(line(t(`job.${job.action}`)), uploads, async () => job);
+  }
+}
+
+function fetching(app, uploads) {
   const url = h('input', { type: 'url', required: true, autocomplete: 'off' });
   const go = app.gated(h('button', { class: 'button', type: 'submit' }, t('fetch.go')), 'write');
   const out = h('div', {});
   const form = h('form', { class: 'card stack', data: { part: 'fetch' }, novalidate: true }, h('h2', {}, t('fetch.title')), h('p', { class: 'muted' }, t('fetch.hint')), field(t('fetch.address'), url), h('div', { class: 'row' }, go), app.lacking('write'), out);
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
+    const given = url.value.trim();
+    if (!/^https?:\/\/[^\s/]+/i.test(given)) {
+      replace(out, notice('error', h('p', {}, t(given ? 'fetch.scheme' : 'fetch.empty'))));
+      return void url.focus();
+    }
     replace(out);
-    const told = line(url.value.trim());
     try {
-      const job = await busy(go, () => app.api.post('/v1/documents/fetch', { url: url.value.trim() }, app.signal));
-      uploads.prepend(told.node);
+      const job = await busy(go, () => app.api.post('/v1/documents/fetch', { url: given }, app.signal));
       url.value = '';
-      const { result } = await followed(app, job, told.working);
-      told.done(t('taken', { count: result?.chunks ?? 0 }));
-      load();
+      underWay(line(given), uploads, async () => job);
     } catch (error) {
-      if (error.name === 'AbortError') return;
-      if (told.node.isConnected) told.failed(error);
-      else replace(out, problem(error));
+      if (error.name !== 'AbortError') replace(out, problem(error));
     }
   });
   return form;
@@ -100,7 +146,7 @@ function listed(app, all, load) {
     const name = h('a', { href: '#/documents', onclick: (event) => (event.preventDefault(), openDocument(app, one)) }, own(one.title || one.source || one.id));
     const remove = app.gated(button({ label: t('remove'), icon: 'trash', text: false, small: true, kind: 'quiet', onclick: () => removing(app, one, load) }), 'erase');
     return [
-      h('div', {}, name, one.title && one.source && one.title !== one.source && h('div', { class: 'muted small' }, own(one.source)), (one.warnings ?? []).map((warning) => h('div', { class: 'small warning' }, icon('alert', 14), own(warning)))),
+      h('div', {}, name, one.title && one.source && h('div', { class: 'muted small' }, own(one.source)), (one.warnings ?? []).map((warning) => h('div', { class: 'small warning' }, icon('alert', 14), own(warning)))),
       kindOf(one.media_type),
       size(one.size),
       one.pages == null ? format.NOTHING : format.number(one.pages),
@@ -109,7 +155,7 @@ function listed(app, all, load) {
       remove,
     ];
   });
-  return [table([...['name', 'kind', 'size', 'pages', 'chunks', 'added'].map((key) => t(key)), ''], rows, { label: t('tab.documents'), classes: 'wide' }), all.length > SHOWN && h('p', { class: 'muted' }, t('partly', { count: SHOWN }))];
+  return [table([...['name', 'kind', 'size', 'pages', 'chunks', 'added'].map((key) => t(key)), ''], rows, { label: t('tab.documents'), classes: 'wide cards' }), all.length > SHOWN && h('p', { class: 'muted' }, t('partly', { count: SHOWN }))];
 }
 
 function kindOf(type) {
@@ -136,21 +182,30 @@ function asking(app) {
   const out = h('div', { class: 'stack', 'aria-live': 'polite' });
   const way = choice({ label: t('way'), value: asked.way, options: ['answer', 'passages'].map((one) => [one, t(`way.${one}`)]), onchange: (one) => ((asked.way = one), question.value.trim() && form.requestSubmit()) });
   const form = h('form', { class: 'stack', role: 'search', hidden: true, id: 'ask' }, h('div', { class: 'search' }, h('div', { class: 'box' }, icon('search'), question), way, go), out);
+  let earlier = new AbortController();
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     asked.question = question.value.trim();
-    if (!asked.question) return void replace(out);
+    // Another question takes the place of one that is still being answered.
+    earlier.abort();
+    const mine = (earlier = new AbortController());
+    if (!asked.question) return void (go.removeAttribute('aria-busy'), replace(out));
+    const now = AbortSignal.any([app.signal, mine.signal]);
+    go.setAttribute('aria-busy', 'true');
+    replace(out, h('p', { class: 'muted', role: 'status' }, t('asking'), ' ', own(asked.question)), skeleton(3));
     try {
-      replace(out, await busy(go, () => (asked.way === 'answer' ? answered(app, asked.question) : passages(app, asked.question))));
+      const answer = await (asked.way === 'answer' ? answered(app, asked.question, now) : passages(app, asked.question, now));
+      replace(out, h('p', { class: 'asked' }, h('span', { class: 'muted' }, t('asked'), ' '), own(asked.question)), answer);
     } catch (error) {
       if (error.name !== 'AbortError') replace(out, problem(error));
     }
+    if (mine === earlier) go.removeAttribute('aria-busy');
   });
   return form;
 }
 
-async function answered(app, question) {
-  const answer = await app.api.post('/v1/ask', { question }, app.signal);
+async function answered(app, question, signal) {
+  const answer = await app.api.post('/v1/ask', { question }, signal);
   const open = (number) => answer.sources[number - 1] && openDocument(app, { id: answer.sources[number - 1].citation.document }, answer.sources[number - 1].citation);
   return h(
     'section',
@@ -176,8 +231,8 @@ function placeOf({ source, title, page, headings = [] }) {
   return [page == null ? name : t('place.page', { name, page }), ...headings].join(' › ');
 }
 
-async function passages(app, query) {
-  const { passages: found, why, places } = await app.api.post('/v1/documents/recall', { query, limit: PASSAGES, language: language() }, app.signal);
+async function passages(app, query, signal) {
+  const { passages: found, why, places } = await app.api.post('/v1/documents/recall', { query, limit: PASSAGES, language: language() }, signal);
   if (!found.length) return empty({ icon: 'search', title: t('missed'), text: t('missed.text') });
   return found.map((one, at) =>
     h(
@@ -185,7 +240,7 @@ async function passages(app, query) {
       { class: 'memory hit' },
       h('button', { type: 'button', class: 'text', onclick: () => openDocument(app, { id: one.citation.document }, one.citation) }, marked(one.text.replace(/\n{2,}/g, '\n'), query)),
       h('div', { class: 'meta' }, h('span', { class: 'score' }, format.exact(one.score)), own(places[at]), (one.flags ?? []).map((flag) => badge(flag, 'warn'))),
-      h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(one.signals)),
+      h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(one.signals, { why: why[at] })),
     ),
   );
 }

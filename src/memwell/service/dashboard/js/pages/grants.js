@@ -18,8 +18,8 @@ export function grants(body, app) {
       const { given, received } = await app.api.get('/v1/grants', {}, app.signal);
       replace(
         list,
-        h('section', { class: 'card' }, h('h2', {}, t('given')), given.length ? table(['to', 'may', 'since', 'until', 'actions'].map((key) => t(`grant.${key}`)), given.map((one) => row(app, one, load)), { label: t('given') }) : h('p', { class: 'muted' }, t('given.none'))),
-        h('section', { class: 'card' }, h('h2', {}, t('received')), received.length ? table(['from', 'may', 'since', 'until'].map((key) => t(`grant.${key}`)), received.map((one) => [own(one.owner.join(' / ')), may(one), format.date(one.since), one.until ? format.dateTime(one.until) : t('grant.open')]), { label: t('received') }) : h('p', { class: 'muted' }, t('received.none'))),
+        h('section', { class: 'card' }, h('h2', {}, t('given')), given.length ? table(['to', 'may', 'since', 'until', 'actions'].map((key) => t(`grant.${key}`)), given.map((one) => row(app, one, load)), { label: t('given'), classes: 'cards' }) : h('p', { class: 'muted' }, t('given.none'))),
+        h('section', { class: 'card' }, h('h2', {}, t('received')), received.length ? table(['from', 'may', 'since', 'until'].map((key) => t(`grant.${key}`)), received.map((one) => [own(one.owner.join(' / ')), may(one), format.date(one.since), one.until ? format.dateTime(one.until) : t('grant.open')]), { label: t('received'), classes: 'cards' }) : h('p', { class: 'muted' }, t('received.none'))),
       );
     } catch (error) {
       if (error.name !== 'AbortError') replace(list, problem(error, load));

@@ -1,9 +1,10 @@
 // Keys, the log of what was done with them, and who else may see this memory.
-import { path, session } from '../api.js';
+import { keepOnDevice, path, session } from '../api.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { badge, busy, button, choice, dialog, field, h, notice, replace, skeleton, table, tabs } from '../parts.js';
 import { confirmed, own } from '../more.js';
+import { shortId } from '../names.js';
 import { copyButton, pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/keys.js';
 import { grants } from './grants.js';
@@ -34,7 +35,7 @@ function keys(body, app) {
       const { keys: all } = await app.api.get('/v1/keys', {}, app.signal);
       const rank = (key) => (stateOf(key) === 'alive' ? 0 : 1);
       all.sort((one, other) => rank(one) - rank(other) || Date.parse(other.created) - Date.parse(one.created));
-      replace(list, h('h2', {}, t('count', { count: all.length })), table(['name', 'space', 'scopes', 'state', 'used', 'rate', 'actions'].map((key) => t(key)), all.map((key) => row(app, key, load)), { label: t('tab.keys'), classes: 'wide' }));
+      replace(list, h('h2', {}, t('count', { count: all.length })), table(['name', 'space', 'scopes', 'state', 'used', 'rate', 'actions'].map((key) => t(key)), all.map((key) => row(app, key, load, isLast(all, key))), { label: t('tab.keys'), classes: 'wide cards' }));
     } catch (error) {
       if (error.name !== 'AbortError') replace(list, problem(error, load));
     }
@@ -46,18 +47,23 @@ function stateOf(key) {
   return key.expires && Date.parse(key.expires) <= Date.now() ? 'expired' : 'alive';
 }
 
-function row(app, key, load) {
+// The last key that may make others: without it only the command line can.
+function isLast(all, key) {
+  return key.scopes.includes('admin') && !all.some((one) => one.id !== key.id && one.scopes.includes('admin') && stateOf(one) === 'alive');
+}
+
+function row(app, key, load, last) {
   const state = stateOf(key);
   const mine = key.id === app.me.key.id;
   const until = key.revoked ?? key.expires;
   return [
-    h('div', {}, h('strong', {}, own(key.name)), mine && [' ', badge(t('mine'), 'accent')], h('div', { class: 'muted small' }, h('code', {}, key.id))),
+    h('div', {}, h('strong', {}, own(key.name)), mine && [' ', badge(t('mine'), 'accent')], h('div', { class: 'muted small' }, shortId(key.id))),
     own(key.space.join(' / ')),
     h('span', { class: 'badges' }, key.scopes.map((scope) => badge(shellT(`scope.${scope}`), scope === 'admin' ? 'warn' : ''))),
     h('div', {}, badge(t(`state.${state}`), state === 'alive' ? 'accent' : 'bad'), until && h('div', { class: 'muted small' }, t(state === 'alive' ? 'ends' : 'ended', { date: format.date(until) }))),
     key.last_used ? h('time', { datetime: key.last_used, title: format.dateTime(key.last_used) }, format.ago(key.last_used)) : t('never'),
     key.rate == null ? t('rate.default') : key.rate === 0 ? t('rate.any') : t('rate.each', { count: format.number(key.rate) }),
-    state === 'alive' ? h('span', { class: 'row' }, button({ label: t('rotate'), icon: 'refresh', text: false, small: true, onclick: () => rotating(app, key, load) }), button({ label: t('revoke'), icon: 'trash', text: false, small: true, kind: 'danger', onclick: () => revoking(app, key, mine, load) })) : '',
+    state === 'alive' ? h('span', { class: 'row' }, button({ label: t('rotate'), icon: 'refresh', text: false, small: true, onclick: () => rotating(app, key, load) }), button({ label: t('revoke'), icon: 'trash', text: false, small: true, kind: 'danger', onclick: () => revoking(app, key, { mine, last }, load) })) : '',
   ];
 }
 
@@ -116,7 +122,10 @@ function rotating(app, key, load) {
     try {
       const made = await busy(go, () => app.api.post(path`/v1/keys/${key.id}/rotate`, { grace_minutes: Number(grace.value) || 0 }));
       // This page goes on with the new token of its own key.
-      if (key.id === app.me.key.id) session.key = made.token;
+      if (key.id === app.me.key.id) {
+        session.key = made.token;
+        keepOnDevice({ again: true });
+      }
       asking.close();
       once(made);
       load();
@@ -127,10 +136,11 @@ function rotating(app, key, load) {
   const asking = dialog({ title: t('rotate.title', { name: key.name }), closing: shellT('close') }, form);
 }
 
-function revoking(app, key, mine, load) {
+function revoking(app, key, { mine, last }, load) {
   confirmed({
     title: t('revoke.title', { name: key.name }),
-    text: t(mine ? 'revoke.mine' : 'revoke.text'),
+    text: [mine ? t('revoke.mine') : t('revoke.text'), last && t('revoke.last')].filter(Boolean).join(' '),
+    word: mine || last ? t('revoke.word') : undefined,
     go: t('revoke'),
     work: async () => {
       await app.api.delete(path`/v1/keys/${key.id}`);

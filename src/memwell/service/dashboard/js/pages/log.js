@@ -3,11 +3,14 @@ import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { badge, busy, button, empty, h, icon, notice, replace, skeleton, table } from '../parts.js';
 import { own } from '../more.js';
+import { shortId } from '../names.js';
 import { copyButton, problem, t as shellT } from '../shell.js';
 import words from '../words/keys.js';
 
 const t = speaking(words);
 const PAGE = 50;
+const SHOWN = 4;
+const SCOPES = ['read', 'write', 'erase', 'admin'];
 
 export function log(body, app) {
   const list = h('section', { class: 'card stack', id: 'log' }, skeleton(5));
@@ -39,20 +42,43 @@ export function log(body, app) {
     if (!state.all.length) return void replace(list, empty({ icon: 'shield', title: t('log.none'), text: t('log.none.text') }));
     const more = state.next && button({ label: shellT('more') });
     if (more) more.addEventListener('click', () => busy(more, () => load(state.next)));
-    replace(list, table(['number', 'time', 'action', 'outcome', 'key', 'targets', 'detail'].map((key) => t(`log.${key}`)), state.all.map(row), { label: t('tab.log'), classes: 'wide' }), more && h('div', { class: 'row' }, more));
+    replace(list, table(['number', 'time', 'action', 'outcome', 'key', 'targets', 'detail'].map((key) => t(`log.${key}`)), state.all.map(row), { label: t('tab.log'), classes: 'wide cards' }), more && h('div', { class: 'row' }, more));
   }
 }
 
+// What a newer service does, and this page has no words for, is named as the service names it.
+function actionOf(name) {
+  return `action.${name}` in words.en ? h('span', { title: name, data: { action: name } }, t(`action.${name}`)) : h('code', { data: { action: name } }, name);
+}
+
+// A target is an id, or the path of a space as JSON.
+function targetOf(text) {
+  try {
+    const path = text.startsWith('[') && JSON.parse(text);
+    if (Array.isArray(path)) return own(path.join(' / '));
+  } catch {
+    // Then it is an id that happens to begin like one.
+  }
+  return shortId(text);
+}
+
+function detailOf([name, value]) {
+  const scopes = () => format.list(String(value).split(' ').map((scope) => (SCOPES.includes(scope) ? shellT(`scope.${scope}`) : scope)));
+  const told = name === 'write' ? t(value ? 'yes' : 'no') : name === 'scopes' ? scopes() : typeof value === 'number' ? format.number(value) : value;
+  return `detail.${name}` in words.en ? t(`detail.${name}`, { value: told }) : `${name} ${told}`;
+}
+
 function row(one) {
-  const detail = Object.entries(one.detail ?? {}).map(([name, value]) => `${name} ${value}`).join(', ');
+  const targets = one.targets.slice(0, SHOWN).map((target, at) => [at > 0 && ' ', targetOf(target)]);
+  const detail = Object.entries(one.detail ?? {}).map(detailOf).join(', ');
   return [
     String(one.number),
     format.dateTime(one.time, true),
-    h('code', {}, one.action),
+    actionOf(one.action),
     badge(t(`outcome.${one.outcome}`), one.outcome === 'done' ? '' : 'bad'),
-    h('div', {}, one.key ? h('code', {}, one.key) : t('log.nobody'), one.space && h('div', { class: 'muted small' }, own(one.space.join(' / ')))),
-    h('span', { class: 'small' }, own(one.targets.slice(0, 4).join(', ') + (one.targets.length > 4 ? ' …' : ''))),
-    h('span', { class: 'small' }, own(detail)),
+    h('div', {}, one.key ? shortId(one.key) : t('log.nobody'), one.space && h('div', { class: 'muted small' }, own(one.space.join(' / ')))),
+    targets.length === 0 ? '' : h('span', { class: 'small' }, targets, one.targets.length > SHOWN && [' ', t('log.more', { count: one.targets.length - SHOWN })]),
+    detail ? h('span', { class: 'small' }, own(detail)) : '',
   ];
 }
 

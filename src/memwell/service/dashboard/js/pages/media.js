@@ -54,9 +54,20 @@ export function media(body, app) {
     }
   }
 
+  async function played(box, one) {
+    try {
+      const href = URL.createObjectURL(await app.api.blob(path`/v1/media/${one.id}/data`, {}, app.signal));
+      held.push(href);
+      replace(box, h(one.kind === 'video' ? 'video' : 'audio', { src: href, controls: true, preload: 'metadata', 'aria-label': one.description || one.name }));
+    } catch {
+      // The sign stays; the file can still be saved.
+    }
+  }
+
   function open(one, why) {
     const picture = h('div', { class: 'picture large' }, icon(one.kind === 'image' ? 'eye' : 'file', 40));
     if (one.kind === 'image' && one.size) shown(picture, path`/v1/media/${one.id}/data`, one.description);
+    else if (one.size) played(picture, one);
     const get = button({ label: t('media.save'), icon: 'download', small: true, disabled: !one.size });
     get.addEventListener('click', async () => {
       try {
@@ -70,7 +81,7 @@ export function media(body, app) {
       { title: t(`media.${one.kind}`), kind: 'drawer', closing: shellT('close') },
       picture,
       h('p', { class: 'full-text' }, own(one.description || one.text)),
-      why && h('div', { class: 'stack' }, h('p', {}, h('b', {}, t('why'), ' '), why), signalBars(one.signals)),
+      why && h('div', { class: 'stack' }, h('p', {}, h('b', {}, t('why'), ' '), why), signalBars(one.signals, { ...one, why })),
       h('dl', { class: 'facts-list' }, rows(one).map(([name, value]) => [h('dt', {}, name), h('dd', {}, own(value))])),
       h('div', { class: 'row' }, get, remove),
     );
@@ -82,7 +93,7 @@ export function media(body, app) {
       [t('added'), format.dateTime(one.time)],
       one.speaker && [t('media.speaker'), one.speaker],
       one.session && [t('media.session'), one.session],
-      one.size > 0 && [t('size'), size(one.size)],
+      one.size > 0 && [t('media.size'), size(one.size)],
       one.width && [t('media.measure'), `${one.width} × ${one.height}`],
       one.duration_s && [t('media.length'), format.duration(one.duration_s)],
       one.transcript && [t('media.transcript'), one.transcript],
@@ -107,6 +118,7 @@ export function media(body, app) {
   async function take(file) {
     const told = line(file.name);
     uploads.prepend(told.node);
+    if (!file.size) return void told.refused(t('empty.file'));
     told.sending(0);
     try {
       await sent('/v1/media', { name: file.name, description: description.value.trim() || null }, file, { onprogress: told.sending, signal: app.signal });

@@ -2,17 +2,20 @@
 import { path } from '../api.js';
 import * as format from '../format.js';
 import { speaking } from '../language.js';
-import { badge, busy, button, dialog, field, h, icon, replace, skeleton } from '../parts.js';
+import { badge, busy, button, dialog, field, h, icon, notice, replace, skeleton } from '../parts.js';
+import { kindName, shortId, speakerName, trustName } from '../names.js';
 import { problem, t as shellT } from '../shell.js';
 import { signalBars } from '../signals.js';
 import words from '../words/memories.js';
 
 const t = speaking(words);
 
-export function openMemory(app, id, { onchange = () => {}, onclose = () => {} } = {}) {
+// `forgotten` is a memory as the list of the forgotten has it: the service shows it nowhere else.
+export function openMemory(app, id, { forgotten = null, onchange = () => {}, onclose = () => {} } = {}) {
   const body = h('div', { class: 'stack' }, skeleton(6));
   const drawer = dialog({ title: t('detail'), kind: 'drawer', closing: shellT('close'), onclose }, body);
-  load();
+  if (forgotten) fillForgotten(forgotten);
+  else load();
 
   async function load() {
     try {
@@ -22,8 +25,36 @@ export function openMemory(app, id, { onchange = () => {}, onclose = () => {} } 
       ]);
       fill(memory, versions);
     } catch (error) {
-      if (error.name !== 'AbortError') replace(body, problem(error, load));
+      if (error.name === 'AbortError') return;
+      if (error.status === 404) await lookBack(error);
+      else replace(body, problem(error, load));
     }
+  }
+
+  // What cannot be read may have been forgotten, or stand behind the memory that it was merged into.
+  async function lookBack(missing) {
+    const where = JSON.stringify({ '@id': id });
+    const page = await app.api.get('/v1/memories', { forgotten: true, where, limit: 10 }, app.signal).catch(() => ({ items: [] }));
+    if (page.items.length) return void fillForgotten(page.items[0]);
+    replace(body, problem(missing), h('p', { class: 'muted' }, t('gone.text')), h('div', { class: 'row' }, backControl()));
+  }
+
+  function backControl() {
+    const control = button({ label: t('back'), icon: 'undo', small: true });
+    control.addEventListener('click', () => busy(control, bringBack));
+    return app.gated(control, 'write');
+  }
+
+  function fillForgotten(memory) {
+    replace(
+      body,
+      h('div', { class: 'notice warn' }, icon('undo'), h('p', {}, t('forgotten.note'))),
+      h('p', { class: 'full-text', translate: 'no' }, memory.text),
+      h('div', { class: 'row' }, backControl()),
+      app.lacking('write'),
+      details(memory),
+      erasing(),
+    );
   }
 
   function fill(memory, versions) {
@@ -34,11 +65,27 @@ export function openMemory(app, id, { onchange = () => {}, onclose = () => {} } 
       app.lacking('write'),
       details(memory),
       memory.evidence?.length > 0 && section(t('evidence'), evidence(memory.evidence)),
-      Object.keys(memory.signals ?? {}).length > 0 && section(t('why'), signalBars(memory.signals)),
+      Object.keys(memory.signals ?? {}).length > 0 && section(t('why'), signalBars(memory.signals, memory)),
       Object.keys(memory.metadata ?? {}).length > 0 && section(t('metadata'), h('pre', { class: 'code' }, JSON.stringify(memory.metadata, null, 2))),
-      section(t('versions'), history(versions)),
-      erasing(memory),
+      section(t('versions'), undoing(memory, versions), history(memory, versions)),
+      hiddenUpTo(memory, versions) >= 0 && notice('warn', h('p', {}, t('secret.kept'))),
+      erasing(),
     );
+  }
+
+  // The last change can be taken back as long as there is a version before it.
+  function undoing(memory, versions) {
+    if (!versions.length) return null;
+    const last = versions.at(-1);
+    const control = button({ label: t('undo.last'), icon: 'undo', small: true, title: reasonOf(last, versions.length - 1, memory, versions) });
+    const work = () => change(control, () => app.api.act(path`/v1/memories/${id}/undo`), t('undone'));
+    control.addEventListener('click', () => (hiddenUpTo(memory, versions) === versions.length - 1 ? sure(t('undo.secret'), t('undo.last'), work) : work()));
+    return h('div', { class: 'row' }, app.gated(control, 'write'), h('span', { class: 'muted small' }, reasonOf(last, versions.length - 1, memory, versions)));
+  }
+
+  function sure(text, label, work) {
+    const go = button({ label, kind: 'primary', onclick: () => (asking.close(), work()) });
+    const asking = dialog({ title: label, closing: shellT('close') }, h('p', {}, text), h('div', { class: 'row' }, go, button({ label: shellT('cancel'), onclick: () => asking.close() })));
   }
 
   // Every change: do it, say it, show what is there now. `undo` offers the way back.
@@ -106,8 +153,8 @@ export function openMemory(app, id, { onchange = () => {}, onclose = () => {} } 
     text.focus();
   }
 
-  function erasing(memory) {
-    const made = button({ label: t('erase'), icon: 'trash', kind: 'danger', small: true, onclick: () => confirmErase(memory) });
+  function erasing() {
+    const made = button({ label: t('erase'), icon: 'trash', kind: 'danger', small: true, onclick: confirmErase });
     return h('div', { class: 'row' }, app.gated(made, 'erase'), app.lacking('erase'));
   }
 
@@ -125,13 +172,18 @@ export function openMemory(app, id, { onchange = () => {}, onclose = () => {} } 
     form.addEventListener('submit', (event) => {
       event.preventDefault();
       if (sure.disabled) return;
-      change(sure, () => app.api.post('/v1/erase', { ids: [id] }), (erased) => (asking.close(), t('erased', erased)), { close: true });
+      change(sure, () => app.api.post('/v1/erase', { ids: [id] }), (erased) => (asking.close(), erasedText(erased)), { close: true });
     });
     const asking = dialog({ title: t('erase.title'), closing: shellT('close') }, form);
     typed.focus();
   }
 
   return drawer;
+}
+
+function erasedText(erased) {
+  const parts = ['memories', 'versions', 'facts'].filter((name) => erased[name]).map((name) => t(`erased.${name}`, { count: erased[name] }));
+  return t('erased', { what: format.list(parts.length ? parts : [t('erased.memories', { count: 0 })]) });
 }
 
 function section(title, ...children) {
@@ -141,14 +193,14 @@ function section(title, ...children) {
 function details(memory) {
   const rows = [
     [t('said'), format.dateTime(memory.time, true)],
-    memory.speaker && [t('speaker'), memory.speaker],
+    memory.speaker && [t('speaker'), speakerName(memory.speaker)],
     memory.session && [t('session'), memory.session],
-    [t('kind'), memory.kind],
+    [t('kind'), kindName(memory.kind)],
     [t('weight'), format.number(memory.importance, 2)],
-    memory.trust && [t('trust'), memory.trust],
+    memory.trust && [t('trust'), trustName(memory.trust)],
     memory.accessed && [t('accessed'), format.dateTime(memory.accessed)],
     memory.flags?.length > 0 && [t('flags'), memory.flags.map((flag) => badge(flag, 'warn'))],
-    [t('id'), h('code', {}, memory.id)],
+    [t('id'), shortId(memory.id)],
   ].filter(Boolean);
   return h('dl', { class: 'facts-list' }, rows.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
 }
@@ -167,19 +219,42 @@ function evidence(all) {
   );
 }
 
-function history(versions) {
+const textAfter = (at, memory, versions) => (at + 1 < versions.length ? versions[at + 1].record.text : memory.text);
+
+// The last version that an audit blacked out. What came before it may hold the secret as well; -1 when there is none.
+function hiddenUpTo(memory, versions) {
+  return versions.findLastIndex((one, at) => one.reason.startsWith('audit:') && one.record.text !== textAfter(at, memory, versions));
+}
+
+// What ended a version, in words. A newer service, or an application, may give reasons that this page does not know.
+function reasonOf(version, at, memory, versions) {
+  const { reason, record } = version;
+  if (reason.startsWith('audit:')) return t(record.text === textAfter(at, memory, versions) ? 'reason.audit.forgot' : 'reason.audit.hid');
+  if (reason.startsWith('merged into ')) return t('reason.merged.into');
+  return `reason.${reason}` in words.en ? t(`reason.${reason}`) : reason;
+}
+
+function history(memory, versions) {
   if (!versions.length) return h('p', { class: 'muted' }, t('versions.none'));
-  const reason = (text) => (`reason.${text}` in words.en ? t(`reason.${text}`) : text);
-  return h(
-    'ol',
-    { class: 'versions' },
-    [...versions].reverse().map((one) =>
-      h(
-        'li',
-        {},
-        h('p', {}, one.record.text),
-        h('p', { class: 'muted small' }, t('version.until', { time: format.dateTime(one.until, true), reason: reason(one.reason) })),
-      ),
-    ),
-  );
+  const hidden = hiddenUpTo(memory, versions);
+  const row = (one, at) => {
+    const same = one.record.text === textAfter(at, memory, versions);
+    const until = t('version.until', { time: format.dateTime(one.until, true), reason: reasonOf(one, at, memory, versions) });
+    return h('li', {}, !same && (at <= hidden ? masked(one.record.text) : h('p', { translate: 'no' }, one.record.text)), h('p', { class: 'muted small' }, until, same && [' · ', t('version.same')], weightChange(one, at, memory, versions)));
+  };
+  return h('ol', { class: 'versions' }, versions.map(row).reverse());
+}
+
+// A vote changes nothing but the importance, so that is told.
+function weightChange(one, at, memory, versions) {
+  const before = one.record.metadata?.memwell?.importance;
+  const after = at + 1 < versions.length ? versions[at + 1].record.metadata?.memwell?.importance : memory.importance;
+  if (before == null || after == null || Math.abs(before - after) < 0.005) return null;
+  return [' · ', t('version.weight', { before: format.number(before, 2), after: format.number(after, 2) })];
+}
+
+function masked(text) {
+  const shown = h('p', { class: 'muted' }, '•••••• ', t('secret.hidden'));
+  const show = button({ label: t('secret.show'), icon: 'eye', kind: 'quiet', small: true, onclick: () => (shown.replaceWith(h('p', { translate: 'no' }, text)), show.remove()) });
+  return h('div', { class: 'row between' }, shown, show);
 }

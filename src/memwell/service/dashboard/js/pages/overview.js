@@ -41,7 +41,7 @@ export function show(root, app) {
   }
 
   async function begin() {
-    const { guide } = await import('./start.js');
+    const { guide } = await import('./start.js').catch(() => import('./start.js?again=1'));
     clearInterval(timer);
     replace(head.lastChild);
     lead.remove();
@@ -180,9 +180,9 @@ function trendsOf(points) {
   });
   return [
     [
-      line('writes', '--c1', format.compact, { area: true }),
-      line('recalls', '--c3', format.compact),
-      line('errors', '--c6', format.compact, { thin: true }),
+      line('writes', '--c1', format.compact, { solid: true, bars: -1, told: 'sum' }),
+      line('recalls', '--c3', format.compact, { solid: true, bars: 1, told: 'sum' }),
+      line('errors', '--c6', format.compact, { thin: true, told: 'sum' }),
     ],
     [
       line('recall_p95', '--c3', format.duration),
@@ -190,7 +190,7 @@ function trendsOf(points) {
       line('write_p95', '--c1', format.duration),
       line('write_p50', '--c1', format.duration, { thin: true }),
     ],
-    [line('memories', '--c1', format.compact, { area: true })],
+    [line('memories', '--c1', format.compact, { area: true, told: 'last' })],
   ];
 }
 

@@ -72,6 +72,13 @@ function suggested(name, app, from, pick) {
   return made;
 }
 
+// The names of the passages that the question finds: a receipt has only their numbers.
+async function lookedUp(app, query) {
+  if (!typed.documents || !query.trim()) return new Map();
+  const { passages, places } = await app.api.post('/v1/documents/recall', { query, limit: LOOKED_UP, language: language() }, app.signal).catch(() => ({ passages: [], places: [] }));
+  return new Map(passages.map((one, at) => [one.id, { place: places[at], text: one.text }]));
+}
+
 async function make(out, app, query) {
   replace(out, skeleton(4, 'block'));
   const asked = { query, budget: typed.budget, language: language(), look_up: typed.documents ? LOOKED_UP : 0 };
@@ -79,8 +86,8 @@ async function make(out, app, query) {
     if (typed[name].trim()) asked[name] = typed[name].trim();
   }
   try {
-    const prompt = await app.api.post('/v1/context', asked, app.signal);
-    replace(out, tokenBar(prompt), messages(prompt), receipt(prompt, app));
+    const [prompt, passages] = await Promise.all([app.api.post('/v1/context', asked, app.signal), lookedUp(app, query)]);
+    replace(out, tokenBar(prompt), messages(prompt), receipt(prompt, app, { passages, profile: asked.profile ?? '' }));
   } catch (error) {
     if (error.name !== 'AbortError') replace(out, problem(error));
   }

@@ -5,7 +5,7 @@ import { language, speaking } from '../language.js';
 import { busy, field, h, icon, replace } from '../parts.js';
 import { messages, tokenBar } from '../prompts.js';
 import { copyButton, pageHead, problem } from '../shell.js';
-import { scaleOf, signalBars } from '../signals.js';
+import { signalBars } from '../signals.js';
 import words from '../words/start.js';
 
 const t = speaking(words);
@@ -64,14 +64,13 @@ function ask(app, query) {
   return step('ask', field(t('ask.title'), query, { bare: true }), async () => {
     const { hits, why } = await app.api.post('/v1/recall', { query: query.value, limit: 3, language: language() }, app.signal);
     if (!hits.length) return h('p', {}, t('ask.none'));
-    const scale = scaleOf(hits);
     return hits.map((hit, at) =>
       h(
         'article',
         { class: 'memory hit' },
         h('p', {}, hit.text),
         h('p', { class: 'muted small score' }, format.exact(hit.score)),
-        h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(hit.signals, { few: 4, scale })),
+        h('div', { class: 'explained' }, h('p', { class: 'why' }, h('b', {}, t('why'), ' '), why[at]), signalBars(hit.signals, { ...hit, why: why[at] })),
       ),
     );
   });

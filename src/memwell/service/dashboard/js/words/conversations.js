@@ -31,8 +31,6 @@ export default {
     'missed': 'No message fits. Try other words.',
     'far': 'That message is not there any more, or very far back.',
     'remember': 'Remember it',
-    'remembered': '{count} memories were made of it.',
-    'remembered|one': 'One memory was made of it.',
     'remembered.see': 'Show',
     'delete': 'Delete',
     'delete.title': 'Delete this conversation?',
@@ -59,6 +57,9 @@ export default {
     'media.audio': 'sound',
     'media.video': 'film',
     'media.unnamed': 'without a name',
+    'remembered': '{count} messages looked at. Those that were new are remembered.',
+    'remembered|one': 'One message looked at. If it was new, it is remembered.',
+    'tokens|one': 'one token',
   },
   zh: {
     'title': '会话',
@@ -89,7 +90,6 @@ export default {
     'missed': '没有符合的消息，换个说法试试。',
     'far': '那条消息已经不在，或者太早了。',
     'remember': '记住它',
-    'remembered': '由它生成了 {count} 条记忆。',
     'remembered.see': '查看',
     'delete': '删除',
     'delete.title': '删除这个会话？',
@@ -116,5 +116,6 @@ export default {
     'media.audio': '声音',
     'media.video': '影片',
     'media.unnamed': '无名称',
+    'remembered': '看过了 {count} 条消息，其中新的已经记住。',
   },
 };

@@ -75,6 +75,11 @@ export default {
     'uncounted': 'not counted here',
     'flight': 'Under way',
     'flight.note': 'requests at this moment',
+    'messages|one': 'one message',
+    'media|one': 'one of them media',
+    'chunks|one': 'one passage',
+    'errors.note|one': 'one request refused',
+    'p50p95|one': 'p95 {p95} · one call',
   },
   zh: {
     'title': '概览',

@@ -51,6 +51,7 @@ export default {
     'reason.shown': 'a message of the conversation says it already',
     'reason.duplicate': 'says the same as another',
     'reason.empty': 'has no text',
+    'content.why': 'Content, and why',
   },
   zh: {
     'title': '试验台',
@@ -104,5 +105,6 @@ export default {
     'reason.shown': '会话中的消息已经说过',
     'reason.duplicate': '与另一条意思相同',
     'reason.empty': '没有文字',
+    'content.why': '内容与理由',
   },
 };

@@ -73,6 +73,10 @@ export default {
     'undo': 'Undo',
     'dismiss': 'Dismiss',
     'more': 'Show more',
+    'sign.revoked': 'This key was revoked. Ask who runs the service for another, then sign in again.',
+    'sign.expired': 'This key has expired. Ask who runs the service for another, then sign in again.',
+    'sign.stay': 'Remember on this device',
+    'sign.stays': 'The key stays in this browser until you sign out, for every tab. Do not do this on a device that others use.',
   },
   zh: {
     'app.tagline': '记住了什么，以及为什么。',
@@ -147,5 +151,9 @@ export default {
     'undo': '撤销',
     'dismiss': '知道了',
     'more': '显示更多',
+    'sign.revoked': '这个密钥已被吊销。请向管理服务的人另要一个，再重新登录。',
+    'sign.expired': '这个密钥已过期。请向管理服务的人另要一个，再重新登录。',
+    'sign.stay': '在这台设备上记住',
+    'sign.stays': '密钥会留在这个浏览器里，供所有标签页使用，直到你退出登录。与他人共用的设备请勿勾选。',
   },
 };

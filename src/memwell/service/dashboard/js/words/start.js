@@ -1,7 +1,7 @@
 export default {
   en: {
     'title': 'Your first memory',
-    'lead': 'Three steps, one minute: tell it something, ask for it in other words, and see the prompt your model would get.',
+    'lead': 'One minute: tell it something, ask for it in other words, see the prompt your model would get, and take the lines for your own program along.',
     'tell.title': 'Tell it something',
     'tell.text': 'One or several sentences, one on each line. Change them if you like.',
     'tell.example': 'Ann is allergic to peanuts and loves Thai food.\nAnn moved from Hamburg to Lisbon in March.\nOur weekly call is on Thursdays at four.',
@@ -29,7 +29,7 @@ export default {
   },
   zh: {
     'title': '你的第一条记忆',
-    'lead': '三步，一分钟：告诉它一些事，换个说法问它，再看看模型将得到的提示词。',
+    'lead': '一分钟：告诉它一些事，换个说法问它，看看模型将得到的提示词，再把代码带回自己的程序。',
     'tell.title': '告诉它一些事',
     'tell.text': '一句或几句话，每行一句。可以随意修改。',
     'tell.example': '小安对花生过敏，喜欢泰国菜。\n小安三月份从汉堡搬到了里斯本。\n我们每周四下午四点开例会。',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import logging
 import os
 from collections.abc import Iterator
 
@@ -17,6 +18,20 @@ _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.f
 settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE)
 settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True)
+def loggers_as_they_were() -> Iterator[None]:
+    """A service that was started in a test sets up the log of the whole process; the next test finds it as it was."""
+    kept = [
+        (logger, logger.level, logger.propagate, list(logger.handlers))
+        for logger in map(logging.getLogger, ("memwell", "memwell.service", "uvicorn.error"))
+    ]
+    yield
+    for logger, level, propagate, handlers in kept:
+        logger.setLevel(level)
+        logger.propagate = propagate
+        logger.handlers[:] = handlers
 
 
 @pytest.fixture

@@ -200,3 +200,17 @@ def test_a_collector_that_is_away_keeps_nobody_waiting(away: Any):
         closing.start()
         closing.join(20)
         assert not closing.is_alive()
+
+
+def test_nothing_goes_on_trying_after_the_end():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    before = set(threading.enumerate())
+    tracer = Tracer.of(Settings(otlp_url=f"http://127.0.0.1:{port}/v1/traces"))
+    with tracer.span("work"):
+        pass
+    tracer.close()
+    left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive()]
+    for thread in left:
+        thread.join(5)
+    assert [thread.name for thread in left if thread.is_alive()] == []

@@ -23,6 +23,7 @@ from memwell.settings import Settings
 from memwell.values import shown
 
 if TYPE_CHECKING:
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.trace import Span as OtelSpan
     from opentelemetry.trace import Tracer as OtelTracer
@@ -36,6 +37,7 @@ _BATCH = 256
 _EVERY_MS = 2_000.0
 _SENDING_S = 5.0
 _CLOSING_S = 3.0
+_LAST_S = 1.0
 
 
 class Span:
@@ -89,7 +91,7 @@ class _SendingTracer(Tracer):
     def __init__(self, url: str, *, closing_s: float = _CLOSING_S) -> None:
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(f"otlp_url must begin with http:// or https://, not {shown(url)}")
-        self._provider = _provider(url)
+        self._provider, self._exporter = _provider(url)
         self._tracer: OtelTracer = self._provider.get_tracer("memwell")
         self._closing_s = closing_s
 
@@ -101,6 +103,10 @@ class _SendingTracer(Tracer):
         closing = threading.Thread(target=self._provider.shutdown, name="memwell-traces-closing", daemon=True)
         closing.start()
         closing.join(self._closing_s)
+        if closing.is_alive():
+            # It would go on trying in the background, for nobody.
+            self._exporter.shutdown()
+            closing.join(_LAST_S)
 
 
 class _SentSpan(Span):
@@ -172,7 +178,7 @@ def _caller(headers: Mapping[str, str]) -> Any:
     return TraceContextTextMapPropagator().extract(named, context=Context())
 
 
-def _provider(url: str) -> TracerProvider:
+def _provider(url: str) -> tuple[TracerProvider, OTLPSpanExporter]:
     try:
         # Optional, and heavy.
         import requests  # noqa: PLC0415
@@ -195,7 +201,7 @@ def _provider(url: str) -> TracerProvider:
             exporter, max_queue_size=_QUEUE, max_export_batch_size=_BATCH, schedule_delay_millis=_EVERY_MS
         )
     )
-    return provider
+    return provider, exporter
 
 
 __all__ = ["Span", "Tracer"]

@@ -76,7 +76,7 @@ function audit(body, app) {
   function group(kind, problems, state, bar) {
     if (!problems.length) return null;
     const list = h('ul', { class: 'problems' });
-    const draw = (most) => replace(list, problems.slice(0, most).map((one) => h('li', {}, row(one, state, bar))), problems.length > most && h('li', {}, button({ label: t('more', { count: problems.length - most }), small: true, onclick: () => draw(most + 5 * SHOWN) })));
+    const draw = (most) => replace(list, problems.slice(0, most).map((one) => h('li', {}, row(one, state, bar))), problems.length > most && h('li', {}, button({ label: t('more', { count: problems.length - most }), small: true, onclick: () => (draw(most + 5 * SHOWN), list.children[most]?.querySelector('input:enabled, a')?.focus()) })));
     draw(SHOWN);
     return h('section', { class: 'card stack', data: { kind } }, h('div', { class: 'row' }, h('h2', {}, t(`kind.${kind}`)), badge(format.number(problems.length))), list);
   }

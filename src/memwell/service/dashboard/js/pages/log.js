@@ -41,7 +41,13 @@ export function log(body, app) {
   function draw() {
     if (!state.all.length) return void replace(list, empty({ icon: 'shield', title: t('log.none'), text: t('log.none.text') }));
     const more = state.next && button({ label: shellT('more') });
-    if (more) more.addEventListener('click', () => busy(more, () => load(state.next)));
+    if (more) {
+      more.addEventListener('click', async () => {
+        await busy(more, () => load(state.next));
+        // The button went with the old table.
+        (list.querySelector(':scope > .row button') ?? list.querySelector('.table-box'))?.focus({ preventScroll: true });
+      });
+    }
     replace(list, table(['number', 'time', 'action', 'outcome', 'key', 'targets', 'detail'].map((key) => t(`log.${key}`)), state.all.map(row), { label: t('tab.log'), classes: 'wide cards' }), more && h('div', { class: 'row' }, more));
   }
 }

@@ -35,7 +35,7 @@ export function media(body, app) {
   }
 
   function listed(all, most) {
-    replace(grid, h('ul', { class: 'media-grid' }, all.slice(0, most).map((one) => h('li', {}, card(one)))), all.length > most && h('div', { class: 'row' }, button({ label: shellT('more'), onclick: () => listed(all, most + PAGE) })));
+    replace(grid, h('ul', { class: 'media-grid' }, all.slice(0, most).map((one) => h('li', {}, card(one)))), all.length > most && h('div', { class: 'row' }, button({ label: shellT('more'), onclick: () => (listed(all, most + PAGE), grid.querySelectorAll('.medium')[most]?.focus()) })));
   }
 
   function card(one, why) {

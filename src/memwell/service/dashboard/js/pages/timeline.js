@@ -2,12 +2,14 @@
 import * as format from '../format.js';
 import { speaking } from '../language.js';
 import { badge, button, empty, field, h, icon, notice, replace, skeleton } from '../parts.js';
-import { began, evidence, names, own, person, relation, from as fromWhen } from '../more.js';
+import { began, evidence, names, own, person, relation, from as fromWhen, short } from '../more.js';
+import { speakerName } from '../names.js';
 import { pageHead, problem, t as shellT } from '../shell.js';
 import words from '../words/timeline.js';
 import { strip } from './strip.js';
 
 const t = speaking(words);
+const LONGEST = 240;
 const PAGE = 1000;
 const FACT_PAGES = 3;
 const SHOWN = 60;
@@ -102,7 +104,7 @@ const count = (events, kind) => format.number(events.filter((event) => event.kin
 
 function happened({ kind, memory, fact }) {
   if (kind === 'said') {
-    return h('a', { class: 'event', href: `#/memories/${encodeURIComponent(memory.id)}` }, h('i', { class: 'dot e-said' }), memory.speaker && h('strong', {}, own(memory.speaker)), own(memory.text));
+    return h('a', { class: 'event', href: `#/memories/${encodeURIComponent(memory.id)}` }, h('i', { class: 'dot e-said' }), memory.speaker && h('strong', {}, own(speakerName(memory.speaker))), own(short(memory.text, LONGEST)));
   }
   return h('div', { class: `event${kind === 'ended' ? ' over' : ''}` }, h('i', { class: `dot e-${kind}` }), badge(t(kind), kind === 'began' ? 'accent' : ''), sentence(fact));
 }

@@ -77,6 +77,7 @@ EMPTY_WORDS = frozenset({"common", "helper", "helpers", "manager", "managers", "
 CROSS_CUTTING_TESTS = frozenset(
     {
         "service/browser/test_dashboard.py",
+        "service/browser/test_mending.py",
         "service/browser/test_more_pages.py",
         "test_architecture.py",
         "test_deployment.py",

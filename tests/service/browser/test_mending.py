@@ -108,7 +108,8 @@ def test_after_forgetting_the_focus_is_on_what_took_its_place(visit: Begin, memo
     here.page.click(".memory[data-id=may-go] .text")
     here.page.click("dialog button:has-text('Forget')")
     here.page.wait_for_selector(".memory[data-id=may-go]", state="detached")
-    here.page.wait_for_selector(".memory .text:focus")
+    focused = here.page.wait_for_selector(".memory .text:focus")
+    assert focused is not None
 
 
 def test_filters_narrow_the_list_without_a_question(visit: Begin) -> None:
@@ -187,7 +188,8 @@ def test_an_upload_goes_on_when_the_page_is_left(visit: Begin) -> None:
     here.page.wait_for_selector(".upload >> text=slow.md")
     held[0].continue_()
     here.page.wait_for_selector(".upload[data-state=done] >> text=slow.md")
-    here.page.wait_for_selector("#documents-list >> text=slow.md")
+    seen = here.page.wait_for_selector("#documents-list >> text=slow.md")
+    assert seen is not None
 
 
 def test_a_key_that_ended_is_told_so_and_the_own_one_is_revoked_after_a_word(visit: Begin) -> None:

@@ -136,7 +136,7 @@ def test_a_conversation_goes_only_after_a_typed_word(visit: Begin, filled: Space
     memory = here.house.service.memory_of(filled)
     memory.thread("short").add_human("My favourite colour is green.")
     here.enter("/conversations/short")
-    here.page.click("text=Remember it")
+    here.page.click(".pane-main button:has-text('Remember it')")
     here.page.wait_for_selector(".toast")
     assert "green" in str(memory.recall("favourite colour", limit=1)[0])
     here.page.click(".pane-main button.danger")
@@ -232,7 +232,8 @@ def test_media_are_seen_found_and_described(visit: Begin) -> None:
     here.page.click("text=Find")
     here.page.wait_for_selector(".medium >> text=A sunset over the harbour")
     here.page.click(".medium >> nth=0")
-    here.page.wait_for_selector("dialog img[src^='blob:']")
+    shown = here.page.wait_for_selector("dialog img[src^='blob:']")
+    assert shown is not None and shown.is_visible()
 
 
 def test_an_audit_names_what_is_wrong_and_mends_it(visit: Begin, filled: Space) -> None:

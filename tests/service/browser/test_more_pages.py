@@ -233,7 +233,8 @@ def test_media_are_seen_found_and_described(visit: Begin) -> None:
     here.page.wait_for_selector(".medium >> text=A sunset over the harbour")
     here.page.click(".medium >> nth=0")
     shown = here.page.wait_for_selector("dialog img[src^='blob:']")
-    assert shown is not None and shown.is_visible()
+    assert shown is not None
+    assert shown.is_visible()
 
 
 def test_an_audit_names_what_is_wrong_and_mends_it(visit: Begin, filled: Space) -> None:

@@ -88,8 +88,9 @@ class Crowd:
         name = chance.choice(_NAMES)
         begun = time.perf_counter()
         if kind == "write":
+            # Each says something else: what was said before is counted and not kept twice.
             status, body = await line.ask(
-                "POST", "/v1/memories", {"content": f"{name} saw the {words}.", "speaker": name}
+                "POST", "/v1/memories", {"content": f"{name} saw the {words} on walk {number}-{turn}.", "speaker": name}
             )
         elif kind == "recall":
             status, body = await line.ask("POST", "/v1/recall", {"query": f"what did {name} see?", "limit": 5})

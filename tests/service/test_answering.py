@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from memwell.errors import ConfigurationError, NotFound
+from memwell.errors import BackendError, Busy, ConfigurationError, NotFound
 from memwell.runtime.wire import documents, memories
 from memwell.runtime.wire.codec import Request, decode
-from memwell.runtime.wire.problems import Problem
+from memwell.runtime.wire.problems import Problem, problem_of
 from memwell.runtime.wire.routes import ROUTES, Route
 from memwell.runtime.wire.running import Key
 from memwell.service import answering
-from memwell.service.answering import Answered, Asked, answer
+from memwell.service.answering import Answered, Asked, answer, refused
 from memwell.service.call import HANDLERS, Call
 from memwell.service.parts import Service
 from tests.service.rest.asking import key_of, service_at
@@ -175,3 +175,9 @@ def test_words_leave_kept_answers_before_they_are_erased(service: Service, ann: 
 
     monkeypatch.setitem(HANDLERS, "erase", killed)
     assert told(service, ann, "erase", Asked("POST", "/v1/erase", {}, b'{"everything":true}')).status == 500
+
+
+def test_to_be_busy_is_told_and_not_logged_as_a_failure():
+    for error, failed in ((Busy("come back later"), False), (BackendError("the disk is gone"), True)):
+        told = refused(problem_of(error, request="r"), error)
+        assert (told.status >= 500, told.failed is error) == (True, failed)

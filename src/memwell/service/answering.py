@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import msgspec.inspect as shapes
 
-from memwell.errors import Conflict, InvalidInput, MemwellError
+from memwell.errors import Busy, Conflict, InvalidInput, MemwellError
 from memwell.runtime.wire.codec import NotJson, convert, decode, encode
 from memwell.runtime.wire.problems import Problem, http_problem, problem_of
 from memwell.runtime.wire.routes import ERASE, JSON, READ, Route
@@ -67,7 +67,8 @@ def answer(call: Call, asked: Asked) -> Answered:
 
 def refused(problem: Problem, error: BaseException | None = None) -> Answered:
     """A problem as an answer."""
-    failed = error if problem.status >= 500 else None
+    # To be busy for a while is no failure that anybody has to look into.
+    failed = error if problem.status >= 500 and not isinstance(error, Busy) else None
     return Answered(problem.status, encode(problem), "application/problem+json", code=problem.code, failed=failed)
 
 

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, cast
 
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import id_begins_with
+from memwell.history.adding import Adding
 from memwell.history.blobs import MediaKeeper
 from memwell.history.copying import copy_conversation, together
 from memwell.history.handle import blobs_beside, kept_beside
 from memwell.history.reading import Target
-from memwell.messages import Content, Message, Role, ToolCall, ai, check_message, human, system, tool_result
+from memwell.messages import Content, Message, Role, check_message
 from memwell.records import Space, paged
 from memwell.storage.protocols import Backend
 from memwell.tokens import counted
-from memwell.values import check_count, check_metadata, new_id
+from memwell.values import check_count
 from memwell.windows import Round, kept_from
 
 
-class History(MediaKeeper):
+class History(MediaKeeper, Adding):
     """A conversation: read it, add to it, change it, cut it, copy it.
 
     ``History.open("chat.db", "trip")`` opens a file; ``History(backend, "trip", space=…)`` uses an open store.
@@ -35,31 +36,6 @@ class History(MediaKeeper):
         Raises ``InvalidInput`` for a message that breaks a rule and ``Conflict`` for an id that is already there.
         """
         return self.log.append(self.thread, [_counted(one) for one in messages])
-
-    def add_human(self, content: Content, **fields: Any) -> Message:
-        """Store what a person said; it opens the next round."""
-        return self.add(human(content, **fields))[0]
-
-    def add_ai(self, content: Content = (), *, tool_calls: tuple[ToolCall, ...] = (), **fields: Any) -> Message:
-        """Store what a model said, and the tools it called."""
-        return self.add(ai(content, tool_calls=tool_calls, **fields))[0]
-
-    def add_system(self, content: Content, **fields: Any) -> Message:
-        """Store an instruction."""
-        return self.add(system(content, **fields))[0]
-
-    def add_tool_call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str | None = None
-    ) -> ToolCall:
-        """Store a model's call of one tool, and return the call; its ``id`` is what the result must name."""
-        given = check_metadata({} if arguments is None else arguments, "a tool call's arguments")
-        call = ToolCall(new_id() if call_id is None else call_id, name, given)
-        self.add(ai((), tool_calls=(call,)))
-        return call
-
-    def add_tool_result(self, call_id: str, content: Content = (), *, is_error: bool = False, **fields: Any) -> Message:
-        """Store what a tool answered to the call ``call_id``."""
-        return self.add(tool_result(call_id, content, is_error=is_error, **fields))[0]
 
     # Rounds
 
@@ -196,11 +172,6 @@ class History(MediaKeeper):
         return moved
 
     aadd = asyncify(add)
-    aadd_human = asyncify(add_human)
-    aadd_ai = asyncify(add_ai)
-    aadd_system = asyncify(add_system)
-    aadd_tool_call = asyncify(add_tool_call)
-    aadd_tool_result = asyncify(add_tool_result)
     aend_round = asyncify(end_round)
     astart_round = asyncify(start_round)
     atrim = asyncify(trim)

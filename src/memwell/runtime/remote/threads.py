@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, MemwellError, Unsupported
+from memwell.history.adding import Adding
 from memwell.history.copying import media_of
 from memwell.history.media import MediaLimits
 from memwell.history.reading import Target
-from memwell.messages import Content, Message, ToolCall, ai, check_message, human, system, tool_result
+from memwell.messages import Content, Message, check_message
 from memwell.runtime.remote.given import message_data, messages_data
 from memwell.runtime.remote.reading import RemoteReader
 from memwell.runtime.remote.refusing import Refused
 from memwell.runtime.wire import threads
 from memwell.runtime.wire.running import Done
 from memwell.storage.protocols import ThreadInfo
-from memwell.values import check_count, check_metadata, new_id
+from memwell.values import check_count, check_metadata
 
 _NO_COPIES = "places and earlier versions do not go over the wire one by one; export() and bring() carry them whole"
 
 
-class RemoteHistory(RemoteReader):
+class RemoteHistory(RemoteReader, Adding):
     """A conversation of the key's space. Every method has an async twin with an ``a`` in front."""
 
     fork = Refused(_NO_COPIES)
@@ -44,31 +44,6 @@ class RemoteHistory(RemoteReader):
             return []
         asked = threads.AddMessages(messages=messages_data(messages))
         return self._connection.call("add_messages", threads.Added, asked, thread=self.thread.id).messages
-
-    def add_human(self, content: Content, **fields: Any) -> Message:
-        """Store what a person said; it opens the next round."""
-        return self.add(human(content, **fields))[0]
-
-    def add_ai(self, content: Content = (), *, tool_calls: tuple[ToolCall, ...] = (), **fields: Any) -> Message:
-        """Store what a model said, and the tools it called."""
-        return self.add(ai(content, tool_calls=tool_calls, **fields))[0]
-
-    def add_system(self, content: Content, **fields: Any) -> Message:
-        """Store an instruction."""
-        return self.add(system(content, **fields))[0]
-
-    def add_tool_call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str | None = None
-    ) -> ToolCall:
-        """Store a model's call of one tool, and return the call; its ``id`` is what the result must name."""
-        given = check_metadata({} if arguments is None else arguments, "a tool call's arguments")
-        call = ToolCall(new_id() if call_id is None else call_id, name, given)
-        self.add(ai((), tool_calls=(call,)))
-        return call
-
-    def add_tool_result(self, call_id: str, content: Content = (), *, is_error: bool = False, **fields: Any) -> Message:
-        """Store what a tool answered to the call ``call_id``."""
-        return self.add(tool_result(call_id, content, is_error=is_error, **fields))[0]
 
     def with_blobs(self, message: Message, *, limits: MediaLimits | None = None) -> Message:
         """The message as it is, when it carries no bytes. Raises ``Unsupported`` when it does."""
@@ -152,11 +127,6 @@ class RemoteHistory(RemoteReader):
         return bool(self._connection.call("delete_thread", Done, None, thread=self.thread.id).done)
 
     aadd = asyncify(add)
-    aadd_human = asyncify(add_human)
-    aadd_ai = asyncify(add_ai)
-    aadd_system = asyncify(add_system)
-    aadd_tool_call = asyncify(add_tool_call)
-    aadd_tool_result = asyncify(add_tool_result)
     awith_blobs = asyncify(with_blobs)
     aend_round = asyncify(end_round)
     astart_round = asyncify(start_round)

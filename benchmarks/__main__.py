@@ -25,7 +25,7 @@ from benchmarks.stores import Large, Tenants, build_large, build_tenants
 
 NAMES = (
     "append", "group", "read", "open", "near", "match", "cache", "import", "remember", "recall", "indexing", "context",
-    "langchain", "dbgpt", "agentscope", "knowledge", "service",
+    "langchain", "dbgpt", "agentscope", "knowledge", "service", "postgres", "redis",
 )  # fmt: skip
 
 
@@ -98,6 +98,11 @@ def _runner(
         return lambda: knowledge(folder, quick=quick)
     if name == "service":
         return lambda: service(folder, quick=quick)
+    if name in ("postgres", "redis"):
+        # Their drivers and servers are wanted by nobody else.
+        from benchmarks import servers
+
+        return lambda: getattr(servers, name)(folder, quick=quick)
     if name == "import":
         return lambda: startup.import_(quick=quick)
     assert tenants is not None

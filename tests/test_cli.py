@@ -23,6 +23,7 @@ from memwell.records import Space
 from memwell.storage import open_backend
 from memwell.transcript import from_text
 from tests.commands import Outcome, Run, running
+from tests.senses import Sense
 
 COMMANDS = (
     "demo", "threads", "show", "doctor", "remember", "recall", "context", "forget", "undo", "erase", "audit", "export",
@@ -481,7 +482,7 @@ def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
 
 
 def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+    with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
         m.remember("Ann likes tea.")
         m.settle()
         m.remember("Bob likes milk.")
@@ -489,9 +490,22 @@ def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path)
         outcome = run("settle", "--store", "app.db", language=language)
         assert outcome.code == 1
         assert word in "".join(outcome.err.split()) or word in " ".join(outcome.err.split())
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+    with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
         assert (m.owed().words, m.owed().vectors) == (0, 1)
         assert m.indexer.is_current()
+
+
+def test_vectors_that_are_missing_are_made_by_the_embedder_of_the_others(run: Run, tmp_path: Path):
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        m.remember("Ann likes tea.")
+        m.settle()
+        m.remember("Bob likes milk.")
+    outcome = run("settle", "--store", "app.db")
+    assert outcome.code == 0
+    assert "Worked off: 1" in outcome.out
+    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
+        assert m.owed().vectors == 0
+        assert m.backend.index.info(m.space).dimensions == 64
 
 
 def test_a_store_that_is_not_there_is_not_settled(run: Run, tmp_path: Path):

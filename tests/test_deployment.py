@@ -9,19 +9,28 @@ import json
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
+import time
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import typer
 import yaml
 
+import memwell
 from memwell.cli import app
+from memwell.messages import human
+from memwell.models.scripted import HashEmbedder
 from memwell.runtime.wire.routes import ROUTES
+from memwell.settings import Settings, load_settings
+from tests.engines import postgres, redis
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -33,6 +42,12 @@ MANIFESTS = {
     if file.name != "kustomization.yaml"
     for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))
 }
+SHARED = {
+    document["kind"]: document
+    for file in sorted((DEPLOY / "kubernetes" / "postgres").glob("*.yaml"))
+    for document in yaml.safe_load_all(file.read_text(encoding="utf-8"))
+}
+"""Several services over one PostgreSQL, in the place of the one over a file."""
 UNITS = ("memwell.service", "memwell-backup.service", "memwell-backup.timer")
 YAMLLINT = """
 extends: default
@@ -73,8 +88,9 @@ def test_the_compose_file_is_one_by_the_schema():
 def test_the_manifests_are_ones_by_kubernetes_own_schemas():
     command = tool("kubernetes-validate", "pip install kubernetes-validate")
     files = [file for file in sorted((DEPLOY / "kubernetes").glob("*.yaml")) if file.name != "kustomization.yaml"]
+    files += [DEPLOY / "kubernetes" / "postgres" / f"{name}.yaml" for name in ("deployment", "service")]
     told = checked(command, "--strict", "--kubernetes-version", "1.33", *files)
-    assert told.count(" passed ") == len(MANIFESTS)
+    assert told.count(" passed ") == len(MANIFESTS) + len(SHARED) - 1
 
 
 def test_yamllint_accepts_every_yaml_file():
@@ -122,24 +138,95 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     for unit in UNITS[:2]:
         [line] = re.findall(r"^ExecStart=(.*)$", (DEPLOY / unit).read_text(encoding="utf-8"), re.MULTILINE)
         yield unit, shlex.split(line)[1:]
-    for pod in pods():
+    for pod in pods()[:2]:
         yield "kubernetes", pod["containers"][0]["args"]
+
+
+def shared_commands() -> list[list[str]]:
+    """How services over PostgreSQL are started: their store is in their settings."""
+    return [COMPOSE["services"]["shared"]["command"], pods()[2]["containers"][0]["args"]]
 
 
 def pods() -> list[dict[str, Any]]:
     cron = MANIFESTS["CronJob memwell-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    return [MANIFESTS["StatefulSet memwell"]["spec"]["template"]["spec"], cron]
+    stateful, deployment = MANIFESTS["StatefulSet memwell"], SHARED["Deployment"]
+    return [stateful["spec"]["template"]["spec"], cron, deployment["spec"]["template"]["spec"]]
 
 
-def parses(arguments: list[str]) -> bool:
+def parses(arguments: list[str]) -> str:
     name, *options = arguments
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
-    return command.make_context(name, list(options)).params["store"].endswith("memwell.db")
+    return command.make_context(name, list(options)).params["store"]
 
 
 @pytest.mark.parametrize(("file", "arguments"), list(commands()))
 def test_memwell_understands_how_it_is_started(file: str, arguments: list[str]):
-    assert parses(arguments), file
+    assert parses(arguments).endswith("memwell.db"), file
+
+
+@pytest.mark.parametrize("arguments", shared_commands())
+def test_services_over_postgresql_find_their_store_in_their_settings(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("MEMWELL_SETTINGS", str(DEPLOY / "memwell.toml.example"))
+    monkeypatch.delenv("MEMWELL_URL", raising=False)
+    assert parses(arguments).startswith("postgresql://memwell:")
+    assert COMPOSE["services"]["shared"]["environment"]["MEMWELL_SETTINGS"] == "/run/secrets/memwell_toml"
+    # A variable of the image would count for more than the file.
+    assert "MEMWELL_URL" not in DOCKERFILE
+    assert tomllib.loads(re.findall(r"echo '(.*)' > /etc/memwell.toml", DOCKERFILE)[0]) == {"url": "/data/memwell.db"}
+
+
+@pytest.mark.parametrize("beside", [False, True], ids=["postgresql", "redis beside"])
+def test_the_stores_of_the_compose_file_work_without_containers(beside: bool, tmp_path: Path):
+    with redis_of_the_example(tmp_path) if beside else nullcontext() as port:
+        _work_over(without_containers(tmp_path, port), log_kind="redis" if beside else "postgresql")
+
+
+def _work_over(settings: Settings, *, log_kind: str) -> None:
+    with memwell.open(settings=settings, embedder=HashEmbedder(64)) as m:
+        m.remember("Ann is allergic to nuts.")
+        m.thread("talk").add(human("你好"))
+        assert "nuts" in m.recall("What can Ann not eat?")[0].text
+        facts = m.backend.facts()
+        assert facts["kind"] == "postgresql"
+        assert facts.get("parts", {}).get("log", facts)["kind"] == log_kind
+    with memwell.open(settings=settings, embedder=HashEmbedder(64)) as m:
+        assert [hit.text for hit in m.memories()] == ["Ann is allergic to nuts."]
+        assert [message.text for message in m.thread("talk")] == ["你好"]
+        assert m.backend.check() == []
+
+
+def without_containers(folder: Path, redis_port: int | None) -> Settings:
+    """The settings of the example, with the addresses of servers of our own."""
+    place = urlsplit(postgres.store_url(folder))
+    text = (DEPLOY / "memwell.toml.example").read_text(encoding="utf-8")
+    text = text.replace("@postgres:5432/memwell", f"@127.0.0.1:{place.port}{place.path}?{place.query}")
+    if redis_port is not None:
+        text = re.sub("^# (log_url.*)redis:6379", rf"\g<1>127.0.0.1:{redis_port}", text, flags=re.MULTILINE)
+        text = text.replace("change-me-to-another-password", "change-me-to-a-long-random-password")
+    (folder / "memwell.toml").write_text(text, encoding="utf-8")
+    return load_settings({"MEMWELL_SETTINGS": str(folder / "memwell.toml")})
+
+
+@contextmanager
+def redis_of_the_example(folder: Path) -> Iterator[int]:
+    """The port of a Redis with the settings of the example, but for its folder."""
+    port, text = postgres.free_port(), (DEPLOY / "redis.conf.example").read_text(encoding="utf-8")
+    (folder / "redis.conf").write_text(text.replace("dir /data", f"dir {folder}"), encoding="utf-8")
+    command = [redis.program(), folder / "redis.conf", "--port", str(port), "--bind", "127.0.0.1"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.02)
+        yield port
+    finally:
+        server.terminate()
+        server.wait(20)
 
 
 def test_an_option_that_does_not_exist_is_noticed():
@@ -187,8 +274,12 @@ def test_a_container_can_do_little(name: str):
 def test_only_the_service_is_reached_and_the_servers_are_asked_for():
     services = COMPOSE["services"]
     assert {name: one["ports"] for name, one in services.items() if "ports" in one} == {
-        "memwell": ["127.0.0.1:7411:7411"]
+        "memwell": ["127.0.0.1:7411:7411"],
+        "shared": ["127.0.0.1:7412-7413:7411"],
     }
+    assert services["shared"]["profiles"] == ["servers"]
+    assert services["shared"]["deploy"]["replicas"] == 2
+    assert set(services["shared"]["depends_on"]) == {"postgres", "redis"}
     for name in ("postgres", "redis"):
         assert services[name]["profiles"] == ["servers"]
         assert services[name]["networks"] == ["back"]
@@ -199,7 +290,7 @@ def test_only_the_service_is_reached_and_the_servers_are_asked_for():
     assert "appendonly yes" in (DEPLOY / "redis.conf.example").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("pod", pods(), ids=["service", "backup"])
+@pytest.mark.parametrize("pod", pods(), ids=["service", "backup", "shared"])
 def test_a_pod_is_restricted(pod: dict[str, Any]):
     assert pod["automountServiceAccountToken"] is False
     assert pod["securityContext"]["runAsNonRoot"] is True
@@ -230,6 +321,17 @@ def test_the_manifests_fit_together():
     assert near["labelSelector"]["matchLabels"] == labels
     claims = {volume["persistentVolumeClaim"]["claimName"] for volume in cron["volumes"][:2]}
     assert claims == {"data-memwell-0", "memwell-backups"}
+
+
+def test_the_services_over_postgresql_fit_together():
+    deployment, budget = SHARED["Deployment"]["spec"], SHARED["PodDisruptionBudget"]["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["replicas"] == 2
+    assert deployment["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert deployment["selector"]["matchLabels"] == budget["selector"]["matchLabels"] == labels
+    assert SHARED["Service"]["spec"]["selector"] == labels
+    assert SHARED["Service"]["spec"]["sessionAffinity"] == "ClientIP"
+    assert set(SHARED["Kustomization"]["resources"]) == {"deployment.yaml", "service.yaml"}
 
 
 def test_the_probes_ask_what_the_service_answers():

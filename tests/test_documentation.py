@@ -21,12 +21,16 @@ PAGES = sorted(
     [
         *ROOT.glob("README*.md"),
         *ROOT.glob("docs/*.md"),
+        *ROOT.glob("docs/backends/*.md"),
         *ROOT.glob("docs/compat/*.md"),
         *ROOT.glob("docs/integrations/*.md"),
     ]
 )
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = "== end of example =="
+POSTGRES = "postgresql://memwell:secret@db.example.org/memwell"
+REDIS = "redis://cache.example.org:6379/0"
+"""What the pages call the servers of their readers; the examples are run with servers of the tests' own."""
 
 
 class Example(NamedTuple):
@@ -48,6 +52,19 @@ def examples(page: str) -> list[Example]:
     return found
 
 
+def with_servers(page: str, folder: Path) -> str:
+    """The page with the servers that it names standing; the test is skipped, and says why, where one cannot be started."""
+    if POSTGRES in page:
+        from tests.engines.postgres import store_url
+
+        page = page.replace(POSTGRES, store_url(folder))
+    if REDIS in page:
+        from tests.engines.redis import single_url
+
+        page = page.replace(REDIS, single_url(folder))
+    return page
+
+
 def run_page(page: str, folder: Path) -> list[tuple[Example, str]]:
     """Run a page's examples one after the other, as a reader would, and return what each printed."""
     found = examples(page)
@@ -67,7 +84,7 @@ def run_page(page: str, folder: Path) -> list[tuple[Example, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_examples_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    for example, printed in run_page(page.read_text(encoding="utf-8"), tmp_path):
+    for example, printed in run_page(with_servers(page.read_text(encoding="utf-8"), tmp_path), tmp_path):
         assert printed == (example.printed or ""), example.code
 
 

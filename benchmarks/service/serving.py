@@ -17,7 +17,7 @@ from memwell.storage import open_backend
 _TICK = os.sysconf("SC_CLK_TCK")
 
 
-def make_key(store: Path, space: str = "default", name: str = "load") -> str:
+def make_key(store: Path | str, space: str = "default", name: str = "load") -> str:
     """A key without a limit of its own."""
     with open_backend(store) as backend:
         return Keys(backend).create(name, space=Space(space), scopes=SCOPES, rate=0)[1]
@@ -26,7 +26,7 @@ def make_key(store: Path, space: str = "default", name: str = "load") -> str:
 class Served:
     """``memwell serve`` over a store, on a free port."""
 
-    def __init__(self, store: Path, **environment: str) -> None:
+    def __init__(self, store: Path | str, **environment: str) -> None:
         command = [sys.executable, "-m", "memwell", "serve", "--store", str(store), "--port", "0", "--no-browser"]
         source = str(Path(__file__).parents[2] / "src")
         self._process = subprocess.Popen(
@@ -44,6 +44,11 @@ class Served:
             if found:
                 return int(found[1])
         raise RuntimeError("the service did not start")
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
 
     @property
     def cpu(self) -> float:

@@ -79,7 +79,8 @@ class AsyncContext(Generic[T]):
 
     def __init__(self, manager: AbstractContextManager[T], *carried: contextvars.ContextVar[Any]) -> None:
         self._manager = manager
-        self._carried = carried
+        self.carried = carried
+        """The variables that are carried into the caller's task, for who wraps this manager in one of its own."""
         self._lane: _Lane | None = None
         self._owns_lane = False
         self._tokens: list[tuple[contextvars.ContextVar[Any], contextvars.Token[Any]]] = []
@@ -100,7 +101,7 @@ class AsyncContext(Generic[T]):
             raise
         self._lane = lane
         self._tokens.append((_lane, _lane.set(lane)))
-        for variable in self._carried:
+        for variable in self.carried:
             self._tokens.append((variable, variable.set(context[variable])))
         return value
 

@@ -38,6 +38,27 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     busy_timeout_s: float = 60.0
     """How long a write waits for another process before ``BackendUnavailable``."""
 
+    log_url: str = ""
+    """Where conversations live, when not in the store itself: a Redis server's URL."""
+
+    kv_url: str = ""
+    """Where values by key live, when not in the store itself: a Redis server's URL."""
+
+    index_url: str = ""
+    """What searches by vector beside the store: a Milvus server's URL, or another store's."""
+
+    blobs_url: str = ""
+    """Where bytes live, when not in the store itself: a folder (``files:path``) or another store's URL."""
+
+    pool_size: int = 16
+    """How many connections to a server one process holds at most."""
+
+    connect_timeout_s: float = 10.0
+    """How long to wait for a connection to a server, new or from the pool, before ``BackendUnavailable``."""
+
+    statement_timeout_s: float = 60.0
+    """How long a server may work on one statement before it is given up with ``BackendUnavailable``."""
+
     vector_cache_mb: int = 512
     """How much memory the vectors of recently searched spaces may take."""
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -102,8 +104,19 @@ def test_it_names_the_command_as_it_was_called(
 ):
     monkeypatch.setattr(sys, "argv", [argument])
     monkeypatch.setattr("shutil.which", lambda name: argument if known else None)
+    # What the two processes do is seen elsewhere; here they need not be started.
+    monkeypatch.setattr(demo, "_child", _in_this_process)
     assert demo.run_demo(console(width=120), tmp_path / "x.db", "en")
     assert f"\n   {said} threads --store " in capsys.readouterr().out
+
+
+def _in_this_process(step: str, path: Path, language: str, screen: Any) -> CompletedProcess[str]:
+    if step == "write":
+        with History.open(str(path), demo.THREAD) as history:
+            stored = history.add(*demo.conversation(language))
+        told = "".join(json.dumps({"id": one.id}) + "\n" for one in stored)
+        return CompletedProcess([], -signal.SIGKILL, told, "")
+    return CompletedProcess([], 0, "", "")
 
 
 def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -505,6 +505,10 @@ class Failing(KeyValue):
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
         self._write()
         return self.inner.delete(space, key, expect=expect)
+
+    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
+        self._write()
+        self.inner.restore(space, entries)
 
     def scan(
         self,

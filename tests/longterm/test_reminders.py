@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from memwell.longterm.journal import Journal
-from memwell.longterm.reminders import make_up_for_skipped, note_skipped, owe_all_anew, reminder
+from memwell.longterm.reminders import make_up_for_skipped, note_skipped, reminder
 from memwell.records import Record, Space
 from memwell.storage import open_backend
 
@@ -24,11 +24,5 @@ def test_only_what_has_no_vector_is_owed_one_and_once():
         assert sorted(owed) == sorted(record.id for record in records if record.vector is None)
 
 
-def test_everything_is_owed_anew_and_no_vector_is_left():
-    with open_backend("memory:") as backend:
-        journal = Journal(backend, ANN)
-        backend.index.upsert([Record(text="x", space=ANN, id=f"m{n}", vector=[1.0, 0.0]) for n in range(450)])
-        owe_all_anew(backend, ANN, journal)
-        assert backend.index.info(ANN).vectors == 0
-        assert len({entry.metadata["embed"] for entry in journal.after(0, 1000)}) == 450
-        assert reminder("a").metadata == {"embed": "a"}
+def test_a_reminder_names_its_memory():
+    assert reminder("a").metadata == {"embed": "a"}

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 import memwell
 from memwell.knowledge import knowledge_space
+from memwell.longterm.journal import inner_space
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import jobs
 from memwell.runtime.jobs import REGISTRY, Worker
+from memwell.storage.memory import MemoryBackend
 from tests.knowledge.bench import SHELF, Failing, filled
 
 _WRITER = """
@@ -115,12 +117,153 @@ def test_what_an_earlier_process_left_is_done_by_the_next_without_a_word(tmp_pat
         assert _wait_until(lambda: m.backend.index.info(m.space).vectors == 5)
 
 
-def test_a_lease_keeps_another_worker_away(tmp_path: Path):
-    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
-        one, two = Worker(m.backend, m.at), Worker(m.backend, m.at)
-        assert one._leased(m.space)
-        assert not two._leased(m.space)
-        assert one._leased(m.space)
+def _lengths(m: memwell.Engine, *spaces: str) -> list[int]:
+    return [m.backend.index.info(memwell.Space(space)).vectors for space in spaces]
+
+
+def test_a_space_that_another_process_is_at_is_left_alone_until_it_is_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(jobs, "_AGAIN_S", 0.01)
+    with memwell.open(tmp_path / "app.db", embedder=None, work=False) as other:
+        assert other.backend.claims.take(inner_space(other.space), "lease", seconds=60)
+        with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
+            m.remember("Ann likes tea.")
+            m.at("ben").remember("Ben likes rye.")
+            assert _wait_until(lambda: _lengths(m, "ben") == [1])
+            assert _lengths(m, "default") == [0]
+            other.backend.claims.release(inner_space(other.space), "lease")
+            assert _wait_until(lambda: _lengths(m, "default") == [1])
+
+
+class _Hooked(HashEmbedder):
+    """An embedder that does something else first."""
+
+    def __init__(self, before: Callable[[Sequence[str]], None]) -> None:
+        super().__init__(64)
+        self._before = before
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self._before(texts)
+        return super().embed(texts)
+
+
+def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(jobs, "_LEASE_S", 0.05)
+    other = memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False)
+    asked: list[int] = []
+
+    def be_slow(texts: Sequence[str]) -> None:
+        asked.append(len(texts))
+        if len(asked) == 1:
+            # The claim runs out meanwhile; somebody else has it now, and does all there is to do.
+            time.sleep(0.1)
+            assert other.backend.claims.take(inner_space(other.space), "lease", seconds=60)
+            other.settle()
+
+    with other, memwell.open(tmp_path / "app.db", embedder=_Hooked(be_slow), work=False) as m:
+        m.remember([f"Ann was born on day {n}." for n in range(70)], session="talk")
+        worker = Worker(m.backend, m.at)
+        assert [worker._work(m.space), worker._work(m.space)] == [jobs._Left.MORE, jobs._Left.LATER]
+        assert asked == [64], "it went on without a claim"
+        assert _lengths(m, "default") == [70]
+        assert m.count() == 70
+        assert m.backend.check() == []
+
+
+def test_spaces_take_turns(tmp_path: Path):
+    order: list[str] = []
+    begun = threading.Event()
+
+    def note(texts: Sequence[str]) -> None:
+        order.extend({text.split()[0] for text in texts})
+        begun.set()
+        if len(order) == 1:
+            # Until the others have come too.
+            assert _wait_until(lambda: len(m._parts.worker._owing) >= 2)
+
+    m = memwell.open(tmp_path / "app.db", embedder=_Hooked(note))
+    with m:
+        m.at("mountain").remember([f"mountain of number {n}" for n in range(10 * 64)], session="s")
+        assert begun.wait(20)
+        for name in ("ben", "eva"):
+            m.at(name).remember(f"{name} has little to say")
+        assert _wait_until(lambda: _lengths(m, "mountain", "ben", "eva") == [640, 1, 1])
+    # Whoever comes while a piece of the mountain is done waits for that piece, and for one more at most.
+    assert max(order.index("ben"), order.index("eva")) <= 4, order
+    assert order.count("mountain") == 10
+
+
+def test_what_a_process_without_a_worker_leaves_is_done_by_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jobs, "_LOOK_S", 0.05)
+    with (
+        memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as writer,
+        memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as worker,
+    ):
+        for number in range(1, 4):
+            # Each time anew: the worker has taken the space off the list when it was done.
+            writer.at("ann").remember(f"Ann has {number} cats.")
+            worker.attend()
+            assert _wait_until(lambda number=number: _lengths(writer, "ann") == [number])
+            assert _wait_until(lambda: writer.backend.kv.scan(REGISTRY).items == [])
+
+
+class _Telling(MemoryBackend):
+    """A store that wakes whoever listens, as one behind a wire does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ears: list[Callable[[str], None]] = []
+        self.told: list[str] = []
+
+    def notify(self, topic: str) -> None:
+        self.told.append(topic)
+        for heard in list(self.ears):
+            heard(topic)
+
+    def listen(self, heard: Callable[[str], None]) -> Callable[[], None]:
+        self.ears.append(heard)
+        return lambda: self.ears.remove(heard)
+
+
+@pytest.mark.parametrize("space", ["ann", "/".join(["安" * 200] * 5)])
+def test_a_worker_hears_of_what_another_process_leaves(monkeypatch: pytest.MonkeyPatch, space: str):
+    monkeypatch.setattr(jobs, "_LOOK_S", 60.0)
+    backend = _Telling()
+    writer = memwell.open(backend, embedder=HashEmbedder(64), work=False)
+    worker = memwell.open(backend, embedder=HashEmbedder(64))
+    whose = memwell.Space(*space.split("/"))
+    assert len(backend.ears) == 1, "who does no work listens for none"
+    for number in (1, 2):
+        writer.at(whose).remember(f"the note with the number {number}")
+        assert _wait_until(lambda number=number: backend.index.info(whose).vectors == number)
+        assert _wait_until(lambda: backend.kv.scan(REGISTRY).items == [])
+    assert all(topic.startswith("memwell work") and len(topic.encode()) < 8000 for topic in backend.told)
+    worker.close()
+    assert backend.ears == []
+
+
+def test_a_worker_does_not_tell_others_of_what_it_does_itself():
+    backend = _Telling()
+    with memwell.open(backend, embedder=HashEmbedder(64)) as m:
+        m.remember("Ann likes tea.")
+        m.settle()
+        assert backend.told == []
+
+
+def test_what_is_written_in_a_transaction_is_told_when_it_is_stored():
+    backend = _Telling()
+    with memwell.open(backend, embedder=None, work=False) as m:
+        with m.told_afterwards(), backend.transaction():
+            m.remember("Ann likes tea.")
+            assert backend.told == []
+        assert len(backend.told) == 1
+        with pytest.raises(ZeroDivisionError), m.told_afterwards(), backend.transaction():  # noqa: PT012
+            m.at("ben").remember("Ben likes rye.")
+            _ = 1 / 0
+        assert len(backend.told) == 1
 
 
 def test_what_was_forgotten_long_ago_is_erased_in_the_background(tmp_path: Path):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -96,7 +97,7 @@ def test_only_allowed_pages_are_told_that_they_may_read(service: Service):
 def test_a_good_key_is_found_and_its_use_noted(service: Service):
     key, token = service.keys.create("k", space=Space("a"), scopes=["read"])
     for header in (f"Bearer {token}", f"bearer  {token} "):
-        assert door(service).key_of(asked(authorization=header)).id == key.id
+        assert asyncio.run(door(service).key_of(asked(authorization=header))).id == key.id
     assert service.keys.get(key.id).last_used is not None
 
 
@@ -116,7 +117,7 @@ BAD: list[Callable[[str], dict[str, str]]] = [
 def test_a_bad_key_is_refused_and_logged_without_its_secret(headers: Callable[[str], dict[str, str]], service: Service):
     _, token = service.keys.create("k", space=Space("a"), scopes=["read"])
     with pytest.raises(AccessDenied):
-        door(service).key_of(asked(**headers(token)))
+        asyncio.run(door(service).key_of(asked(**headers(token))))
     entries = service.log.entries().items
     assert [(entry.action, entry.outcome) for entry in entries] == [("sign-in", "refused")]
     assert token[-64:] not in str(entries)
@@ -126,12 +127,12 @@ def test_who_guesses_on_and_on_is_sent_away_and_no_longer_logged(service: Servic
     at = door(service)
     for _ in range(20):
         with pytest.raises(AccessDenied):
-            at.key_of(asked(authorization="Bearer x"))
+            asyncio.run(at.key_of(asked(authorization="Bearer x")))
     with pytest.raises(Busy):
-        at.key_of(asked(authorization="Bearer x"))
+        asyncio.run(at.key_of(asked(authorization="Bearer x")))
     assert len(service.log.entries(limit=100).items) == 20
     _, token = service.keys.create("k", space=Space("a"), scopes=["read"])
-    assert at.key_of(asked(authorization=f"Bearer {token}"))
+    assert asyncio.run(at.key_of(asked(authorization=f"Bearer {token}")))
 
 
 def test_the_refusal_of_a_page_names_the_key_only_when_it_is_good(service: Service):

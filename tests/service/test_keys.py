@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, InvalidInput, NotFound
 from memwell.records import Space
 from memwell.runtime.grants import OWN_SPACES
-from memwell.service.keys import BUNDLES, SCOPES, SERVICE, Key, Keys, id_in_token, without_tokens
+from memwell.service.keys import BUNDLES, SCOPES, SERVICE, TRUSTED_S, Key, Keys, id_in_token, without_tokens
 from memwell.storage import Backend, open_backend
 
 START = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
@@ -336,3 +337,94 @@ def test_the_async_twins_do_the_same(keys: Keys):
         assert await keys.awrite_uses() == 0
 
     asyncio.run(run())
+
+
+class _Far:
+    """A store behind a wire: it counts what it is asked, and tells of changes while somebody listens."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self.kv = backend.kv
+        self.ears: list[Any] = []
+        self.told: list[str] = []
+
+    def transaction(self) -> Any:
+        return self._backend.transaction()
+
+    def notify(self, topic: str) -> None:
+        self.told.append(topic)
+        for heard in list(self.ears):
+            heard(topic)
+
+    def listen(self, heard: Any) -> Any:
+        self.ears.append(heard)
+        return lambda: self.ears.remove(heard)
+
+
+def watching(store: _Far, clock: Clock) -> Keys:
+    keys = Keys(store, clock)  # type: ignore[arg-type]
+    keys.watch()
+    return keys
+
+
+def test_a_store_behind_a_wire_is_not_asked_for_every_request(
+    backend: Backend, clock: Clock, monkeypatch: pytest.MonkeyPatch
+):
+    store = _Far(backend)
+    keys = watching(store, clock)
+    assert keys.far
+    _, token = keys.create("phone", space=ANN, scopes=("read",))
+    assert keys.recent(token) is None
+    key = keys.check(token)
+    monkeypatch.setattr(store.kv, "get", None)
+    assert keys.recent(token) == key
+    assert keys.recent(token[:-1] + ("0" if token[-1] != "0" else "1")) is None
+    keys.unwatch()
+    assert (keys.far, store.ears, keys.recent(token)) == (False, [], None)
+
+
+@pytest.mark.parametrize("change", ["revoke", "rotate"])
+def test_a_change_of_a_key_is_heard_in_every_process(backend: Backend, clock: Clock, change: str):
+    store = _Far(backend)
+    one, other = watching(store, clock), watching(store, clock)
+    key, token = one.create("phone", space=ANN, scopes=("read",))
+    _, kept = one.create("kept", space=ANN, scopes=("read",))
+    for keys in (one, other):
+        keys.check(token)
+        keys.check(kept)
+    getattr(one, change)(key.id)
+    for keys in (one, other):
+        assert keys.recent(token) is None
+        assert keys.recent(kept) is not None
+        refusal(keys, token)
+
+
+def test_a_key_that_was_revoked_unheard_is_trusted_for_two_seconds_at_most(
+    backend: Backend, clock: Clock, monkeypatch: pytest.MonkeyPatch
+):
+    store = _Far(backend)
+    one, other = watching(store, clock), watching(store, clock)
+    store.ears.clear()
+    key, token = one.create("phone", space=ANN, scopes=("read",), expires=START + timedelta(hours=1))
+    begun = time.monotonic()
+    other.check(token)
+    one.revoke(key.id)
+    assert other.recent(token) is not None
+    monkeypatch.setattr(time, "monotonic", lambda: begun + TRUSTED_S + 0.5)
+    assert other.recent(token) is None
+    refusal(other, token)
+
+
+def test_a_key_that_expires_is_not_trusted_longer(backend: Backend, clock: Clock):
+    keys = watching(_Far(backend), clock)
+    _, token = keys.create("phone", space=ANN, scopes=("read",), expires=START + timedelta(seconds=1))
+    keys.check(token)
+    clock.wait(seconds=1)
+    assert keys.recent(token) is None
+
+
+def test_a_store_in_this_process_is_asked_every_time(keys: Keys):
+    keys.watch()
+    _, token = keys.create("phone", space=ANN, scopes=("read",))
+    keys.check(token)
+    assert (keys.far, keys.recent(token)) == (False, None)

@@ -25,6 +25,7 @@ from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
     BlobsSuite,
+    CopiesSuite,
     IsolationSuite,
     KeyValueSuite,
     MessageLogSuite,
@@ -55,6 +56,9 @@ class TestBlobs(Opened, BlobsSuite): ...
 
 
 class TestBackend(Opened, BackendSuite): ...
+
+
+class TestCopies(Opened, CopiesSuite): ...
 
 
 class TestSequences(Opened, SequencesSuite): ...

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from memwell.errors import BackendError, ConfigurationError
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
 from memwell.settings import Settings
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
@@ -79,6 +79,89 @@ def test_settings_reach_the_store(tmp_path: Path):
     with open_backend(tmp_path / "store.db", settings=Settings(hnsw_above=7)) as backend:
         assert isinstance(backend, SqliteBackend)
         assert backend._index.vectors._cache.graph_above == 7
+
+
+def test_a_store_of_several_parts_is_opened_from_one_url(tmp_path: Path):
+    url = f"sqlite:{tmp_path}/a.db,index=sqlite:{tmp_path}/v.db,blobs=files:{tmp_path}/bytes"
+    with open_backend(url) as backend:
+        parts = backend.facts()["parts"]
+        assert backend.durable
+    assert {name: part["place"] for name, part in parts.items()} == {
+        "home": f"sqlite:{tmp_path}/a.db",
+        "index": f"sqlite:{tmp_path}/v.db",
+        "blobs": f"files:{tmp_path}/bytes",
+    }
+
+
+def test_the_settings_name_parts_too_and_the_url_wins(tmp_path: Path):
+    chosen = Settings(blobs_url=f"files:{tmp_path}/settings", index_url="memory:")
+    for url in (tmp_path / "a.db", str(tmp_path / "a.db"), f"{tmp_path}/a.db,blobs=files:{tmp_path}/url"):
+        with open_backend(url, settings=chosen) as backend:
+            places = {name: part["place"] for name, part in backend.facts()["parts"].items()}
+        assert places["index"] == "memory:"
+        assert places["blobs"] == f"files:{tmp_path}/{'url' if 'url' in str(url) else 'settings'}"
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("milvus:vectors.db", "sqlite:memwell.db,index=milvus:vectors.db"),
+        ("milvus://u:secret@host", "beside a store"),
+        ("a.db,log=sqlite:b.db", "follow the transactions"),
+        ("a.db,kv=postgresql://u:secret@h/d", "follow the transactions"),
+        ("redis://u:secret@h,index=milvus:v.db", "home in SQLite or PostgreSQL"),
+        ("a.db,index=milvus:v.db,index=memory:", "index twice"),
+        ("a.db,blobs=", "nothing"),
+        ("a.db,blobs=milvus:v.db", "files:path"),
+        ("a.db,blobs=ftp://u:secret@h", "files:path"),
+        ("a.db,index=faiss:x", "milvus:path.db"),
+        ("mysql://u:secret@host/db", "unknown kind"),
+        ("mysql://host/db?password=secret", "unknown kind"),
+        ("mysql://secret@host/db", "unknown kind"),
+        (",index=memory:", "path of a file"),
+    ],
+)
+def test_what_cannot_be_composed_is_told_so_without_secrets(
+    url: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError) as raised:
+        open_backend(url)
+    assert says in str(raised.value)
+    assert "secret" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("url", "module", "extra"),
+    [
+        ("postgresql://h/d", "psycopg", "postgres"),
+        ("redis://h", "redis", "redis"),
+        ("a.db,log=redis://h", "redis", "redis"),
+        ("a.db,index=milvus:v.db", "pymilvus", "milvus"),
+    ],
+)
+def test_a_driver_that_is_missing_is_named_with_its_extra(url: str, module: str, extra: str, tmp_path: Path):
+    code = f"""if True:
+        import sys
+        sys.modules[{module!r}] = None
+        from memwell.errors import MissingDependency
+        from memwell.storage.registry import open_backend
+        try:
+            open_backend({url!r})
+        except MissingDependency as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert f'{module}, which is not installed: pip install "memwell[{extra}]"' in done.stdout
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_part_that_is_away_is_named_without_secrets(tmp_path: Path):
+    with pytest.raises(BackendUnavailable) as raised:
+        open_backend(f"{tmp_path}/a.db,log=redis://u:secret@127.0.0.1:1", settings=Settings(connect_timeout_s=1))
+    assert "the log at redis://u:***@127.0.0.1:1 is away" in str(raised.value)
+    assert "secret" not in str(raised.value)
 
 
 def test_a_driver_is_loaded_only_when_it_is_used():

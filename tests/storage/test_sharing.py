@@ -36,6 +36,21 @@ def test_one_file_is_one_store_however_it_is_named(tmp_path: Path, monkeypatch: 
     assert shared_backend("other.db") is not shared_backend("app.db")
 
 
+def test_a_store_of_several_parts_is_one_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    names: list[Any] = [
+        "app.db,blobs=files:bytes,index=memory:",
+        "sqlite:./app.db,index=memory:,blobs=files:bytes",
+        f"{tmp_path / 'app.db'},blobs=files:bytes,index=memory:",
+    ]
+    assert len({id(shared_backend(name)) for name in names}) == 1
+    assert shared_backend(names[0]) is not shared_backend("app.db")
+    (tmp_path / "app.db").unlink()
+    first = shared_backend(names[0])
+    assert first is shared_backend(names[1]), "whoever deletes the file means a new one"
+    first.kv.put(DEFAULT_SPACE, "key", 1)
+
+
 def test_many_threads_open_one_store(tmp_path: Path):
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: shared_backend(tmp_path / "app.db"), range(16)))

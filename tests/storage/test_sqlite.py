@@ -13,6 +13,7 @@ from memwell.testing.conformance import (
     BackendSuite,
     BlobsSuite,
     CongruenceSuite,
+    CopiesSuite,
     IsolationSuite,
     KeyValueSuite,
     KillsSuite,
@@ -51,6 +52,9 @@ class TestKills(KillsSuite):
 
 
 class TestCongruence(Opened, CongruenceSuite): ...
+
+
+class TestCopies(Opened, CopiesSuite): ...
 
 
 class TestIsolation(Opened, IsolationSuite): ...

@@ -12,11 +12,12 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import backup, bench, explain, keys, knowledge, memories
+from memwell.cli import backup, batch, bench, capacity, explain, keys, knowledge, memories, move, reindex
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
 from memwell.cli.mcp import mcp_command
 from memwell.cli.phrases import say
+from memwell.cli.reembed import reembed_command
 from memwell.cli.serve import serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
 from memwell.cli.tables import message_table, thread_table
@@ -177,12 +178,17 @@ def _look_for_leaks(as_json: bool) -> None:
 
 app.command("serve")(serve_command)
 app.command("mcp")(mcp_command)
+app.command("reembed")(reembed_command)
 app.add_typer(keys.app, name="keys")
 app.add_typer(backup.app)
 app.add_typer(memories.app)
 app.add_typer(knowledge.app)
 app.add_typer(explain.app)
+app.add_typer(capacity.app)
+app.add_typer(move.app)
+app.add_typer(reindex.app)
 app.add_typer(bench.app, name="bench")
+app.add_typer(batch.app, name="batch")
 
 
 def main(arguments: list[str] | None = None) -> None:

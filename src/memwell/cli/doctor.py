@@ -89,6 +89,9 @@ def report(found: dict[str, Any], console: Console) -> None:
     console.print(_rows(say("versions"), found["versions"]))
     console.print()
     console.print(_rows(say("store"), _store_rows(facts, found["problems"])))
+    if "parts" in facts:
+        console.print()
+        console.print(_parts(facts["parts"]))
     if facts.get("spaces"):
         console.print()
         console.print(_spaces(facts["spaces"]))
@@ -190,6 +193,23 @@ def _spaces(spaces: list[dict[str, Any]]) -> Table:
             one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one["changes_since_graph"])
         )
     return table
+
+
+def _parts(parts: dict[str, dict[str, Any]]) -> Table:
+    """Where each part of the store is, and whether it answers."""
+    table = Table(title=say("parts"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for name in ("part", "place", "state"):
+        table.add_column(say(name), overflow="fold")
+    for name, part in parts.items():
+        table.add_row(name, one_line(str(part["place"])), one_line(_state_of(part)))
+    return table
+
+
+def _state_of(part: dict[str, Any]) -> str:
+    if not part["answers"]:
+        return say("part_away", why=part.get("why"))
+    behind = part.get("spaces_behind", 0)
+    return say("part_behind", count=behind) if behind else say("part_answers")
 
 
 def _owed(spaces: list[dict[str, Any]]) -> Table:

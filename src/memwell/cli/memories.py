@@ -22,7 +22,6 @@ from memwell.cli.stores import SpaceOption, Store, check_exists, is_served, open
 from memwell.cli.tables import fact_table, hit_table
 from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
 from memwell.errors import InvalidInput, NotFound
-from memwell.longterm.journal import inner_space
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
 from memwell.settings import load_settings
@@ -123,15 +122,18 @@ def _settled(memory: memwell.Engine) -> int:
     name = one_line(" / ".join(memory.space))
     screen = console(stderr=True)
     with progress_bar(f"{say('settling')} {name}") as progress:
+        makers = memory.indexer.makers
         if memory.indexer.is_current():
             memory.settle(progress)
         else:
-            # All vectors would be made anew, for a program that then could not use them.
-            memory.catch_up()
-            other = memory.backend.kv.get(inner_space(memory.space), "embedder")
-            made_by = one_line(str(other.value)) if other else "?"
-            screen.print(Styled(say("other_embedder", space=name, name=made_by), style="yellow"))
-    left = memory.owed().vectors
+            # All vectors would be made anew, which is for reembed; those that are missing are made by their own embedder.
+            while memory.indexer.work_off():
+                progress(0, None)
+            made_by = makers.whose()
+            if makers.maker_of(made_by) is None:
+                shown_name = one_line(made_by or "?")
+                screen.print(Styled(say("other_embedder", space=name, name=shown_name), style="yellow"))
+    left = memory.indexer.journal.owed().vectors
     if left:
         screen.print(Styled(say("not_settled", space=name, count=f"{left:,}"), style="yellow"))
     return left

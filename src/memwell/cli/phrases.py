@@ -77,6 +77,24 @@ _PHRASES = {
         "The store can only be read here. SQLite's own check of the word indexes needs to write, and was left out.",
         "存储在这里只能读取。SQLite 对词索引的自检需要写入，因此没有进行。",
     ),
+    "consolidating": ("Consolidating", "正在归并"),
+    "found": ("problems", "问题"),
+    "merged": ("merged", "合并"),
+    "insights": ("insights", "归纳"),
+    "batch_failed": ("{space} is not done: {error}", "{space} 未完成：{error}"),
+    "reembedding": ("Making vectors anew", "正在重建向量"),
+    "reembedded": (
+        "Vectors made anew: {records} records in {spaces} spaces.",
+        "已重建向量：{spaces} 个空间中的 {records} 条记录。",
+    ),
+    "reembed_setting": (
+        "A program that names another embedder has them made back. Set it for all: MEMWELL_EMBEDDER={name}",
+        "指定了其他嵌入模型的程序会把向量改回去。请统一设置：MEMWELL_EMBEDDER={name}",
+    ),
+    "reembed_left": (
+        "{space} is not done: the embedder fails, or somebody decided otherwise. The old vectors serve; run it again.",
+        "{space} 未完成：嵌入模型出错，或另有决定。旧向量仍在服务；请重新运行。",
+    ),
     "settling": ("Working off", "正在处理"),
     "settled": ("Nothing is owed any more. Worked off: {count}", "已全部处理完，共 {count} 条。"),
     "not_settled": (
@@ -210,6 +228,55 @@ _PHRASES = {
     "rechunking": ("Cutting anew", "正在重新切分"),
     "explain_what": ("Nothing is drawn of {given}; known: {known}.", "没有 {given} 的图；可用：{known}。"),
     "plot_written": ("The picture is in {path}", "图片已写入 {path}"),
+    "moving": ("Moving", "正在搬移"),
+    "moved": (
+        "{target} holds all that {source} holds, checked part by part: {spaces} spaces, {threads} conversations, "
+        "{messages} messages, {entries} entries, {records} records, {blobs} blobs. Written this time: {copied}.",
+        "{target} 已包含 {source} 的全部内容，并逐部分核对：{spaces} 个空间，{threads} 个会话，{messages} 条消息，"
+        "{entries} 个键值，{records} 条记录，{blobs} 个二进制对象。本次写入：{copied}。",
+    ),
+    "move_sealed": (
+        "{source} is sealed: it can be read, and refuses every write. Let your programs open the target now.",
+        "{source} 已封存：只能读取，拒绝一切写入。现在让程序改用目标存储。",
+    ),
+    "move_open": (
+        "{source} is still open: what is written to it from now on is not in the copy. Running the same command again "
+        "copies only the difference; with --seal it is the last time, and nothing can be lost.",
+        "{source} 仍可写入：从现在起写入的内容不在副本中。再次运行同一命令只复制差异；加上 --seal 就是最后一次，"
+        "不会丢失任何内容。",
+    ),
+    "move_changing": (
+        "Written to while they were checked, and copied as of a moment ago: {spaces}.",
+        "核对时仍在被写入，已复制到片刻之前的状态：{spaces}。",
+    ),
+    "move_volatile": (
+        "{target} does not keep what it holds when its server dies: see its page in the documentation.",
+        "{target} 在其服务器终止时不保证保留内容：请看文档中对应的页面。",
+    ),
+    "move_to_memory": (
+        "{url} ends with this command; name a store that stays.",
+        "{url} 随本命令结束而消失；请指定能保留的存储。",
+    ),
+    "move_same": (
+        "The source and the target are the same store, or one is a copy of the other's file.",
+        "来源与目标是同一个存储，或者其中一个是另一个文件的副本。",
+    ),
+    "move_unfinished": (
+        "The source is itself the unfinished copy of another store; finish that move first.",
+        "来源本身是另一个存储的未完成副本；请先完成那次搬移。",
+    ),
+    "move_other": (
+        "The target holds the copy of another store; name one that is empty.",
+        "目标存放着另一个存储的副本；请指定一个空的存储。",
+    ),
+    "move_holds": (
+        "The target already holds something else; name one that is empty or does not exist.",
+        "目标已有别的内容；请指定一个空的或尚不存在的存储。",
+    ),
+    "move_touched": (
+        "The target was written to since it became the copy of this store, and that would be lost; name another target.",
+        "目标在成为副本之后又被写入，那些内容会丢失；请指定另一个目标。",
+    ),
     "demo_title": ("A conversation that survives its process", "进程死去，会话仍在"),
     "demo_write": (
         "A first process writes a conversation to {path} and is killed (kill -9) as soon as its last call has returned.",
@@ -246,6 +313,43 @@ _PHRASES = {
         "演示的是比进程活得更久的文件，不能用 {url}。",
     ),
     "demo_language": ("The demonstration speaks en and zh, not {language}.", "演示只有 en 和 zh，没有 {language}。"),
+    "capacity_what": ("what", "项目"),
+    "capacity_amount": ("how much", "数量"),
+    "capacity_basis": ("rests on", "依据"),
+    "capacity_records": ("memories in all", "记忆总数"),
+    "capacity_requests": ("requests at the peak", "高峰请求数"),
+    "capacity_kept": ("kept by the store", "存储占用"),
+    "capacity_cores_memwell": ("memwell's own work at the peak", "memwell 高峰计算"),
+    "capacity_cores_embedding": ("embedding at the peak", "嵌入高峰计算"),
+    "capacity_cores_store": ("the store's work at the peak", "存储引擎高峰计算"),
+    "capacity_memory_pools": ("memories held ready", "常驻内存的记忆"),
+    "capacity_measured": ("measured", "实测"),
+    "capacity_source": ("Costs were measured on {date}: {machine}.", "成本实测于 {date}：{machine}。"),
+    "capacity_extrapolated": ("extrapolated", "外推"),
+    "capacity_assumed": ("your numbers", "由你给定"),
+    "capacity_machines": (
+        "{own} machines for memwell, {store} for {engine}.",
+        "memwell 需要 {own} 台机器，{engine} 需要 {store} 台。",
+    ),
+    "capacity_one_file": (
+        "One file lives on one machine: more than that is a matter for PostgreSQL.",
+        "单个文件只能在一台机器上；超出时请用 PostgreSQL。",
+    ),
+    "capacity_no_replicas": (
+        "Replicas and backups are not counted: add them.",
+        "未计入副本与备份，请自行增加。",
+    ),
+    "capacity_distributed": (
+        "The store needs more than one machine: distribute it by space (Redis Cluster, Citus). This was not measured.",
+        "存储需要多台机器：按空间分布（Redis Cluster、Citus）。这一点没有实测。",
+    ),
+    "parts": ("Parts of the store", "存储的各部分"),
+    "part": ("part", "部分"),
+    "place": ("place", "位置"),
+    "state": ("state", "状态"),
+    "part_answers": ("answers", "正常"),
+    "part_behind": ("answers, {count} spaces behind", "正常，落后 {count} 个空间"),
+    "part_away": ("away: {why}", "无法访问：{why}"),
 }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +17,7 @@ from memwell.models.ports import ChatModel
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
+from memwell.storage.urls import composition, scheme_of, without_secrets
 
 
 def _store_default() -> str:
@@ -40,11 +40,15 @@ SpaceOption = Annotated[
 
 
 def file_of(url: str) -> Path | None:
-    """The file that ``open_backend`` would open or make for the URL, or None when it names no file."""
-    found = re.fullmatch(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", url, re.DOTALL)
-    if found is None:
-        return Path(url).expanduser()
-    return Path(found[2]).expanduser() if found[1].lower() == "sqlite" else None
+    """The file that ``open_backend`` would open or make for the URL and all of the store is in, or None."""
+    # What an engine beside the store holds is a copy of what is in the file.
+    return None if composition(url, load_settings()).parts.keys() - {"index"} else home_of(url)
+
+
+def home_of(url: str) -> Path | None:
+    """The file that is the home of the store, or None when that is no file."""
+    kind, rest = scheme_of(composition(url).home)
+    return Path(rest).expanduser() if kind in ("", "sqlite") else None
 
 
 def is_served(url: str) -> bool:
@@ -54,7 +58,7 @@ def is_served(url: str) -> bool:
 
 def check_exists(url: str) -> None:
     """Raises ``ConfigurationError`` when the store is not there: looking must never make one."""
-    file = file_of(url)
+    file = home_of(url)
     if file is not None and not file.exists():
         raise ConfigurationError(say("no_store", path=shlex.quote(str(file))))
 
@@ -89,7 +93,7 @@ def opened(store: str, space: list[str] | None, *, make: bool = False, work: boo
             chat = chat_model(held, backend)
             yield held.enter_context(memwell.open(backend, space=space_of(space), chat=chat, work=work))
     except ReadOnlyStore as error:
-        raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
+        raise ReadOnlyStore(say("store_read_only", path=repr(str(home_of(store) or without_secrets(store))))) from error
 
 
 def chat_model(held: ExitStack, backend: Backend) -> ChatModel | None:
@@ -121,6 +125,7 @@ __all__ = [
     "check_exists",
     "existing",
     "file_of",
+    "home_of",
     "is_served",
     "opened",
     "space_of",

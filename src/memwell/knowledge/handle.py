@@ -23,6 +23,7 @@ from memwell.knowledge.recall import Asked, Search
 from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.longterm.journal import Owed, knowledge_space
+from memwell.longterm.makers import Wish
 from memwell.longterm.weights import Weights
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
@@ -78,11 +79,12 @@ class Knowledge:
         chunking: Chunking | None = None,
         synonyms: Synonyms | None = None,
         told: Callable[[Space], None] = lambda space: None,
+        wish: Wish | None = None,
     ) -> None:
         self.space = knowledge_space(space)
         self.chat = chat
         self._chunking = chunking
-        self._shelf = Shelf(backend, self.space, embedder=embedder, clock=clock, told=told)
+        self._shelf = Shelf(backend, self.space, embedder=embedder, clock=clock, told=told, wish=wish)
         self._search = Search(self._shelf, pools=pools, reranker=reranker, synonyms=synonyms)
 
     @property

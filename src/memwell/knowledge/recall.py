@@ -7,18 +7,21 @@ and the meaning; who said something and when counts for nothing here.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import ModelError
+from memwell.errors import InvalidInput, ModelError
 from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found, Parsed
 from memwell.knowledge.shelf import Place, Shelf, own_part
 from memwell.knowledge.synonyms import Synonyms
+from memwell.longterm.query_vectors import MOST_TRIES, QueryVectors
+from memwell.longterm.query_vectors import Asked as QueryVector
 from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.models.ports import Reranker
@@ -46,7 +49,6 @@ _RERANKED = 4
 _DECISIVE = 3.0
 """The reranker's best stands above every other, whatever our scores say."""
 _CANDIDATES = 200
-_MOST_ASKED = 256
 _MOST_TERMS = 128
 _FEW_DOCUMENTS = 32
 
@@ -72,7 +74,8 @@ class Search:
         self._reranker = reranker
         self._synonyms = synonyms
         self._pools = pools
-        self._query_vectors: dict[str, NDArray[np.float32]] = {}
+        self._query_vectors = QueryVectors(shelf.vectors.makers)
+        self._told_of: str | None = None
 
     @property
     def synonyms(self) -> Synonyms:
@@ -93,17 +96,28 @@ class Search:
     def find(self, asked: Asked) -> list[Found]:
         """The passages that answer best, best first."""
         moment = self._shelf.clock()
-        question = self._question(asked, moment)
+        tries = 0
+        while True:
+            query = self._asked_now(asked.query) if tries < MOST_TRIES else QueryVector(None, None)
+            question = self._question(asked, moment, query.vector)
+            with self._held(asked, question) as held:
+                if self._query_vectors.still(query, held.state):
+                    return self._ranked(held, question, asked, moment)
+            tries += 1
+
+    @contextmanager
+    def _held(self, asked: Asked, question: Question) -> Generator[HeldPool]:
+        """The chunks among which to rank: all of the space, or the likeliest of very many."""
         space = self._shelf.space
         if not self.pools.suits(space):
-            return self._ranked(self._likeliest(asked, question), question, asked, moment)
+            yield self._likeliest(asked, question)
+            return
         with self.pools.of(space) as held:
-            return self._ranked(held, question, asked, moment)
+            yield held
 
-    def _question(self, asked: Asked, moment: datetime) -> Question:
+    def _question(self, asked: Asked, moment: datetime, vector: NDArray[np.float32] | None) -> Question:
         from memwell.longterm.question import Question, weighted_terms  # noqa: PLC0415 - brings numpy, see above
 
-        vector = self.query_vector(asked.query)
         question = Question.of(asked.query, now=moment.timestamp(), vector=vector)
         others = self.synonyms.terms(asked.query) if asked.expand else []
         if not others:
@@ -115,34 +129,26 @@ class Search:
         weights = [known[term] for term in terms]
         return question._replace(terms=terms, term_weights=_floats(weights))
 
-    def query_vector(self, query: str) -> NDArray[np.float32] | None:
-        """The query's direction; None when there is no embedder, it fails, or the vectors are another's."""
-        embedder = self._shelf.vectors.embedder
-        if embedder is None or not query.strip() or not self._shelf.vectors.are_current():
-            return None
-        vector = self._query_vectors.get(query)
-        if vector is None:
-            try:
-                vector = embedder.embed([query])[0]
-            except ModelError:
-                return None
-            if len(self._query_vectors) >= _MOST_ASKED:
-                # Dropping all of it at once is rare and needs no lock and no order.
-                self._query_vectors.clear()
-            self._query_vectors[query] = vector
-        return vector if vector.any() else None
+    def _asked_now(self, query: str) -> QueryVector:
+        """The query's direction among the vectors that are there; whoever works is told when they are to be others."""
+        asked, makers = self._query_vectors.of(query), self._shelf.vectors.makers
+        if makers.chosen is not None and asked.model not in (None, makers.chosen.name, self._told_of):
+            self._told_of = asked.model
+            if makers.wants_others():
+                self._shelf.tell()
+        return asked
 
     def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
         """How near texts are to a query in meaning: cosines, 0 for each when nothing can be embedded."""
-        vector = self.query_vector(query)
-        embedder = self._shelf.vectors.embedder
-        if vector is None or embedder is None or not texts:
+        asked = self._query_vectors.of(query)
+        maker = self._shelf.vectors.makers.maker_of(asked.model)
+        if asked.vector is None or maker is None or not texts:
             return [0.0] * len(texts)
         try:
-            rows = embedder.embed(texts)
+            rows = maker.embed(texts)
         except ModelError:
             return [0.0] * len(texts)
-        return [float(near) for near in rows @ vector]
+        return [float(near) for near in rows @ asked.vector]
 
     def document(self, id_: str) -> Parsed:
         """A document as it was read. Raises ``NotFound`` when it is gone."""
@@ -157,7 +163,9 @@ class Search:
         most = max(_CANDIDATES, asked.limit)
         hits = index.match(space, asked.query, limit=most, where=wanted)
         if question.vector is not None:
-            hits += index.near(space, question.vector.tolist(), limit=most, where=wanted)
+            # Another size: all vectors were made anew this moment. Whoever asked notices it, and asks again.
+            with suppress(InvalidInput):
+                hits += index.near(space, question.vector.tolist(), limit=most, where=wanted)
         return HeldPool.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
 
     def _ranked(self, held: HeldPool, question: Question, asked: Asked, moment: datetime) -> list[Found]:

@@ -20,9 +20,10 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import id_begins_with
 from memwell.knowledge.chunking import Chunk, Chunking, chunks
 from memwell.knowledge.documents import Document, Parsed
-from memwell.knowledge.vectors import Vectors
+from memwell.knowledge.vectors import Given, Vectors
 from memwell.longterm.gate import Gate
 from memwell.longterm.journal import inner_key, inner_space
+from memwell.longterm.makers import MARK, Wish
 from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
@@ -35,7 +36,6 @@ OWN_KEYS = ("document", "chunk", KEY)
 
 _MANIFEST = "document/"
 _CHUNKING = "chunking"
-_EMBEDDER = "embedder"
 _PAGE = 500
 _LONGEST_LEAD = 240
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -78,11 +78,12 @@ class Shelf:
         embedder: Embedder | None,
         clock: Callable[[], datetime],
         told: Callable[[Space], None] = lambda space: None,
+        wish: Wish | None = None,
     ) -> None:
         self.backend = backend
         self.space = space
         self.clock = clock
-        self.vectors = Vectors(backend, space, embedder)
+        self.vectors = Vectors(backend, space, embedder, wish)
         self.uncache: Callable[[list[str], list[str]], int] | None = None
         self._told = told
         self._gate = Gate()
@@ -123,14 +124,14 @@ class Shelf:
     @property
     def embedder_name(self) -> str | None:
         """Whose vectors the chunks carry."""
-        entry = self.backend.kv.get(inner_space(self.space), _EMBEDDER)
+        entry = self.backend.kv.get(inner_space(self.space), MARK)
         own = None if self.vectors.embedder is None else self.vectors.embedder.name
         return own if entry is None else str(entry.value)
 
     def adopt_embedder(self, name: str) -> bool:
         """Whether vectors of this embedder may be stored here; the first to come say whose they are."""
         if self.embedder_name is None:
-            self.backend.kv.put(inner_space(self.space), _EMBEDDER, name)
+            self.backend.kv.put(inner_space(self.space), MARK, name)
         return self.embedder_name == name
 
     def vectors_of(self, manifest: Manifest) -> Iterator[tuple[str, Vector]]:
@@ -165,7 +166,7 @@ class Shelf:
             # Asked again: somebody else may have put it there meanwhile.
             if self.manifest(document.id) is not None:
                 return False
-            self._write(document, parsed, chunking, records, origin=origin)
+            self._write(document, parsed, chunking, Given(records, True, self.embedder_name), origin=origin)
         if self.vectors.owed:
             self._told(self.space)
         return True
@@ -182,6 +183,10 @@ class Shelf:
         self.backend.kv.put(self.space, _CHUNKING, msgspec.to_builtins(chunking))
 
     # Changing
+
+    def tell(self) -> None:
+        """Tell whoever works that vectors are owed."""
+        self._told(self.space)
 
     def put(
         self,
@@ -200,33 +205,33 @@ class Shelf:
         records = self._records(document, parsed, chunks(parsed, chunking))
         if not records:
             raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
-        embedded = self.vectors.embedder is None
+        given = Given(records, self.vectors.embedder is None, None)
         if embed:
-            records, embedded = self.vectors.given(records, self._chunks_of(document.id))
+            given = self.vectors.given(records, self._chunks_of(document.id))
         with self.backend.transaction():
-            document = self._write(document, parsed, chunking, records, origin=origin, stamp=stamp)
-        if not embedded:
+            document = self._write(document, parsed, chunking, given, origin=origin, stamp=stamp)
+        if not given.whole:
             self._told(self.space)
-        return document, embedded
+        return document, given.whole
 
     def _write(
         self,
         document: Document,
         parsed: Parsed,
         chunking: Chunking,
-        records: Sequence[Record],
+        given: Given,
         *,
         origin: str,
         stamp: tuple[int, ...] = (),
     ) -> Document:
         """Store all that a document is. Part of the caller's transaction."""
-        document = replace(document, chunks=len(records))
+        document = replace(document, chunks=len(given.records))
         before = self.manifest(document.id)
         blob = self.backend.blobs.put(self.space, msgspec.msgpack.encode((document.id, parsed)))
         manifest = Manifest(document=document, blob=blob, chunking=chunking, origin=origin, stamp=stamp)
         if before is not None:
             self._clear(before, manifest)
-        self.vectors.store(records)
+        self.vectors.store(given.records, given.model)
         self.backend.kv.put(self.space, _key(document.id), msgspec.to_builtins(manifest))
         return document
 

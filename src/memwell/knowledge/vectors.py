@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -15,6 +15,7 @@ from memwell.errors import ModelError
 from memwell.filters import id_begins_with
 from memwell.longterm.indexing import BATCH, DEAD, Indexer
 from memwell.longterm.journal import MARKS, inner_space
+from memwell.longterm.makers import Makers, Wish
 from memwell.longterm.reminders import reminder
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, paged
@@ -32,63 +33,73 @@ MOST_AT_ONCE = 512
 _PAGE = 500
 
 
+class Given(NamedTuple):
+    """Chunks with their vectors, whether none is left owed, and the name of the model that made them."""
+
+    records: list[Record]
+    whole: bool
+    model: str | None
+
+
 class Vectors:
     """The vectors of the chunks of one space."""
 
-    def __init__(self, backend: Backend, space: Space, embedder: Embedder | None) -> None:
+    def __init__(self, backend: Backend, space: Space, embedder: Embedder | None, wish: Wish | None = None) -> None:
         self._backend = backend
         self._space = space
         self._inner = inner_space(space)
         self.embedder = embedder
-        self._indexer = Indexer(backend, space, embedder=embedder)
+        self._wish = wish or Wish.made_now()
+        self._indexer = self._fresh()
+
+    @property
+    def makers(self) -> Makers:
+        """Who makes vectors of the kind that is there."""
+        return self._indexer.makers
 
     @property
     def owed(self) -> int:
         """How many are still to be made."""
-        return self._indexer.journal.owed().vectors
+        return max(self._indexer.journal.owed().vectors, self._indexer.reembedding.left())
 
-    def are_current(self) -> bool:
-        """Whether those that are stored are this embedder's."""
-        return self._indexer.is_current()
-
-    def given(self, records: list[Record], before: Iterable[str]) -> tuple[list[Record], bool]:
-        """Chunks with their vectors: those that the same text had in the chunks ``before``, and new ones; False when some
-        are left owed.
-        """
+    def given(self, records: list[Record], before: Iterable[str]) -> Given:
+        """Chunks with their vectors: those that the same text had in the chunks ``before``, and new ones."""
         if self.embedder is None:
-            return records, True
-        if not self._fresh().is_current():
-            return records, False
+            return Given(records, True, None)
+        # Asked before anything is read: when another takes over meanwhile, it is noticed at the storing.
+        model = self.makers.whose()
+        maker = self.makers.maker_of(model)
+        if maker is None:
+            return Given(records, False, None)
         known = {one.text: one.vector for one in self._backend.index.get(self._space, before)}
         records = [replace(one, vector=known[one.text]) if one.text in known else one for one in records]
         missing = [record for record in records if record.vector is None]
-        rows = (
-            self._rows([Indexer.embedded_text(record) for record in missing]) if len(missing) <= MOST_AT_ONCE else None
-        )
+        texts = [Indexer.embedded_text(record) for record in missing]
+        rows = self._rows(maker, texts) if len(missing) <= MOST_AT_ONCE else None
         if rows is None:
-            return records, False
+            return Given(records, False, maker.name)
         made = {record.id: row for record, row in zip(missing, rows, strict=True) if row.any()}
-        return [replace(one, vector=made[one.id]) if one.id in made else one for one in records], True
+        records = [replace(one, vector=made[one.id]) if one.id in made else one for one in records]
+        return Given(records, True, maker.name)
 
     def _fresh(self) -> Indexer:
-        # A new one looks whose vectors the space has now, and not when it was first asked.
-        return Indexer(self._backend, self._space, embedder=self.embedder)
+        return Indexer(self._backend, self._space, embedder=self.embedder, wish=self._wish)
 
-    def _rows(self, texts: Sequence[str]) -> list[NDArray[Any]] | None:
+    def _rows(self, maker: Embedder, texts: Sequence[str]) -> list[NDArray[Any]] | None:
         """The vectors of texts, or None when the embedder fails: words work without them, and they are tried again."""
-        assert self.embedder is not None
         rows: list[NDArray[Any]] = []
         try:
             for start in range(0, len(texts), BATCH):
-                rows += list(self.embedder.embed(texts[start : start + BATCH]))
+                rows += list(maker.embed(texts[start : start + BATCH]))
         except ModelError as error:
-            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", self.embedder.name, error)
+            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", maker.name, error)
             return None
         return rows
 
-    def store(self, records: Sequence[Record]) -> None:
-        """Store chunks, and note which of them are owed a vector. Part of the caller's transaction."""
-        if self.embedder is not None and not self._fresh().is_current():
+    def store(self, records: Sequence[Record], model: str | None) -> None:
+        """Store chunks with vectors of a model, and note which are owed theirs. Part of the caller's transaction."""
+        if model is not None and not self.makers.claim(model):
+            # Another took over meanwhile, and vectors of two models do not belong together.
             records = [replace(record, vector=None) for record in records]
         self._backend.index.upsert(records)
         if self.embedder is not None:
@@ -148,4 +159,4 @@ class Vectors:
         self._indexer = self._fresh()
 
 
-__all__ = ["MOST_AT_ONCE", "Vectors"]
+__all__ = ["MOST_AT_ONCE", "Given", "Vectors"]

@@ -17,6 +17,7 @@ from memwell.longterm.facts import Facts
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import Owed, inner_key, inner_space
+from memwell.longterm.makers import Wish
 from memwell.longterm.pools import Pools
 from memwell.longterm.reminders import reminder
 from memwell.longterm.traits import ACTIVE, KEY, Traits, own_metadata, traits_of, with_traits
@@ -58,6 +59,7 @@ class MemoryBase:
         weights: Weights | None = None,
         pools: Pools | None = None,
         echoes: Echoes | None = None,
+        wish: Wish | None = None,
         clock: Callable[[], datetime] = utc_now,
         told: Callable[[Space], None] = lambda space: None,
         used: Callable[[Space, Sequence[str], datetime], None] = lambda space, ids, at: None,
@@ -75,7 +77,8 @@ class MemoryBase:
         self._inner = inner_space(self.space)
         self._told = told
         self._used = used
-        self.indexer = Indexer(backend, self.space, embedder=embedder, chat=chat)
+        self.wish = wish or Wish.made_now()
+        self.indexer = Indexer(backend, self.space, embedder=embedder, chat=chat, wish=self.wish)
 
     @classmethod
     def sharing(cls, memory: MemoryBase, backend: Backend | None = None) -> Self:
@@ -87,6 +90,7 @@ class MemoryBase:
             gate=memory._gate,
             pools=memory._pools,
             echoes=memory._echoes,
+            wish=memory.wish,
             clock=memory.clock,
             told=memory._told,
         )
@@ -100,8 +104,10 @@ class MemoryBase:
         return self.indexer.facts if view is self.backend else Facts(view.kv, self._inner)
 
     def owed(self) -> Owed:
-        """What has been stored but not yet given all its words and vectors."""
-        return self.indexer.journal.owed()
+        """What has been stored but not yet given all its words and vectors, or is to have those of another embedder."""
+        owed = self.indexer.journal.owed()
+        left = self.indexer.reembedding.left()
+        return replace(owed, vectors=max(owed.vectors, left)) if left else owed
 
     def catch_up(self) -> None:
         """Make all that was remembered findable by its words now."""

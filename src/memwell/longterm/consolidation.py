@@ -155,14 +155,15 @@ class Consolidator(Rememberer):
 
     def _store_insight(self, id_: str, text: str, used: Sequence[Record], own: dict[str, Any]) -> Recalled:
         evidence = tuple(Evidence(record=record.id) for record in used[:_MOST_EVIDENCE])
-        known = self.backend.index.get(self.space, [id_])
-        if known:
-            traits = traits_of(known[0])
-            if traits.evidence == evidence and known[0].text == text:
-                return as_recalled(known[0])
-            record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
-        else:
-            record = self._new_insight(id_, text, evidence, own)
+        with self.backend.transaction():
+            known = self.backend.index.get(self.space, [id_])
+            if known:
+                traits = traits_of(known[0])
+                if traits.evidence == evidence and known[0].text == text:
+                    return as_recalled(known[0])
+                record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
+            else:
+                record = self._new_insight(id_, text, evidence, own)
         self._owe_vectors([record])
         return as_recalled(record)
 

@@ -14,6 +14,7 @@ from memwell.longterm.attachments import blobs_space, features_space, named_blob
 from memwell.longterm.base import MemoryBase, as_ids, version_key
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import MARKS, inner_key
+from memwell.longterm.reembedding import ASIDE
 from memwell.longterm.remembering import is_number
 from memwell.longterm.traits import FORGOTTEN, KEY, own_metadata, traits_of, with_traits
 from memwell.records import Record, paged
@@ -86,6 +87,7 @@ class Eraser(MemoryBase):
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
                 self.backend.kv.delete(self._inner, self.indexer.twins_of(record))
+                self.backend.kv.delete(self._inner, inner_key(ASIDE, record.id))
                 for evidence in traits_of(record).evidence:
                     self.backend.kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
             self.backend.index.delete(self.space, ids)

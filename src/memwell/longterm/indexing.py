@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +24,9 @@ from memwell.longterm.extraction import model_claims
 from memwell.longterm.facts import Facts
 from memwell.longterm.importance import importance_of
 from memwell.longterm.journal import Journal, Marks, inner_key, inner_space
-from memwell.longterm.reminders import make_up_for_skipped, note_skipped, owe_all_anew, reminder
+from memwell.longterm.makers import Makers, Wish
+from memwell.longterm.reembedding import Reembedding
+from memwell.longterm.reminders import make_up_for_skipped, note_skipped, reminder
 from memwell.longterm.traits import KEY, Evidence, Traits, own_metadata, traits_of, with_traits
 from memwell.longterm.unwritten import Reading
 from memwell.messages import Message
@@ -43,7 +45,6 @@ _log = logging.getLogger("memwell.longterm")
 BATCH = 64
 ALIAS = "alias/"
 _PRINT = "print/"
-_EMBEDDER = "embedder"
 DEAD = "dead/"
 _MOST_TRIES = 3
 
@@ -52,7 +53,13 @@ class Indexer:
     """Works the journal of one space off."""
 
     def __init__(
-        self, backend: Backend, space: Space, *, embedder: Embedder | None = None, chat: ChatModel | None = None
+        self,
+        backend: Backend,
+        space: Space,
+        *,
+        embedder: Embedder | None = None,
+        chat: ChatModel | None = None,
+        wish: Wish | None = None,
     ) -> None:
         self._backend = backend
         self._space = space
@@ -60,8 +67,11 @@ class Indexer:
         self._embedder = embedder
         self._chat = chat
         self._tries = 0
-        self._known_current = False
         self._skips_known = False
+        self.makers = Makers(backend.kv, self._inner, embedder, wish)
+        self.reembedding = Reembedding(
+            backend, space, self.makers, text_of=self.embedded_text, set_aside=self._set_aside
+        )
         self.journal = Journal(backend, space)
         self._reading = Reading(backend, space, self.journal)
         self.facts = Facts(backend.kv, self._inner)
@@ -79,7 +89,7 @@ class Indexer:
                 pending = self.journal.after(marks.indexed, BATCH)
                 if not pending:
                     self._reading.back()
-                    if 0 < marks.indexed - marks.embedded <= embed_at_most and self.is_current():
+                    if 0 < marks.indexed - marks.embedded <= embed_at_most:
                         self._embed_indexed(marks)
                     return
                 few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
@@ -95,9 +105,11 @@ class Indexer:
         indexer._index(indexer.journal.marks(), pending, embed=embed)
 
     def work(self) -> int:
-        """One piece of background work; how many entries it brought on, 0 when nothing is owed."""
-        if not self.is_current():
-            self.reembed()
+        """One piece of background work, what was remembered first; how much it brought on, 0 when nothing is owed."""
+        return self.work_off() or self.reembedding.work()
+
+    def work_off(self) -> int:
+        """One piece of what was remembered; how many entries it brought on."""
         if self._embedder is not None and not self._skips_known:
             make_up_for_skipped(self._backend, self._space, self.journal)
             self._skips_known = True
@@ -117,13 +129,14 @@ class Indexer:
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
         found = [_claims(record, chat) for record in records]
         records = [_weighed(record, len(one)) for record, one in zip(records, found, strict=True)]
-        vectors = self._vectors(records) if embed else None
-        if vectors is not None:
-            records = [_with_vector(record, row) for record, row in zip(records, vectors, strict=True)]
-        whole = vectors is not None and len(memories) == len(pending)
+        made = self._vectors(records) if embed else None
         end = _end(pending)
         try:
             with self._backend.transaction():
+                current = made is not None and self.makers.claim(made.model)
+                if made is not None and current:
+                    records = [_with_vector(record, row) for record, row in zip(records, made.rows, strict=True)]
+                whole = current and len(memories) == len(pending)
                 self.journal.advance(marks, indexed=end, embedded=end if whole else None)
                 self._store(records, named)
                 for record, one in zip(records, found, strict=True):
@@ -211,41 +224,38 @@ class Indexer:
                 self.journal.advance(marks, embedded=marks.indexed)
                 self.journal.write([reminder(id_) for id_ in dict.fromkeys(ids)])
 
-    def _vectors(self, records: Sequence[Record]) -> NDArray[np.float32] | None:
-        """The vectors of records, or None when the embedder fails: words work without them, and they are tried again."""
-        if self._embedder is None or not records or not self.is_current():
+    def _vectors(self, records: Sequence[Record]) -> _Made | None:
+        """The vectors of records, of the kind that the space has; None when they cannot be made now."""
+        maker = self.makers.maker_of(self.makers.whose()) if records else None
+        if maker is None:
             return None
         try:
-            return self._embedder.embed([self.embedded_text(record) for record in records])
+            return _Made(maker.name, maker.embed([self.embedded_text(record) for record in records]))
         except ModelError as error:
-            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", self._embedder.name, error)
+            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", maker.name, error)
             return None
 
     def is_current(self) -> bool:
-        """Whether the vectors of the space are this embedder's; the first to store any says whose they are."""
-        if self._embedder is None or self._known_current:
-            return True
-        entry = self._backend.kv.get(self._inner, _EMBEDDER)
-        if entry is None:
-            with suppress(ReadOnlyStore):
-                self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
-        self._known_current = entry is None or entry.value == self._embedder.name
-        return self._known_current
+        """Whether the vectors of the space are those of the embedder that was chosen, or none are there yet."""
+        return self.makers.is_current()
 
     def _embed_indexed(self, marks: Marks) -> int:
         """Give the next memories that have words but no vector theirs."""
         pending, records = self._without_vectors(marks)
         if not pending:
             return _moved(self.journal, marks, marks.indexed)
-        vectors = self._vectors(records)
-        if vectors is None and records and self._embedder is not None:
+        made = self._vectors(records)
+        if made is None and records and self._embedder is not None:
             return 0
         self._tries = 0
         try:
             with self._backend.transaction():
+                if made is not None and not self.makers.claim(made.model):
+                    # All vectors were made anew meanwhile, by another embedder.
+                    return len(pending)
                 self.journal.advance(marks, embedded=_end(pending))
-                if vectors is not None:
-                    self._give(records, vectors)
+                if made is not None:
+                    self._give(records, made.rows)
                 elif records and not self._skips_known:
                     note_skipped(self._backend, self._space)
                     self._skips_known = True
@@ -271,31 +281,29 @@ class Indexer:
         It is set aside, with a note. When it can take none, it is out of order, and all is tried again later.
         """
         self._tries += 1
-        if self._tries < _MOST_TRIES:
+        if self._tries < _MOST_TRIES or self.makers.maker_of(self.makers.whose()) is None:
             return 0
         pending, records = self._without_vectors(marks)
         rows = {record.id: self._vectors([record]) for record in records}
-        if not pending or all(row is None for row in rows.values()):
+        if not pending or all(made is None for made in rows.values()):
             return 0
         self._tries = 0
         with self._backend.transaction():
             self.journal.advance(self.journal.marks(), embedded=_end(pending))
             for record in records:
-                row = rows[record.id]
-                if row is None:
+                made = rows[record.id]
+                if made is None:
                     self._set_aside(record.id, "the embedder cannot take its text")
-                else:
-                    self._give([record], row)
+                elif self.makers.claim(made.model):
+                    self._give([record], made.rows)
         return len(pending)
 
-    def reembed(self) -> None:
-        """Have every vector made anew by this embedder. Meanwhile memories are found by their words."""
-        if self._embedder is None or self.is_current():
-            return
-        with self._backend.transaction():
-            owe_all_anew(self._backend, self._space, self.journal)
-            self._backend.kv.put(self._inner, _EMBEDDER, self._embedder.name)
-        self._known_current = True
+
+class _Made(NamedTuple):
+    """Vectors, and the name of the embedder that made them."""
+
+    model: str
+    rows: NDArray[np.float32]
 
 
 def _moved(journal: Journal, marks: Marks, to: int) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,9 @@ from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.makers import Makers
 from memwell.longterm.pools import HeldPool, Pools
+from memwell.longterm.query_vectors import MOST_TRIES, Asked, QueryVectors
 from memwell.longterm.reasons import in_words
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
@@ -89,7 +92,8 @@ class Recaller(MemoryBase):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._query_vectors: dict[str, NDArray[np.float32]] = {}
+        self._query_vectors = QueryVectors(Makers(self.backend.kv, self._inner, self.embedder, self.wish))
+        self._told_of: str | None = None
         self._pools_ahead: tuple[Backend, Pools] | None = None
         self._narrow_filters: set[str] = set()
 
@@ -124,22 +128,45 @@ class Recaller(MemoryBase):
         moment = self.clock() if now is None else as_utc(now, "now")
         wanted = _wanted(kinds, session, since, until, where)
         self.indexer.catch_up()
-        # Loaded when first needed: the rest of a memory works without numpy, which takes a tenth of a second to import.
-        from memwell.longterm.question import Question  # noqa: PLC0415
+        tries = 0
+        while True:
+            asked = self._asked_now(query) if tries < MOST_TRIES else Asked(None, None)
+            with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
+                if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
+                    return self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+            tries += 1
 
-        question = Question.of(query, now=moment.timestamp(), vector=self._query_vector(query))
+    @contextmanager
+    def _held_for(
+        self,
+        query: str,
+        asked: Asked,
+        as_of: datetime | None,
+        speaker: str | None,
+        wanted: Filter | None,
+        most: int,
+    ) -> Generator[tuple[HeldPool, Filter | None]]:
+        """The memories among which to rank: all of the space, those of a moment, or the likeliest of very many."""
         if as_of is not None:
             held = self._held_at(as_utc(as_of, "as_of"))
-            wanted = _spoken_by(speaker, held, wanted)
-            return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+            yield held, _spoken_by(speaker, held, wanted)
+            return
         pools = self._pools_now()
         if not pools.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
-            held = self._held_about(query, question.vector, wanted, max(_CANDIDATES, limit))
-            return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+            yield self._held_about(query, asked.vector, wanted, most), wanted
+            return
         with pools.of(self.space) as held:
-            wanted = _spoken_by(speaker, held, wanted)
-            return self._ranked(held, question, query, wanted, moment, limit, weights, diversity)
+            yield held, _spoken_by(speaker, held, wanted)
+
+    def _asked_now(self, query: str) -> Asked:
+        """The query's direction among the vectors that are there; whoever works is told when they are to be others."""
+        asked = self._query_vectors.of(query)
+        if self.embedder is not None and asked.model not in (None, self.embedder.name, self._told_of):
+            self._told_of = asked.model
+            if self.indexer.makers.wants_others():
+                self._told(self.space)
+        return asked
 
     def _pools_now(self) -> Pools:
         """The pools of the store, or of what it would be if it could be written."""
@@ -153,7 +180,7 @@ class Recaller(MemoryBase):
     def _ranked(
         self,
         held: HeldPool,
-        question: Any,
+        asked: Asked,
         query: str,
         wanted: Filter | None,
         moment: datetime,
@@ -161,8 +188,11 @@ class Recaller(MemoryBase):
         weights: Weights | None,
         diversity: float,
     ) -> list[Recalled]:
-        from memwell.longterm.ranking import rank  # noqa: PLC0415 - see recall
+        # Loaded when first needed: the rest of a memory works without numpy, which takes a tenth of a second to import.
+        from memwell.longterm.question import Question  # noqa: PLC0415
+        from memwell.longterm.ranking import rank  # noqa: PLC0415
 
+        question = Question.of(query, now=moment.timestamp(), vector=asked.vector)
         found = rank(
             held.pool,
             question,
@@ -198,41 +228,20 @@ class Recaller(MemoryBase):
             judged.append(replace(hit, score=hit.score + share, signals=signals))
         return sorted(judged, key=lambda hit: -hit.score)
 
-    def _query_vector(self, query: str) -> NDArray[np.float32] | None:
-        """The query's direction; None when there is no embedder, or it fails: then words alone decide."""
-        if self.embedder is None or not query.strip():
-            return None
-        if not self.indexer.is_current():
-            # The vectors are another embedder's until somebody has made them anew.
-            self._told(self.space)
-            return None
-        vector = self._query_vectors.get(query)
-        if vector is None:
-            try:
-                vector = self.embedder.embed([query])[0]
-            except ModelError:
-                return None
-            if len(self._query_vectors) >= _MOST_ASKED:
-                # Dropping all of it at once is rare and needs no lock and no order.
-                self._query_vectors.clear()
-            self._query_vectors[query] = vector
-        return vector if vector.any() else None
-
     def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
         """How near memories are to a query in meaning: the cosines of their stored vectors, by their ids.
 
         Those without a vector are left out; so are all when there is no embedder, or it fails.
         """
         check_text(query, "a query")
-        vector = self._query_vector(query)
-        if vector is None or not ids:
-            return {}
-        import numpy as np  # noqa: PLC0415 - see recall
-
-        asked = vector / np.linalg.norm(vector)
-        records = self.indexer.view.index.get(self.space, list(ids))
-        rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
-        return {id_: float(row @ asked) for id_, row in rows.items() if len(row) == len(asked)}
+        for _ in range(MOST_TRIES):
+            query_vector = self._asked_now(query)
+            if query_vector.vector is None or not ids:
+                return {}
+            records = self.indexer.view.index.get(self.space, list(ids))
+            if self._query_vectors.still(query_vector):
+                return _cosines(query_vector.vector, records)
+        return {}
 
     # Other ways of asking
 
@@ -302,7 +311,9 @@ class Recaller(MemoryBase):
         index = self.indexer.view.index
         hits = index.match(self.space, query, limit=most, where=wanted)
         if vector is not None:
-            hits += index.near(self.space, vector.tolist(), limit=most, where=wanted)
+            # Another size: all vectors were made anew this moment. Whoever asked notices it, and asks again.
+            with suppress(InvalidInput):
+                hits += index.near(self.space, vector.tolist(), limit=most, where=wanted)
         return index.get(self.space, list(dict.fromkeys(hit.record.id for hit in hits)))
 
     def _held_at(self, moment: datetime) -> HeldPool:
@@ -326,6 +337,14 @@ class Recaller(MemoryBase):
     apage = asyncify(page)
     ahistory = asyncify(history)
     acount = asyncify(count)
+
+
+def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:
+    import numpy as np  # noqa: PLC0415 - loaded when first needed, as for ranking
+
+    asked = vector / np.linalg.norm(vector)
+    rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
+    return {id_: float(row @ asked) for id_, row in rows.items() if len(row) == len(asked)}
 
 
 def _wanted(

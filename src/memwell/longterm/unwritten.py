@@ -7,7 +7,7 @@ there. It costs a pass over the space, once, and only where work is owed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NoReturn
 
@@ -59,6 +59,12 @@ class ReadAhead(Backend):
 
     def facts(self) -> dict[str, Any]:
         return self._base.facts()
+
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        return self._base.spaces(limit=limit, cursor=cursor)
+
+    def seal(self, reason: str | None) -> None:
+        self._base.seal(reason)
 
     def close(self) -> None:
         # The store below belongs to whoever opened it.
@@ -156,6 +162,9 @@ class _Values(KeyValue):
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
         _refuse(space)
 
+    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
+        _refuse(space)
+
 
 class _Records(RecordIndex):
     """The records of the copy."""
@@ -194,6 +203,9 @@ class _Records(RecordIndex):
             _refuse(records[0].space)
 
     def delete(self, space: Space, ids: Iterable[str]) -> int:
+        _refuse(space)
+
+    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
         _refuse(space)
 
 

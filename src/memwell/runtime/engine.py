@@ -13,7 +13,7 @@ import atexit
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -27,6 +27,7 @@ from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
+from memwell.longterm.makers import DEFAULT, NAMED, Wish
 from memwell.longterm.memory import Memory
 from memwell.longterm.pools import Pools
 from memwell.longterm.weights import Weights
@@ -36,7 +37,7 @@ from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
-from memwell.runtime.jobs import Worker
+from memwell.runtime.jobs import Worker, is_held_back, told_afterwards
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
@@ -96,6 +97,8 @@ class _Parts:
         return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.transaction)
 
     def tell(self, space: Space) -> None:
+        if is_held_back(space):
+            return
         # A recall may find work to be done too, in a store that can only be read.
         with suppress(ReadOnlyStore):
             if self.works and not self.closed:
@@ -125,7 +128,7 @@ class Engine(Closing, Memory):
         self._cached = parts.cached_embedder(space)
         if self._cached is not None:
             # For what is kept. A query is asked once, and not worth a write.
-            self.indexer = Indexer(self.backend, self.space, embedder=self._cached, chat=self.chat)
+            self.indexer = Indexer(self.backend, self.space, embedder=self._cached, chat=self.chat, wish=self.wish)
         self._parts = parts
         self._knowledge: Knowledge | None = None
         # Weakly: an engine that held a method of its own would be a ring, which only the collector could free.
@@ -257,6 +260,7 @@ class Engine(Closing, Memory):
                 pools=self._pools,
                 clock=self.clock,
                 told=self._parts.tell,
+                wish=self.wish,
             )
         return self._knowledge
 
@@ -283,10 +287,9 @@ class Engine(Closing, Memory):
         return super().erase_all()
 
     def _has_documents(self) -> bool:
-        if len(self.space) > MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE:
-            # Too deep for documents to have a space of their own.
-            return False
-        return self.backend.index.info(knowledge_space(self.space)).records > 0
+        # A space may lie too deep for its documents to have one of their own.
+        has_room = len(self.space) <= MAX_SEGMENTS - _SEGMENTS_OF_KNOWLEDGE
+        return has_room and self.backend.index.info(knowledge_space(self.space)).records > 0
 
     @property
     def receipts(self) -> Receipts:
@@ -335,6 +338,15 @@ class Engine(Closing, Memory):
         done = import_file(self, path, format=format, progress=progress, **options)
         self._told(self.space)
         return done
+
+    def attend(self) -> None:
+        """Begin with what another process has left owed, if that is anything; for whoever runs long, now and then."""
+        if self._parts.works and not self._parts.closed:
+            self._parts.worker.start_if_owed()
+
+    def told_afterwards(self) -> AbstractContextManager[None]:
+        """A block around a transaction, at whose end the worker is told what is owed: before, it would find nothing."""
+        return told_afterwards(self._parts.tell)
 
     def close(self) -> None:
         """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
@@ -434,10 +446,12 @@ def open(  # noqa: A001 - the first word users type
         "reranker": None if reranker is None else _reranker(reranker),
         "gate": gate,
         "weights": weights,
+        # Who names no embedder has whatever the store has, as far as it comes along.
+        "wish": Wish.made_now(DEFAULT if embedder == chosen.embedder == "local" else NAMED),
     }
     parts = _Parts(backend, chosen, options, work=work, cache=not isinstance(embedder, str))
     if work:
-        parts.worker.start_if_owed()
+        parts.worker.attend()
     # A program that never closes still ends cleanly: the worker stops before the interpreter takes its modules apart.
     atexit.register(_close_if_alive, weakref.ref(parts))
     return parts.engine(DEFAULT_SPACE if space is None else as_space(space))

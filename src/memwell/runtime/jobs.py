@@ -1,41 +1,64 @@
 """The worker: does in the background what remembering leaves owed.
 
 There is one thread for an engine. It owns nothing: what is owed stands in the journals of the store, so a worker may be
-killed at any moment, and the next one goes on where the last commit was. A lease keeps two processes from doing the same
-work at the same time; without it nothing would be done twice either, only some of it in vain.
+killed at any moment, and the next one goes on where the last commit was. The workers of all processes share the list of
+spaces that are owed something; a claim keeps two of them from doing the same at the same time. Without it nothing would be
+done twice either, only some of it in vain: whoever is second finds the journal moved on, and stores nothing.
+
+Spaces take turns after each piece, so that one with a mountain of work does not keep the others from theirs.
 """
 
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from datetime import datetime
+from enum import Enum, auto
 from typing import NamedTuple
 
 from memwell.errors import BackendError, Conflict, MemwellError, ReadOnlyStore
 from memwell.longterm.erasing import Eraser
+from memwell.longterm.indexing import BATCH
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.records import Space, paged
 from memwell.storage.protocols import Backend
-from memwell.values import new_id
 
 _log = logging.getLogger("memwell.jobs")
 
 REGISTRY = Space("memwell", "spaces")
-"""Which spaces are owed work, so that a worker finds what an earlier process left."""
+"""Which spaces are owed work, so that every worker finds what any process left."""
 
+_DUTY = "lease"
 _LEASE_S = 30.0
-_PAUSE_S = 5.0
+_WITH_CHAT_S = 300.0
+"""A piece that asks a chat model takes longer, and doing it twice would cost twice."""
+_LOOK_S = 5.0
+"""How often the list is looked at, for what nobody has told of here."""
 _AGAIN_S = 1.0
 """How soon work is tried again that another process was at, or that failed; then ever less often."""
+_SURE_S = 1.0
+"""For how long a process that does the work itself trusts that a space it has listed is still on the list."""
 _USES_EVERY_S = 30.0
 _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
+_TOPIC = "memwell work "
+
+_held_back: ContextVar[set[Space] | None] = ContextVar("memwell_held_back", default=None)
+
+
+class _Left(Enum):
+    """What a piece of work leaves: nothing, more of it, or all for a later time."""
+
+    NOTHING = auto()
+    MORE = auto()
+    LATER = auto()
 
 
 class _Uses(NamedTuple):
@@ -43,6 +66,87 @@ class _Uses(NamedTuple):
 
     counts: Counter[str]
     last: dict[str, datetime]
+
+
+@contextmanager
+def told_afterwards(tell: Callable[[Space], None]) -> Generator[None]:
+    """Let whatever is said inside to be owed be told at the end, unless that is an error.
+
+    It goes around a transaction: what a worker is told of before it is stored, it would look for in vain.
+    """
+    spaces: set[Space] = set()
+    token = _held_back.set(spaces)
+    try:
+        yield
+    finally:
+        _held_back.reset(token)
+    for space in spaces:
+        tell(space)
+
+
+def is_held_back(space: Space) -> bool:
+    """Whether telling of this space is put off until the end of ``told_afterwards``."""
+    spaces = _held_back.get()
+    if spaces is None:
+        return False
+    spaces.add(space)
+    return True
+
+
+class _Listing:
+    """The list of spaces that are owed work, and the word to other processes that there is something on it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._sure: dict[Space, float] = {}
+
+    def note(self, space: Space, *, sure_s: float = 0.0) -> None:
+        """Have a space on the list; not looked at again for ``sure_s`` after it was seen there."""
+        now = time.monotonic()
+        if now - self._sure.get(space, float("-inf")) < sure_s:
+            return
+        # Whoever has done the work takes it off, in any process.
+        if self._backend.kv.get(REGISTRY, space.encoded()) is None:
+            self._backend.kv.put(REGISTRY, space.encoded(), True)
+        self._sure[space] = now
+
+    def tell_others(self, space: Space) -> None:
+        """Wake the workers of other processes, where the store can; elsewhere they see it when they look next."""
+        # What they are told is not what makes it done, so that it cannot be told, or is too long, is no failure.
+        with suppress(MemwellError):
+            self._backend.notify(_TOPIC + space.encoded())
+
+    def spaces(self) -> Iterator[Space]:
+        """All that are on the list."""
+        entries = paged(lambda cursor: self._backend.kv.scan(REGISTRY, limit=500, cursor=cursor))
+        while True:
+            try:
+                entry = next(entries, None)
+            except MemwellError as error:
+                _log.warning("the spaces that are owed work cannot be listed: %s", error)
+                return
+            if entry is None:
+                return
+            yield Space.decode(entry.key)
+
+    def is_empty(self) -> bool:
+        """Whether nothing is on the list."""
+        return not self._backend.kv.scan(REGISTRY, limit=1).items
+
+    def strike(self, space: Space, still_owed: Callable[[], bool]) -> bool:
+        """Take a space off the list, unless something is owed; whether nothing is."""
+        entry = self._backend.kv.get(REGISTRY, space.encoded())
+        if still_owed():
+            return False
+        self._sure.pop(space, None)
+        if entry is not None:
+            with suppress(Conflict):
+                self._backend.kv.delete(REGISTRY, space.encoded(), expect=entry.version)
+        if still_owed():
+            # It came in between, from somebody who saw the space on the list.
+            self.note(space)
+            return False
+        return True
 
 
 class Worker:
@@ -54,21 +158,29 @@ class Worker:
         self._backend = backend
         self._memory_of = memory_of
         self._retention_s = retention_s
-        self._me = new_id()
+        self._listing = _Listing(backend)
         self._owing: set[Space] = set()
-        self._known: set[Space] = set()
+        self._others: set[Space] = set()
+        """What stands on the list and cannot be done here."""
         self._unfinished: dict[Space, Eraser] = {}
         """Held until their work is done: they count how often something has been tried in vain."""
+        self._put_off: dict[Space, tuple[float, float]] = {}
+        """What was tried in vain: when it is tried again, and after what a pause."""
         self._uses: dict[Space, _Uses] = {}
         self._lock = threading.Lock()
-        self._leases: set[Space] = set()
+        self._claimed: set[Space] = set()
+        self._looked = float("-inf")
         self._wake = threading.Event()
         self._stopped = False
         self._thread: threading.Thread | None = None
+        self._stop_listening: Callable[[], None] | None = None
 
     def tell(self, space: Space) -> None:
         """There is something to do in this space, and somebody here who does it."""
-        self.note(space)
+        self._listing.note(space, sure_s=_SURE_S)
+        self._take_on(space)
+
+    def _take_on(self, space: Space) -> None:
         self._owing.add(space)
         if not self._wake.is_set():
             self._wake.set()
@@ -77,13 +189,18 @@ class Worker:
 
     def note(self, space: Space) -> None:
         """There is something to do in this space, for whoever comes."""
-        if space not in self._known:
-            self._known.add(space)
-            self._backend.kv.put(REGISTRY, space.encoded(), True)
+        self._listing.note(space)
+        self._listing.tell_others(space)
+
+    def attend(self) -> None:
+        """Be there for what other processes leave owed: begin when there is something, and hear when something comes."""
+        if self._stop_listening is None and not self._stopped:
+            self._stop_listening = self._backend.listen(self._heard)
+        self.start_if_owed()
 
     def start_if_owed(self) -> None:
-        """Begin when an earlier process has left something to do."""
-        if self._backend.kv.scan(REGISTRY, limit=1).items:
+        """Begin when another process has left something to do."""
+        if self._thread is None and not self._listing.is_empty():
             self.start()
 
     def start(self) -> None:
@@ -92,6 +209,10 @@ class Worker:
             if self._thread is None and not self._stopped:
                 self._thread = threading.Thread(target=self._run, name="memwell-worker", daemon=True)
                 self._thread.start()
+
+    def _heard(self, topic: str) -> None:
+        if topic.startswith(_TOPIC) and not self._stopped:
+            self._take_on(Space.decode(topic[len(_TOPIC) :]))
 
     def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
         """Memories were recalled at a moment. Their counts are stored now and then, not at once."""
@@ -106,12 +227,14 @@ class Worker:
         with self._lock:
             self._stopped = True
             thread = self._thread
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
         self._wake.set()
         if thread is not None and thread is not threading.current_thread():
             thread.join(_CLOSING_S)
-        for space in list(self._leases):
-            with suppress(MemwellError):
-                self._let_go(space)
+        for space in list(self._claimed):
+            self._let_go(space)
         self.store_uses()
         # Who makes memories holds this worker too: the ring would keep all of it until the collector comes.
         self._memory_of = _closed
@@ -128,89 +251,117 @@ class Worker:
         if owner is None:
             return self._memory_of(space)
         # Past the cache that memories have: what is removed must not leave its vectors there.
-        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=self._memory_of(owner).embedder)
+        memory = self._memory_of(owner)
+        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=memory.embedder, wish=memory.wish)
 
     # The thread
 
     def _run(self) -> None:
-        self._owing.update(self._left_over())
-        stored, pause = time.monotonic(), _AGAIN_S
+        stored = time.monotonic()
         while not self._stopped:
             self._wake.clear()
-            undone: set[Space] = set()
-            for space in list(self._owing):
-                self._owing.discard(space)
-                if not self._stopped and not self._work(space):
-                    undone.add(space)
+            self._look()
+            self._round()
             if time.monotonic() - stored > _USES_EVERY_S:
                 self.store_uses()
                 stored = time.monotonic()
             if not self._owing:
-                self._wake.wait(pause if undone else _PAUSE_S)
-            self._owing |= undone
-            pause = min(2 * pause, _LEASE_S) if undone else _AGAIN_S
+                self._wake.wait(self._pause())
 
-    def _left_over(self) -> Iterator[Space]:
-        """The spaces that an earlier process may have left owed."""
-        entries = paged(lambda cursor: self._backend.kv.scan(REGISTRY, limit=500, cursor=cursor))
-        while True:
-            try:
-                entry = next(entries, None)
-            except MemwellError as error:
-                _log.warning("the spaces that are owed work cannot be listed: %s", error)
-                return
-            if entry is None:
-                return
-            space = Space.decode(entry.key)
-            self._known.add(space)
-            yield space
+    def _look(self) -> None:
+        """See whose time has come again, and now and then what others have put on the list."""
+        now = time.monotonic()
+        self._owing.update(space for space, (due, _) in self._put_off.items() if due <= now)
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            passed_over = self._others | set(self._put_off)
+            self._owing.update(space for space in self._listing.spaces() if space not in passed_over)
 
-    def _work(self, space: Space) -> bool:
-        """All that one space is owed; False when some is left, because another process is at it or it failed."""
+    def _pause(self) -> float:
+        now = time.monotonic()
+        return max(0.0, min([now + _LOOK_S, *(due for due, _ in self._put_off.values())]) - now)
+
+    def _round(self) -> None:
+        """A piece for each space that is owed something."""
+        spaces = list(self._owing)
+        # Several workers that go down one list in one order would be at the same spaces all the time.
+        random.shuffle(spaces)
+        for space in spaces:
+            if self._stopped:
+                return
+            self._owing.discard(space)
+            left = self._work(space)
+            if left is _Left.LATER:
+                _, waited = self._put_off.get(space, (0.0, 0.0))
+                pause = min(2 * waited, _LEASE_S) or _AGAIN_S
+                self._put_off[space] = (time.monotonic() + pause, pause)
+            else:
+                self._put_off.pop(space, None)
+            if left is _Left.MORE:
+                self._owing.add(space)
+            if left is not _Left.NOTHING and len(spaces) > 1:
+                # While the others have their turns, another process may go on with this one.
+                self._let_go(space)
+
+    def _work(self, space: Space) -> _Left:
+        """A piece of what one space is owed."""
         memory = self._owed_to(space)
         if memory.embedder is None and _owner_of_documents(space) is not None:
             # They are owed nothing but vectors, and stay on the list for whoever can make them.
-            return True
+            self._others.add(space)
+            return _Left.NOTHING
         self._unfinished[space] = memory
-        done = self._worked_off(space, memory)
-        if done:
+        left = self._piece(space, memory)
+        if left is _Left.NOTHING:
             self._unfinished.pop(space, None)
-        return done
+        return left
 
-    def _worked_off(self, space: Space, memory: Eraser) -> bool:
+    def _piece(self, space: Space, memory: Eraser) -> _Left:
+        done = 0
         try:
-            while not self._stopped and self._leased(space):
-                if not memory.indexer.work():
+            # Asked each time: whose claim is lost has nothing more to do here, and what was not stored by then is not.
+            while not self._stopped and self._claims(space, memory):
+                brought_on = memory.indexer.work()
+                done += brought_on
+                if not brought_on:
                     self._purge(space, memory)
                     self._let_go(space)
-                    return self._settled(space, memory)
+                    return _Left.NOTHING if self._settled(space, memory) else _Left.LATER
+                if done >= BATCH:
+                    return _Left.MORE
         except ReadOnlyStore:
             # Nothing can be done about it here; whoever may write will.
-            return True
+            self._others.add(space)
+            return _Left.NOTHING
         except Exception as error:  # noqa: BLE001 - whatever is wrong in one space, the others' work must go on
             if not self._stopped:
                 _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
-        return False
+        return _Left.LATER
 
     def _settled(self, space: Space, memory: Eraser) -> bool:
-        """Whether nothing is owed any more. Then the space is taken off the list, unless somebody has just put it on."""
-        entry = self._backend.kv.get(REGISTRY, space.encoded())
-        owed = memory.owed()
-        if owed.words or (owed.vectors and memory.embedder is not None):
+        """Whether nothing is owed any more. Then the space is taken off the list."""
+
+        def still_owed() -> bool:
+            owed = memory.owed()
+            return bool(owed.words or (owed.vectors and memory.embedder is not None))
+
+        return self._listing.strike(space, still_owed)
+
+    def _claims(self, space: Space, memory: Eraser) -> bool:
+        """Whether the work of this space is ours for a while."""
+        seconds = _LEASE_S if getattr(memory, "chat", None) is None else _WITH_CHAT_S
+        if not self._backend.claims.take(inner_space(space), _DUTY, seconds=seconds):
+            self._claimed.discard(space)
             return False
-        self._known.discard(space)
-        if entry is not None:
-            with suppress(Conflict):
-                self._backend.kv.delete(REGISTRY, space.encoded(), expect=entry.version)
-        return memory.owed().words == 0
+        self._claimed.add(space)
+        return True
 
     def _let_go(self, space: Space) -> None:
-        """Give the lease back, so that nobody waits for it to run out."""
-        self._leases.discard(space)
-        held = self._backend.kv.get(inner_space(space), "lease")
-        if held is not None and held.value == self._me:
-            with suppress(Conflict):
-                self._backend.kv.delete(inner_space(space), "lease", expect=held.version)
+        """Give the claim back, so that nobody waits for it to run out."""
+        if space in self._claimed:
+            self._claimed.discard(space)
+            with suppress(MemwellError):
+                self._backend.claims.release(inner_space(space), _DUTY)
 
     def _purge(self, space: Space, memory: Eraser) -> None:
         """Once a day, erase what expired and what was forgotten longer ago than its retention."""
@@ -221,19 +372,6 @@ class Worker:
         if self._backend.kv.get(inner, "purged") is None:
             memory.purge(self._retention_s)
             self._backend.kv.put(inner, "purged", True, ttl=_PURGE_EVERY_S)
-
-    def _leased(self, space: Space) -> bool:
-        """Whether the work of this space is ours for a while; another's lease runs out by itself."""
-        inner = inner_space(space)
-        held = self._backend.kv.get(inner, "lease")
-        if held is not None and held.value != self._me:
-            return False
-        try:
-            self._backend.kv.put(inner, "lease", self._me, ttl=_LEASE_S, expect=0 if held is None else held.version)
-        except Conflict:
-            return False
-        self._leases.add(space)
-        return True
 
     def store_uses(self, only: Space | None = None) -> None:
         """Store the counts of all spaces, or of one, now."""
@@ -259,4 +397,4 @@ def _closed(space: Space) -> Memory:
     raise BackendError(f"the store is closed; nothing is done for {space!r} any more")
 
 
-__all__ = ["REGISTRY", "Worker"]
+__all__ = ["REGISTRY", "Worker", "is_held_back", "told_afterwards"]

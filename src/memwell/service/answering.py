@@ -85,7 +85,7 @@ def _once(call: Call, asked: Asked) -> Answered:
 
     if call.route.atomic:
         # Changes take turns, so whoever comes second finds the answer of the first.
-        with call.service.backend.transaction():
+        with call.service.engine.told_afterwards(), call.service.backend.transaction():
             kept = once.begin(key, header, fingerprint)
             return run() if kept is None else _replayed(kept)
     kept = once.begin(key, header, fingerprint)

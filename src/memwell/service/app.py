@@ -8,9 +8,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from itertools import count
 from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qs
@@ -37,7 +38,8 @@ from memwell.service.responses import SAFE, response_of
 from memwell.service.routing import Router
 from memwell.values import now
 
-_TICK_S = 15.0
+_LOOK_S = 5.0
+_LOOKS_A_TICK = 3
 _MEGABYTE = 1_000_000
 _MOST_FIELDS = 100
 _LAST_MOMENT_S = 1.0
@@ -120,6 +122,7 @@ class App:
 
     def _close(self) -> None:
         self.service.stopping = True
+        self._door.close()
         ending = threading.Thread(target=self._pool.shutdown, kwargs={"cancel_futures": True}, daemon=True)
         ending.start()
         ending.join(_LAST_MOMENT_S)
@@ -129,12 +132,18 @@ class App:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _tick(self) -> None:
-        while True:
-            await asyncio.sleep(_TICK_S)
-            try:
-                await asyncio.to_thread(self.service.tick)
-            except Exception as error:  # noqa: BLE001 - whatever it was, the figures wait for the next time
-                logs.warn("figures could not be written", error)
+        for turn in count():
+            if turn:
+                await asyncio.sleep(_LOOK_S)
+            await self._now_and_then(self.service.look, "what other processes left could not be seen")
+            if turn and turn % _LOOKS_A_TICK == 0:
+                await self._now_and_then(self.service.tick, "figures could not be written")
+
+    async def _now_and_then(self, work: Callable[[], None], otherwise: str) -> None:
+        try:
+            await asyncio.to_thread(work)
+        except Exception as error:  # noqa: BLE001 - whatever it was, it waits for the next time
+            logs.warn(otherwise, error)
 
     # Requests
 
@@ -226,7 +235,7 @@ class App:
         seen.route = found
         key = _NOBODY
         if found.scope != ANYONE:
-            key = seen.key = self._door.key_of(request)
+            key = seen.key = await self._door.key_of(request)
             self.service.rates.check(key)
         call = Call(self.service, found, key, path, id=seen.id)
         call.allow(found.scope)
@@ -285,7 +294,7 @@ class App:
 
     async def _to_mcp(self, request: Request, seen: _Seen, send: Send) -> None:
         seen.route = _MCP
-        key = seen.key = self._door.key_of(request)
+        key = seen.key = await self._door.key_of(request)
         self.service.rates.check(key)
         call = Call(self.service, _MCP, key, {}, id=seen.id)
         with self._place():

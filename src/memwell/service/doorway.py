@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from starlette.requests import Request
 
@@ -17,6 +19,8 @@ from memwell.settings import Settings
 
 _OWN_NAMES = frozenset({"localhost", "memwell"})
 _SHORT = 200
+_CHECKING = 4
+"""How many keys are asked for at once, in a store behind a wire."""
 
 
 class Doorway:
@@ -25,8 +29,14 @@ class Doorway:
     def __init__(self, service: Service, later: Callable[[Callable[[], object]], object]) -> None:
         self._service = service
         self._later = later
+        # Of its own: whoever comes without a good key must not take a thread from who has one.
+        self._pool = ThreadPoolExecutor(_CHECKING, thread_name_prefix="memwell-key")
         self._hosts = _named(service.settings)
         self.origins = frozenset(_listed(service.settings.serve_origins))
+
+    def close(self) -> None:
+        """Check no more keys."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def check_host(self, request: Request) -> None:
         """Raises ``Refused`` for a name that is not ours.
@@ -52,18 +62,26 @@ class Doorway:
                 code="foreign-origin",
             )
 
-    def key_of(self, request: Request) -> Key:
+    async def key_of(self, request: Request) -> Key:
         """The key that was sent, found good. Raises ``AccessDenied`` when it is not, ``Busy`` when that happens often."""
         kind, _, token = request.headers.get("authorization", "").partition(" ")
         try:
             if kind.casefold() != "bearer" or not token:
                 raise AccessDenied("send your key as 'Authorization: Bearer mw_…'")
-            key = self._service.keys.check(token.strip())
+            key = await self._checked(token.strip())
         except AccessDenied:
             self._count_refusal(request, token)
             raise
         self._service.keys.note_use(key)
         return key
+
+    async def _checked(self, token: str) -> Key:
+        keys = self._service.keys
+        if not keys.far:
+            # A file is read in less time than a thread takes to begin.
+            return keys.check(token)
+        # Others must not wait here for a store that answers late, or not at all.
+        return keys.recent(token) or await asyncio.get_running_loop().run_in_executor(self._pool, keys.check, token)
 
     def _count_refusal(self, request: Request, token: str) -> None:
         self._service.failures.count(request.client.host if request.client else "")
@@ -86,8 +104,9 @@ class Doorway:
     def _key_quietly(self, request: Request) -> Key | None:
         """The good key of a request that is refused for another reason; a bad one is nobody's."""
         _, _, token = request.headers.get("authorization", "").partition(" ")
+        keys = self._service.keys
         try:
-            return self._service.keys.check(token.strip())
+            return keys.recent(token.strip()) if keys.far else keys.check(token.strip())
         except AccessDenied:
             return None
 

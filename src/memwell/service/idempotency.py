@@ -30,9 +30,8 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.errors import Busy, Conflict, InvalidInput
-from memwell.filters import id_begins_with
 from memwell.longterm.base import utc_now
-from memwell.records import paged
+from memwell.records import Space, paged
 from memwell.service.keys import SERVICE, holds_token
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import shown
@@ -41,6 +40,8 @@ LARGEST_KEPT = 1_000_000
 """Of an answer with a larger body only the status and the headers are kept."""
 
 _ONCE = SERVICE / "once"
+"""Each key has a space of its own in it, so that the requests of different keys never wait for each other."""
+
 _VISIBLE = re.compile("[!-~]{1,255}")
 _TRIES = 20
 
@@ -101,13 +102,13 @@ class Once:
         with another request, ``InProgress`` while the same one is worked on, and ``InvalidInput`` for a header that is
         not 1 to 255 visible ASCII characters.
         """
-        name = _name(key_id, header)
+        own, name = _ONCE / key_id, _name(header)
         for _ in range(_TRIES):
-            entry = self._kv.get(_ONCE, name)
+            entry = self._kv.get(own, name)
             if entry is not None:
                 return _answered(_held(entry), fingerprint)
             try:
-                self._kv.put(_ONCE, name, _written(_Held(fingerprint)), ttl=self._lease_s, expect=0)
+                self._kv.put(own, name, _written(_Held(fingerprint)), ttl=self._lease_s, expect=0)
             except Conflict:
                 # Somebody else was faster; what they did is to be seen now.
                 continue
@@ -129,8 +130,8 @@ class Once:
         something else. A body of more than a megabyte is left out, and one that holds the token of a key: it was to be
         seen once, and is stored nowhere.
         """
-        name = _name(key_id, header)
-        entry = self._kv.get(_ONCE, name)
+        own, name = _ONCE / key_id, _name(header)
+        entry = self._kv.get(own, name)
         held = None if entry is None else _held(entry)
         if held is not None and (held.answer is not None or held.fingerprint != fingerprint):
             raise Overtaken("the same request was finished by somebody else meanwhile")
@@ -138,7 +139,7 @@ class Once:
         answer = Kept(status, dict(headers or {}), body if whole else b"", whole)
         version = 0 if entry is None else entry.version
         try:
-            self._kv.put(_ONCE, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
+            self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
         except Conflict as error:
             raise Overtaken("somebody else is working on the same request") from error
 
@@ -147,28 +148,28 @@ class Once:
 
         Only for whom ``begin`` let go ahead: who was told ``InProgress`` would end the reservation of the one at work.
         """
-        name = _name(key_id, header)
-        entry = self._kv.get(_ONCE, name)
+        own, name = _ONCE / key_id, _name(header)
+        entry = self._kv.get(own, name)
         if entry is not None and _held(entry) == _Held(fingerprint):
             with suppress(Conflict):
-                self._kv.delete(_ONCE, name, expect=entry.version)
+                self._kv.delete(own, name, expect=entry.version)
 
     def drop_bodies(self, key_id: str) -> int:
         """Drop the bodies of all answers kept for a key, and return how many. What was done is still not done again.
 
         For when memories are erased: an answer may hold their words. Call it in the transaction of the erasure.
         """
-        where = id_begins_with(f"{key_id}/")
-        entries = list(paged(lambda cursor: self._kv.scan(_ONCE, where=where, cursor=cursor)))
-        return sum(self._drop_body(entry) for entry in entries)
+        own = _ONCE / key_id
+        entries = list(paged(lambda cursor: self._kv.scan(own, cursor=cursor)))
+        return sum(self._drop_body(own, entry) for entry in entries)
 
-    def _drop_body(self, entry: Entry) -> bool:
+    def _drop_body(self, own: Space, entry: Entry) -> bool:
         held = _held(entry)
         if held.answer is None or not held.answer.body or entry.expires is None:
             return False
         left = max((entry.expires - self._clock()).total_seconds(), 1.0)
         emptied = _Held(held.fingerprint, replace(held.answer, body=b"", whole=False))
-        self._kv.put(_ONCE, entry.key, _written(emptied), ttl=left)
+        self._kv.put(own, entry.key, _written(emptied), ttl=left)
         return True
 
     abegin = asyncify(begin)
@@ -192,10 +193,10 @@ def _answered(held: _Held, fingerprint: bytes) -> Kept:
     return held.answer
 
 
-def _name(key_id: str, header: object) -> str:
+def _name(header: object) -> str:
     if not isinstance(header, str) or _VISIBLE.fullmatch(header) is None:
         raise InvalidInput(f"an Idempotency-Key is 1 to 255 visible ASCII characters, not {shown(header)}")
-    return f"{key_id}/{header}"
+    return header
 
 
 def _written(held: _Held) -> bytes:

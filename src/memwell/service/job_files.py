@@ -32,6 +32,7 @@ class _File(msgspec.Struct, frozen=True):
     path: Path
     name: str
     until: float
+    key: str
 
 
 class JobFiles:
@@ -54,11 +55,11 @@ class JobFiles:
                 self._folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
             return self._folder / f"{id_}{ending}"
 
-    def keep(self, id_: str, made: Made) -> None:
-        """Have a file fetched for an hour. After the end it is removed at once."""
+    def keep(self, id_: str, made: Made, key: str = "") -> None:
+        """Have a file fetched for an hour; ``key`` is where its job stands. After the end it is removed at once."""
         with self._lock:
             if not self._closed:
-                self._files[id_] = _File(made.path, made.name, time.monotonic() + KEPT_S)
+                self._files[id_] = _File(made.path, made.name, time.monotonic() + KEPT_S, key)
                 return
         made.path.unlink(missing_ok=True)
 
@@ -67,6 +68,11 @@ class JobFiles:
         with self._lock:
             file = self._files.get(id_)
         return (file.path, file.name) if file is not None and file.path.is_file() else None
+
+    def held(self) -> list[tuple[str, str]]:
+        """The ids of the jobs whose files are here, and where those stand."""
+        with self._lock:
+            return [(id_, file.key) for id_, file in self._files.items() if file.key]
 
     def drop(self, id_: str) -> None:
         """Remove whatever a job has written."""

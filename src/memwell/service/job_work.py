@@ -8,17 +8,19 @@ import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Busy, Conflict, MemwellError
 from memwell.records import Space
+from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import encode
 from memwell.runtime.wire.problems import Problem, problem_of
 from memwell.runtime.wire.running import Job
 from memwell.service.job_files import JobFiles, Made
+from memwell.service.job_states import Kept
 from memwell.values import MAX_CONTENT_BYTES
 
 _log = logging.getLogger("memwell.service.jobs")
@@ -27,6 +29,24 @@ Work: TypeAlias = Callable[["Report"], Any]
 """What a job does. It returns what came of it: a struct or a dict of plain data, a ``Made`` file, None, or ``Ongoing``."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
+
+Maker: TypeAlias = Callable[[Engine, Any], Work]
+"""Makes what a job does from the memory it is about and from what was asked."""
+
+REPEATED: dict[str, tuple[type[Any], Maker]] = {}
+"""What any process can do again, by its name: the shape of what was asked, and who makes the work from it."""
+
+M = TypeVar("M", bound=Maker)
+
+
+def repeated(action: str, shape: type[Any]) -> Callable[[M], M]:
+    """Register what makes the work of an action that may be done twice: another process goes on when one is gone."""
+
+    def register(maker: M) -> M:
+        REPEATED[action] = (shape, maker)
+        return maker
+
+    return register
 
 
 class Report:
@@ -88,24 +108,35 @@ class Outcome(msgspec.Struct, frozen=True):
 class Live:
     """A job of this process that has not ended, or whose end is not written yet: until then it is seen as running."""
 
-    def __init__(self, key: str, space: Space, job: Job, work: Work, owned: Path | None) -> None:
+    def __init__(self, key: str, kept: Kept, work: Work, owned: Path | None = None) -> None:
         self.key = key
-        self.space = space
-        self.job = job
+        self.kept = kept
+        """As it was begun."""
+        self.version = 0
+        self.space = Space(*kept.space)
+        self.job = kept.job
         self.work = work
         self.owned = owned
+        self.erasures = 0
         self.outcome: Outcome | None = None
         self.changed = False
         self.cancelled = False
         self.outdated = False
         """Something was erased since it began, which a file that it makes may still hold."""
         self.ongoing: Watched | None = None
+        self.lost = False
+        """Whether it is another process' by now."""
         self.written = threading.Event()
 
     @property
     def waits(self) -> bool:
         """Whether it has not begun."""
         return self.outcome is None and self.job.status == "waiting"
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it is left to another process when this one ends."""
+        return self.kept.goes_on and self.outcome is None
 
     def state(self, now: datetime) -> Job:
         """What there is to write of it."""
@@ -214,9 +245,11 @@ OUTDATED = problem_of(Conflict("something was erased while this was written; sta
 
 __all__ = [
     "OUTDATED",
+    "REPEATED",
     "STOPPED",
     "Cancelled",
     "Live",
+    "Maker",
     "Ongoing",
     "Outcome",
     "Progress",
@@ -225,6 +258,7 @@ __all__ = [
     "Work",
     "cancelled",
     "outcome_of",
+    "repeated",
     "stopping",
     "told",
 ]

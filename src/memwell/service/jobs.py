@@ -1,39 +1,44 @@
 """Jobs: work that takes longer than a request should, done in threads of its own and followed by whoever started it.
 
-    job = jobs.start(space, "export", work)         # at once; work(report) runs in a thread
+    job = jobs.start(space, "import", work)         # at once; work(report) runs in a thread
+    job = jobs.repeat(memory, "export", asked)      # one that another process goes on with when this one is gone
     jobs.get(space, job.id)                         # how far it is, and at the end what came of it
     jobs.cancel(space, job.id)                      # when nobody wants it any more
 
 Spaces take turns, and none has all the threads. How far a job is stands in the store, so that every process that serves it
-can tell. A process that has jobs says every few seconds that it is alive; when that stops, its unfinished jobs are shown as
-failed. Files that jobs make lie in a folder that only this user can open; they are gone after an hour, and with the
-process.
+can tell. A process that has jobs says every few seconds that it is alive. When that stops, another one begins those anew
+that have not ended, or calls them failed where what was sent for them is gone too. A process that is told to stop leaves
+such jobs to the others at once. Files that jobs make lie in a folder that only this user can open; they are gone after an
+hour, and with the process.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing
-from memwell.errors import MemwellError, NotFound
+from memwell.errors import Busy, Conflict, MemwellError
 from memwell.longterm.base import utc_now
 from memwell.records import Space
+from memwell.runtime.engine import Engine
 from memwell.runtime.wire.running import Job
-from memwell.service.job_files import JobFiles, Made
-from memwell.service.job_states import ENDED, JobStates, key_of
+from memwell.service.job_files import Made
+from memwell.service.job_keeping import KeptJobs, remove
+from memwell.service.job_states import ENDED, Kept, key_of
 from memwell.service.job_turns import MOST_WAITING, MOST_WAITING_EACH, Turns, check_room
 from memwell.service.job_work import (
+    REPEATED,
     STOPPED,
     Live,
     Ongoing,
@@ -47,146 +52,102 @@ from memwell.service.job_work import (
     told,
 )
 from memwell.storage.protocols import Backend
-from memwell.values import new_id, shown
+from memwell.values import new_id
 
 _log = logging.getLogger("memwell.service.jobs")
 
 _WRITE_EVERY_S = 0.5
 _LOOK_EVERY_S = 0.2
-_MOST_LISTED = 200
-_ID = re.compile("[0-9a-f]{32}")
 
 
-class _KeptJobs:
-    """The jobs of a store as they are asked for and written down. For every space but its own a job does not exist."""
+class _BegunJobs(KeptJobs):
+    """How jobs begin: because somebody asked for them, or because the process that was at them is gone."""
 
-    def __init__(self, backend: Backend, lease_s: float, clock: Callable[[], datetime]) -> None:
-        self._states = JobStates(backend.kv, lease_s)
-        self._clock = clock
-        self._files = JobFiles()
-        self._live: dict[str, Live] = {}
-        self._lock = threading.Lock()
-        # Held while a state is written, so that an older one never lands on top. Never waited for by a request: it may be
-        # inside a transaction that the writer waits for.
-        self._writing = threading.Lock()
+    _closed = False
 
-    def get(self, space: Space, id_: str) -> Job:
-        """One job. Raises ``NotFound`` for an id that is no job of this space."""
-        if _ID.fullmatch(id_) is None:
-            raise NotFound(f"there is no job {shown(id_)}")
-        key = key_of(space, id_)
-        with self._lock:
-            live = self._live.get(key)
-        job = self._states.get(key) if live is None else live.job
-        if job is None:
-            raise NotFound(f"there is no job {shown(id_)}")
-        return self._with_file(job)
+    def start(self, space: Space, action: str, work: Work, *, owned: Path | None = None) -> Job:
+        """Begin a job, and return at once. ``owned`` is a file that goes when the job ends, and when it cannot begin.
 
-    def _with_file(self, job: Job) -> Job:
-        return job if not job.file or self._files.get(job.id) else replace(job, file="")
-
-    def all(self, space: Space) -> list[Job]:
-        """The newest 200 jobs of a space, newest first. A large result is left out; ``get`` has it."""
-        with self._lock:
-            live = {key: one.job for key, one in self._live.items() if one.space == space}
-        found = {**self._states.all(space), **live}
-        newest = sorted(found, reverse=True)[:_MOST_LISTED]
-        return [self._with_file(found[key]) for key in newest]
-
-    def watch(self, space: Space, id_: str) -> Iterator[Job | None]:
-        """The job, and again whenever it has changed; None for each look that found nothing new. It ends with the job.
-
-        Raises ``NotFound`` at once for an id that is no job of this space.
+        Raises ``Busy`` when too many are waiting, in all or of this space, or the service is stopping.
         """
-        return self._watched(space, self.get(space, id_))
+        return self._begin(self._new(space, action), work, owned)
 
-    def _watched(self, space: Space, job: Job) -> Iterator[Job | None]:
-        yield job
-        while job.status not in ENDED:
-            seen, job = job, self.get(space, job.id)
-            yield None if job == seen else job
+    def repeat(self, memory: Engine, action: str, asked: Any) -> Job:
+        """Begin a job of those that are ``repeated``, and return at once. Raises ``Busy`` as ``start`` does."""
+        kept = replace(self._new(memory.space, action), again=msgspec.msgpack.encode(asked))
+        return self._begin(kept, REPEATED[action][1](memory, asked))
 
-    def file(self, space: Space, id_: str) -> tuple[Path, str]:
-        """The file that a job has made, and what to call it. Raises ``NotFound`` when there is none, or no longer."""
-        self.get(space, id_)
-        found = self._files.get(id_)
-        if found is None:
-            raise NotFound(f"the job {id_} has no file here; a file is kept for an hour")
-        return found
+    def _new(self, space: Space, action: str) -> Kept:
+        now = self._clock()
+        job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
+        return Kept(job, "", space=tuple(space))
 
-    def drop_results(self, space: Space) -> int:
-        """Drop what came of all ended jobs of a space, their files too, and return of how many.
+    def _begin(self, kept: Kept, work: Work, owned: Path | None = None, *, version: int = 0) -> Job:
+        live = Live(key_of(Space(*kept.space), kept.job.id), kept, work, owned)
+        live.version = version
+        try:
+            self._admit(live)
+            live.erasures = self._states.erasures(live.space)
+            live.version = self._states.begin(live.key, kept, version=version)
+            self._queue(live)
+        except BaseException:
+            self._forget(live)
+            raise
+        return kept.job
 
-        For when something is erased: a result or an export may hold its words. A job that is writing a file fails. It may
-        be part of a transaction.
+    def take_up(self, memory_of: Callable[[Space], Engine]) -> int:
+        """Begin the jobs anew whose process is gone, and return how many. Those that nobody can do again have failed.
+
+        Call it every few seconds. When several processes do, one of them gets a job.
         """
-        with self._lock:
-            for live in self._live.values():
-                live.outdated = live.outdated or live.space == space
-        dropped = self._states.drop_results(space)
-        for id_ in dropped:
-            self._files.drop(id_)
-        return len(dropped)
-
-    @property
-    def busy(self) -> int:
-        """How many jobs wait or run in this process."""
-        with self._lock:
-            return len(self._live)
-
-    # What is written down
-
-    def _advance(self, live: Live, stage: str, done: int, of: int | None, note: str = "") -> None:
-        job = live.job
-        # What is counted may shrink while it is worked on; whoever looks at a bar must not see it go back.
-        done = max(done, job.done) if stage == job.stage else done
-        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done), note=note)
-
-    def _change(self, live: Live, **changes: Any) -> None:
-        with self._lock:
-            if live.outcome is None:
-                live.job = replace(live.job, updated=self._clock(), **changes)
-                live.changed = True
-
-    def _write(self, live: Live) -> None:
-        """Write the state of a job. What fails here is tried again by the keeper."""
-        with self._writing:
+        taken = 0
+        for key, kept, version in self._states.left_behind():
             with self._lock:
-                if not live.changed:
-                    # The keeper was here first. To write an end twice could bring back what was dropped in between.
-                    return
-                live.changed = False
-                job, outdated = live.state(self._clock()), live.outdated
-            try:
-                self._states.put(live.key, job)
-            except MemwellError as error:
-                live.changed = True
-                _log.warning("the state of the job %s could not be stored: %s", job.id, error)
-                return
-        if job.status in ENDED:
-            self._let_go(live, outdated)
+                if self._closed or key in self._live:
+                    continue
+            # Another was faster, or has more room.
+            with suppress(Conflict, Busy):
+                taken += self._take_over(key, kept, version, memory_of)
+        self._drop_erased()
+        return taken
 
-    def _let_go(self, live: Live, outdated: bool) -> None:
-        if live.outdated:
-            self._files.drop(live.job.id)
-            if not outdated:
-                # Something was erased while the end was written, too early for it to be found there.
-                self._states.drop_result(live.key)
-        with self._lock:
-            self._live.pop(live.key, None)
-        live.written.set()
+    def _take_over(self, key: str, kept: Kept, version: int, memory_of: Callable[[Space], Engine]) -> bool:
+        shape, maker = REPEATED.get(kept.job.action, (None, None))
+        if key in self._states.cancelled():
+            self._states.take_cancel(key)
+            given_up = Live(key, kept, _nothing)
+            given_up.outcome = Outcome(problem=told(cancelled(), kept.job))
+            self._states.give_up(key, given_up.state(self._clock()), version=version)
+        elif maker is None or kept.again is None or not kept.goes_on:
+            self._states.give_up(key, kept.interrupted(), version=version)
+        else:
+            work = maker(memory_of(Space(*kept.space)), msgspec.msgpack.decode(kept.again, type=shape))
+            anew = replace(kept.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
+            self._begin(replace(kept, job=anew, begun=kept.begun + 1), work, version=version)
+            return True
+        return False
 
-    def _forget(self, live: Live) -> None:
-        with self._lock:
-            self._live.pop(live.key, None)
-        _remove(live.owned)
+    def _drop_erased(self) -> None:
+        """Remove the files here whose words another process has erased."""
+        for id_, key in self._files.held():
+            job = self._states.get(key)
+            if job is not None and job.status in ENDED and not job.file:
+                self._files.drop(id_)
+
+    def _admit(self, live: Live) -> None:
+        """Have it among those of this process. Raises ``Busy`` when there is no room."""
+        raise NotImplementedError
+
+    def _queue(self, live: Live) -> None:
+        """Let it wait for a thread."""
+        raise NotImplementedError
 
 
-class Jobs(_KeptJobs, Closing):
+class Jobs(_BegunJobs, Closing):
     """The jobs of a store, and the threads of this process that do them."""
 
     def __init__(
-        self, backend: Backend, threads: int = 3, *, clock: Callable[[], datetime] = utc_now, lease_s: float = 30.0
+        self, backend: Backend, threads: int = 3, *, clock: Callable[[], datetime] = utc_now, lease_s: float = 10.0
     ) -> None:
         super().__init__(backend, lease_s, clock)
         self._pause_s = min(_WRITE_EVERY_S, lease_s / 4)
@@ -196,25 +157,7 @@ class Jobs(_KeptJobs, Closing):
         self._keeper: threading.Thread | None = None
         self._closed = False
 
-    # Starting and cancelling
-
-    def start(self, space: Space, action: str, work: Work, *, owned: Path | None = None) -> Job:
-        """Begin a job, and return at once. ``owned`` is a file that goes when the job ends, and when it cannot begin.
-
-        Raises ``Busy`` when too many are waiting, in all or of this space, or the service is stopping.
-        """
-        now = self._clock()
-        job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
-        live = Live(key_of(space, job.id), space, job, work, owned)
-        try:
-            self._admit(live)
-            self._states.beat()
-            self._states.put(live.key, job)
-            self._queue(live)
-        except BaseException:
-            self._forget(live)
-            raise
-        return job
+    # Beginning and cancelling
 
     def _admit(self, live: Live) -> None:
         with self._wake:
@@ -287,8 +230,8 @@ class Jobs(_KeptJobs, Closing):
 
     def _ran(self, live: Live, future: Future[Outcome | Watched]) -> None:
         error = None if future.cancelled() else future.exception()
-        if future.cancelled():
-            self._end(live, Outcome(problem=STOPPED))
+        if future.cancelled() or (self._closed and isinstance(error, Busy) and error.code == "stopping"):
+            self._stop(live)
         elif error is not None:
             self._end(live, Outcome(problem=told(error, live.job)))
         else:
@@ -311,17 +254,30 @@ class Jobs(_KeptJobs, Closing):
     def _end(self, live: Live, outcome: Outcome) -> None:
         """Write down what came of a job, once: who is later finds that it has ended."""
         with self._lock:
-            if live.outcome is not None:
+            if live.outcome is not None or live.lost:
                 return
             live.outcome = outcome
         # Whoever sees that it has ended finds its file, and none that it no longer needs.
         if outcome.made is not None:
-            self._files.keep(live.job.id, outcome.made)
+            self._files.keep(live.job.id, outcome.made, live.key)
         else:
             self._files.drop(live.job.id)
-        _remove(live.owned)
+        remove(live.owned)
         live.changed = True
         self._write(live)
+
+    def _stop(self, live: Live) -> None:
+        """Leave a job to another process, or call it failed."""
+        if not live.goes_on:
+            self._end(live, Outcome(problem=STOPPED))
+            return
+        self._change(live, status="waiting", stage="", done=0, of=None, note="")
+        live.changed = True
+        self._write(live)
+        self._files.drop(live.job.id)
+        # What comes of it here is nobody's any more.
+        live.lost = True
+        self._leave(live)
 
     # The keeper: one thread that writes what changed, says that this process is alive, looks after what goes on by itself
     # and what others want cancelled, and removes old files
@@ -366,7 +322,10 @@ class Jobs(_KeptJobs, Closing):
     # The end
 
     def close(self, wait_s: float = 5.0) -> None:
-        """Stop. What is waiting does not begin; what is running has a moment to end, and is called failed after it."""
+        """Stop. What is waiting does not begin; what is running has a moment to end.
+
+        What has not ended by then is left to another process, now or later, or has failed where none can do it.
+        """
         with self._wake:
             if self._closed:
                 return
@@ -376,14 +335,14 @@ class Jobs(_KeptJobs, Closing):
             self._wake.notify_all()
         self._pool.shutdown(wait=False, cancel_futures=True)
         for one in dropped:
-            self._end(one, Outcome(problem=STOPPED))
+            self._stop(one)
         for one in live:
             if one.ongoing is not None:
                 self._end(one, one.ongoing.outcome(one.job))
         until = time.monotonic() + wait_s
         for one in live:
             if not one.written.wait(max(0.0, until - time.monotonic())):
-                self._end(one, Outcome(problem=STOPPED))
+                self._stop(one)
         if self._keeper is not None:
             self._keeper.join(wait_s)
         with suppress(MemwellError):
@@ -397,11 +356,8 @@ class Jobs(_KeptJobs, Closing):
             return self._turns.running > 0
 
 
-def _remove(path: Path | None) -> None:
-    # That it cannot be removed must not keep the job from ending.
-    with suppress(OSError):
-        if path is not None:
-            path.unlink(missing_ok=True)
+def _nothing(report: Report) -> None:
+    """The work of a job that nobody does."""
 
 
 __all__ = ["Jobs", "MOST_WAITING", "MOST_WAITING_EACH", "Made", "Ongoing", "Report", "Work"]

@@ -15,7 +15,9 @@ import hmac
 import re
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Any, cast
@@ -29,6 +31,7 @@ from memwell.longterm.base import utc_now
 from memwell.records import Space, SpaceLike, as_space, paged
 from memwell.runtime.grants import OWN_SPACES, SERVICE
 from memwell.runtime.wire.running import Key
+from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import as_utc, check_count, check_id, shown
 
@@ -52,6 +55,12 @@ _TOKEN_IN_BYTES = re.compile(_TOKEN.pattern.encode())
 _LONGEST_NAME = 200
 _LONGEST_GRACE = timedelta(days=366)
 _NOT_KNOWN = "the key is not known here"
+TRUSTED_S = 2.0
+"""So long a key that was found good is not asked for again, in a store behind a wire: the longest that one which was
+revoked by another process may still be taken here."""
+
+_MOST_TRUSTED = 10_000
+_TOPIC = "memwell key "
 _NOBODYS = sha256(b"").hexdigest()
 """The digest that an unknown key is compared with. No secret is empty, so none has it."""
 
@@ -65,13 +74,44 @@ class _Kept(msgspec.Struct, frozen=True):
     grace: datetime | None = None
 
 
+class _Trusted:
+    """Tokens that were found good just now, by their digests. From any thread."""
+
+    def __init__(self) -> None:
+        self._held: dict[bytes, tuple[Key, float]] = {}
+
+    def put(self, token: str, key: Key) -> None:
+        """Trust a token for a while."""
+        if len(self._held) >= _MOST_TRUSTED:
+            # Each is asked for again, which is no more than a question to the store.
+            self._held = {}
+        self._held[sha256(token.encode()).digest()] = (key, time.monotonic() + TRUSTED_S)
+
+    def get(self, token: str, now: datetime) -> Key | None:
+        """The key of a token that is still trusted."""
+        key, until = self._held.get(sha256(token.encode(errors="replace")).digest(), (None, 0.0))
+        if key is None or until <= time.monotonic() or (key.expires is not None and key.expires <= now):
+            return None
+        return key
+
+    def drop(self, id_: str) -> None:
+        """Trust no token of a key any more."""
+        self._held = {digest: held for digest, held in self._held.items() if held[0].id != id_}
+
+
 class Keys:
-    """The keys of a store. Every check reads the store, so a revocation works at once, in every process."""
+    """The keys of a store. A revocation works at once in the process that makes it, and in every other within 2 seconds.
+
+    Where the store is a file or in memory, every check reads it, so that it works at once everywhere. A store behind a wire
+    is asked every 2 seconds for a key in use, and tells of changes at once as long as it can; ``watch`` begins that.
+    """
 
     def __init__(self, backend: Backend, clock: Callable[[], datetime] = utc_now) -> None:
         self._backend = backend
         self._kv = backend.kv
         self._clock = clock
+        self._trusted: _Trusted | None = None
+        self._stop_listening: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self._noted: dict[str, datetime] = {}
         self._unwritten: dict[str, datetime] = {}
@@ -104,6 +144,33 @@ class Keys:
         self._kv.put(_KEYS, key.id, _written(_Kept(key, _digest(secret))), expect=0)
         return key, _token(key, secret)
 
+    def watch(self) -> None:
+        """Trust keys for a moment, where the store is behind a wire, and hear of their changes; until ``unwatch``."""
+        if isinstance(self._backend, MemoryBackend) or getattr(self._backend, "path", None) is not None:
+            return
+        self._trusted = _Trusted()
+        self._stop_listening = self._backend.listen(self._heard)
+
+    def unwatch(self) -> None:
+        """Listen no more."""
+        self._trusted = None
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+
+    @property
+    def far(self) -> bool:
+        """Whether a check may have to wait for a store behind a wire, which is not to be done on an event loop."""
+        return self._trusted is not None
+
+    def recent(self, token: str) -> Key | None:
+        """The key of a token that was found good just now, without asking the store; None when that must be asked."""
+        return None if self._trusted is None else self._trusted.get(token, self._clock())
+
+    def _heard(self, topic: str) -> None:
+        if topic.startswith(_TOPIC) and self._trusted is not None:
+            self._trusted.drop(topic[len(_TOPIC) :])
+
     def check(self, token: str) -> Key:
         """The key of a token. Raises ``AccessDenied`` for anything that is not the token of a key in force.
 
@@ -119,6 +186,8 @@ class Keys:
             raise AccessDenied("the key was revoked")
         if kept.key.expires is not None and kept.key.expires <= self._clock():
             raise AccessDenied(f"the key expired on {kept.key.expires:%Y-%m-%d at %H:%M} UTC")
+        if self._trusted is not None:
+            self._trusted.put(token, kept.key)
         return kept.key
 
     def _fits(self, kept: _Kept | None, digest: str) -> bool:
@@ -226,6 +295,10 @@ class Keys:
             kept, version = self._kept(id_)
             changed = change(kept)
             self._kv.put(_KEYS, id_, _written(changed), expect=version)
+        self._heard(_TOPIC + id_)
+        # Who is not told sees it in two seconds.
+        with suppress(BackendError):
+            self._backend.notify(_TOPIC + id_)
         return self._with_use(changed.key)
 
     acreate = asyncify(create)
@@ -327,4 +400,4 @@ def _moment(entry: Entry | None) -> datetime | None:
     return None if entry is None else datetime.fromisoformat(cast("str", entry.value))
 
 
-__all__ = ["BUNDLES", "SCOPES", "SERVICE", "Key", "Keys", "holds_token", "id_in_token", "without_tokens"]
+__all__ = ["BUNDLES", "SCOPES", "SERVICE", "TRUSTED_S", "Key", "Keys", "holds_token", "id_in_token", "without_tokens"]

@@ -43,6 +43,7 @@ class Service(Closing):
         self.settings = settings
         self.backend = engine.backend
         self.keys = Keys(self.backend)
+        self.keys.watch()
         self.log = AuditLog(self.backend)
         self.once = Once(self.backend)
         self.rates = RateLimits(settings.serve_rate)
@@ -107,6 +108,12 @@ class Service(Closing):
         for one in self._every_tick:
             one()
 
+    def look(self) -> None:
+        """See whether another process has left something to do: jobs that it was at, or work that spaces are owed."""
+        if not self.stopping:
+            self.jobs.take_up(self.memory_of)
+            self.engine.attend()
+
     def at_tick(self, often: Callable[[], object]) -> None:
         """Do something every few seconds as long as the service runs."""
         self._every_tick.append(often)
@@ -124,6 +131,7 @@ class Service(Closing):
         for last in self._last_words:
             last()
         self.jobs.close(wait_s=_LAST_JOBS_S)
+        self.keys.unwatch()
         with suppress(MemwellError):
             self.tick()
         self.tracer.close()

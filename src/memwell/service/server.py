@@ -138,11 +138,15 @@ def _listening(settings: Settings) -> socket.socket:
 
 
 def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | None:
-    """A key that may do everything, when the store has none yet, and None otherwise."""
-    if service.keys.all():
-        return None
-    key, token = service.keys.create(name, space=DEFAULT_SPACE, scopes=SCOPES)
-    service.log.append("create_key", key=key.id, space=key.space, targets=[key.id])
+    """A key that may do everything, when the store has none yet, and None otherwise.
+
+    Of several processes that start together over an empty store one gets it.
+    """
+    with service.backend.transaction():
+        if service.keys.all():
+            return None
+        key, token = service.keys.create(name, space=DEFAULT_SPACE, scopes=SCOPES)
+        service.log.append("create_key", key=key.id, space=key.space, targets=[key.id])
     return key, token
 
 

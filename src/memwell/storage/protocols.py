@@ -11,17 +11,20 @@ A call that has returned is durable, as far as the backend says it is. A call th
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import datetime
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import msgspec
 
 from memwell._asyncify import AsyncContext, Closing, asyncify
+from memwell.errors import Conflict
 from memwell.filters import FilterLike
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
+from memwell.values import new_id
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
@@ -51,6 +54,16 @@ class Version(msgspec.Struct, frozen=True):
 
     message: Message | None
     replaced: datetime
+
+
+class Place(msgspec.Struct, frozen=True):
+    """One place of a thread with all that it ever held; ``message`` is None where one was removed."""
+
+    index: int
+    round: int
+    id: str
+    message: Message | None
+    versions: list[Version] = []
 
 
 class MessageLog(ABC):
@@ -131,6 +144,19 @@ class MessageLog(ABC):
         Ties are broken by index, the newest first. Any text is safe to search for.
         """
 
+    @abstractmethod
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        """The places with an index above ``after``, in order, with what they hold and held: what a copy is made of."""
+
+    @abstractmethod
+    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        """Put copied places behind those of the thread ``info.thread``, and take over all else that ``info`` says.
+
+        The places keep their indexes, rounds, ids and versions; they are given in order. Made so, piece by piece with the
+        same ``info``, a thread cannot be told from the one it was copied from. Raises ``Conflict`` when a place does not
+        follow the thread's last, or its id is in the thread already.
+        """
+
     aappend = asyncify(append)
     aread = asyncify(read)
     aedit = asyncify(edit)
@@ -140,6 +166,8 @@ class MessageLog(ABC):
     aannotate = asyncify(annotate)
     athreads = asyncify(threads)
     amatch = asyncify(match)
+    aplaces = asyncify(places)
+    arestore = asyncify(restore)
 
 
 JSONValue: TypeAlias = Any
@@ -203,11 +231,16 @@ class KeyValue(ABC):
         """How many live entries of the space satisfy ``where``."""
         return sum(1 for _ in paged(lambda cursor: self.scan(space, where=where, limit=1000, cursor=cursor)))
 
+    @abstractmethod
+    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
+        """Store copied entries as they are, with their versions and the moments they end; all or none."""
+
     aget = asyncify(get)
     aput = asyncify(put)
     adelete = asyncify(delete)
     ascan = asyncify(scan)
     acount = asyncify(count)
+    arestore = asyncify(restore)
 
 
 class IndexInfo(msgspec.Struct, frozen=True):
@@ -217,7 +250,9 @@ class IndexInfo(msgspec.Struct, frozen=True):
     vectors: int
     dimensions: int | None
     search: str
-    """``exact`` or ``hnsw``."""
+    """What searches them: ``exact``, ``hnsw``, or the name of an engine beside the store."""
+    state: int = 0
+    """The state of the space, as ``changes`` counts it."""
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -284,6 +319,13 @@ class RecordIndex(ABC):
         """
 
     @abstractmethod
+    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
+        """Give the space other vectors, of whatever one size, all or none: those named get theirs, the others have none.
+
+        Nothing else of a record changes. Ids that are not there are passed over.
+        """
+
+    @abstractmethod
     def changes(self, space: Space, since: int | None = None) -> Changes:
         """What changed after the state ``since``, or everything when that is None or too long ago to tell.
 
@@ -300,6 +342,7 @@ class RecordIndex(ABC):
     ascan = asyncify(scan)
     anear = asyncify(near)
     amatch = asyncify(match)
+    arevector = asyncify(revector)
     achanges = asyncify(changes)
     ainfo = asyncify(info)
 
@@ -319,9 +362,53 @@ class Blobs(ABC):
     def delete(self, space: Space, digest: str) -> bool:
         """Drop the bytes. Returns whether they were there."""
 
+    @abstractmethod
+    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
+        """The digests of what the space holds, in their order."""
+
     aput = asyncify(put)
     aget = asyncify(get)
     adelete = asyncify(delete)
+    ascan = asyncify(scan)
+
+
+class Claims(ABC):
+    """Duties of a space, each had by one holder in all processes at a time."""
+
+    @abstractmethod
+    def take(self, space: Space, duty: str, *, seconds: float = 30.0) -> bool:
+        """Have the duty, or go on having it; False when another has it. It ends with the holder's death.
+
+        A store that cannot see a death ends it ``seconds`` after the last call.
+        """
+
+    @abstractmethod
+    def release(self, space: Space, duty: str) -> None:
+        """Let another have it. What this holder does not have is left alone."""
+
+
+class Leases(Claims):
+    """Claims as entries with a time to live, on any ``KeyValue``."""
+
+    def __init__(self, kv: KeyValue) -> None:
+        self._kv = kv
+        self._me = new_id()
+
+    def take(self, space: Space, duty: str, *, seconds: float = 30.0) -> bool:
+        held = self._kv.get(space, duty)
+        if held is not None and held.value != self._me:
+            return False
+        try:
+            self._kv.put(space, duty, self._me, ttl=seconds, expect=0 if held is None else held.version)
+        except Conflict:
+            return False
+        return True
+
+    def release(self, space: Space, duty: str) -> None:
+        held = self._kv.get(space, duty)
+        if held is not None and held.value == self._me:
+            with suppress(Conflict):
+                self._kv.delete(space, duty, expect=held.version)
 
 
 class Backend(Closing, ABC):
@@ -368,9 +455,38 @@ class Backend(Closing, ABC):
         """What the store says of itself, for whoever runs it: its kind, version, sizes, counts, and how it is indexed."""
 
     @abstractmethod
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        """Every space that holds a thread, an entry, a record or a blob, in the order of their encoded paths."""
+
+    @abstractmethod
+    def seal(self, reason: str | None) -> None:
+        """From now on refuse every write, from every process, with ``ReadOnlyStore`` and this reason; None lifts it.
+
+        For a store whose content was moved: nobody shall write where it would be lost. Inside a transaction of its own
+        it raises ``BackendError``.
+        """
+
+    @cached_property
+    def claims(self) -> Claims:
+        """Duties that one process at a time may have. By default leases in ``kv``, which run out by themselves."""
+        return Leases(self.kv)
+
+    def notify(self, topic: str) -> None:
+        """Wake whoever listens in any process, where the store can; others look by themselves now and then."""
+
+    def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
+        """Call ``heard`` with every topic that any process notifies, until the returned function is called.
+
+        None where the store cannot tell. ``heard`` runs in a thread of the store's and must be quick.
+        """
+        return None
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
 
+    aspaces = asyncify(spaces)
+    aseal = asyncify(seal)
     acheck = asyncify(check)
     ascrub = asyncify(scrub)
     afacts = asyncify(facts)
@@ -380,11 +496,14 @@ __all__ = [
     "Backend",
     "Blobs",
     "Changes",
+    "Claims",
     "Entry",
     "IndexInfo",
     "JSONValue",
     "KeyValue",
+    "Leases",
     "MessageLog",
+    "Place",
     "RecordIndex",
     "ThreadInfo",
     "Version",

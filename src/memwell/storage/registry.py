@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memwell.errors import ConfigurationError
+from msgspec.structs import replace
+
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
 from memwell.settings import Settings, load_settings
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import Backend, Blobs
+from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
 from memwell.values import shown
 
 
@@ -18,38 +22,73 @@ class _Kind(NamedTuple):
     module: str
     name: str
     form: str
+    extra: str = ""
+    """The extra that brings the driver; none for what memwell always has."""
 
 
 # Backends are imported by name when they are first opened, so that a driver nobody uses is never loaded.
+_POSTGRES = _Kind("memwell.storage.postgres", "PostgresBackend", "postgresql://user:password@host/database", "postgres")
+_REDIS = _Kind("memwell.storage.redis", "RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis")
+_MILVUS = _Kind("memwell.storage.milvus", "MilvusVectors", "", "milvus")
 _KINDS = {
     "memory": _Kind("memwell.storage.memory", "MemoryBackend", "memory:"),
     "sqlite": _Kind("memwell.storage.sqlite", "SqliteBackend", "sqlite:path/to/file.db, or just the path"),
+    "postgresql": _POSTGRES,
+    "postgres": _POSTGRES,
+    "redis": _REDIS,
+    "rediss": _REDIS,
+    "redis+cluster": _REDIS,
+    "rediss+cluster": _REDIS,
 }
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
+_ENGINES = ("milvus", "milvus+tls")
+_HOMES = ("memory", "sqlite", "postgresql", "postgres")
+_DRIVERS = ("psycopg", "psycopg_pool", "redis", "pymilvus", "milvus_lite", "grpc")
+
+ASK_ENGINE_ABOVE = 1000
+"""Spaces with fewer vectors are searched exactly in the home store, which is faster than asking another program."""
 
 
 def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = None) -> Backend:
-    """Open the store that ``url`` names: ``memory:``, ``sqlite:path`` or the path of a file.
+    """Open the store that ``url`` names: a path, ``memory:``, ``sqlite:``, ``postgresql:``, ``redis:``, or several of them.
 
-    A file that does not exist is made. Raises ``ConfigurationError`` for a URL that names no store, and ``BackendError``
-    for a file that cannot be opened or is no store of memwell's.
+    ``HOME,log=URL,kv=URL,index=URL,blobs=URL`` puts parts of a store elsewhere; the settings ``log_url`` and so on say the
+    same where the URL does not. A file that does not exist is made. Raises ``ConfigurationError`` for a URL that names no
+    store (``MissingDependency`` when its driver is not installed), and ``BackendError`` for one that cannot be opened.
     """
     chosen = settings or load_settings()
-    if isinstance(url, os.PathLike):
-        return _sqlite(os.fspath(url), chosen)
-    if not isinstance(url, str) or not url.strip():  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not isinstance(url, str | os.PathLike) or not os.fspath(url).strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"a store is named by a URL or a path, not {shown(url)}; {_forms()}")
-    found = _SCHEME.match(url)
-    if found is None:
-        return _sqlite(url, chosen)
-    scheme, rest = found[1].lower(), url[found.end() :]
+    if isinstance(url, os.PathLike):
+        # A path is a path, whatever its letters say.
+        named = composition("", chosen)
+        home: Callable[[], Backend] = lambda: _sqlite(os.fspath(url), chosen)  # noqa: E731
+        kind, place = "sqlite", os.fspath(url)
+    else:
+        named = composition(url, chosen)
+        home = lambda: _single(named.home, chosen)  # noqa: E731
+        kind, place = scheme_of(named.home)[0] or "sqlite", without_secrets(named.home)
+    return _composed(named, home, kind, place, chosen) if named.parts else home()
+
+
+def _single(url: str, settings: Settings) -> Backend:
+    """The one store of a URL without parts."""
+    scheme, rest = scheme_of(url)
+    if not scheme or scheme == "sqlite":
+        return _sqlite(rest, settings)
+    if scheme in _ENGINES:
+        raise ConfigurationError(
+            "Milvus searches beside a store and is none itself: write sqlite:memwell.db,index="
+            f"{without_secrets(url)}, or postgresql://… in the place of sqlite:"
+        )
     if scheme not in _KINDS:
-        raise ConfigurationError(f"no store is named by {shown(url)}: unknown kind {scheme!r}; {_forms()}")
-    if scheme == "sqlite":
-        return _sqlite(rest, chosen)
-    if rest:
-        raise ConfigurationError(f"'memory:' takes nothing behind the colon, not {shown(rest)}")
-    return _load(_KINDS["memory"])()
+        raise ConfigurationError(
+            f"no store is named by {shown(without_secrets(url))}: unknown kind {scheme!r}; {_forms()}"
+        )
+    if scheme == "memory":
+        if rest:
+            raise ConfigurationError(f"'memory:' takes nothing behind the colon, not {shown(rest)}")
+        return _load(_KINDS["memory"])()
+    return _load(_KINDS[scheme])(url, settings=settings)
 
 
 def _sqlite(path: str, settings: Settings) -> Backend:
@@ -62,12 +101,122 @@ def _sqlite(path: str, settings: Settings) -> Backend:
     return _load(_KINDS["sqlite"])(Path(path).expanduser(), settings=settings)
 
 
+# Several
+
+
+def _composed(
+    named: Composition, home: Callable[[], Backend], kind: str, place: str, settings: Settings
+) -> Backend:
+    if kind not in _HOMES:
+        raise ConfigurationError(
+            f"a store of several parts has its home in SQLite or PostgreSQL, not in {shown(place)}; "
+            "its parts are " + ", ".join(f"{name}={without_secrets(url)}" for name, url in named.parts.items())
+        )
+    # Loads numpy, which a store of one part may do without.
+    from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
+
+    # A part is one store, whatever the settings say of the parts of others.
+    plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
+    with ExitStack() as opened:
+        parts = _opened_parts(named, plain, opened)
+        store = home()
+        opened.callback(store.close)
+        options = {"place": place, "one_writer": kind in ("memory", "sqlite"), "ask_above": ASK_ENGINE_ABOVE}
+        made = ComposedBackend(store, **parts, **options)
+        opened.pop_all()
+    return made
+
+
+def _opened_parts(named: Composition, settings: Settings, opened: ExitStack) -> dict[str, Any]:
+    from memwell.storage.composed import Part  # noqa: PLC0415 - see above
+
+    parts: dict[str, Any] = {}
+    stores: dict[str, Backend] = {}
+    for name in ("log", "kv"):
+        url = named.parts.get(name)
+        if url is not None:
+            if url not in stores:
+                stores[url] = _follower(name, url, settings)
+                opened.callback(stores[url].close)
+            parts[name] = Part(stores[url], without_secrets(url))
+    if "index" in named.parts:
+        parts["index"] = _engine(named.parts["index"], settings)
+    if "blobs" in named.parts:
+        parts["blobs"] = _bytes(named.parts["blobs"], settings)
+    return parts
+
+
+def _follower(name: str, url: str, settings: Settings) -> Backend:
+    place = without_secrets(url)
+    if _KINDS.get(scheme_of(url)[0]) is not _REDIS:
+        raise ConfigurationError(
+            f"{name} lives in the home store or in Redis, not in {shown(place)}: "
+            "others cannot follow the transactions of another store"
+        )
+    try:
+        return _single(url, settings)
+    except BackendError as error:
+        raise BackendUnavailable(f"the {name} at {place} is away: {error}") from error
+
+
+def _engine(url: str, settings: Settings) -> Any:
+    from memwell.storage.composed import Attached, StoreVectors  # noqa: PLC0415 - see above
+
+    scheme = scheme_of(url)[0]
+    if scheme in _ENGINES:
+        engine = _load(_MILVUS)
+        return Attached(lambda: engine(url, settings=settings), "milvus", without_secrets(url))
+    name = {"": "sqlite", "postgres": "postgresql", "rediss": "redis"}.get(scheme, scheme)
+    if scheme and scheme not in _KINDS:
+        raise ConfigurationError(
+            f"nothing that searches is named by {shown(without_secrets(url))}; known: milvus:path.db; "
+            "milvus://host:port; " + _forms().removeprefix("known: ")
+        )
+    return Attached(lambda: StoreVectors(_single(url, settings), name), name, without_secrets(url))
+
+
+def _bytes(url: str, settings: Settings) -> Any:
+    from memwell.storage.composed import Bytes  # noqa: PLC0415 - see above
+
+    scheme, rest = scheme_of(url)
+    place = without_secrets(url)
+    if scheme == "files":
+        from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only who has such a part needs it
+
+        blobs = FileBlobs(rest)
+        return Bytes(lambda: blobs, lambda: None, place)
+    if scheme in _ENGINES or (scheme and scheme not in _KINDS):
+        raise ConfigurationError(
+            f"no place for blobs is named by {shown(place)}; known: files:path/to/folder; "
+            + _forms().removeprefix("known: ")
+        )
+    opened: list[Backend] = []
+
+    def open_blobs() -> Blobs:
+        opened.append(_single(url, settings))
+        return opened[0].blobs
+
+    def close() -> None:
+        for store in opened:
+            store.close()
+
+    return Bytes(open_blobs, close, place)
+
+
 def _load(kind: _Kind) -> Any:
-    return getattr(importlib.import_module(kind.module), kind.name)
+    try:
+        return getattr(importlib.import_module(kind.module), kind.name)
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        if not kind.extra or package not in _DRIVERS:
+            raise
+        raise MissingDependency(
+            f'this store needs {package}, which is not installed: pip install "memwell[{kind.extra}]"'
+        ) from error
 
 
 def _forms() -> str:
-    return "known: " + "; ".join(kind.form for kind in _KINDS.values())
+    return "known: " + "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values()))
 
 
-__all__ = ["open_backend"]
+__all__ = ["ASK_ENGINE_ABOVE", "open_backend"]

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from memwell.errors import BackendError
+from memwell.errors import BackendError, ConfigurationError
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
+from memwell.storage.urls import composition, scheme_of
 
 Store: TypeAlias = str | os.PathLike[str] | Backend
 """A store: its URL, the path of its file, or the open backend."""
-
-_OTHER_KIND = re.compile(r"(?!sqlite:)[a-z][a-z0-9+.-]+:", re.IGNORECASE)
 
 
 class _Opened(NamedTuple):
@@ -67,20 +65,29 @@ def close_shared() -> None:
 
 
 def _name(store: str | os.PathLike[str]) -> str:
-    """One name for one file, however its path is written."""
-    url = str(store)
-    if not isinstance(store, os.PathLike) and _OTHER_KIND.match(url):
-        return url
-    path = url if isinstance(store, os.PathLike) else re.sub("^sqlite:", "", url, flags=re.IGNORECASE)
+    """One name for one store, however the path of its file is written."""
+    if isinstance(store, os.PathLike):
+        return _of_file(os.fspath(store))
+    try:
+        home, parts = composition(str(store))
+    except ConfigurationError:
+        # What is no URL is left for open_backend to refuse.
+        return str(store)
+    kind, rest = scheme_of(home)
+    name = _of_file(rest) if kind in ("", "sqlite") else home
+    return name + "".join(f",{part}={parts[part]}" for part in sorted(parts))
+
+
+def _of_file(path: str) -> str:
     # What is no path is left for open_backend to refuse.
-    return url if not path.strip() or "\0" in path else str(Path(path).expanduser().resolve())
+    return path if not path.strip() or "\0" in path else str(Path(path).expanduser().resolve())
 
 
 def _identity(name: str) -> tuple[int, int] | None:
-    """Which file it is, as the system sees it; None for a store that is no file."""
+    """Which file it is, or its home is, as the system sees it; None for a store that is no file."""
     try:
-        found = os.stat(name)
-    except (OSError, ValueError):
+        found = os.stat(composition(name).home)
+    except (OSError, ValueError, ConfigurationError):
         return None
     return found.st_dev, found.st_ino
 

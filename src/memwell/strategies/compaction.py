@@ -22,7 +22,7 @@ from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
 from memwell.records import Page, Space, Thread
 from memwell.storage.placement import MAX_INDEX
-from memwell.storage.protocols import MessageLog, ThreadInfo, Version
+from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.strategies.base import Strategy
 from memwell.strategies.state import AT_ONCE, Held, State, next_index, until_settled
 from memwell.strategies.summarising import Summariser
@@ -358,6 +358,12 @@ class _PreviewingLog(MessageLog):
 
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
         return self._log.match(thread, text, limit=limit)
+
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        return self._log.places(thread, after=after, limit=limit)
+
+    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        _refuse(info.thread)
 
     def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
         _refuse(thread)

@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast
 
+from memwell.records import Page, Space
 from memwell.storage.protocols import Backend
 
 
@@ -62,6 +63,15 @@ class _TwinBackend:
 
     def scrub(self) -> None:
         self._runner.run(self._backend.ascrub())
+
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        return self._runner.run(self._backend.aspaces(limit=limit, cursor=cursor))
+
+    def seal(self, reason: str | None) -> None:
+        self._runner.run(self._backend.aseal(reason))
+
+    def facts(self) -> dict[str, Any]:
+        return self._runner.run(self._backend.afacts())
 
     def close(self) -> None:
         self._runner.run(self._backend.aclose())

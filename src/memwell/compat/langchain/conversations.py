@@ -10,7 +10,7 @@ from memwell.errors import InvalidInput, Unsupported
 from memwell.history import HistoryReader
 from memwell.messages import Message
 from memwell.records import Page, Space, Thread
-from memwell.storage.protocols import MessageLog, ThreadInfo, Version
+from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, now, shown
 
@@ -154,6 +154,15 @@ class ChatLog(MessageLog):
 
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
         """Raises ``Unsupported``: a chat history has no index of its words."""
+        self._refuse()
+
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        """The messages of the places; a chat history keeps nothing of what they were before."""
+        found = self.read(thread, after=after, first=limit)
+        return [Place(one.index or 0, one.round or 0, one.id, one) for one in found]
+
+    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        """Raises ``Unsupported``."""
         self._refuse()
 
 

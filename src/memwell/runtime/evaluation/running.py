@@ -11,13 +11,17 @@ from typing import Any
 
 import msgspec
 
+from memwell.errors import InvalidInput, MemwellError
 from memwell.models.ports import Embedder
 from memwell.records import Space
+from memwell.runtime.batch import Batch
 from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_engine
 from memwell.runtime.evaluation.datasets import Query, Store, Unit, load
 from memwell.runtime.evaluation.metrics import Scores, Summary, judged, summary
 from memwell.runtime.transfer import Progress
+from memwell.storage import Backend
+from memwell.values import shown
 
 MEMWELL = "memwell, shipped defaults"
 WORDS = "its words alone (BM25, text only)"
@@ -52,31 +56,22 @@ def evaluate(
     embedder: Embedder | Callable[..., Any] | str | None = "local",
     progress: Progress | None = None,
     most_queries: int | None = None,
+    workers: int = 1,
 ) -> Run:
-    """Measure recall on the data set in a file, with the shipped defaults. Raises ``InvalidInput`` for an unknown file."""
+    """Measure recall on the data set in a file, with the shipped defaults. Raises ``InvalidInput`` for an unknown file.
+
+    With several ``workers`` its stores are measured by so many processes, with the same results; the embedder is then one
+    that is known by its name. Raises ``InvalidInput`` for another.
+    """
     name, stores = load(path)
-    total = sum(len(store.units) + len(store.queries[:most_queries]) for store in stores)
-    found: dict[str, list[tuple[str, Scores]]] = {MEMWELL: [], WORDS: [], MEANING: []}
-    rankings: list[dict[str, Any]] = []
-    done = 0
-
-    def tell(steps: int) -> None:
-        nonlocal done
-        done += steps
-        if progress is not None:
-            progress(done, total)
-
-    with tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder:
-        engine = open_engine(Path(folder) / "bench.db", embedder=embedder, work=False)
-        with engine:
-            for store in stores:
-                memory = engine.at(Space("bench", store.name))
-                _remember(memory, store, tell)
-                for query in store.queries[:most_queries]:
-                    rankings.append(_asked(memory, store, query, found))
-                    tell(1)
-            used = engine.embedder
-            settings = {"embedder": None if used is None else used.name, "limit": _DEEP}
+    if workers > 1:
+        parts = _in_processes(path, stores, embedder, progress, most_queries, workers)
+    else:
+        total = sum(len(store.units) + len(store.queries[:most_queries]) for store in stores)
+        count = _Count(progress, total)
+        parts = [_measured(store, embedder, most_queries, count.tell) for store in stores]
+    rankings = [ranking for part in parts for ranking in part.rankings]
+    found = {way: [one for part in parts for one in part.found[way]] for way in (MEMWELL, WORDS, MEANING)}
     return Run(
         name,
         len(stores),
@@ -84,8 +79,74 @@ def evaluate(
         len(rankings),
         {way: summary(results) for way, results in found.items() if results},
         rankings,
-        settings,
+        {"embedder": parts[0].embedder if parts else None, "limit": _DEEP},
     )
+
+
+class _Part(msgspec.Struct):
+    """What one store of a data set came to, as it travels between processes."""
+
+    embedder: str | None
+    found: dict[str, list[tuple[str, Scores]]]
+    rankings: list[dict[str, Any]]
+
+
+class _Count:
+    """Adds up the steps done, and tells of it."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress, self._total, self._done = progress, total, 0
+
+    def tell(self, steps: int) -> None:
+        self._done += steps
+        if self._progress is not None:
+            self._progress(self._done, self._total)
+
+
+def _measured(
+    store: Store,
+    embedder: Embedder | Callable[..., Any] | str | None,
+    most_queries: int | None,
+    tell: Callable[[int], None],
+) -> _Part:
+    """Remember one store of a data set, and ask its queries."""
+    found: dict[str, list[tuple[str, Scores]]] = {MEMWELL: [], WORDS: [], MEANING: []}
+    rankings: list[dict[str, Any]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder,
+        open_engine(Path(folder) / "bench.db", embedder=embedder, work=False) as engine,
+    ):
+        memory = engine.at(Space("bench", store.name))
+        _remember(memory, store, tell)
+        for query in store.queries[:most_queries]:
+            rankings.append(_asked(memory, store, query, found))
+            tell(1)
+        used = engine.embedder
+    return _Part(None if used is None else used.name, found, rankings)
+
+
+def _in_processes(
+    path: Path, stores: Sequence[Store], embedder: object, progress: Progress | None, most: int | None, workers: int
+) -> list[_Part]:
+    if embedder is not None and not isinstance(embedder, str):
+        raise InvalidInput(f"several processes need an embedder that is known by its name, not {shown(embedder)}")
+    pieces = [
+        {"path": str(path.resolve()), "store": number, "embedder": embedder, "queries": most}
+        for number in range(len(stores))
+    ]
+    with tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder:
+        batch = Batch(Path(folder) / "batch.db", "recall", pieces, measure_store, workers=workers, runner="processes")
+        outcome = batch.run(progress=progress)
+    if outcome.failures:
+        raise MemwellError(f"a store of the data set could not be measured: {outcome.failures[0].error}")
+    return [msgspec.convert(result, _Part) for result in outcome.results]
+
+
+def measure_store(_: Backend, piece: dict[str, Any]) -> Any:
+    """The work of a batch: measure one store of a data set, in a file of its own."""
+    number: int = piece["store"]
+    store = load(Path(piece["path"]))[1][number]
+    return msgspec.to_builtins(_measured(store, piece["embedder"], piece["queries"], lambda steps: None))
 
 
 def _remember(memory: Engine, store: Store, tell: Callable[[int], None]) -> None:
@@ -127,4 +188,4 @@ def _units(ids: Sequence[str], units: Mapping[str, Unit]) -> list[Unit]:
     return [units[id_] for id_ in ids]
 
 
-__all__ = ["MEANING", "MEMWELL", "WORDS", "Run", "evaluate"]
+__all__ = ["MEANING", "MEMWELL", "WORDS", "Run", "evaluate", "measure_store"]

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
+
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.answers import Answer
 from memwell.knowledge.documents import Document
@@ -19,10 +21,12 @@ from memwell.knowledge.reading import read_document
 from memwell.knowledge.reading.addresses import is_public
 from memwell.knowledge.reading.sniffing import kind_of
 from memwell.knowledge.shelf import checked_metadata
+from memwell.runtime.engine import Engine
 from memwell.runtime.wire import documents
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.running import Done, Job
 from memwell.service.call import Call, handles
+from memwell.service.job_work import Work, repeated
 from memwell.service.jobs import Ongoing, Report
 from memwell.service.rest.jobs import taken_upload
 from memwell.service.rest.threads import bounded, messages_of
@@ -77,19 +81,34 @@ def upload_document(call: Call, asked: documents.UploadDocument) -> Job:
 def fetch_document(call: Call, asked: documents.FetchDocument) -> Job:
     """Fetch a page and take it in, as a job. An address that is seen to be private is refused before there is one."""
     _check_address(asked.url)
-    metadata = checked_metadata(asked.metadata)
-    knowledge, most = call.memory.knowledge, min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
+    most = min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
+    fetched = _Fetched(url=asked.url, metadata=checked_metadata(asked.metadata), most_bytes=most)
+    job = call.service.jobs.repeat(call.memory, "fetch_document", fetched)
+    call.log(document_id(URL, asked.url.partition("#")[0]), job.id)
+    return job
+
+
+class _Fetched(msgspec.Struct, frozen=True):
+    """A page that is to be fetched, with all that was looked at before there was a job."""
+
+    url: str
+    metadata: dict[str, Any]
+    most_bytes: int
+
+
+@repeated("fetch_document", _Fetched)
+def _fetch(memory: Engine, asked: _Fetched) -> Work:
+    knowledge = memory.knowledge
 
     def work(report: Report) -> Ingested | Ongoing:
         report("fetching")
-        done = knowledge.ingest(asked.url, metadata=metadata, most_bytes=most, allow_private=False)
+        # The page of an address is one document, which takes the place of what was fetched before.
+        done = knowledge.ingest(asked.url, metadata=asked.metadata, most_bytes=asked.most_bytes, allow_private=False)
         if done.refused:
             raise _as_error(done.refused[0])
         return _with_vectors(knowledge, lambda: done)
 
-    job = call.service.jobs.start(call.space, "fetch_document", work)
-    call.log(document_id(URL, asked.url.partition("#")[0]), job.id)
-    return job
+    return work
 
 
 @handles("documents")

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from memwell.errors import FileError, InvalidInput
 from memwell.records import Space
+from memwell.runtime.engine import Engine
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import running
 from memwell.service.call import Call, Events, File, handles
+from memwell.service.job_work import Work, repeated
 from memwell.service.jobs import Made, Report
 from memwell.values import shown
 
@@ -71,16 +73,21 @@ def export(call: Call, asked: running.Export) -> running.Job:
         raise InvalidInput(f"unknown format {shown(asked.format)}; known: {', '.join(_ENDINGS)}")
     if asked.vectors and asked.format != "jsonl":
         raise InvalidInput("only jsonl holds vectors; leave 'vectors' out")
-    memory, space, ending = call.memory, call.space, _ENDINGS[asked.format]
+    job = call.service.jobs.repeat(call.memory, "export", asked)
+    call.log(job.id, format=asked.format)
+    return job
+
+
+@repeated("export", running.Export)
+def _export(memory: Engine, asked: running.Export) -> Work:
+    ending = _ENDINGS[asked.format]
 
     def work(report: Report) -> Made:
         path = report.path(ending)
         count = memory.export(path, vectors=asked.vectors, progress=report.stage("writing"))
-        return Made(path=path, name=_file_name(space, memory.clock(), ending), result={"written": count})
+        return Made(path=path, name=_file_name(memory.space, memory.clock(), ending), result={"written": count})
 
-    job = call.service.jobs.start(space, "export", work)
-    call.log(job.id, format=asked.format)
-    return job
+    return work
 
 
 @handles("import")

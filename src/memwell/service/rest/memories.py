@@ -32,6 +32,7 @@ from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.running import Done, Job
 from memwell.runtime.wire.threads import Counted
 from memwell.service.call import Call, handles
+from memwell.service.job_work import Work, repeated
 from memwell.service.jobs import Report
 from memwell.service.rest.threads import MOST, bounded, messages_of
 from memwell.values import shown
@@ -321,24 +322,30 @@ def failures(call: Call) -> memories.Ids:
 @handles("settle")
 def settle(call: Call) -> Job:
     """Do the work that is owed, as a job."""
-    memory = call.memory
+    return call.service.jobs.repeat(call.memory, "settle", {})
 
+
+@repeated("settle", dict)
+def _settle(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:
         memory.settle(report.stage("settle"))
         return cast("dict[str, Any]", msgspec.to_builtins(memory.owed()))
 
-    return call.service.jobs.start(call.space, "settle", work)
+    return work
 
 
 @handles("audit")
 def audit(call: Call) -> Job:
     """Look the whole memory over, as a job."""
-    memory = call.memory
+    return call.service.jobs.repeat(call.memory, "audit", {})
 
+
+@repeated("audit", dict)
+def _audit(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:
         return audited(memory.audit(progress=lambda done: report("audit", done, None)))
 
-    return call.service.jobs.start(call.space, "audit", work)
+    return work
 
 
 def audited(found: AuditReport) -> dict[str, Any]:

@@ -15,13 +15,14 @@ from typing import Any
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, NotFound
 from memwell.messages import forget_decoded
-from memwell.records import Space, Thread
+from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.memory.index import MemoryIndex
 from memwell.storage.memory.kv import MemoryKeyValue
 from memwell.storage.memory.log import MemoryLog, complaints
-from memwell.storage.memory.state import Store
+from memwell.storage.memory.state import Store, Stored, page_of
 from memwell.storage.protocols import Backend, Blobs
+from memwell.values import check_text
 
 
 class MemoryBlobs(Blobs):
@@ -52,6 +53,14 @@ class MemoryBlobs(Blobs):
             known = (space, given.check_digest(digest)) in state.blobs
             self._store.undo.drop(state.blobs, [(space, digest)])
             return known
+
+    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
+        given.check_space(space)
+        given.check_limit(limit)
+        start = given.check_name_cursor(cursor) or ""
+        with self._store.use() as state:
+            digests = sorted(digest for owner, digest in state.blobs if owner == space and digest > start)
+        return page_of(digests, limit, str)
 
 
 class MemoryBackend(Backend):
@@ -93,12 +102,36 @@ class MemoryBackend(Backend):
                 "entries": sum(map(len, state.entries.values())),
                 "records": sum(map(len, state.records.values())),
                 "blobs": len(state.blobs),
+                "sealed": self._store.undo.sealed,
             }
+
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        given.check_limit(limit)
+        start = given.check_name_cursor(cursor) or ""
+        now = self._store.clock()
+        with self._store.use() as state:
+            held = {space for part in (state.threads, state.records) for space, content in part.items() if content}
+            held |= {space for space, entries in state.entries.items() if any(map(_lives_at(now), entries.values()))}
+            held |= {space for space, _ in state.blobs}
+        found = sorted((path, space) for space in held if (path := space.encoded()) > start)
+        page = page_of(found, limit, lambda pair: pair[0])
+        return Page([space for _, space in page.items], page.next)
+
+    def seal(self, reason: str | None) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be sealed inside its own transaction")
+        wanted = None if reason is None else check_text(reason, "a reason")
+        with self._store.use():
+            self._store.undo.sealed = wanted
 
     def close(self) -> None:
         if self._store.inside():
             raise BackendError("a store cannot be closed inside its own transaction")
         self._store.closed = True
+
+
+def _lives_at(now: float) -> Callable[[Stored], bool]:
+    return lambda stored: stored[2] is None or stored[2] > now
 
 
 __all__ = ["MemoryBackend", "MemoryBlobs", "MemoryIndex", "MemoryKeyValue", "MemoryLog"]

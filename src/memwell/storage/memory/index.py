@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import copy
-import heapq
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.filters import FilterLike, as_filter, holds
-from memwell.language.segment import query_terms, segment
+from memwell.filters import FilterLike, as_filter
 from memwell.records import Hit, Page, Record, Space, Vector, as_vector, pack_half, unpack_half
 from memwell.storage import arguments as given
-from memwell.storage import bm25
-from memwell.storage.memory.state import Store, page_of
+from memwell.storage import searching
+from memwell.storage.copies import packed_vectors
+from memwell.storage.memory.state import Store
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
-from memwell.values import check_text
+from memwell.storage.searching import Numbered
 
 
 class MemoryIndex(RecordIndex):
@@ -57,12 +55,24 @@ class MemoryIndex(RecordIndex):
             self._store.undo.extend(self._store.undo.opened(state.changed, space, list[int]), gone)
             return len(gone)
 
-    def _all(self, space: Space, where: FilterLike | None) -> list[tuple[int, Record]]:
+    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
+        given.check_space(space)
+        wanted = {id_: unpack_half(data) for id_, data in packed_vectors(vectors).items()}
+        undo = self._store.undo
+        with self._store.use() as state:
+            held = state.records.get(space, {})
+            touched = {id_: pair for id_, pair in held.items() if pair[1].vector is not None or id_ in wanted}
+            for id_, (position, record) in touched.items():
+                undo.update(held, {id_: (position, msgspec.structs.replace(record, vector=wanted.get(id_)))})
+            if touched:
+                undo.extend(state.changed[space], [position for position, _ in touched.values()])
+
+    def _all(self, space: Space, where: FilterLike | None) -> list[Numbered]:
         given.check_space(space)
         wanted = as_filter(where)
         with self._store.use() as state:
             held = sorted(state.records.get(space, {}).values(), key=lambda pair: pair[0])
-            return [copy.deepcopy(pair) for pair in held if wanted is None or holds(wanted, pair[1])]
+            return copy.deepcopy(searching.filtered(held, wanted))
 
     def scan(
         self,
@@ -73,13 +83,7 @@ class MemoryIndex(RecordIndex):
         cursor: str | None = None,
         newest_first: bool = False,
     ) -> Page[Record]:
-        start = given.check_cursor(cursor)
-        if newest_first:
-            found = [pair for pair in self._all(space, where) if cursor is None or pair[0] < start][::-1]
-        else:
-            found = [pair for pair in self._all(space, where) if pair[0] > start]
-        page = page_of(found, given.check_limit(limit), lambda pair: str(pair[0]))
-        return Page([record for _, record in page.items], page.next)
+        return searching.page(self._all(space, where), limit=limit, cursor=cursor, newest_first=newest_first)
 
     def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
         query = as_vector(vector)
@@ -88,21 +92,11 @@ class MemoryIndex(RecordIndex):
             dimensions = _dimensions(state.records.get(given.check_space(space), {}))
         if dimensions is not None and len(query) != dimensions:
             raise InvalidInput(f"a vector of {len(query)} dimensions cannot search a space of {dimensions}")
-        found = [
-            Hit(msgspec.structs.replace(record, vector=None), _cosine(query, record.vector))
-            for _, record in self._all(space, where)
-            if record.vector is not None
-        ]
-        return heapq.nlargest(limit, found, key=lambda hit: hit.score)
+        return searching.nearest(self._all(space, where), query, limit)
 
     def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
-        terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
         given.check_limit(limit)
-        everything = dict(self._all(space, None))
-        scores = bm25.scores({key: segment(record.text) for key, record in everything.items()}, terms)
-        kept = {key for key, _ in self._all(space, where)}
-        best = heapq.nlargest(limit, ((score, key) for key, score in scores.items() if key in kept))
-        return [Hit(msgspec.structs.replace(everything[key], vector=None), score) for score, key in best]
+        return searching.matching(dict(self._all(space, None)), text, limit, as_filter(where))
 
     def changes(self, space: Space, since: int | None = None) -> Changes:
         given.check_space(space)
@@ -119,7 +113,9 @@ class MemoryIndex(RecordIndex):
     def info(self, space: Space) -> IndexInfo:
         records = [record for _, record in self._all(space, None)]
         vectors = [record.vector for record in records if record.vector is not None]
-        return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact")
+        with self._store.use() as state:
+            changed = len(state.changed.get(space, ()))
+        return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact", changed)
 
 
 def _as_stored(record: Record) -> Record:
@@ -140,10 +136,6 @@ def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
             f"record {record.id!r} has a vector of {len(record.vector)} dimensions in a space of {dimensions}"
         )
     return len(record.vector)
-
-
-def _cosine(query: Vector, vector: Vector) -> float:
-    return sum(map(float.__mul__, query, vector)) / math.hypot(*vector)
 
 
 __all__ = ["MemoryIndex"]

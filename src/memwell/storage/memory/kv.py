@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,6 +10,7 @@ from memwell.errors import Conflict
 from memwell.filters import Filter, FilterLike, as_filter, holds_for_value
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
+from memwell.storage.copies import copied_entries
 from memwell.storage.memory.state import State, Store, Stored, page_of
 from memwell.storage.protocols import (
     Entry,
@@ -102,6 +103,15 @@ class MemoryKeyValue(KeyValue):
         wanted = as_filter(where)
         with self._store.use() as state:
             return sum(1 for _ in self._satisfying(state, space, state.entries.get(space, ()), wanted))
+
+    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
+        given.check_space(space)
+        copied = copied_entries(entries)
+        if not copied:
+            return
+        with self._store.use() as state:
+            held = self._store.undo.opened(state.entries, space, dict[str, Stored])
+            self._store.undo.update(held, {key: one[1:] for key, one in copied.items()})
 
     def _satisfying(self, state: State, space: Space, keys: Iterable[str], wanted: Filter | None) -> Iterator[Entry]:
         for key in keys:

@@ -17,10 +17,12 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage import bm25
+from memwell.storage.copies import CopiedPlace, CopiedThread, check_follows, copied_places, copied_thread
 from memwell.storage.memory.state import Row, State, Store, ThreadState, page_of
 from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.protocols import (
     MessageLog,
+    Place,
     ThreadInfo,
     Version,
 )
@@ -105,7 +107,7 @@ class MemoryLog(MessageLog):
         with self._store.use() as state:
             known = state.thread(given.check_thread(thread))
             stored = list(known.versions.get(index, ())) if known else []
-        return [Version(decode_message(b) if b is not None else None, given.moment(at)) for b, at in stored]
+        return _versions(stored)
 
     def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         check_count(before, "before")
@@ -172,6 +174,42 @@ class MemoryLog(MessageLog):
         best = heapq.nlargest(limit, ((score, index) for index, score in scores.items()))
         return [(messages[index], score) for score, index in best]
 
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        start = -1 if after is None else check_count(after, "after", least=-1)
+        given.check_limit(limit)
+        with self._store.use() as state:
+            known = state.thread(given.check_thread(thread)) or ThreadState(0.0)
+            begin = bisect_right(known.order, start)
+            indexes = known.order[begin : begin + limit]
+            return [_place(index, known.rows[index], known.versions.get(index, ())) for index in indexes]
+
+    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        wanted = copied_thread(info)
+        copied = copied_places(wanted, places)
+        with self._store.use() as state:
+            known = self._opened(state, info.thread)
+            for one in copied[:1]:
+                check_follows(one, known.order[-1] if known.order else -1)
+            _check_new([one.id for one in copied], known.ids)
+            self._take_over(known, wanted, copied)
+
+    def _take_over(self, known: ThreadState, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
+        undo = self._store.undo
+        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in copied})
+        undo.update(known.ids, {one.id: one.index for one in copied})
+        undo.update(known.versions, {one.index: one.versions for one in copied if one.versions})
+        undo.extend(known.order, [one.index for one in copied])
+        undo.extend(known.live, [one.index for one in copied if one.body is not None])
+        undo.assign(
+            known,
+            created=wanted.created,
+            metadata=wanted.metadata,
+            first=wanted.first,
+            tail=Tail(wanted.next, wanted.round, wanted.ended),
+            edits=wanted.edits,
+            tokens=known.tokens + sum(one.tokens for one in copied),
+        )
+
 
 def _check_new(ids: Sequence[str], known: Collection[str]) -> None:
     """Raises ``Conflict`` for an id that is known, or is there twice."""
@@ -198,6 +236,15 @@ def _named(known: ThreadState, ids: Iterable[str]) -> list[int]:
     """The indexes of the messages of these ids, rising."""
     found = {known.ids[id_] for id_ in ids if id_ in known.ids}
     return sorted(index for index in found if known.rows[index].body is not None)
+
+
+def _versions(stored: Iterable[tuple[str | None, float]]) -> list[Version]:
+    return [Version(None if body is None else decode_message(body), given.moment(at)) for body, at in stored]
+
+
+def _place(index: int, row: Row, versions: Iterable[tuple[str | None, float]]) -> Place:
+    message = None if row.body is None else decode_message(row.body)
+    return Place(index, row.round, row.id, message, _versions(versions))
 
 
 def _changed(row: Row, index: int, message: Message | None) -> Row:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
+from memwell.errors import ReadOnlyStore
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -19,6 +21,13 @@ class Undo:
     def __init__(self) -> None:
         self._steps: list[Callable[[], None]] = []
         self._marks: list[int] = []
+        self.sealed: str | None = None
+        """Why nothing may be changed. Whoever changes something anyway is told so by ``ReadOnlyStore``."""
+
+    def _change(self, back: Callable[[], None]) -> None:
+        if self.sealed is not None:
+            raise ReadOnlyStore(f"the store can only be read: {self.sealed}")
+        self._steps.append(back)
 
     def __enter__(self) -> None:
         self._marks.append(len(self._steps))
@@ -42,7 +51,7 @@ class Undo:
                 held.pop(key, None)
             held.update(old)
 
-        self._steps.append(back)
+        self._change(back)
         held.update(changes)
 
     def opened(self, held: dict[K, V], key: K, make: Callable[[], V]) -> V:
@@ -54,18 +63,21 @@ class Undo:
     def drop(self, held: dict[K, V], keys: Iterable[K]) -> None:
         """Take out the keys that are there."""
         gone = {key: held[key] for key in keys if key in held}
-        self._steps.append(lambda: held.update(gone))
+        if gone:
+            self._change(lambda: held.update(gone))
         for key in gone:
             del held[key]
 
     def splice(self, held: list[V], start: int, stop: int, items: list[V]) -> None:
         """Put items in the place of those from ``start`` to ``stop``."""
         old, end = held[start:stop], start + len(items)
+        if not old and not items:
+            return
 
         def back() -> None:
             held[start:end] = old
 
-        self._steps.append(back)
+        self._change(back)
         held[start:stop] = items
 
     def extend(self, held: list[V], items: list[V]) -> None:
@@ -75,7 +87,7 @@ class Undo:
     def assign(self, held: object, **fields: Any) -> None:
         """Set fields of an object."""
         old = {name: getattr(held, name) for name in fields}
-        self._steps.append(lambda: _set(held, old))
+        self._change(lambda: _set(held, old))
         _set(held, fields)
 
 

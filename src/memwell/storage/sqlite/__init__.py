@@ -13,7 +13,9 @@ import apsw
 from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError, ConfigurationError
 from memwell.messages import forget_decoded
+from memwell.records import Page, Space
 from memwell.settings import Settings
+from memwell.storage import arguments as given
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite.blobs import SqliteBlobs
 from memwell.storage.sqlite.checking import check_messages, check_pages, check_records
@@ -23,7 +25,9 @@ from memwell.storage.sqlite.index import SqliteIndex
 from memwell.storage.sqlite.kv import SqliteKeyValue
 from memwell.storage.sqlite.log import SqliteLog
 from memwell.storage.sqlite.schema import MIGRATIONS, migrate
-from memwell.values import shown
+from memwell.storage.sqlite.sealing import seal
+from memwell.storage.sqlite.spaces import spaces_after
+from memwell.values import check_text, shown
 
 SAFE_SQLITE = (3, 51, 3)
 """Older versions carry a bug that can damage a write-ahead log when it is reset."""
@@ -45,6 +49,7 @@ class SqliteBackend(Backend):
         vfs: str | None = None,
     ) -> None:
         chosen = settings or Settings()
+        self._clock = clock
         self.path = Path(path)
         _check_library()
         _check_place(self.path)
@@ -101,6 +106,18 @@ class SqliteBackend(Backend):
     def facts(self) -> dict[str, Any]:
         counts = self._connections.snapshot(counted)
         return {"kind": "sqlite", "path": str(self.path), "bytes": file_sizes(self.path), **counts}
+
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        given.check_limit(limit)
+        start, now = given.check_name_cursor(cursor) or "", self._clock()
+        paths = self._connections.snapshot(lambda session: spaces_after(session, start, limit + 1, now))
+        return Page([Space.decode(path) for path in paths[:limit]], paths[limit - 1] if len(paths) > limit else None)
+
+    def seal(self, reason: str | None) -> None:
+        if self._connections.transaction_here() is not None:
+            raise BackendError("a store cannot be sealed inside its own transaction")
+        wanted = None if reason is None else check_text(reason, "a reason")
+        self._connections.write(lambda session: seal(session, wanted))
 
     def close(self) -> None:
         if self._connections.transaction_here() is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 
 from memwell.errors import NotFound
-from memwell.records import Space
+from memwell.records import Page, Space
 from memwell.storage import arguments as given
 from memwell.storage.protocols import Blobs
 from memwell.storage.sqlite.connections import Connections, Session
@@ -50,6 +50,15 @@ class SqliteBlobs(Blobs):
             return session.connection.changes() > 0
 
         return self._connections.write(operation)
+
+    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
+        path = given.check_space(space).encoded()
+        given.check_limit(limit)
+        start = given.check_name_cursor(cursor) or ""
+        sql = "SELECT digest FROM blob WHERE space = ? AND digest > ? ORDER BY digest LIMIT ?"
+        rows = self._connections.read(lambda session: session.rows(sql, (path, start, limit + 1)))
+        found = [digest for (digest,) in rows[:limit]]
+        return Page(found, found[-1] if len(rows) > limit else None)
 
 
 __all__ = ["SqliteBlobs"]

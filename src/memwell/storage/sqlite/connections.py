@@ -20,7 +20,8 @@ from typing import Any, TypeVar
 
 import apsw
 
-from memwell.errors import BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
+from memwell.errors import BackendError
+from memwell.storage.sqlite.failures import failure, translated
 from memwell.storage.sqlite.forks import watch
 from memwell.storage.sqlite.turns import Pending, Turns
 from memwell.values import drawn_between
@@ -98,34 +99,6 @@ def _patience(timeout_s: float) -> Callable[[int], bool]:
         return True
 
     return handler
-
-
-def translated(error: apsw.Error, path: str) -> MemwellError:
-    """memwell's error for a driver's."""
-    if isinstance(error, apsw.BusyError | apsw.LockedError):
-        return BackendUnavailable(f"the store {path!r} stayed busy: another process holds it ({error})")
-    if isinstance(error, apsw.FullError):
-        return BackendError(f"the store {path!r} cannot grow: the disk is full ({error})")
-    if isinstance(error, apsw.ReadOnlyError):
-        return ReadOnlyStore(
-            f"the store {path!r} can only be read: the file, its folder or the disk is write-protected; "
-            "allow writing, or copy the store to where you may write"
-        )
-    if isinstance(error, apsw.CantOpenError | apsw.PermissionsError):
-        return BackendError(
-            f"the store {path!r} cannot be opened: check the rights of the file and its folder ({error})"
-        )
-    if isinstance(error, apsw.NotADBError | apsw.CorruptError):
-        return BackendError(f"the store {path!r} is damaged or not a SQLite file ({error})")
-    return BackendError(f"the store {path!r} failed: {type(error).__name__}: {error}")
-
-
-def _failure(error: BaseException, path: str) -> BaseException:
-    if isinstance(error, apsw.Error):
-        failure: BaseException = translated(error, path)
-        failure.__cause__ = error
-        return failure
-    return error if isinstance(error, Exception) else BackendError("the write was interrupted; nothing was stored")
 
 
 Operation = Callable[[Session], T]
@@ -285,7 +258,7 @@ class Connections:
         except BaseException as error:
             self.roll_back()
             for one in group:
-                one.error = one.error or _failure(error, self.path)
+                one.error = one.error or failure(error, self.path)
             if not isinstance(error, Exception):
                 # An interrupt belongs to the thread it reached, not to those it was working for.
                 raise
@@ -394,7 +367,7 @@ def _run_in_savepoint(one: Pending[Any], session: Session, path: str) -> None:
     except Exception as error:
         if not session.connection.in_transaction:
             raise
-        one.error = _failure(error, path)
+        one.error = failure(error, path)
         session.execute("ROLLBACK TO one")
     session.execute("RELEASE one")
 
@@ -494,4 +467,4 @@ def _leave_savepoint(session: Session, error: BaseException | None) -> None:
 current_transaction = _current
 """Carried into async callers by ``AsyncContext``."""
 
-__all__ = ["Connections", "Session", "Transaction", "current_transaction", "translated"]
+__all__ = ["Connections", "Session", "Transaction", "current_transaction"]

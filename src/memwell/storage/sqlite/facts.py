@@ -9,6 +9,7 @@ import apsw
 
 from memwell.records import Space
 from memwell.storage.sqlite.connections import Session
+from memwell.storage.sqlite.sealing import sealed
 
 _COUNTED = ("thread", "message", "entry", "record", "record_vector", "blob")
 
@@ -20,6 +21,7 @@ def counted(session: Session) -> dict[str, Any]:
         "sqlite": apsw.sqlite_lib_version(),
         "format": _number(session, "PRAGMA user_version"),
         "read_only": session.connection.readonly("main"),
+        "sealed": sealed(session),
         "threads": counts["thread"],
         "messages": _number(session, "SELECT count(*) FROM message WHERE body IS NOT NULL"),
         "messages_indexed": _number(session, "SELECT count(*) FROM message_length"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,9 +14,10 @@ from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_record, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
+from memwell.storage.copies import packed_vectors
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.spaces import POSITION, SpaceRow, space_row
+from memwell.storage.sqlite.spaces import POSITION, SpaceRow, noted, save_space, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
 from memwell.storage.sqlite.words import Collection, Words
 from memwell.values import check_text
@@ -99,7 +100,7 @@ class SqliteIndex(RecordIndex):
             row = SpaceRow(session.connection.last_insert_rowid(), 0, 0, 0, 0, 0, None, 0)
         for one in group:
             row = self._store(session, row, one)
-        self._save_space(session, row)
+        save_space(session, row, self._kept_changes)
 
     def _store(self, session: Session, row: SpaceRow, one: _Prepared) -> SpaceRow:
         dimensions = _checked_dimensions(one, row.dimensions)
@@ -118,7 +119,7 @@ class SqliteIndex(RecordIndex):
         self.words.add(session, key, row.key, one.terms)
         if one.vector is not None:
             session.execute("INSERT INTO record_vector VALUES (?, ?)", (key, one.vector))
-        return self._noted(session, row, key)._replace(
+        return noted(session, row, key)._replace(
             records=row.records + 1,
             vectors=row.vectors + (one.vector is not None),
             dimensions=dimensions,
@@ -133,32 +134,6 @@ class SqliteIndex(RecordIndex):
         vectors = row.vectors - session.connection.changes()
         return row._replace(records=row.records - 1, vectors=vectors, length=row.length - len(terms))
 
-    @staticmethod
-    def _noted(session: Session, row: SpaceRow, key: int) -> SpaceRow:
-        change = row.change + 1
-        session.execute("INSERT INTO record_change VALUES (?, ?)", (row.low | change, key))
-        return row._replace(change=change)
-
-    def _save_space(self, session: Session, row: SpaceRow) -> None:
-        forgotten = row.forgotten
-        if row.change - forgotten > 2 * self._kept_changes:
-            forgotten = row.change - self._kept_changes
-            session.execute("DELETE FROM record_change WHERE key >= ? AND key <= ?", (row.low, row.low | forgotten))
-        session.execute(
-            "UPDATE space SET next = ?, change = ?, forgotten = ?, records = ?, vectors = ?, dimensions = ?, length = ? "
-            "WHERE key = ?",
-            (
-                row.next,
-                row.change,
-                forgotten,
-                row.records,
-                row.vectors,
-                row.dimensions if row.vectors else None,
-                row.length,
-                row.key,
-            ),
-        )
-
     def delete(self, space: Space, ids: Iterable[str]) -> int:
         path = given.check_space(space).encoded()
         wanted = list(dict.fromkeys(given.check_ids(ids)))
@@ -171,14 +146,34 @@ class SqliteIndex(RecordIndex):
             for id_ in wanted:
                 found = session.one("SELECT key, text FROM record WHERE key >> 36 = ? AND id = ?", (row.key, id_))
                 if found is not None:
-                    row = self._noted(session, self._clear(session, row, *found), found[0])
+                    row = noted(session, self._clear(session, row, *found), found[0])
                     session.execute("DELETE FROM record WHERE key = ?", (found[0],))
                     gone += 1
             if gone:
-                self._save_space(session, row)
+                save_space(session, row, self._kept_changes)
             return gone
 
         return self._connections.write(operation)
+
+    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
+        path = given.check_space(space).encoded()
+        packed = packed_vectors(vectors)
+
+        def operation(session: Session) -> int | None:
+            row = space_row(session, path)
+            if row is None:
+                return None
+            save_space(session, _revectored(session, row, packed), self._kept_changes)
+            return row.key
+
+        changed = self._connections.write(operation)
+        if changed is not None and self._connections.transaction_here() is None and self._has_graph(changed):
+            # It would never be used again: what it is of has other vectors. Inside a transaction that is not certain yet.
+            self.vectors.drop([changed])
+
+    def _has_graph(self, space: int) -> bool:
+        sql = "SELECT 1 FROM sidecar WHERE space = ?"
+        return self._connections.read(lambda session: session.one(sql, (space,))) is not None
 
     # Reading
 
@@ -294,12 +289,30 @@ class SqliteIndex(RecordIndex):
         if row is None:
             return IndexInfo(0, 0, None, "exact")
         loaded = self._loaded_vectors is not None and self._loaded_vectors.has_graph(row.key)
-        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact")
+        return IndexInfo(row.records, row.vectors, row.dimensions, "hnsw" if loaded else "exact", row.change)
 
     def close(self) -> None:
         """Stop what works in the background."""
         if self._loaded_vectors is not None:
             self._loaded_vectors.close()
+
+
+def _revectored(session: Session, row: SpaceRow, packed: Mapping[str, bytes]) -> SpaceRow:
+    """Put other vectors in the place of all of a space, and note every record that got or lost one."""
+    held = session.rows("SELECT key FROM record_vector WHERE key >= ? AND key <= ?", row.bounds)
+    touched = {key for (key,) in held}
+    session.execute("DELETE FROM record_vector WHERE key >= ? AND key <= ?", row.bounds)
+    stored = 0
+    for id_, data in packed.items():
+        found = session.one("SELECT key FROM record WHERE key >> 36 = ? AND id = ?", (row.key, id_))
+        if found is not None:
+            session.execute("INSERT INTO record_vector VALUES (?, ?)", (found[0], data))
+            touched.add(found[0])
+            stored += 1
+    for key in sorted(touched):
+        row = noted(session, row, key)
+    size = len(next(iter(packed.values()), b"")) // 2
+    return row._replace(vectors=stored, dimensions=size if stored else None)
 
 
 def _checked_dimensions(one: _Prepared, dimensions: int | None) -> int | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memwell.errors import Conflict
 from memwell.filters import FilterLike, as_filter
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
+from memwell.storage.copies import copied_entries
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.where import ENTRY, compiled
@@ -120,6 +121,18 @@ class SqliteKeyValue(KeyValue):
         sql = f"SELECT count(*) FROM entry WHERE space = ? AND ifnull(expires > ?, 1) AND {condition.sql}"
         row = self._connections.read(lambda session: session.one(sql, (path, now, *condition.bindings)))
         return 0 if row is None else row[0]
+
+    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
+        path = given.check_space(space).encoded()
+        rows = [(path, *one) for one in copied_entries(entries).values()]
+        if not rows:
+            return
+
+        def operation(session: Session) -> None:
+            for row in rows:
+                session.execute("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", row)
+
+        self._connections.write(operation)
 
 
 def _entry(row: tuple[Any, ...]) -> Entry:

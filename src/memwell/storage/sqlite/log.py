@@ -21,10 +21,12 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
+from memwell.storage.copies import CopiedPlace, CopiedThread, check_follows, copied_places, copied_thread
 from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
-from memwell.storage.protocols import MessageLog, ThreadInfo, Version
+from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.storage.sqlite.appending import AT_ONCE, End, KnownEnds
 from memwell.storage.sqlite.connections import Connections, Session
+from memwell.storage.sqlite.failures import is_sealed
 from memwell.storage.sqlite.message_words import MessageWords
 from memwell.storage.sqlite.schema import THREAD_SHIFT
 from memwell.values import check_count, check_metadata, check_text
@@ -156,11 +158,9 @@ class SqliteLog(MessageLog):
         def operation(session: Session) -> list[tuple[Any, ...]]:
             row = _thread_row(session, path, id_)
             key = -1 if row is None or index > _INDEX else row.low | index
-            sql = "SELECT body, replaced FROM message_version WHERE key = ? ORDER BY number"
-            return session.execute(sql, (key,)).fetchall()
+            return session.rows("SELECT body, replaced FROM message_version WHERE key = ? ORDER BY number", (key,))
 
-        stored = self._connections.read(operation)
-        return [Version(None if body is None else decode_message(body), given.moment(at)) for body, at in stored]
+        return [_version(body, at) for body, at in self._connections.read(operation)]
 
     def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
         path, id_ = given.check_thread(thread).space.encoded(), thread.id
@@ -173,11 +173,9 @@ class SqliteLog(MessageLog):
                 return 0
             next_, round_, total = _end(session, row)
             end = min(before, next_)
-            live, tokens = self._drop(
-                session, row.key, row.low, row.low + end, {row.low | i for i in spared if i <= _INDEX}
-            )
-            oldest = session.one("SELECT min(key) FROM message WHERE key >= ? AND key < ?", (row.low, row.low + end))
-            first = max(row.first, end if oldest is None or oldest[0] is None else oldest[0] & _INDEX)
+            kept = {row.low | index for index in spared if index <= _INDEX}
+            live, tokens = self._drop(session, row.key, row.low, row.low + end, kept)
+            first = max(row.first, _oldest(session, row, end))
             left = next_ - row.first - row.absent - live
             absent = next_ - first - left
             session.execute(
@@ -295,6 +293,84 @@ class SqliteLog(MessageLog):
         terms = distinct_terms(query_terms(check_text(text, "text")))
         return self.words.match(path, id_, terms, given.check_limit(limit))
 
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        path, id_ = given.check_thread(thread).space.encoded(), thread.id
+        start = 0 if after is None else min(check_count(after, "after", least=-1), _INDEX) + 1
+        given.check_limit(limit)
+
+        def operation(session: Session) -> list[Place]:
+            found = session.one("SELECT key FROM thread WHERE space = ? AND id = ?", (path, id_))
+            return [] if found is None else _places(session, found[0] << THREAD_SHIFT, start, limit)
+
+        return self._connections.snapshot(operation)
+
+    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        wanted = copied_thread(info)
+        copied = copied_places(wanted, places)
+        path, id_ = info.thread.space.encoded(), info.thread.id
+
+        def operation(session: Session) -> None:
+            row = _thread_row(session, path, id_) or self._made(session, path, id_)
+            _restore(session, row, wanted, copied)
+
+        self._connections.write(operation)
+
+
+def _version(body: str | None, replaced: float) -> Version:
+    return Version(None if body is None else decode_message(body), given.moment(replaced))
+
+
+def _oldest(session: Session, row: _ThreadRow, end: int) -> int:
+    """The first index below ``end`` that has a row, or ``end``."""
+    found = session.one("SELECT min(key) FROM message WHERE key >= ? AND key < ?", (row.low, row.low + end))
+    return end if found is None or found[0] is None else found[0] & _INDEX
+
+
+def _places(session: Session, low: int, start: int, limit: int) -> list[Place]:
+    rows = session.rows(
+        "SELECT key, round, id, body FROM message WHERE key >= ? AND key <= ? ORDER BY key LIMIT ?",
+        (low + start, low | _INDEX, limit),
+    )
+    versions: dict[int, list[Version]] = {}
+    if rows:
+        sql = "SELECT key, body, replaced FROM message_version WHERE key >= ? AND key <= ? ORDER BY number"
+        for key, body, at in session.rows(sql, (rows[0][0], rows[-1][0])):
+            versions.setdefault(key, []).append(_version(body, at))
+    return [
+        Place(key & _INDEX, round_, id_, None if body is None else decode_message(body), versions.get(key, []))
+        for key, round_, id_, body in rows
+    ]
+
+
+def _restore(session: Session, row: _ThreadRow, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
+    last = session.one(_LAST, (row.low, row.low | _INDEX))
+    for one in copied[:1]:
+        check_follows(one, -1 if last is None else last[0] & _INDEX)
+    next_, _, total = _later((row.next, row.round, row.total), last)
+    total += _restore_places(session, row.low, copied, total)
+    live = next_ - row.first - row.absent + sum(one.body is not None for one in copied)
+    _take_over(session, row.key, wanted, total, live)
+
+
+def _restore_places(session: Session, low: int, copied: Sequence[CopiedPlace], total: int) -> int:
+    """Store the places behind a running total of tokens; returns how much they add to it."""
+    added = 0
+    for one in copied:
+        key = low | one.index
+        added += one.tokens
+        _insert(session, (key, one.id, one.round, one.tokens, total + added, one.body))
+        for body, replaced in one.versions:
+            session.execute("INSERT INTO message_version (key, replaced, body) VALUES (?, ?, ?)", (key, replaced, body))
+    return added
+
+
+def _take_over(session: Session, key: int, wanted: CopiedThread, total: int, live: int) -> None:
+    session.execute(
+        "UPDATE thread SET created = ?, metadata = ?, first = ?, next = ?, round = ?, ended = ?, edits = ?, total = ?, "
+        "absent = ? WHERE key = ?",
+        (*wanted, total, wanted.next - wanted.first - live, key),
+    )
+
 
 def _info(session: Session, space: Space, row: _ThreadRow) -> ThreadInfo:
     last = session.one(_LAST_WITH_TIME, (row.low, row.low | _INDEX))
@@ -334,7 +410,9 @@ def _end(session: Session, row: _ThreadRow) -> tuple[int, int, int]:
 def _insert(session: Session, row: tuple[Any, ...]) -> None:
     try:
         session.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?, ?)", row)
-    except apsw.ConstraintError:
+    except apsw.ConstraintError as error:
+        if is_sealed(error):
+            raise
         raise Conflict(f"the thread already holds a message with the id {row[1]!r}") from None
 
 

@@ -13,7 +13,8 @@ from collections.abc import Callable
 import apsw
 
 from memwell.errors import BackendError
-from memwell.storage.sqlite.connections import Session, translated
+from memwell.storage.sqlite.connections import Session
+from memwell.storage.sqlite.failures import translated
 
 APPLICATION_ID = 0x6D656D77
 """``memw``: how a store is told from any other SQLite file."""

@@ -42,4 +42,58 @@ def space_row(session: Session, path: str) -> SpaceRow | None:
     return None if row is None else SpaceRow(*row)
 
 
-__all__ = ["POSITION", "SpaceRow", "space_row"]
+def noted(session: Session, row: SpaceRow, key: int) -> SpaceRow:
+    """Note that a record was stored, changed or dropped; the space's row, which is the caller's to save."""
+    change = row.change + 1
+    session.execute("INSERT INTO record_change VALUES (?, ?)", (row.low | change, key))
+    return row._replace(change=change)
+
+
+def save_space(session: Session, row: SpaceRow, kept_changes: int) -> None:
+    """Write a space's row back, and forget changes that are older than the last ``kept_changes``, now and then."""
+    forgotten = row.forgotten
+    if row.change - forgotten > 2 * kept_changes:
+        forgotten = row.change - kept_changes
+        session.execute("DELETE FROM record_change WHERE key >= ? AND key <= ?", (row.low, row.low | forgotten))
+    session.execute(
+        "UPDATE space SET next = ?, change = ?, forgotten = ?, records = ?, vectors = ?, dimensions = ?, length = ? "
+        "WHERE key = ?",
+        (
+            row.next,
+            row.change,
+            forgotten,
+            row.records,
+            row.vectors,
+            row.dimensions if row.vectors else None,
+            row.length,
+            row.key,
+        ),
+    )
+
+
+# Each part is asked for its next space by itself, by the index that begins with it: a store of a million entries in a few
+# spaces is not read for its list of spaces.
+_NEXT = """
+    SELECT min(path) FROM (
+        SELECT * FROM (SELECT space AS path FROM thread WHERE space > ?1 ORDER BY space LIMIT 1)
+        UNION ALL SELECT * FROM (
+            SELECT space FROM entry WHERE space > ?1 AND ifnull(expires > ?2, 1) ORDER BY space LIMIT 1)
+        UNION ALL SELECT * FROM (SELECT path FROM space WHERE path > ?1 AND records > 0 ORDER BY path LIMIT 1)
+        UNION ALL SELECT * FROM (SELECT space FROM blob WHERE space > ?1 ORDER BY space LIMIT 1)
+    )
+"""
+
+
+def spaces_after(session: Session, path: str, limit: int, now: float) -> list[str]:
+    """The encoded paths above ``path`` that hold anything at the moment ``now``, in order."""
+    found: list[str] = []
+    while len(found) < limit:
+        row = session.one(_NEXT, (path, now))
+        if row is None or row[0] is None:
+            break
+        path = str(row[0])
+        found.append(path)
+    return found
+
+
+__all__ = ["POSITION", "SpaceRow", "noted", "save_space", "space_row", "spaces_after"]

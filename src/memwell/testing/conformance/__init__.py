@@ -18,6 +18,7 @@ failed assertion explain itself.
 from memwell.testing.conformance.backend import BackendSuite
 from memwell.testing.conformance.blobs import BlobsSuite
 from memwell.testing.conformance.congruence import CongruenceSuite
+from memwell.testing.conformance.copies import CopiesSuite
 from memwell.testing.conformance.index import RecordIndexSuite
 from memwell.testing.conformance.isolation import IsolationSuite
 from memwell.testing.conformance.kv import KeyValueSuite
@@ -30,6 +31,7 @@ __all__ = [
     "BackendSuite",
     "BlobsSuite",
     "CongruenceSuite",
+    "CopiesSuite",
     "IsolationSuite",
     "KeyValueSuite",
     "KillsSuite",

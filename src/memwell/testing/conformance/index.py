@@ -10,7 +10,7 @@ import pytest
 
 from memwell.errors import InvalidInput
 from memwell.records import Hit, Record, Space, as_vector
-from memwell.storage.protocols import Backend, IndexInfo
+from memwell.storage.protocols import Backend
 from memwell.testing.conformance.log import ODD_QUERIES
 from memwell.testing.conformance.suite import HOME, Suite, all_pages
 
@@ -26,6 +26,12 @@ def record(id_: str, text: str = "", **fields: Any) -> Record:
 def ids_of(hits: list[Hit]) -> list[str]:
     """Which records were found."""
     return [hit.record.id for hit in hits]
+
+
+def counts(store: Backend) -> tuple[int, int, int | None, str]:
+    """How the home space is indexed, whatever its state."""
+    info = store.index.info(HOME)
+    return info.records, info.vectors, info.dimensions, info.search
 
 
 class _StoringSuite(Suite):
@@ -70,7 +76,7 @@ class _StoringSuite(Suite):
         assert store.index.match(HOME, "old words") == []
         assert ids_of(store.index.match(HOME, "new")) == ["a"]
         assert ids_of(store.index.near(HOME, [1, 0])) == ["b"]
-        assert store.index.info(HOME) == IndexInfo(2, 1, 2, "exact")
+        assert counts(store) == (2, 1, 2, "exact")
 
     def test_the_last_of_one_id_in_one_call_counts(self, store: Backend) -> None:
         store.index.upsert([record("a", "first", vector=[1, 0, 0]), record("a", "last", vector=[0, 1])])
@@ -97,7 +103,7 @@ class _StoringSuite(Suite):
         store.index.upsert([record("a", vector=[1, 0]), record("b")])
         store.index.near(HOME, [1, 0])
         store.index.delete(HOME, ["a"])
-        assert store.index.info(HOME) == IndexInfo(1, 0, None, "exact")
+        assert counts(store) == (1, 0, None, "exact")
         assert store.index.near(HOME, [1, 2, 3]) == []
         store.index.upsert([record("c", vector=[0, 0, 1])])
         assert ids_of(store.index.near(HOME, [1, 2, 3])) == ["c"]
@@ -116,7 +122,7 @@ class _StoringSuite(Suite):
         assert set(ids_of(store.index.match(HOME, "one word"))) == {"two", "three"}
         assert set(ids_of(store.index.near(HOME, [1, 0]))) == {"two", "three"}
         assert store.index.get(HOME, ["one"]) == []
-        assert store.index.info(HOME) == IndexInfo(2, 2, 2, "exact")
+        assert counts(store) == (2, 2, 2, "exact")
 
     def test_a_scan_goes_oldest_first_page_by_page(self, store: Backend) -> None:
         for id_ in "cab":
@@ -149,7 +155,7 @@ class _StoringSuite(Suite):
         assert store.index.get(HOME, ["a"])[0].metadata == {"tags": ["x"]}
 
     def test_an_unknown_space_is_empty(self, store: Backend) -> None:
-        assert store.index.info(HOME) == IndexInfo(0, 0, None, "exact")
+        assert counts(store) == (0, 0, None, "exact")
         assert store.index.scan(HOME).items == store.index.near(HOME, [1, 2]) == store.index.match(HOME, "x") == []
 
 

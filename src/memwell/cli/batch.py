@@ -1,0 +1,90 @@
+"""``memwell batch``: the upkeep of a whole store, a space at a time, on several processes, and restartable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text as Styled
+
+from memwell.cli.phrases import say
+from memwell.cli.progress import progress_bar
+from memwell.cli.reembed import Workers
+from memwell.cli.stores import Store, check_at_hand, check_exists
+from memwell.cli.terminal import AsJson, console, one_line, print_json
+
+if TYPE_CHECKING:
+    from memwell.runtime.batch import Batch
+
+app = typer.Typer(help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True)
+
+Kept = Annotated[
+    bool, typer.Option("--again/--kept", help="Do it anew, or go on and print what was done. 重新做，或接着做。")
+]
+
+
+@app.callback()
+def root() -> None:
+    """Work over a whole store, restartable. 对整个存储的批处理，可续跑。"""
+
+
+@app.command("audit")
+def audit_command(store: Store, workers: Workers = None, again: Kept = False, as_json: AsJson = False) -> None:
+    """Audit the memory of every space; nothing is changed. 体检每个空间的记忆，不作改动。"""
+    _check(store)
+    # Loads the engine, which other commands do without.
+    from memwell.runtime.batch.upkeep import audits  # noqa: PLC0415
+
+    results = _run(audits(store, workers=workers), say("auditing"), again)
+    if as_json:
+        print_json(results)
+        return
+    rows = [(one["space"], one["records"], sum(one["counts"].values())) for one in results]
+    console().print(_table(("records", "found"), rows))
+
+
+@app.command("consolidate")
+def consolidate_command(store: Store, workers: Workers = None, again: Kept = False, as_json: AsJson = False) -> None:
+    """Merge near duplicates and draw insights in every space; it can be undone. 合并近似记忆并归纳，可撤销。"""
+    _check(store)
+    from memwell.runtime.batch.upkeep import consolidation  # noqa: PLC0415 - as above
+
+    results = _run(consolidation(store, workers=workers), say("consolidating"), again)
+    if as_json:
+        print_json(results)
+        return
+    rows = [(one["space"], one["before"], one["before"] - one["after"], len(one["insights"])) for one in results]
+    console().print(_table(("records", "merged", "insights"), rows))
+
+
+def _check(store: str) -> None:
+    check_at_hand(store)
+    check_exists(store)
+
+
+def _run(batch: Batch, label: str, again: bool) -> list[dict[str, Any]]:
+    """The results of the spaces that could be done; the others are named, and the command fails."""
+    with progress_bar(label) as progress:
+        outcome = batch.run(anew=again, progress=progress)
+    for failure in outcome.failures:
+        where = one_line(" / ".join(failure.piece))
+        message = say("batch_failed", space=where, error=one_line(failure.error))
+        console(stderr=True).print(Styled(message, style="yellow"), soft_wrap=True)
+    if outcome.failures:
+        raise typer.Exit(1)
+    return list(outcome.results)
+
+
+def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(say("space"))
+    for column in columns:
+        table.add_column(say(column), justify="right")
+    for segments, *counts in rows:
+        table.add_row(one_line(" / ".join(segments)), *(f"{count:,}" for count in counts))
+    return table
+
+
+__all__ = ["app"]

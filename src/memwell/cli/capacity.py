@@ -1,0 +1,80 @@
+"""The command that counts machines."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.table import Table
+
+from memwell.cli.phrases import say
+from memwell.cli.terminal import console
+from memwell.runtime.capacity import Line, Load, Machine, Plan, as_mapping, figures, plan
+from memwell.settings import load_settings
+
+app = typer.Typer()
+_SMALL = 10.0
+
+
+@app.command("capacity")
+def capacity_command(
+    users: Annotated[int, typer.Option(help="How many users. 用户数。")] = 1_000,
+    engine: Annotated[str, typer.Option(help="Which of the engines that were measured. 存储引擎。")] = "postgres",
+    memories: Annotated[int, typer.Option(help="Memories of a user. 每个用户的记忆数。")] = 500,
+    messages: Annotated[int, typer.Option(help="Messages kept for a user. 每个用户保留的消息数。")] = 2_000,
+    remembers: Annotated[float, typer.Option(help="Remembered by a user in a day. 每天记住几条。")] = 10.0,
+    recalls: Annotated[float, typer.Option(help="Recalls of a user in a day. 每天回忆几次。")] = 20.0,
+    said: Annotated[float, typer.Option(help="Messages of a user in a day. 每天几条消息。")] = 40.0,
+    peak: Annotated[float, typer.Option(help="The busiest minute, as a multiple of the mean. 高峰为均值的几倍。")] = 4.0,
+    active: Annotated[float, typer.Option(help="The share of users in the busiest hour. 最忙一小时的活跃比例。")] = 0.1,
+    local_embedder: Annotated[
+        bool, typer.Option(help="Texts are embedded on these machines. 在这些机器上做嵌入。")
+    ] = True,
+    cores: Annotated[float, typer.Option(help="Cores of one machine. 每台机器的核数。")] = 8.0,
+    memory_gb: Annotated[float, typer.Option(help="Its memory. 内存。")] = 32.0,
+    disk_gb: Annotated[float, typer.Option(help="Its disk. 磁盘。")] = 500.0,
+    fill: Annotated[float, typer.Option(help="How full it may be at the peak. 高峰时最多用到几成。")] = 0.5,
+    json: Annotated[bool, typer.Option("--json", help="For programs. 输出 JSON。")] = False,
+) -> None:
+    """How many machines for so many users, from measured costs. 按实测成本估算需要几台机器。"""
+    load = Load(
+        users=users,
+        memories=memories,
+        messages=messages,
+        remembers_per_day=remembers,
+        recalls_per_day=recalls,
+        messages_per_day=said,
+        peak=peak,
+        active=active,
+        local_embedder=local_embedder,
+    )
+    made = plan(load, engine, machine=Machine(cores=cores, memory_gb=memory_gb, disk_gb=disk_gb, fill=fill))
+    if json:
+        typer.echo(msgspec.json.format(msgspec.json.encode(as_mapping(made))).decode())
+        return
+    _show(made, load_settings().language)
+
+
+def _show(made: Plan, language: str) -> None:
+    screen = console()
+    table = Table(show_header=True, header_style="dim", box=None, pad_edge=False)
+    table.add_column(say("capacity_what", language))
+    table.add_column(say("capacity_amount", language), justify="right")
+    table.add_column(say("capacity_basis", language))
+    for line in made.lines:
+        table.add_row(say(f"capacity_{line.what}", language), _amount(line), say(f"capacity_{line.basis}", language))
+    screen.print(table)
+    screen.print(say("capacity_machines", language, own=made.machines, store=made.store_machines, engine=made.engine))
+    for note in made.notes:
+        screen.print(say(f"capacity_{note}", language), style="yellow")
+    known = figures()
+    screen.print(say("capacity_source", language, date=known.measured, machine=known.machine), style="dim")
+
+
+def _amount(line: Line) -> str:
+    number = f"{line.amount:,.0f}" if line.amount >= _SMALL or line.unit == "" else f"{line.amount:,.2f}"
+    return f"{number} {line.unit}".strip()
+
+
+__all__ = ["app"]

@@ -1,0 +1,196 @@
+"""Transactions over several stores: the home store decides, and those that joined follow its verdict.
+
+The verdict on a joined transaction is an entry in the home store under its id, committed with everything else. Who finds
+such a transaction left behind and no verdict writes one himself, *undone*, where the other can no longer write *committed*:
+so a slow program and an impatient one never decide differently.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from types import TracebackType
+
+from memwell.errors import BackendError, BackendUnavailable, Conflict
+from memwell.records import Space
+from memwell.storage.joining import Joined, Joining
+from memwell.storage.protocols import Backend, KeyValue
+
+_COMMITS = Space("memwell", "commits")
+_KEPT_S = 86_400.0
+_COMMITTED, _UNDONE = "committed", "undone"
+
+_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_composed", default=None)
+current_transaction = _current
+"""Carried into async callers by ``AsyncContext``."""
+
+
+class Verdicts:
+    """What became of the transactions that follow the home store's."""
+
+    def __init__(self, kv: KeyValue, inside: Callable[[], bool], *, one_writer: bool) -> None:
+        self._kv = kv
+        self._inside = inside
+        self._one_writer = one_writer
+
+    def note(self, id_: str) -> None:
+        """Committed, if the home's transaction is. Raises ``Conflict`` when somebody has decided otherwise."""
+        self._kv.put(_shelf(id_), id_, _COMMITTED, ttl=_KEPT_S, expect=0)
+
+    def __call__(self, id_: str) -> bool:
+        """Whether it was committed; if that is still open, it is from now on not."""
+        try:
+            if self._one_writer and self._inside():
+                # Nobody else can be about to commit, and to write beside our own transaction would wait for ourselves.
+                return self._known(id_) is True
+            # Outside the transaction we may be in: a decision must not be undone with it.
+            return contextvars.Context().run(self._decided, id_)
+        except BackendUnavailable:
+            raise
+        except BackendError as error:
+            raise BackendUnavailable(f"the home store cannot say what became of a transaction: {error}") from error
+
+    def _decided(self, id_: str) -> bool:
+        while (known := self._known(id_)) is None:
+            with suppress(Conflict):
+                self._kv.put(_shelf(id_), id_, _UNDONE, ttl=_KEPT_S, expect=0)
+        return known
+
+    def _known(self, id_: str) -> bool | None:
+        entry = self._kv.get(_shelf(id_), id_)
+        return None if entry is None else entry.value == _COMMITTED
+
+
+def _shelf(id_: str) -> Space:
+    # Writers of one space may wait for each other, so the notes of all transactions are not in one.
+    return _COMMITS / id_[-1]
+
+
+class Transaction:
+    """One transaction on the home store and on all that joined; inside another of its store, a part that can fail alone."""
+
+    def __init__(self, home: Backend, joining: Sequence[Backend], verdicts: Verdicts) -> None:
+        self._home = home
+        self._joining = joining
+        self._verdicts = verdicts
+        self.open = False
+        self.outer: Transaction | None = None
+        self._around: Transaction | None = None
+        self._parts = ExitStack()
+        self._home_part: AbstractContextManager[None] | None = None
+        self._joined: list[Joined] = []
+        self._afterwards: list[Callable[[], None]] = []
+        self._undone: list[Callable[[], None]] = []
+        self._undone_before = 0
+
+    @property
+    def home(self) -> Backend:
+        """The store that decides: what this is a transaction of."""
+        return self._home
+
+    def __enter__(self) -> None:
+        self.outer = _current.get()
+        self._around = transaction_on(self._home)
+        if self._around is not None:
+            self._undone_before = len(self._around._undone)
+            with ExitStack() as parts:
+                for one in (self._home, *self._joining):
+                    parts.enter_context(one.transaction())
+                self._parts = parts.pop_all()
+            return
+        self._home_part = self._home.transaction()
+        self._home_part.__enter__()
+        try:
+            for one in self._joining:
+                assert isinstance(one, Joining)
+                joined = one.joined()
+                joined.__enter__()
+                self._joined.append(joined)
+        except BaseException as error:
+            self._undo(error)
+            raise
+        self.open = True
+        _current.set(self)
+
+    def afterwards(self, work: Callable[[], None]) -> None:
+        """Do this when everything is committed."""
+        self._afterwards.append(work)
+
+    def if_undone(self, work: Callable[[], None]) -> None:
+        """Do this at the end if what was written until now is undone."""
+        self._undone.append(work)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._around is not None:
+            self._parts.__exit__(kind, error, trace)
+            if error is not None:
+                # Undone already, whatever becomes of the whole.
+                self._around._afterwards += self._around._undone[self._undone_before :]
+            return
+        self.open = False
+        _current.set(self.outer)
+        if error is not None:
+            self._undo(error)
+            _do_all(self._undone)
+            return
+        try:
+            self._commit()
+        except BaseException:
+            _do_all(self._undone)
+            raise
+        _do_all(self._afterwards)
+
+    def _commit(self) -> None:
+        home = self._home_part
+        assert home is not None
+        try:
+            for joined in self._joined:
+                if joined.prepare():
+                    self._verdicts.note(joined.id)
+        except BaseException as error:
+            self._undo(error)
+            if isinstance(error, Conflict):
+                raise BackendUnavailable("the transaction took too long and was given up by others; try again") from error
+            raise
+        try:
+            home.__exit__(None, None, None)
+        except BaseException as error:
+            self._leave(self._joined, error)
+            raise
+        # The verdict is out: who cannot hear it now asks for it later.
+        self._leave(self._joined, None)
+
+    def _undo(self, error: BaseException) -> None:
+        try:
+            if self._home_part is not None:
+                self._home_part.__exit__(type(error), error, error.__traceback__)
+        finally:
+            # Afterwards, because who had made himself ready asks the home for its verdict.
+            self._leave(self._joined, error)
+
+    @staticmethod
+    def _leave(parts: Iterable[Joined], error: BaseException | None) -> None:
+        for joined in reversed(list(parts)):
+            with suppress(BackendError):
+                joined.__exit__(None if error is None else type(error), error, None)
+
+
+def _do_all(works: Iterable[Callable[[], None]]) -> None:
+    for work in works:
+        work()
+
+
+def transaction_on(home: Backend) -> Transaction | None:
+    """The open transaction, decided by this store, that the calling context is inside of."""
+    transaction = _current.get()
+    while transaction is not None:
+        if transaction.home is home and transaction.open:
+            return transaction
+        transaction = transaction.outer
+    return None
+
+
+__all__ = ["Transaction", "Verdicts", "current_transaction", "transaction_on"]

@@ -1,0 +1,260 @@
+"""Vectors in Milvus, a server or a file: an engine beside a store, never a store of its own."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar, cast
+from urllib.parse import unquote, urlsplit
+
+import pymilvus
+from pymilvus import DataType, MilvusClient
+from pymilvus.exceptions import ErrorCode, MilvusException
+
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
+from memwell.filters import Filter
+from memwell.records import Record, Space, Vector
+from memwell.settings import Settings
+from memwell.storage.engines import VectorEngine
+from memwell.storage.milvus.lite import QUIET, held_file, release
+from memwell.storage.milvus.where import digest, expression, row_key, row_of
+from memwell.values import new_id
+
+T = TypeVar("T")
+
+_MOST_FOUND = 16_384
+_BATCH = 1000
+_IDENTITY = "identity"
+_ROSTER = "memwell_spaces"
+
+# It writes a traceback to the error stream for every call that fails. We raise, and say it once.
+logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+
+
+class MilvusVectors(VectorEngine):
+    """One collection for every size of vectors, with the space as its partition key.
+
+    ``url`` is ``milvus:path`` for milvus-lite, which one process at a time can hold open, or ``milvus://host:port/database``
+    (``milvus+tls://``) for a server. Raises ``BackendUnavailable`` when it cannot be reached.
+    """
+
+    name = "milvus"
+    most = _MOST_FOUND
+
+    def __init__(self, url: str, *, settings: Settings | None = None) -> None:
+        chosen = settings or Settings()
+        self._patience = chosen.statement_timeout_s
+        self._lock = threading.Lock()
+        self._collections: dict[int, str] = {}
+        self._known: set[str] = set()
+        self._closed = False
+        kind, _, rest = url.partition(":")
+        self._file = None if rest.startswith("//") else held_file(rest)
+        options = _server(url, kind) if self._file is None else {"uri": self._file, "grpc_options": QUIET}
+        try:
+            with _translated():
+                self._client: Any = MilvusClient(**options, timeout=chosen.connect_timeout_s)
+                self._load()
+        except BackendError:
+            self._release()
+            raise
+
+    def identity(self, dimensions: int) -> str:
+        name = self._collection(dimensions, make=True)
+        with _translated():
+            found = self._client.get(name, ids=[_IDENTITY], output_fields=["id"], timeout=self._patience)
+            if found:
+                return str(found[0]["id"])
+            blank = {"key": _IDENTITY, "space": _IDENTITY, "kind": "", "time": 0.0, "partial": False, "metadata": {}}
+            row = {**blank, "id": new_id(), "vector": [1.0] + [0.0] * (dimensions - 1)}
+            self._client.upsert(name, [row], timeout=self._patience)
+            return str(row["id"])
+
+    def store(self, space: Space, records: Sequence[Record]) -> None:
+        self._enlist(space)
+        by_size: dict[int, list[Record]] = {}
+        for record in records:
+            by_size.setdefault(len(record.vector or ()), []).append(record)
+        for size, group in by_size.items():
+            name = self._collection(size, make=True)
+            with _translated():
+                for start in range(0, len(group), _BATCH):
+                    rows = [row_of(one) for one in group[start : start + _BATCH]]
+                    self._client.upsert(name, rows, timeout=self._patience)
+
+    def drop(self, space: Space, ids: Iterable[str]) -> None:
+        keys = [row_key(space, id_) for id_ in ids]
+        with _translated():
+            for name in self._all():
+                for start in range(0, len(keys), _BATCH):
+                    self._client.delete(name, ids=keys[start : start + _BATCH], timeout=self._patience)
+
+    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
+        name = self._collection(len(vector), make=False)
+        if name is None:
+            return []
+        with _translated():
+            [hits] = self._client.search(
+                name,
+                data=[list(vector)],
+                filter=expression(space, where),
+                limit=min(limit, _MOST_FOUND),
+                output_fields=["id"],
+                search_params={"metric_type": "COSINE"},
+                timeout=self._patience,
+            )
+            return [(str(hit["entity"]["id"]), float(hit["distance"])) for hit in hits]
+
+    def ids(self, space: Space) -> Iterator[str]:
+        for name in self._all():
+            yield from (str(row["id"]) for row in self._rows(name, expression(space, None), "id"))
+
+    def count(self, space: Space) -> int:
+        return sum(self._counted(name, expression(space, None)) for name in self._all())
+
+    def forget(self, space: Space) -> None:
+        with _translated():
+            for name in self._all():
+                self._client.delete(name, filter=expression(space, None), timeout=self._patience)
+
+    def spaces(self) -> Iterator[Space]:
+        if not self._has_roster():
+            return
+        for row in list(self._rows(_ROSTER, 'key != ""', "metadata")):
+            space = Space(*cast("dict[str, list[str]]", row["metadata"])["space"])
+            if self.count(space):
+                yield space
+
+    def facts(self) -> dict[str, Any]:
+        with _translated():
+            version = self._client.get_server_version(timeout=self._patience)
+        return {"kind": "milvus", "server": str(version), "client": pymilvus.__version__, "sizes": sorted(self._collections)}
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            try:
+                with _translated():
+                    self._client.close()
+            finally:
+                self._release()
+
+    def _release(self) -> None:
+        if self._file is not None:
+            release(self._file)
+
+    # Collections
+
+    def _all(self) -> list[str]:
+        return list(self._collections.values())
+
+    def _collection(self, dimensions: int, *, make: bool) -> Any:
+        name = self._collections.get(dimensions)
+        if name is None and make:
+            with self._lock, _translated():
+                name = self._made(f"memwell_{dimensions}", dimensions)
+                self._collections[dimensions] = name
+        return name
+
+    def _load(self) -> None:
+        """Take over the collections that are there."""
+        for name in self._client.list_collections(timeout=self._patience):
+            size = name.removeprefix("memwell_")
+            if name == _ROSTER or (name != size and size.isdecimal()):
+                self._client.load_collection(name, timeout=self._patience)
+                if name != _ROSTER:
+                    self._collections[int(size)] = name
+
+    def _made(self, name: str, dimensions: int) -> str:
+        if not self._client.has_collection(name, timeout=self._patience):
+            schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+            schema.add_field("key", DataType.VARCHAR, max_length=64, is_primary=True)
+            schema.add_field("space", DataType.VARCHAR, max_length=64, is_partition_key=True)
+            schema.add_field("id", DataType.VARCHAR, max_length=4096)
+            schema.add_field("kind", DataType.VARCHAR, max_length=64)
+            schema.add_field("time", DataType.DOUBLE)
+            schema.add_field("partial", DataType.BOOL)
+            schema.add_field("metadata", DataType.JSON)
+            schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
+            index = self._client.prepare_index_params()
+            index.add_index("vector", index_type="AUTOINDEX", metric_type="COSINE")
+            self._client.create_collection(
+                name, schema=schema, index_params=index, consistency_level="Strong", timeout=self._patience
+            )
+        self._client.load_collection(name, timeout=self._patience)
+        return name
+
+    def _counted(self, name: str, asked: str) -> int:
+        with _translated():
+            [row] = self._client.query(name, filter=asked, output_fields=["count(*)"], timeout=self._patience)
+            return int(row["count(*)"])
+
+    def _rows(self, name: str, asked: str, field: str) -> Generator[dict[str, Any]]:
+        with _translated():
+            rows = self._client.query_iterator(
+                name, batch_size=_BATCH, filter=asked, output_fields=[field], timeout=self._patience
+            )
+            try:
+                while batch := rows.next():
+                    yield from batch
+            finally:
+                rows.close()
+
+    # Which spaces it was ever given: the rows themselves know only their digests
+
+    def _has_roster(self) -> bool:
+        with _translated():
+            return bool(self._client.has_collection(_ROSTER, timeout=self._patience))
+
+    def _enlist(self, space: Space) -> None:
+        name = digest(space.encoded())
+        if name in self._known:
+            return
+        with self._lock, _translated():
+            self._made(_ROSTER, 2)
+            blank = {"id": "", "kind": "", "time": 0.0, "partial": False, "vector": [1.0, 0.0]}
+            row = {**blank, "key": name, "space": name, "metadata": {"space": list(space)}}
+            self._client.upsert(_ROSTER, [row], timeout=self._patience)
+        self._known.add(name)
+
+
+def _server(url: str, kind: str) -> dict[str, Any]:
+    """What pymilvus is told. Raises ``ConfigurationError`` for a URL that names no server."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port or 19530
+    except ValueError:
+        host, port = None, 0
+    if not host:
+        raise ConfigurationError("write milvus://host:port for a server, or milvus:path.db for a file")
+    options: dict[str, Any] = {"uri": f"{'https' if kind.lower() == 'milvus+tls' else 'http'}://{host}:{port}"}
+    if parts.username:
+        options["token"] = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    if parts.path.strip("/"):
+        options["db_name"] = unquote(parts.path.strip("/"))
+    return options
+
+
+@contextmanager
+def _translated() -> Generator[None]:
+    """Errors of the driver come out as ours."""
+    try:
+        yield
+    except MilvusException as error:
+        raise _ours(error) from error
+    except (OSError, ImportError) as error:
+        raise BackendUnavailable(f"Milvus cannot be opened: {error}") from error
+
+
+def _ours(error: MilvusException) -> BackendError:
+    said = (error.message or str(error)).strip().splitlines()[:1]
+    text = said[0] if said else type(error).__name__
+    away = error.code in (ErrorCode.UNEXPECTED_ERROR, 2) or "onnect" in type(error).__name__ or "timeout" in text.lower()
+    if "Open local milvus failed" in text:
+        return BackendUnavailable("the file of Milvus cannot be opened: another process may hold it")
+    return BackendUnavailable(f"Milvus does not answer: {text}") if away else BackendError(f"Milvus failed: {text}")
+
+
+__all__ = ["MilvusVectors"]

@@ -1,0 +1,68 @@
+"""A store's URL taken apart: what psycopg is told, what is our own, and how it is spoken of without its secrets."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from memwell.errors import ConfigurationError
+from memwell.values import shown
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_YES, _NO = frozenset(("yes", "on", "true", "1")), frozenset(("no", "off", "false", "0"))
+
+
+class Address(NamedTuple):
+    """Where a store is. ``parameters`` holds secrets; ``shown`` does not."""
+
+    parameters: dict[str, str]
+    schema: str
+    pooled: bool
+    """Whether connections go through a pooler that hands them from one transaction to the next (``prepare=no``)."""
+    vouched: bool
+    """Whether the user vouches for the server's durability, whatever its settings say (``durable=yes``)."""
+
+    @property
+    def shown(self) -> str:
+        """The place without user and password."""
+        known = self.parameters
+        place = f"{known.get('host', 'localhost')}:{known.get('port', '5432')}/{known.get('dbname', '')}"
+        return f"postgresql://{place}?schema={self.schema}"
+
+
+def address_of(url: str) -> Address:
+    """Take a URL apart. Raises ``ConfigurationError``, without the URL's secrets, for one that cannot be read."""
+    parts = urlsplit(url)
+    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+    schema = asked.pop("schema", "memwell")
+    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+        raise ConfigurationError(
+            f"schema={shown(schema)} cannot be the schema of a store: lower-case letters, digits and _, up to 63 of them"
+        )
+    pooled = not _switch(asked, "prepare", default=True)
+    vouched = _switch(asked, "durable", default=False)
+    try:
+        known = conninfo_to_dict(urlunsplit(parts._replace(scheme="postgresql", query=urlencode(asked))))
+    except psycopg.ProgrammingError:
+        # Its message quotes what it could not read, which may be the password.
+        raise ConfigurationError(
+            "the URL of the PostgreSQL store cannot be read; write postgresql://user:password@host:port/database, "
+            "with special characters of the password as %-escapes"
+        ) from None
+    return Address({name: str(value) for name, value in known.items() if value is not None}, schema, pooled, vouched)
+
+
+def _switch(asked: dict[str, str], name: str, *, default: bool) -> bool:
+    given = asked.pop(name, None)
+    if given is None:
+        return default
+    if given not in _YES | _NO:
+        raise ConfigurationError(f"{name}={shown(given)} must be yes or no")
+    return given in _YES
+
+
+__all__ = ["Address", "address_of"]

@@ -1,0 +1,225 @@
+"""The servers: connections to each, and which of them has a slot.
+
+redis-py's own clients send a command again by themselves when its answer is lost. Whether a write may be sent again is
+for us to know, so these are plain connections, each used by one thread at a time, and who calls decides.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, cast
+
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
+from memwell.settings import Settings
+from memwell.storage.redis.address import Address
+
+try:
+    from redis import ConnectionPool
+    from redis.backoff import NoBackoff
+    from redis.exceptions import (
+        AuthenticationError,
+        AuthorizationError,
+        BusyLoadingError,
+        RedisError,
+        ResponseError,
+    )
+    from redis.exceptions import ConnectionError as LostConnection
+    from redis.exceptions import TimeoutError as LateAnswer
+    from redis.retry import Retry
+except ImportError as missing:
+    raise MissingDependency('a store in Redis needs the package redis: pip install "memwell[redis]"') from missing
+
+Command: TypeAlias = tuple[Any, ...]
+Where: TypeAlias = tuple[str, int]
+
+
+class Lost(Exception):
+    """The server went away. Nobody knows whether it did what it was told, unless ``sent`` is false: then it did not."""
+
+    def __init__(self, cause: Exception, *, sent: bool) -> None:
+        super().__init__(str(cause))
+        self.sent = sent
+
+
+class Server:
+    """The connections of this process to one server, at most so many."""
+
+    def __init__(self, url: str, settings: Settings, *, where: Where | None = None) -> None:
+        self._timeout_s = settings.connect_timeout_s
+        self._size = settings.pool_size
+        try:
+            pool: Any = cast(Any, ConnectionPool).from_url(
+                url,
+                protocol=2,
+                decode_responses=False,
+                socket_timeout=settings.statement_timeout_s,
+                socket_connect_timeout=settings.connect_timeout_s,
+                socket_keepalive=True,
+                retry=Retry(NoBackoff(), 0),
+            )
+            if where is not None:
+                pool.connection_kwargs["host"], pool.connection_kwargs["port"] = where
+            self.where: Where = (pool.connection_kwargs.get("host", ""), pool.connection_kwargs.get("port", 0))
+            pool.make_connection()
+        except (ValueError, TypeError) as error:
+            raise ConfigurationError(f"the URL of the Redis server cannot be used: {error}") from None
+        self._pool = pool
+        self._idle: list[Any] = []
+        self._free = threading.BoundedSemaphore(self._size)
+
+    def exchange(self, commands: Sequence[Command]) -> list[Any]:
+        """Send commands together and return their answers; one that was refused is answered by its error.
+
+        Raises ``Lost`` when the server went away, ``BackendUnavailable`` when all connections stay in use.
+        """
+        if not self._free.acquire(timeout=self._timeout_s):
+            raise BackendUnavailable(
+                f"all {self._size} connections to Redis are in use and none came free for {self._timeout_s:g} s; "
+                "set pool_size higher, or use fewer threads"
+            )
+        try:
+            return self._exchanged(commands)
+        finally:
+            self._free.release()
+
+    def _exchanged(self, commands: Sequence[Command]) -> list[Any]:
+        connection = self._taken()
+        whole = False
+        try:
+            if len(commands) == 1:
+                connection.send_command(*commands[0], check_health=False)
+            else:
+                connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+            answers = [_answer(connection) for _ in commands]
+            whole = True
+            return answers
+        except BusyLoadingError as error:
+            raise Lost(error, sent=False) from error
+        except (LostConnection, LateAnswer, OSError) as error:
+            raise Lost(error, sent=True) from error
+        finally:
+            # One on which an answer is still to come must not be used for another question.
+            if whole:
+                self._idle.append(connection)
+            else:
+                connection.disconnect()
+
+    def _taken(self) -> Any:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self.connected()
+
+    def connected(self) -> Any:
+        """A connection of its own, not shared with anybody. Raises ``Lost`` and ``ConfigurationError``."""
+        connection = self._pool.make_connection()
+        try:
+            connection.connect()
+        except (AuthenticationError, AuthorizationError) as error:
+            raise ConfigurationError(f"the Redis server refuses the user or the password: {error}") from None
+        except ResponseError as error:
+            raise ConfigurationError(f"the Redis server refuses the connection: {error}") from None
+        except (RedisError, OSError) as error:
+            raise Lost(error, sent=False) from error
+        return connection
+
+    def close(self) -> None:
+        """Close the connections that nobody uses."""
+        with suppress(IndexError):
+            while True:
+                self._idle.pop().disconnect()
+
+
+def _answer(connection: Any) -> Any:
+    try:
+        return connection.read_response()
+    except ResponseError as error:
+        return error
+
+
+class Servers:
+    """One server, or the masters of a cluster by their slots. Safe to use from any thread, and after a fork."""
+
+    def __init__(self, address: Address, settings: Settings) -> None:
+        self.address = address
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._abandoned: list[object] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._named = [Server(url, self._settings) for url in self.address.urls]
+        self._known: dict[Where, Server] = {}
+        self._slots: list[Server] = [self._named[0]] * 16384
+
+    def _ready(self) -> None:
+        if self._pid != os.getpid():
+            # What crossed the fork is kept, so that it is not closed under the parent.
+            self._abandoned.append((self._named, self._known, self._slots))
+            self._lock = threading.Lock()
+            self._reset()
+        if self.address.cluster and not self._known:
+            self.learn()
+
+    def of_slot(self, slot: int) -> Server:
+        """The server that has a slot, as far as is known."""
+        self._ready()
+        return self._slots[slot]
+
+    def masters(self) -> list[Server]:
+        """Every server that has slots."""
+        self._ready()
+        return list(self._known.values()) if self.address.cluster else [self._named[0]]
+
+    def at(self, where: Where) -> Server:
+        """The server at an address that another one named."""
+        with self._lock:
+            if where not in self._known:
+                self._known[where] = Server(self.address.urls[0], self._settings, where=where)
+            return self._known[where]
+
+    def learn(self) -> None:
+        """Ask who has which slots. Raises ``Lost`` when nobody answers."""
+        if not self.address.cluster:
+            return
+        failure: Exception = BackendError("nobody was asked")
+        for server in [*self._known.values(), *self._named]:
+            try:
+                [answer] = server.exchange([("CLUSTER", "SLOTS")])
+            except Lost as error:
+                failure = error
+                continue
+            if isinstance(answer, ResponseError):
+                raise ConfigurationError(f"the Redis server is not a member of a cluster: {answer}")
+            if self._follow(server, answer):
+                return
+            failure = BackendError("the cluster has slots that nobody serves")
+        raise Lost(failure, sent=False) from failure
+
+    def _follow(self, asked: Server, ranges: list[Any]) -> bool:
+        if not ranges:
+            return False
+        slots = list(self._slots)
+        masters: dict[Where, Server] = {}
+        for low, high, master, *_ in ranges:
+            # A server that does not know its own name says nothing: it is the one that was asked.
+            host = master[0].decode() if master[0] else asked.where[0]
+            where = (host, int(master[1]))
+            masters[where] = self._known.get(where) or Server(self.address.urls[0], self._settings, where=where)
+            slots[low : high + 1] = [masters[where]] * (high + 1 - low)
+        with self._lock:
+            self._slots, self._known = slots, masters
+        return True
+
+    def close(self) -> None:
+        """Close all connections that nobody uses."""
+        if self._pid != os.getpid():
+            return
+        for server in [*self._named, *self._known.values()]:
+            server.close()
+
+
+__all__ = ["Command", "LateAnswer", "LostConnection", "Lost", "ResponseError", "Server", "Servers", "Where"]

@@ -1,0 +1,1 @@
+"""Real servers for tests, from packages, on free ports of this machine."""

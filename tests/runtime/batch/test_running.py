@@ -1,0 +1,173 @@
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memwell.errors import Conflict, InvalidInput, MissingDependency
+from memwell.runtime.batch import Batch, Outcome
+from memwell.runtime.batch.on_ray import OnRay
+from memwell.runtime.batch.runners import DIED
+from memwell.storage import open_backend
+from tests.runtime.batch import sample_works
+from tests.runtime.batch.sample_works import NOTES
+
+ROOT = Path(__file__).resolve().parents[3]
+WITHOUT_RAY = importlib.util.find_spec("ray") is None
+RUNNERS = [
+    "inline",
+    "processes",
+    pytest.param("ray", marks=pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed")),
+]
+
+
+@pytest.fixture(scope="module")
+def ray_started() -> Iterator[None]:
+    """Ray takes seconds to start, so it is started once, as a batch would start it."""
+    runner = OnRay(2)
+    assert runner._start()
+    assert not runner._start(), "it runs already"
+    yield
+    runner._ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def ray_where_wanted(request: pytest.FixtureRequest) -> None:
+    if "ray" in request.node.name and not WITHOUT_RAY and "without" not in request.node.name:
+        request.getfixturevalue("ray_started")
+
+
+def runs(store: Path, piece: int) -> int:
+    with open_backend(store) as backend:
+        entry = backend.kv.get(NOTES, str(piece))
+    return 0 if entry is None else entry.value
+
+
+@pytest.mark.parametrize("runner", RUNNERS)
+def test_results_are_the_same_and_in_order_however_it_is_run(tmp_path: Path, runner: Any):
+    store = tmp_path / "s.db"
+    told: list[tuple[int, int]] = []
+    batch = Batch(store, "squares", list(range(7)), sample_works.square, workers=2, runner=runner)
+    outcome = batch.run(progress=lambda done, total: told.append((done, total)))
+    assert outcome == Outcome([{"square": n * n} for n in range(7)], [])
+    assert told == [(n, 7) for n in range(8)]
+    assert batch.run() == outcome
+    assert [runs(store, n) for n in range(7)] == [1] * 7, "a second run does nothing"
+    assert batch.run(anew=True) == outcome
+    assert runs(store, 6) == 2
+
+
+@pytest.mark.parametrize("runner", ["inline", "processes"])
+def test_a_piece_that_fails_is_tried_again_and_then_reported(tmp_path: Path, runner: Any):
+    store = tmp_path / "s.db"
+    batch = Batch(store, "picky", list(range(6)), sample_works.picky, workers=2, runner=runner)
+    outcome = batch.run()
+    assert outcome.results == [0, 1, 4, None, 16, 25]
+    assert [(one.number, one.piece, one.error, one.tries) for one in outcome.failures] == [
+        (3, 3, "ValueError: not this one", 3)
+    ]
+    assert not outcome.complete
+    assert (runs(store, 3), runs(store, 4)) == (3, 2)
+    assert batch.run().failures[0].number == 3
+    assert (runs(store, 3), runs(store, 5)) == (6, 1), "the next run tries it again, and it alone"
+
+
+def test_a_process_that_dies_takes_only_its_own_piece_with_it(tmp_path: Path):
+    outcome = Batch(tmp_path / "s.db", "d", list(range(6)), sample_works.deadly, workers=2, runner="processes").run()
+    assert outcome.results == [0, 1, 4, None, 16, 25]
+    assert [(one.number, one.error) for one in outcome.failures] == [(3, DIED)]
+
+
+@pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed")
+def test_a_worker_of_ray_that_dies_is_replaced(tmp_path: Path):
+    outcome = Batch(tmp_path / "s.db", "d", [2, 4, 5], sample_works.deadly, workers=2).run()
+    assert outcome == Outcome([4, 16, 25], []), "Ray runs, so it is used"
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path: Path):
+    store = tmp_path / "s.db"
+    script = (
+        "from memwell.runtime.batch import Batch\n"
+        f"Batch({str(store)!r}, 'slow', list(range(10)), 'tests.runtime.batch.sample_works:slow',"
+        " workers=2, runner='processes').run()\n"
+    )
+    open_backend(store).close()
+    driver = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env={**os.environ, "PYTHONPATH": _path()})
+    done: set[int] = set()
+    while len(done) < 3:
+        time.sleep(0.05)
+        done = {n for n in range(10) if runs(store, n)}
+        assert driver.poll() is None, "it ended before it was killed"
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    batch = Batch(store, "slow", list(range(10)), sample_works.slow, workers=2, runner="processes")
+    assert batch.run() == Outcome([n * n for n in range(10)], [])
+    assert sum(runs(store, n) for n in range(10)) <= 12, "only what was under way is done twice"
+    assert {runs(store, n) for n in sorted(done)[:1]} == {1}
+
+
+def _path() -> str:
+    return os.pathsep.join([str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")])
+
+
+def test_pieces_may_be_listed_by_a_function_once(tmp_path: Path):
+    asked: list[int] = []
+
+    def pieces(store: Any) -> list[int]:
+        asked.append(len(store.kv.scan(NOTES).items))
+        return list(range(1200))
+
+    batch = Batch(tmp_path / "s.db", "many", pieces, sample_works.square, runner="inline")
+    assert len(batch.run().results) == 1200
+    assert batch.outcome().results[1199] == {"square": 1199 * 1199}
+    batch.run()
+    assert asked == [0]
+    batch.forget()
+    assert batch.outcome() == Outcome([], [])
+
+
+def test_a_batch_of_other_pieces_or_another_work_is_refused(tmp_path: Path):
+    Batch(tmp_path / "s.db", "b", [1, 2], sample_works.square, runner="inline").run()
+    with pytest.raises(Conflict, match="other pieces"):
+        Batch(tmp_path / "s.db", "b", [1, 3], sample_works.square, runner="inline").run()
+    with pytest.raises(Conflict, match="sample_works:square"):
+        Batch(tmp_path / "s.db", "b", [1, 2], sample_works.slow, runner="inline").run()
+
+
+def test_what_is_no_json_is_a_failure():
+    with open_backend("memory:") as backend:
+        outcome = Batch(backend, "b", [1], sample_works.no_json, tries=1).run()
+        assert outcome.results == [None]
+        assert "InvalidInput" in outcome.failures[0].error
+        assert Batch(backend, "empty", [], sample_works.square).run() == Outcome([], [])
+
+
+def _inner(store: Any, piece: Any) -> None: ...
+
+
+def test_values_that_break_a_rule_are_refused(tmp_path: Path):
+    url = tmp_path / "s.db"
+    for work in (lambda store, piece: 1, "nowhere:at_all", "memwell.runtime.batch:nothing", "memwell", "os:sep"):
+        with pytest.raises(InvalidInput):
+            Batch(url, "b", [1], work)
+    with pytest.raises(InvalidInput, match="runner"):
+        Batch(url, "b", [1], _inner, runner="threads")  # type: ignore[arg-type]
+    with pytest.raises(InvalidInput, match="workers"):
+        Batch(url, "b", [1], _inner, workers=0)
+    with pytest.raises(InvalidInput, match="no other process"):
+        Batch("memory:", "b", [1], _inner, runner="processes")
+    assert not url.exists()
+
+
+def test_without_ray_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(MissingDependency, match=r'pip install "memwell\[ray\]"'):
+        Batch(tmp_path / "s.db", "b", [1, 2], sample_works.square, runner="ray").run()

@@ -1,0 +1,495 @@
+"""A moved store is the store: whatever it held, whoever was writing, and however often the move was killed."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from memwell.errors import BackendError, ReadOnlyStore
+from memwell.messages import ai, human
+from memwell.records import Record, Space, Thread
+from memwell.runtime.moving import MoveRefused, move
+from memwell.runtime.moving import copying as steps
+from memwell.runtime.moving.checksums import total_of
+from memwell.runtime.moving.reading import MOVING
+from memwell.storage.memory import MemoryBackend
+from memwell.storage.protocols import Backend
+from memwell.storage.sqlite import SqliteBackend
+from memwell.testing.clock import Clock
+from memwell.testing.operations import Operation, everything, outcome, writes
+
+HOME = Space("home")
+TALK = Thread(HOME, "talk")
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[SqliteBackend, SqliteBackend]]:
+    with SqliteBackend(tmp_path / "a.db") as source, SqliteBackend(tmp_path / "b.db") as target:
+        yield source, target
+
+
+def fill(store: Backend, *, records: int = 300, threads: int = 5, spaces: int = 3) -> None:
+    for number in range(spaces):
+        space = Space("user", str(number))
+        store.index.upsert(
+            [Record(id=f"r{n}", text=f"tea {n} 茶", space=space, vector=[1.0, n, 2.0]) for n in range(records)]
+        )
+        for n in range(threads):
+            thread = Thread(space, f"t{n}")
+            store.log.append(thread, [human(f"question {i}", tokens=i) for i in range(20)])
+            store.log.edit(thread, {2: None, 3: ai("edited")})
+        with store.transaction():
+            for n in range(40):
+                store.kv.put(space, f"k{n}", {"n": n})
+        store.blobs.put(space, b"blob" * 1000)
+
+
+def assert_same(one: Backend, other: Backend) -> None:
+    mine, theirs = total_of(one), total_of(other)
+    assert mine.counts == theirs.counts
+    assert mine.hexdigest() == theirs.hexdigest()
+
+
+def answers(store: Backend) -> list[Any]:
+    """All that a store of random operations holds, without the states and searches that are its own."""
+    found = [outcome(question, store) for question in everything()]
+    return [(kind, _plain(value)) for kind, value in found]
+
+
+def _plain(value: Any) -> Any:
+    return (value.records, value.vectors, value.dimensions) if hasattr(value, "search") else value
+
+
+# Any store
+
+
+@given(st.lists(writes(), max_size=25), st.integers(1, 5))
+@settings(max_examples=20)
+def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made: list[Operation], long: int) -> None:
+    clock, folder = Clock(), tmp_path_factory.mktemp("moved")
+    with (
+        MemoryBackend(clock=clock) as source,
+        SqliteBackend(folder / "b.db", clock=clock) as between,
+        MemoryBackend(clock=clock) as target,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(steps, "_LONG", long)
+        patch.setattr(steps, "_BATCH", 2)
+        for operation in made:
+            outcome(operation, source)
+        assert move(source, between).changing == []
+        assert move(between, target, seal=True).sealed
+        assert answers(between) == answers(source)
+        assert answers(target) == answers(source)
+        assert between.check() == []
+
+
+@given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4), st.booleans())
+@settings(max_examples=30)
+def test_another_move_brings_the_difference(rounds: list[list[Operation]], few: bool) -> None:
+    clock = Clock()
+    with (
+        MemoryBackend(clock=clock) as source,
+        MemoryBackend(clock=clock) as target,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(steps, "_FEW_CHANGES", 100 if few else 0)
+        for made in rounds:
+            for operation in made:
+                outcome(operation, source)
+            clock.advance(0.6)
+            move(source, target)
+            assert answers(target) == answers(source)
+        assert move(source, target).copied == 0
+
+
+def test_records_keep_their_order_and_lose_what_the_source_lost(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source, records=30, spaces=1)
+    move(source, target)
+    space = Space("user", "0")
+    source.index.delete(space, ["r3", "r29"])
+    source.index.upsert([Record(id="r3", text="back again", space=space, vector=[0, 0, 1])])
+    source.index.upsert([Record(id="r5", text="changed", space=space, vector=[0, 0, 1])])
+    moved = move(source, target)
+    assert [one.id for one in target.index.scan(space).items] == [one.id for one in source.index.scan(space).items]
+    assert moved.copied == 4, "r3 went and came, r29 went, r5 changed"
+    assert_same(source, target)
+
+
+def test_vectors_of_another_size_follow(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source, records=10, spaces=1)
+    move(source, target)
+    space = Space("user", "0")
+    source.index.revector(space, {f"r{n}": [1.0, n] for n in range(9)})
+    move(source, target)
+    assert target.index.info(space).dimensions == 2
+    assert_same(source, target)
+
+
+def test_what_is_over_is_left_out(tmp_path: Path) -> None:
+    clock = Clock()
+    with MemoryBackend(clock=clock) as source, MemoryBackend(clock=clock) as target:
+        source.kv.put(HOME, "over", 1, ttl=1)
+        source.kv.put(HOME, "live", 1, ttl=100)
+        source.kv.put(Space("gone"), "over", 1, ttl=1)
+        clock.advance(2)
+        moved = move(source, target)
+        assert (moved.entries, moved.spaces) == (1, 1)
+        assert target.kv.get(HOME, "live") == source.kv.get(HOME, "live")
+        clock.advance(200)
+        # What ended by itself is no sign that somebody wrote there.
+        assert move(source, target).entries == 0
+
+
+def test_large_values_are_read_in_small_pages(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with MemoryBackend() as source, MemoryBackend() as target:
+        for number in range(40):
+            source.kv.put(HOME, f"k{number:02}", "x" * 400_000)
+        limits: list[int] = []
+        scan = source.kv.scan
+
+        def spied(*args: Any, **options: Any) -> Any:
+            limits.append(options["limit"])
+            return scan(*args, **options)
+
+        monkeypatch.setattr(source.kv, "scan", spied)
+        move(source, target)
+        assert max(limits) <= 32
+        monkeypatch.undo()
+        assert_same(source, target)
+
+
+# What is refused
+
+
+def test_a_target_that_holds_something_else_is_refused(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    source.kv.put(HOME, "k", 1)
+    target.blobs.put(HOME, b"mine")
+    with pytest.raises(MoveRefused, match="something else") as refused:
+        move(source, target)
+    assert refused.value.code == "holds"
+    assert target.kv.scan(HOME).items == []
+    assert target.blobs.scan(HOME).items != []
+
+
+def test_the_copy_of_another_store_is_refused(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    move(source, target)
+    with MemoryBackend() as other, pytest.raises(MoveRefused, match="another store"):
+        move(other, target)
+
+
+def test_a_store_is_not_moved_onto_itself(pair: tuple[SqliteBackend, Backend]) -> None:
+    source, _ = pair
+    fill(source, spaces=1)
+    with SqliteBackend(source.path) as again, pytest.raises(MoveRefused, match="same store"):
+        move(source, again)
+    with pytest.raises(MoveRefused, match="same store"):
+        move(source, source)
+
+
+def test_a_copy_that_was_used_is_not_overwritten(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+    move(source, target)
+    target.kv.put(HOME, "new life", 1)
+    with pytest.raises(MoveRefused, match="would be lost"):
+        move(source, target, seal=True)
+    assert target.kv.get(HOME, "new life") is not None
+    assert source.facts()["sealed"] is None
+
+
+def test_an_unfinished_copy_is_no_source(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source)
+    with pytest.raises(_Stop):
+        move(source, target, progress=stop_after(3))
+    with MemoryBackend() as third, pytest.raises(MoveRefused, match="unfinished"):
+        move(target, third)
+
+
+# Sealing
+
+
+def test_a_sealed_source_refuses_and_the_copy_has_no_notes(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+    moved = move(source, target, seal=True, reason="moved to b")
+    assert moved.sealed
+    with pytest.raises(ReadOnlyStore, match="moved to b"):
+        source.kv.put(HOME, "lost", 1)
+    assert MOVING not in target.spaces().items
+    target.kv.put(HOME, "kept", 1)
+    assert_moves_on(target)
+
+
+def assert_moves_on(store: Backend) -> None:
+    with MemoryBackend() as third:
+        move(store, third)
+        assert_same(store, third)
+
+
+def test_a_move_that_fails_lifts_its_seal(pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+
+    def fail(*_: object, **__: object) -> None:
+        raise BackendError("the network is gone")
+
+    seal = source.seal
+
+    def and_then(reason: str | None) -> None:
+        seal(reason)
+        if reason is not None:
+            monkeypatch.setattr(target.kv, "scan", fail)
+
+    monkeypatch.setattr(source, "seal", and_then)
+    with pytest.raises(BackendError, match="network"):
+        move(source, target, seal=True)
+    monkeypatch.undo()
+    assert source.facts()["sealed"] is None
+    source.kv.put(HOME, "still open", 1)
+    assert move(source, target, seal=True).sealed
+    assert_same(source, target)
+
+
+def test_a_copy_that_differs_is_noticed(pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+    restore = target.kv.restore
+
+    def forgetful(space: Space, entries: Any) -> None:
+        restore(space, [entry for entry in entries if entry.key != "k7"])
+
+    monkeypatch.setattr(target.kv, "restore", forgetful)
+    with pytest.raises(BackendError, match="entries of Space"):
+        move(source, target)
+
+
+def test_a_damaged_copy_is_mended_before_it_is_called_done(
+    pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = pair
+    fill(source, spaces=1)
+    restore, calls = target.log.restore, count()
+
+    def once_wrong(info: Any, places: Any) -> None:
+        restore(info, places[:-1] if places and next(calls) == 0 else places)
+
+    monkeypatch.setattr(target.log, "restore", once_wrong)
+    move(source, target)
+    assert_same(source, target)
+
+
+# Killed and resumed
+
+
+class _Stop(Exception): ...
+
+
+def stop_after(calls: int) -> Callable[[int, int | None], None]:
+    left = count(calls, -1)
+
+    def progress(done: int, total: int | None) -> None:
+        if next(left) <= 0:
+            raise _Stop
+
+    return progress
+
+
+def things(store: Backend) -> int:
+    counts = total_of(store).counts
+    return sum(counts[kind] for kind in ("entries", "records", "threads", "blobs"))
+
+
+@pytest.mark.parametrize("long", [5, 10_000])
+def test_what_was_copied_is_not_copied_again(
+    pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch, long: int
+) -> None:
+    source, target = pair
+    monkeypatch.setattr(steps, "_LONG", long)
+    monkeypatch.setattr(steps, "_BATCH", 50)
+    fill(source)
+    before = 0
+    for calls in (2, 9, 18, 22):
+        with pytest.raises(_Stop):
+            move(source, target, progress=stop_after(calls))
+        now = things(target)
+        assert now >= before
+        before = now
+    moved = move(source, target)
+    assert moved.copied <= things(source) - before + 1
+    assert_same(source, target)
+
+
+def test_a_long_thread_goes_on_where_it_was(pair: tuple[Backend, Backend], monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = pair
+    monkeypatch.setattr(steps, "_LONG", 10)
+    source.log.append(TALK, [human(f"{n}", tokens=1) for n in range(200)])
+    source.log.edit(TALK, dict.fromkeys(range(150, 200)))
+    restore, indexes = target.log.restore, list[int]()
+
+    def stopping(info: Any, places: Any) -> None:
+        if len(indexes) > 100:
+            raise _Stop
+        restore(info, places)
+        indexes.extend(place.index for place in places)
+
+    monkeypatch.setattr(target.log, "restore", stopping)
+    with pytest.raises(_Stop):
+        move(source, target)
+    assert len(target.log.places(TALK)) == len(indexes)
+    first = len(indexes)
+
+    def going_on(info: Any, places: Any) -> None:
+        restore(info, places)
+        indexes.extend(place.index for place in places)
+
+    monkeypatch.setattr(target.log, "restore", going_on)
+    move(source, target)
+    assert indexes == list(range(200)), f"{first} places were there already"
+    assert_same(source, target)
+
+
+CHILD = """
+import sys
+from memwell.runtime.moving import move
+from memwell.runtime.moving import copying
+from memwell.storage.sqlite import SqliteBackend
+
+copying._LONG, copying._BATCH = 10, 20
+def tell(done, total):
+    print(done, flush=True)
+move(SqliteBackend(sys.argv[1]), SqliteBackend(sys.argv[2]), seal=True, reason="moved", progress=tell)
+print("done", flush=True)
+"""
+
+
+def killed_move(source: Path, target: Path, lines: int) -> bool:
+    """Run a move in a process of its own and kill it after so many signs of life; whether it had come to its end."""
+    command = [sys.executable, "-c", CHILD, str(source), str(target)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        for _, line in zip(range(lines), child.stdout, strict=False):
+            if line.strip() == "done":
+                break
+        child.kill()
+        left = child.stdout.read()
+    return "done" in left or line.strip() == "done"
+
+
+def test_a_move_killed_at_any_moment_is_resumed(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.db", tmp_path / "b.db"
+    with SqliteBackend(source) as store:
+        fill(store)
+        threads = {info.thread: info for n in range(3) for info in store.log.threads(Space("user", str(n))).items}
+    chance = random.Random(9)
+    for _ in range(4):
+        if killed_move(source, target, chance.randint(1, 60)):
+            break
+        with SqliteBackend(target) as half:
+            assert half.check() == []
+            assert_whole_or_marked(half, threads)
+    with SqliteBackend(source) as mine, SqliteBackend(target) as theirs:
+        if mine.facts()["sealed"] is None or MOVING in theirs.spaces().items:
+            assert move(mine, theirs, seal=True).sealed
+        assert_same(mine, theirs)
+        assert theirs.check() == []
+        assert MOVING not in theirs.spaces().items
+
+
+def assert_whole_or_marked(store: Backend, threads: dict[Thread, Any]) -> None:
+    """A thread is as in the source, or a note says that it is not yet."""
+    noted = {entry.key for entry in store.kv.scan(MOVING).items if entry.key.startswith("thread:")}
+    wrong = [
+        info.thread
+        for n in range(3)
+        for info in store.log.threads(Space("user", str(n))).items
+        if len(store.log.places(info.thread)) != 20 or info != threads[info.thread]
+    ]
+    assert len(wrong) <= len(noted)
+
+
+# While the source is in use
+
+
+def test_no_write_is_lost_when_the_source_is_sealed(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source, records=100)
+    acknowledged: list[str] = []
+    started = threading.Event()
+
+    def work() -> None:
+        for number in count():
+            space = Space("user", str(number % 4))
+            try:
+                source.log.append(Thread(space, f"t{number % 6}"), [human(f"new {number}", id=f"n{number}")])
+                acknowledged.append(f"n{number}")
+                source.kv.put(space, f"k{number % 50}", number)
+                source.index.upsert(
+                    [Record(id=f"r{number % 400}", text=f"{number}", space=space, vector=[1, 2, number])]
+                )
+                source.index.delete(space, [f"r{(number * 7) % 400}"])
+                source.log.edit(Thread(Space("user", "0"), f"t{number % 5}"), {9: ai(f"{number}")})
+                source.log.trim(Thread(Space("user", "1"), f"t{number % 5}"), number % 9)
+                source.blobs.put(space, f"{number}".encode())
+            except ReadOnlyStore:
+                return
+            if number > 20:
+                started.set()
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    started.wait(30)
+    moved = move(source, target, seal=True, reason="moved")
+    writer.join(30)
+    assert moved.sealed
+    assert moved.changing == []
+    assert_same(source, target)
+    for number in range(4):
+        space = Space("user", str(number))
+        for info in source.log.threads(space).items:
+            assert target.log.places(info.thread) == source.log.places(info.thread)
+    held = {
+        message.id
+        for number in range(4)
+        for info in target.log.threads(Space("user", str(number))).items
+        for message in target.log.read(info.thread)
+    }
+    assert len(acknowledged) > 20
+    assert set(acknowledged) <= held
+
+
+def test_a_source_that_never_rests_is_copied_as_of_a_moment_ago(pair: tuple[Backend, Backend]) -> None:
+    source, target = pair
+    fill(source, records=20, spaces=1)
+    resting = threading.Event()
+
+    def work() -> None:
+        number = 0
+        while not resting.is_set():
+            number += 1
+            source.kv.put(Space("busy"), "counter", number)
+
+    writer = threading.Thread(target=work)
+    writer.start()
+    moved = move(source, target)
+    resting.set()
+    writer.join()
+    assert set(moved.changing) <= {Space("busy")}
+    assert not moved.sealed
+    assert move(source, target).changing == []
+    assert_same(source, target)

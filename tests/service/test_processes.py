@@ -1,0 +1,376 @@
+"""Several services over one store: they share the work, each thing is done once, and one at a time may go."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import memwell
+from memwell.records import Space
+from memwell.service.keys import SCOPES, TRUSTED_S, Keys
+from memwell.service.log import AuditLog
+from memwell.storage import Backend, open_backend
+from tests.engines import processes
+
+ROOT = Path(__file__).parents[2]
+EFFECTS = Space("effects")
+
+CHILD = """
+import sys, time
+import memwell
+from memwell.records import Space
+from memwell.service import app, rest
+from memwell.service.job_work import REPEATED
+from memwell.service.jobs import Jobs
+from memwell.service.parts import Service
+from memwell.service.server import serve
+from memwell.settings import load_settings
+from memwell.values import new_id
+
+# Sooner than a service in earnest: nobody waits for a test.
+app._LOOK_S = 0.2
+Jobs.__init__.__kwdefaults__["lease_s"] = 1.5
+rest.register()
+
+def counting(most):
+    def make(memory, asked):
+        def work(report):
+            for number in range(most):
+                report("counting", number, most)
+                time.sleep(0.03)
+            # Twice would be seen twice.
+            memory.backend.kv.put(Space("effects"), new_id(), report.id)
+            return {"counted": most}
+        return work
+    return make
+
+REPEATED["audit"] = (dict, counting(20))
+REPEATED["settle"] = (dict, counting(1000))
+settings = load_settings()
+service = Service(memwell.open(sys.argv[1], embedder=None, settings=settings), settings)
+serve(service, ready=lambda address: print(address, flush=True))
+"""
+
+
+class Served:
+    """A service in a process of its own, always at the same port."""
+
+    def __init__(self, store: str) -> None:
+        self.store = store
+        self.port = _free_port()
+        self.process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "MEMWELL_SERVE_PORT": str(self.port),
+            "MEMWELL_SERVE_LOG": "off",
+        }
+        command = [sys.executable, "-c", CHILD, self.store]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+
+    def wait(self) -> None:
+        """Until it serves."""
+        assert self.process is not None
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().strip().endswith(str(self.port))
+
+    def end(self, how: signal.Signals) -> None:
+        process, self.process = self.process, None
+        if process is not None:
+            process.send_signal(how)
+            process.communicate(timeout=30)
+
+    def ask(self, token: str, method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        try:
+            line.request(
+                method,
+                path,
+                None if body is None else json.dumps(body),
+                {"Authorization": f"Bearer {token}", **named},
+            )
+            answer = line.getresponse()
+            return answer.status, json.loads(answer.read())
+        finally:
+            line.close()
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        return held.getsockname()[1]
+
+
+def until(true: Callable[[], bool], within_s: float = 20.0) -> bool:
+    end = time.monotonic() + within_s
+    while not true() and time.monotonic() < end:
+        time.sleep(0.05)
+    return true()
+
+
+@pytest.fixture(scope="module", params=processes.STORES)
+def kind(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+class Pair(NamedTuple):
+    """Two services over one store, and the store."""
+
+    one: Served
+    other: Served
+    backend: Backend
+
+
+@pytest.fixture(scope="module")
+def pair(kind: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Each test has spaces of its own, and leaves both running."""
+    with ExitStack() as held:
+        url = held.enter_context(processes.store(kind, tmp_path_factory.mktemp("pair")))
+        both = (Served(url), Served(url))
+        for served in both:
+            served.start()
+            held.callback(served.end, signal.SIGKILL)
+        for served in both:
+            served.wait()
+        yield Pair(*both, held.enter_context(open_backend(url)))
+
+
+def key(backend: Backend, space: Space) -> str:
+    return Keys(backend).create("test", space=space, scopes=SCOPES, rate=0)[1]
+
+
+def job_of(served: Served, token: str, id_: str) -> dict[str, Any]:
+    status, job = served.ask(token, "GET", f"/v1/jobs/{id_}")
+    assert status == 200, job
+    return job
+
+
+# Beginning
+
+
+def test_two_that_start_together_over_nothing_make_one_store_and_one_first_key(kind: str, tmp_path: Path):
+    with processes.store(kind, tmp_path) as store:
+        _start_together(store)
+
+
+def _start_together(store: str) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "memwell",
+        "serve",
+        "--store",
+        store,
+        "--port",
+        "0",
+        "--no-browser",
+        "--log",
+        "off",
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "COLUMNS": "200", "MEMWELL_LANGUAGE": "en"}
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(2)]
+    try:
+        said = ["".join(_until_it_serves(one)) for one in started]
+    finally:
+        for one in started:
+            one.kill()
+            one.communicate(timeout=30)
+    shown = [found[0] for text in said if (found := re.search("mw_[0-9a-f]{16}_[0-9a-f]{64}", text))]
+    assert len(shown) == 1, said
+    with open_backend(store) as backend:
+        assert [one.name for one in Keys(backend).all()] == ["first key"]
+        assert Keys(backend).check(shown[0]).scopes == SCOPES
+        assert AuditLog(backend).verify().ok
+        assert AuditLog(backend).verify().entries == 1
+
+
+def _until_it_serves(process: subprocess.Popen[str]) -> Iterator[str]:
+    assert process.stdout is not None
+    for line in process.stdout:
+        yield line
+        if "Ctrl+C" in line:
+            return
+    raise AssertionError("a service did not start")
+
+
+# Requests at both
+
+
+def test_what_is_asked_of_both_at_once_is_done_once(pair: Pair):
+    space = Space("acme", "ann")
+    token = key(pair.backend, space)
+
+    def remember(number: int, served: Served) -> tuple[int, Any]:
+        said = {"content": f"note {number} of Ann"}
+        for _ in range(20):
+            told = served.ask(token, "POST", "/v1/memories", said, Idempotency_Key=f"one-{number}")
+            if told[0] not in (409, 503):
+                break
+            time.sleep(0.05)
+        return told
+
+    with ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(remember, number, served) for number in range(15) for served in 2 * pair[:2]]
+        told = [one.result() for one in asked]
+    assert {status for status, _ in told} == {201}
+    for number in range(15):
+        assert len({tuple(body["ids"]) for _, body in told[4 * number : 4 * number + 4]}) == 1
+    assert sorted(texts_of(pair.backend, space)) == sorted(f"note {number} of Ann" for number in range(15))
+
+
+def texts_of(backend: Backend, space: Space) -> list[str]:
+    engine = memwell.open(backend, embedder=None, work=False, space=space)
+    return [hit.text for hit in engine.memories()]
+
+
+def test_the_log_of_both_is_one_chain(pair: Pair):
+    token = key(pair.backend, Space("acme", "bob"))
+    before = AuditLog(pair.backend).verify().entries
+    with ThreadPoolExecutor(4) as pool:
+        given = [
+            pool.submit(served.ask, token, "POST", "/v1/grants", {"to": ["acme", f"user {number}"]})
+            for number in range(10)
+            for served in pair[:2]
+        ]
+        assert {one.result()[0] for one in given} == {201}
+    verified = AuditLog(pair.backend).verify()
+    assert (verified.ok, verified.entries) == (True, before + 20)
+
+
+def test_a_key_that_is_revoked_at_one_is_refused_at_the_other(pair: Pair):
+    made, token = Keys(pair.backend).create("gone", space="eve", scopes=("read",))
+    operator = key(pair.backend, Space("acme", "operator"))
+    assert [served.ask(token, "GET", "/v1/me")[0] for served in pair[:2]] == [200, 200]
+    assert pair.one.ask(operator, "DELETE", f"/v1/keys/{made.id}")[0] == 200
+    assert pair.one.ask(token, "GET", "/v1/me")[0] == 401
+    assert until(lambda: pair.other.ask(token, "GET", "/v1/me")[0] == 401, TRUSTED_S + 1)
+
+
+# Jobs
+
+
+def test_a_job_of_one_is_followed_at_the_other(pair: Pair):
+    token = key(pair.backend, Space("acme", "finn"))
+    _, started = pair.one.ask(token, "POST", "/v1/audit")
+    seen = _events(pair.other, token, started["id"])
+    assert seen[-1]["status"] == "done"
+    assert seen[-1]["result"] == {"counted": 20}
+    assert len({event["done"] for event in seen}) > 1
+    assert _effects(pair.backend, [started["id"]]) == [started["id"]]
+
+
+def test_a_job_of_one_is_cancelled_at_the_other(pair: Pair):
+    token = key(pair.backend, Space("acme", "gil"))
+    _, started = pair.one.ask(token, "POST", "/v1/settle")
+    assert until(lambda: job_of(pair.other, token, started["id"])["status"] == "running")
+    assert pair.other.ask(token, "DELETE", f"/v1/jobs/{started['id']}")[0] == 200
+    for served in pair[:2]:
+        assert until(lambda served=served: job_of(served, token, started["id"])["status"] == "failed")
+        assert job_of(served, token, started["id"])["problem"]["code"] == "cancelled"
+    assert _effects(pair.backend, [started["id"]]) == []
+
+
+def _events(served: Served, token: str, id_: str) -> list[dict[str, Any]]:
+    line = http.client.HTTPConnection("127.0.0.1", served.port, timeout=20)
+    try:
+        line.request("GET", f"/v1/jobs/{id_}/events", headers={"Authorization": f"Bearer {token}"})
+        said = line.getresponse().read().decode()
+    finally:
+        line.close()
+    return [json.loads(part[6:]) for part in said.splitlines() if part.startswith("data: ")]
+
+
+def _effects(backend: Backend, ids: list[str]) -> list[str]:
+    return sorted(str(entry.value) for entry in backend.kv.scan(EFFECTS, limit=1000).items if entry.value in ids)
+
+
+# One after the other ends and is started again
+
+
+class Writers:
+    """Clients that write through both, and ask again with the same key until they are told that it is done."""
+
+    def __init__(self, pair: Pair, tokens: list[str], clients: int = 4) -> None:
+        self._served, self._tokens = pair[:2], tokens
+        self.acknowledged: list[set[str]] = [set() for _ in tokens]
+        self._over = threading.Event()
+        self._threads = [threading.Thread(target=self._write, args=(number,)) for number in range(clients)]
+        for thread in self._threads:
+            thread.start()
+
+    def _write(self, number: int) -> None:
+        lot, turn, whose = random.Random(number), 0, number % len(self._tokens)
+        while not self._over.is_set():
+            turn += 1
+            said = f"client {number} says {turn}"
+            while not self._told(lot.choice(self._served), whose, said):
+                time.sleep(0.02)
+            self.acknowledged[whose].add(said)
+
+    def _told(self, served: Served, whose: int, said: str) -> bool:
+        named = said.replace(" ", "-")
+        with suppress(OSError, http.client.HTTPException):
+            told = served.ask(self._tokens[whose], "POST", "/v1/memories", {"content": said}, Idempotency_Key=named)
+            assert told[0] in (201, 409, 503), told
+            return told[0] == 201
+        return False
+
+    def end(self) -> None:
+        self._over.set()
+        for thread in self._threads:
+            thread.join(30)
+            assert not thread.is_alive()
+
+
+def test_one_after_the_other_goes_and_nothing_is_lost_or_done_twice(pair: Pair):
+    spaces = [Space("acme", "hal"), Space("acme", "ida")]
+    tokens = [key(pair.backend, space) for space in spaces]
+    writers = Writers(pair, tokens)
+    try:
+        _jobs_outlive(pair.one, pair.other, tokens, signal.SIGTERM, pair.backend)
+        _jobs_outlive(pair.other, pair.one, tokens, signal.SIGKILL, pair.backend)
+    finally:
+        writers.end()
+    for space, said in zip(spaces, writers.acknowledged, strict=True):
+        texts = texts_of(pair.backend, space)
+        assert len(said) > 20
+        assert len(texts) == len(set(texts)), "something was done twice"
+        assert said <= set(texts), "something acknowledged was lost"
+    assert pair.backend.check() == []
+
+
+def _jobs_outlive(goes: Served, stays: Served, tokens: list[str], how: signal.Signals, backend: Backend) -> None:
+    """One ends in the middle of its jobs, the other does them, and the first comes back."""
+    begun = [(token, goes.ask(token, "POST", "/v1/audit")[1]["id"]) for token in tokens for _ in range(3)]
+    assert until(lambda: any(job_of(stays, *job)["status"] == "running" for job in begun))
+    goes.end(how)
+    statuses = set[str]()
+
+    def all_done() -> bool:
+        now = {job_of(stays, *job)["status"] for job in begun}
+        statuses.update(now)
+        return now == {"done"}
+
+    assert until(all_done), [job_of(stays, *job) for job in begun]
+    assert "failed" not in statuses, "whoever asks meanwhile must not hear that it failed"
+    assert _effects(backend, [id_ for _, id_ in begun]) == sorted(id_ for _, id_ in begun)
+    goes.start()
+    goes.wait()

@@ -1,0 +1,92 @@
+"""A program that is killed between any two steps of feeding leaves nothing that the next one does not mend."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from memwell.records import Record, Space
+from memwell.storage.composed import Attached, ComposedBackend, StoreVectors
+from memwell.storage.sqlite import SqliteBackend
+
+HOME = Space("home")
+
+WORK = """
+import os, signal, sys
+from memwell.records import Record, Space
+from memwell.storage.composed import Attached, ComposedBackend, StoreVectors
+from memwell.storage.sqlite import SqliteBackend
+
+home, vectors, last = sys.argv[1], sys.argv[2], int(sys.argv[3])
+space, steps = Space("home"), 0
+
+def step():
+    global steps
+    steps += 1
+    if steps == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+class Fatal(StoreVectors):
+    def store(self, space, records):
+        step(); super().store(space, records); step()
+    def drop(self, space, ids):
+        step(); super().drop(space, ids); step()
+    def forget(self, space):
+        step(); super().forget(space); step()
+
+store = ComposedBackend(SqliteBackend(home), index=Attached(lambda: Fatal(SqliteBackend(vectors)), "e", "here"))
+store.beside._feeder.stop()
+put = lambda *numbers: store.index.upsert([Record(id=str(n), text="", space=space, vector=[1, n]) for n in numbers])
+put(*range(5)); step(); store.beside.catch_up(space); step()
+store.index.delete(space, ["1", "2"]); put(2, 7); step(); store.beside.catch_up(space); step()
+store.index.delete(space, ["7"]); step(); store.beside.catch_up(space); step()
+print("done", steps)
+"""
+
+
+def _open(place: Path) -> ComposedBackend:
+    engine = Attached(lambda: StoreVectors(SqliteBackend(place / "vectors.db")), "engine", "here")
+    return ComposedBackend(SqliteBackend(place / "home.db"), index=engine)
+
+
+@pytest.mark.parametrize("last", range(1, 16, 2))
+def test_after_a_kill_there_is_no_orphan_and_nothing_is_missing(
+    last: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    command = [sys.executable, "-c", WORK, str(tmp_path / "home.db"), str(tmp_path / "vectors.db"), str(last)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    # The dead one's lease is over.
+    monkeypatch.setattr("memwell.storage.composed.marks.time.time", lambda: 4e9)
+    with _open(tmp_path) as store:
+        rows = {one.id for one in store.index.scan(HOME).items}
+        assert {hit.record.id for hit in store.index.near(HOME, [1, 3], limit=100)} == rows
+        assert store.beside is not None
+        assert store.beside.catch_up(HOME)
+        with SqliteBackend(tmp_path / "vectors.db") as there:
+            assert set(StoreVectors(there).ids(HOME)) == rows
+        assert store.check() == []
+        assert store.reconcile() == (0, 0)
+
+
+def test_two_processes_over_one_home_agree(tmp_path: Path):
+    command = [sys.executable, "-c", WORK, str(tmp_path / "home.db"), str(tmp_path / "vectors.db"), "1000"]
+    with _open(tmp_path) as store:
+        store.index.upsert([Record(id="mine", text="", space=HOME, vector=[1, 50])])
+        others = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        for number in range(20):
+            store.index.upsert([Record(id=f"m{number}", text="", space=HOME, vector=[1, number])])
+            assert store.index.near(HOME, [1, number], where={"@id": f"m{number}"}) != []
+        assert ["done" in (other.communicate()[0] or "") for other in others] == [True, True]
+        rows = {one.id for one in store.index.scan(HOME).items}
+        assert {hit.record.id for hit in store.index.near(HOME, [1, 3], limit=100)} == rows
+        assert store.beside is not None
+        while not store.beside.catch_up(HOME):
+            pass
+        with SqliteBackend(tmp_path / "vectors.db") as there:
+            assert set(StoreVectors(there).ids(HOME)) == rows
+        assert store.check() == []

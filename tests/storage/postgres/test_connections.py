@@ -1,0 +1,302 @@
+"""Connections that are lost, held up and shared; transactions beside each other."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memwell.errors import BackendError, BackendUnavailable, Conflict
+from memwell.messages import human
+from memwell.records import Space, Thread
+from memwell.settings import Settings
+from memwell.storage.postgres import PostgresBackend
+from memwell.testing.conformance.backend import in_threads
+from tests.engines.postgres import open_store, schema_of, server
+from tests.engines.proxy import Proxy
+
+HOME = Space("home")
+TALK = Thread(HOME, "talk")
+
+
+@pytest.fixture
+def proxy() -> Iterator[Proxy]:
+    """A network that can be broken, with the shared server behind it."""
+    with Proxy(server().port) as between:
+        yield between
+
+
+@pytest.fixture
+def backend(tmp_path: Path, proxy: Proxy) -> Iterator[PostgresBackend]:
+    """A store behind that network."""
+    url = server().url(port=proxy.port, schema=schema_of(tmp_path), durable="yes")
+    with PostgresBackend(url, settings=Settings(connect_timeout_s=5.0)) as opened:
+        yield opened
+        proxy.resume()
+        proxy.refuse(False)
+
+
+def texts(backend: PostgresBackend) -> list[str]:
+    return [message.text for message in backend.log.read(TALK)]
+
+
+def test_a_read_is_asked_again_when_its_connection_was_cut(backend: PostgresBackend, proxy: Proxy):
+    backend.log.append(TALK, [human("a")])
+    for _ in range(3):
+        proxy.cut()
+        assert texts(backend) == ["a"]
+
+
+@pytest.mark.parametrize("messages", [1, 2])
+@pytest.mark.parametrize("answer_bytes", [0, 1, 7, 40])
+def test_an_append_whose_answer_is_lost_is_stored_once(
+    backend: PostgresBackend, proxy: Proxy, messages: int, answer_bytes: int
+):
+    backend.log.append(TALK, [human("before")])
+    proxy.cut_after_bytes(answer_bytes, "to_client")
+    stored = backend.log.append(TALK, [human(f"lost {n}") for n in range(messages)])
+    assert [message.index for message in stored] == list(range(1, messages + 1))
+    assert backend.log.read(TALK)[1:] == stored
+    assert backend.check() == []
+
+
+@pytest.mark.parametrize("sent_bytes", [0, 1, 50, 200])
+def test_an_append_that_is_cut_on_its_way_is_stored_once(backend: PostgresBackend, proxy: Proxy, sent_bytes: int):
+    backend.log.append(TALK, [human("before")])
+    proxy.cut_after_bytes(sent_bytes, "to_server")
+    [stored] = backend.log.append(TALK, [human("cut")])
+    assert (stored.index, texts(backend)) == (1, ["before", "cut"])
+
+
+def test_a_message_that_was_there_before_is_a_conflict_also_after_a_lost_answer(backend: PostgresBackend, proxy: Proxy):
+    backend.log.append(TALK, [human("one", id="same")])
+    proxy.cut_after_bytes(0, "to_client")
+    with pytest.raises(Conflict):
+        backend.log.append(TALK, [human("other", id="same")])
+    assert texts(backend) == ["one"]
+
+
+@pytest.mark.parametrize("cut_at", range(0, 700, 50))
+def test_a_write_of_several_statements_is_done_once_wherever_it_is_cut(
+    backend: PostgresBackend, proxy: Proxy, cut_at: int
+):
+    backend.log.append(TALK, [human("a"), human("b")])
+    proxy.cut_after_bytes(cut_at, "to_client")
+    backend.log.edit(TALK, {0: human("changed")})
+    assert texts(backend) == ["changed", "b"]
+    assert len(backend.log.versions(TALK, 0)) == 1
+    assert backend.check() == []
+
+
+@pytest.mark.parametrize("cut_at", range(0, 500, 60))
+def test_a_transaction_that_is_cut_is_whole_or_not_there(backend: PostgresBackend, proxy: Proxy, cut_at: int):
+    backend.kv.put(HOME, "count", 0)
+    try:
+        with backend.transaction():
+            backend.log.append(TALK, [human("inside")])
+            proxy.cut_after_bytes(cut_at, "to_client")
+            backend.kv.put(HOME, "count", 1)
+        stored = True
+    except BackendUnavailable:
+        stored = False
+    entry = backend.kv.get(HOME, "count")
+    assert entry is not None
+    assert (entry.value, texts(backend)) == ((1, ["inside"]) if stored else (0, []))
+
+
+def test_a_commit_whose_answer_is_lost_counts_when_it_was_done(backend: PostgresBackend, proxy: Proxy):
+    with backend.transaction():
+        backend.log.append(TALK, [human("inside")])
+        backend.log.read(TALK)
+        # What follows is the commit alone.
+        proxy.cut_after_bytes(0, "to_client")
+    assert texts(backend) == ["inside"]
+
+
+def test_a_server_that_stops_saying_anything_gives_an_error_and_not_a_hang(tmp_path: Path, proxy: Proxy):
+    patience = Settings(connect_timeout_s=1.0, statement_timeout_s=0.3)
+    with PostgresBackend(server().url(port=proxy.port, schema=schema_of(tmp_path)), settings=patience) as backend:
+        backend.kv.put(HOME, "key", 1)
+        backend._connections.pool._idle[0].patience_s = 0.5
+        proxy.hold()
+        with pytest.raises(BackendUnavailable):
+            backend.kv.get(HOME, "key")
+        proxy.resume()
+        assert backend.kv.get(HOME, "key") is not None
+
+
+def test_a_half_closed_connection_is_noticed(backend: PostgresBackend, proxy: Proxy):
+    backend.log.append(TALK, [human("a")])
+    proxy.half_close()
+    assert texts(backend) == ["a"]
+    proxy.half_close()
+    backend.log.append(TALK, [human("b")])
+    assert texts(backend) == ["a", "b"]
+
+
+def test_a_server_that_is_away_is_an_error_and_one_that_is_back_is_used(backend: PostgresBackend, proxy: Proxy):
+    backend.log.append(TALK, [human("a")])
+    proxy.refuse()
+    proxy.cut()
+    with pytest.raises(BackendUnavailable, match="cannot be reached"):
+        backend.log.append(TALK, [human("b")])
+    proxy.refuse(False)
+    assert texts(backend) == ["a"]
+
+
+def test_an_empty_pool_says_what_to_set(tmp_path: Path):
+    with open_store(tmp_path, settings=Settings(pool_size=2, connect_timeout_s=0.2)) as backend:
+        release, inside = threading.Event(), threading.Barrier(3)
+
+        def occupy(space: Space) -> None:
+            with backend.transaction():
+                backend.kv.put(space, "key", 1)
+                inside.wait(30)
+                release.wait(30)
+
+        threads = [threading.Thread(target=occupy, args=(Space(name),)) for name in "ab"]
+        for thread in threads:
+            thread.start()
+        inside.wait(30)
+        with pytest.raises(BackendUnavailable, match=r"all 2 connections .* pool_size"):
+            backend.kv.get(HOME, "key")
+        release.set()
+        for thread in threads:
+            thread.join()
+        assert backend.kv.get(HOME, "key") is None
+
+
+def test_a_statement_that_takes_too_long_is_given_up(tmp_path: Path):
+    with open_store(tmp_path, settings=Settings(statement_timeout_s=0.2)) as backend:
+        with pytest.raises(BackendUnavailable, match="statement_timeout_s"):
+            backend._connections.read(HOME, lambda session: session.execute("SELECT pg_sleep(30)"))
+        backend.kv.put(HOME, "key", 1)
+
+
+def test_one_that_waits_too_long_for_another_is_given_up(tmp_path: Path):
+    with open_store(tmp_path) as one, open_store(tmp_path, settings=Settings(busy_timeout_s=0.2)) as other:
+        with one.transaction():
+            one.kv.put(HOME, "key", 1)
+            with pytest.raises(BackendUnavailable, match="stayed busy"):
+                other.log.append(TALK, [human("x")])
+        other.log.append(TALK, [human("y")])
+        assert texts(one) == ["y"]
+
+
+def test_transactions_that_stand_in_each_others_way_end_in_an_error_and_not_a_hang(tmp_path: Path):
+    outcomes: list[str] = []
+    with open_store(tmp_path) as backend:
+        both = threading.Barrier(2)
+
+        def work(number: int) -> None:
+            first, second = (Space("a"), Space("b")) if number else (Space("b"), Space("a"))
+            try:
+                with backend.transaction():
+                    backend.kv.put(first, "key", number)
+                    both.wait(30)
+                    backend.kv.put(second, "key", number)
+                outcomes.append("stored")
+            except BackendUnavailable as error:
+                outcomes.append("refused" if "try again" in str(error) else str(error))
+
+        in_threads(2, work)
+        assert sorted(outcomes) == ["refused", "stored"]
+        found = [backend.kv.get(Space(name), "key") for name in "ab"]
+        assert len({entry.value for entry in found if entry is not None}) == 1
+
+
+def test_spaces_of_one_domain_wait_for_each_other_and_others_do_not(tmp_path: Path):
+    with open_store(tmp_path) as one, open_store(tmp_path, settings=Settings(busy_timeout_s=0.2)) as other:
+        with one.transaction():
+            one.kv.get(HOME, "key")
+            other.kv.put(Space("elsewhere"), "key", 1)
+            with pytest.raises(BackendUnavailable):
+                other.kv.put(Space("home", "memwell", "jobs"), "key", 1)
+        other.kv.put(Space("home", "memwell", "jobs"), "key", 1)
+
+
+def test_a_forked_child_uses_connections_of_its_own(tmp_path: Path):
+    with open_store(tmp_path) as backend:
+        backend.log.append(TALK, [human("parent")])
+        pid = os.fork()
+        if pid == 0:
+            # Nothing of pytest's may run in the child.
+            try:
+                backend.log.append(TALK, [human("child")])
+                os._exit(0 if texts(backend) == ["parent", "child"] else 1)
+            finally:
+                os._exit(2)
+        backend.log.append(Thread(HOME, "other"), [human("beside")])
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert texts(backend) == ["parent", "child"]
+
+
+def test_a_pooler_needs_nothing_that_a_session_would_keep(tmp_path: Path):
+    url = server().url(schema=schema_of(tmp_path), prepare="no", durable="yes")
+    with PostgresBackend(url) as backend:
+        for number in range(8):
+            backend.log.append(TALK, [human(str(number))])
+        with backend.transaction():
+            backend.kv.put(HOME, "key", 1)
+        with server().admin() as connection:
+            kept = connection.execute(
+                "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE %s AND query ~* '^(set|listen)'",
+                (f"memwell {schema_of(tmp_path)} %",),
+            ).fetchone()
+        assert kept == (0,)
+        assert texts(backend) == [str(number) for number in range(8)]
+        assert backend.listen(print) is None
+        assert backend.claims.take(HOME, "duty")
+
+
+def test_secrets_are_in_no_message(tmp_path: Path):
+    url = f"postgresql://someone:hunter2@127.0.0.1:1/db?schema={schema_of(tmp_path)}"
+    with pytest.raises(BackendUnavailable) as caught:
+        PostgresBackend(url, settings=Settings(connect_timeout_s=1.0))
+    assert "hunter2" not in str(caught.value)
+    with open_store(tmp_path) as backend:
+        assert (
+            repr(backend)
+            == f"PostgresBackend('postgresql://127.0.0.1:{server().port}/memwell?schema={schema_of(tmp_path)}')"
+        )
+
+
+def test_old_receipts_are_swept(tmp_path: Path):
+    with open_store(tmp_path) as backend:
+        backend.kv.put(HOME, "key", 1)
+        with server().admin() as connection:
+            connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_receipt SET at = now() - interval '2 hours'")
+            backend._connections._sweep_receipts()
+            left = connection.execute(f"SELECT count(*) FROM {schema_of(tmp_path)}.memwell_receipt").fetchone()
+        assert left == (0,)
+
+
+def test_after_closing_a_lost_store_raises_that_it_is_closed(backend: PostgresBackend, proxy: Proxy):
+    proxy.cut()
+    backend.close()
+    with pytest.raises(BackendError, match="closed"):
+        backend.kv.get(HOME, "key")
+
+
+def test_the_server_may_restart_between_calls(tmp_path: Path):
+    with open_store(tmp_path) as backend:
+        backend.log.append(TALK, [human("before")])
+        with server().admin() as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE %s",
+                (f"memwell {schema_of(tmp_path)} %",),
+            )
+        time.sleep(0.05)
+        backend.log.append(TALK, [human("after")])
+        assert texts(backend) == ["before", "after"]
+
+
+def test_the_drivers_own_errors_never_come_through(tmp_path: Path):
+    with open_store(tmp_path) as backend, pytest.raises(BackendError) as caught:
+        backend._connections.read(HOME, lambda session: session.execute("SELECT 1/0"))
+    assert not isinstance(caught.value, psycopg.Error)

@@ -1,0 +1,95 @@
+"""The server dies between any two writes: nothing that was acknowledged is lost, and nothing is there twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from memwell.errors import BackendUnavailable
+from memwell.messages import human
+from memwell.records import Record, Space, Thread
+from memwell.settings import Settings
+from memwell.storage.postgres import PostgresBackend
+from tests.engines.postgres import Server
+
+HOME = Space("home")
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[Server]:
+    """A server of its own that syncs every commit."""
+    started = Server(durable=True)
+    yield started
+    started.remove()
+
+
+class Writer:
+    """Appends, counts and stores records until it is stopped, and remembers what it was told is stored."""
+
+    def __init__(self, backend: PostgresBackend, number: int) -> None:
+        self._backend = backend
+        self.thread = Thread(HOME, f"talk {number}")
+        self.key = f"count {number}"
+        self.acknowledged: list[str] = []
+        self.counted = 0
+        self.refused = 0
+
+    def run(self, stopped: threading.Event) -> None:
+        number = 0
+        while not stopped.is_set():
+            number += 1
+            text = f"message {number}"
+            try:
+                self._backend.log.append(self.thread, [human(text)])
+                self.acknowledged.append(text)
+                with self._backend.transaction():
+                    self._backend.kv.put(HOME, self.key, number)
+                    self._backend.index.upsert(
+                        [Record(id=self.key, text=text, space=Space(self.key), vector=[1.0, number])]
+                    )
+                self.counted = number
+            except BackendUnavailable:
+                self.refused += 1
+                time.sleep(0.01)
+
+
+def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(mortal: Server):
+    with PostgresBackend(mortal.url(schema="killed"), settings=Settings(connect_timeout_s=20.0)) as backend:
+        assert backend.durable
+        writers = [Writer(backend, number) for number in range(3)]
+        stopped = threading.Event()
+        threads = [threading.Thread(target=writer.run, args=(stopped,)) for writer in writers]
+        for thread in threads:
+            thread.start()
+        for _ in range(3):
+            time.sleep(0.4)
+            mortal.crash()
+            mortal.start()
+        time.sleep(0.4)
+        stopped.set()
+        for thread in threads:
+            thread.join()
+        for writer in writers:
+            found = [message.text for message in backend.log.read(writer.thread)]
+            assert writer.acknowledged
+            assert len(found) == len(set(found))
+            assert set(writer.acknowledged) <= set(found)
+            entry = backend.kv.get(HOME, writer.key)
+            assert entry is not None
+            assert entry.value >= writer.counted
+            [record] = backend.index.get(Space(writer.key), [writer.key])
+            assert record.text == f"message {entry.value}"
+        assert backend.check() == []
+
+
+def test_claims_end_with_the_connection_and_can_be_taken_anew(mortal: Server):
+    with PostgresBackend(mortal.url(schema="claimed")) as one, PostgresBackend(mortal.url(schema="claimed")) as other:
+        assert one.claims.take(HOME, "duty")
+        assert not other.claims.take(HOME, "duty")
+        mortal.crash()
+        mortal.start()
+        assert other.claims.take(HOME, "duty")
+        assert not one.claims.take(HOME, "duty")

@@ -1,0 +1,140 @@
+"""The wall: what a session sees when a statement forgets to name the space."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from memwell.errors import BackendError, ConfigurationError
+from memwell.messages import human
+from memwell.records import Record, Space, Thread
+from memwell.storage.postgres import PostgresBackend
+from memwell.storage.postgres.schema import MIGRATIONS, TABLES, WALLED
+from tests.engines.postgres import ADMIN, open_store, schema_of, server, store_url
+
+MINE, YOURS = Space("mine"), Space("yours")
+
+
+def fill(backend: PostgresBackend, space: Space) -> None:
+    backend.log.append(Thread(space, "talk"), [human("secret")])
+    backend.log.edit(Thread(space, "talk"), {0: human("changed")})
+    backend.kv.put(space, "key", "secret")
+    backend.index.upsert([Record(id="r", text="secret", space=space, vector=[1.0, 2.0])])
+    backend.blobs.put(space, b"secret")
+
+
+def seen(place: Path, setting: str | None) -> dict[str, set[str]]:
+    """The spaces of the rows that a plain session of the store's own role sees in each table, naming none."""
+    found: dict[str, set[str]] = {}
+    with psycopg.connect(server().url()) as connection:
+        connection.execute(f"SET search_path TO {schema_of(place)}")
+        if setting is not None:
+            connection.execute("SELECT set_config('memwell.space', %s, true)", (setting,))
+        for table in WALLED:
+            found[table] = {row[0] for row in connection.execute(f"SELECT space FROM {table}")}
+    return found
+
+
+def test_a_statement_that_names_no_space_sees_the_one_that_is_set(tmp_path: Path):
+    with open_store(tmp_path) as backend:
+        fill(backend, MINE)
+        fill(backend, YOURS)
+        assert backend.facts()["wall"].startswith("stands")
+        assert seen(tmp_path, MINE.encoded()) == {table: {MINE.encoded()} for table in WALLED}
+        assert seen(tmp_path, YOURS.encoded()) == {table: {YOURS.encoded()} for table in WALLED}
+
+
+@pytest.mark.parametrize("setting", [None, "", "nobody", "%", '["min', "['mine']"])
+def test_where_no_space_is_set_nothing_is_seen(tmp_path: Path, setting: str | None):
+    with open_store(tmp_path) as backend:
+        fill(backend, MINE)
+        assert seen(tmp_path, setting) == {table: set() for table in WALLED}
+
+
+def test_nothing_is_written_into_another_space_than_the_one_that_is_set(tmp_path: Path):
+    with open_store(tmp_path) as backend:
+        fill(backend, YOURS)
+        with psycopg.connect(server().url()) as connection:
+            connection.execute(f"SET search_path TO {schema_of(tmp_path)}")
+            connection.execute("SELECT set_config('memwell.space', %s, true)", (MINE.encoded(),))
+            assert connection.execute("UPDATE memwell_entry SET value = '1'").rowcount == 0
+            assert connection.execute("DELETE FROM memwell_message").rowcount == 0
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(
+                    "INSERT INTO memwell_entry (space, key, version, value) VALUES (%s, 'k', 1, '1')",
+                    (YOURS.encoded(),),
+                )
+        entry = backend.kv.get(YOURS, "key")
+        assert entry is not None
+        assert entry.value == "secret"
+
+
+def test_a_store_says_that_a_superuser_passes_the_wall(tmp_path: Path):
+    open_store(tmp_path).close()
+    with PostgresBackend(server().url(user=ADMIN, schema=schema_of(tmp_path))) as backend:
+        assert "superuser" in backend.facts()["wall"]
+        assert "fsync is off" in backend.facts()["durability"]
+        assert not backend.durable
+
+
+def test_every_key_and_index_begins_with_the_space(tmp_path: Path):
+    open_store(tmp_path).close()
+    sql = (
+        "SELECT c.relname, i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid, 1, true) FROM pg_index i "
+        "JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = %s"
+    )
+    with server().admin() as connection:
+        rows = connection.execute(sql, (schema_of(tmp_path),)).fetchall()
+        foreign = connection.execute("SELECT count(*) FROM pg_constraint WHERE contype = 'f'").fetchone()
+        sequences = connection.execute("SELECT count(*) FROM pg_class WHERE relkind = 'S'").fetchone()
+    # The words' index is of lexemes, each of which begins with a few letters of the space's digest.
+    assert {name for _, name, first in rows if first != "space"} == {
+        f"{schema_of(tmp_path)}.memwell_record_words_lexemes"
+    }
+    assert {table for table, *_ in rows} == set(TABLES)
+    assert foreign == sequences == (0,)
+
+
+def test_many_that_open_a_new_store_at_once_make_it_once(tmp_path: Path):
+    opened: list[int] = []
+
+    def work() -> None:
+        with open_store(tmp_path) as backend:
+            opened.append(backend.facts()["format"])
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert opened == [len(MIGRATIONS)] * 6
+
+
+def test_a_store_that_a_newer_memwell_wrote_is_refused(tmp_path: Path):
+    open_store(tmp_path).close()
+    with server().admin() as connection:
+        connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_store SET version = 99")
+    with pytest.raises(BackendError, match="newer memwell"):
+        open_store(tmp_path)
+
+
+def test_a_server_without_the_extension_says_what_to_run(tmp_path: Path):
+    database = f"without_{schema_of(tmp_path)}"
+    with server().admin() as connection:
+        connection.execute(f"CREATE DATABASE {database}")
+    with pytest.raises(ConfigurationError, match="CREATE EXTENSION vector"):
+        PostgresBackend(server().url(database=database))
+
+
+@pytest.mark.parametrize("schema", ["Memwell", "a b", "a;drop", "", "pg_x", "1a", "x" * 64])
+def test_a_schema_that_could_be_anything_else_is_refused(schema: str):
+    with pytest.raises(ConfigurationError, match="schema"):
+        PostgresBackend(server().url(schema=schema))
+
+
+def test_the_store_of_a_place_is_the_same_when_asked_again(tmp_path: Path):
+    assert store_url(tmp_path) == store_url(tmp_path)
+    assert store_url(tmp_path) != store_url(tmp_path / "other")

@@ -138,7 +138,11 @@ def _numbers(value: Iterable[float]) -> array[float]:
 
 def pack_half(vector: Vector) -> bytes:
     """A vector as stores keep it: half precision, two bytes a number."""
-    return struct.pack(f"<{len(vector)}e", *vector)
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return struct.pack(f"<{len(vector)}e", *vector)
+    # Who writes many has loaded it.
+    return numpy.asarray(vector, "=f8" if getattr(vector, "typecode", "") == "d" else "=f4").astype("<f2").tobytes()
 
 
 def unpack_half(data: bytes) -> array[float]:

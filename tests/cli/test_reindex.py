@@ -38,7 +38,12 @@ def test_what_is_missing_is_fed_and_what_is_too_much_goes(url: str, tmp_path: Pa
         engine.drop(HOME, ["1", "2"])
         engine.store(HOME, [Record(id="ghost", text="", space=HOME, vector=[1, 1])])
     code, said = run(capsys, "--store", url)
-    assert (code, "without: 2" in said, "too many: 1" in said, "refers to were removed: 0" in said) == (0, True, True, True)
+    assert (code, "without: 2" in said, "too many: 1" in said, "refers to were removed: 0" in said) == (
+        0,
+        True,
+        True,
+        True,
+    )
     with SqliteBackend(tmp_path / "v.db") as there:
         assert sorted(StoreVectors(there).ids(HOME)) == list("01234")
 

@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from memwell.longterm.makers import Makers
 from memwell.longterm.memory import Memory
@@ -57,7 +61,7 @@ def test_a_swap_between_the_embedding_and_the_search_is_noticed(size: int, held:
     with open_backend("memory:") as backend:
 
         class Slow(Sense):
-            def embed(self, texts):  # type: ignore[no-untyped-def]
+            def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
                 if texts == ["vehicle"]:
                     Memory(backend, "ann", embedder=Sense("swapped in", size)).settle()
                 return super().embed(texts)

@@ -117,25 +117,31 @@ def test_a_vector_is_of_the_text_that_is_there(backend: Backend):
     assert list(record.vector) == pytest.approx(list(expected), abs=2e-3)
 
 
-def test_one_that_never_stops_writing_does_not_hold_it_up(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("writes", [1, 100])
+def test_what_is_written_at_the_last_moment_has_the_vector_of_its_text(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, writes: int
+):
+    """Now and then it begins the end again; one that never stops writing does not hold it up."""
     filled(backend)
     writer = Memory(backend, ANN)
-    numbers = iter(range(100))
-    is_fresh = reembedding.Reembedding._is_fresh
+    id_ = backend.index.scan(ANN).items[3].id
+    swap = reembedding.Reembedding._swap
+    ends: list[bool] = []
 
-    def busy(self: Any, record: Any) -> bool:
-        if next(numbers, None) is not None and backend.kv.get(inner_space(ANN), NOTE):
-            writer.update(backend.index.scan(ANN).items[3].id, f"Di sings number {next(numbers, 0)}.")
-        return is_fresh(self, record)
+    def busy(self: Any, step: Any, *, however: bool) -> bool:
+        if len(ends) < writes:
+            writer.update(id_, f"Di sings song {len(ends)}.")
+        ends.append(swap(self, step, however=however))
+        return ends[-1]
 
-    monkeypatch.setattr(reembedding.Reembedding, "_is_fresh", busy)
+    monkeypatch.setattr(reembedding.Reembedding, "_swap", busy)
     memory = Memory(backend, ANN, embedder=Sense("new"))
     memory.settle()
-    monkeypatch.undo()
-    memory.settle()
-    assert whose(backend) == "new"
+    assert ends == ([False, True] if writes == 1 else [False, False, False, True])
+    record = backend.index.get(ANN, [id_])[0]
+    assert record.vector is not None
+    assert list(record.vector) == pytest.approx(list(Sense("new").embed([record.text])[0]), abs=2e-3)
     assert backend.index.info(ANN).vectors == len(TEXTS)
-    assert found(memory) == TEXTS[0]
 
 
 @given(st.lists(st.integers(0, 12), max_size=4))

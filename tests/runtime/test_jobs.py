@@ -22,7 +22,7 @@ from memwell.knowledge import knowledge_space
 from memwell.longterm.journal import inner_space
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import jobs
-from memwell.runtime.jobs import REGISTRY, Worker
+from memwell.runtime.jobs import REGISTRY, Worker, told_afterwards
 from memwell.storage.memory import MemoryBackend
 from tests.knowledge.bench import SHELF, Failing, filled
 
@@ -256,11 +256,11 @@ def test_a_worker_does_not_tell_others_of_what_it_does_itself():
 def test_what_is_written_in_a_transaction_is_told_when_it_is_stored():
     backend = _Telling()
     with memwell.open(backend, embedder=None, work=False) as m:
-        with m.told_afterwards(), backend.transaction():
+        with told_afterwards(), backend.transaction():
             m.remember("Ann likes tea.")
             assert backend.told == []
         assert len(backend.told) == 1
-        with pytest.raises(ZeroDivisionError), m.told_afterwards(), backend.transaction():  # noqa: PT012
+        with pytest.raises(ZeroDivisionError), told_afterwards(), backend.transaction():  # noqa: PT012
             m.at("ben").remember("Ben likes rye.")
             _ = 1 / 0
         assert len(backend.told) == 1

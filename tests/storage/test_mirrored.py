@@ -21,7 +21,7 @@ from memwell.storage.mirrored import Delta, MirroredIndex, Row, SpaceCopy
 from memwell.storage.protocols import IndexInfo, RecordIndex
 from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import CongruenceSuite, RecordIndexSuite
+from memwell.testing.conformance import RecordIndexSuite
 from memwell.testing.operations import SPACES, Operation, index_writes, outcome
 from memwell.testing.questions import filters, sentences, vectors
 
@@ -90,9 +90,6 @@ class Opened:
 
 
 class TestIndex(Opened, RecordIndexSuite): ...
-
-
-class TestCongruence(Opened, CongruenceSuite): ...
 
 
 # Whatever happens between two questions

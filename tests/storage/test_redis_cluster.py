@@ -29,7 +29,7 @@ from tests.storage.test_redis import TestBackend as SingleBackend
 @pytest.fixture(autouse=True, scope="module")
 def fewer_examples() -> Iterator[None]:
     """What any store must do is tried at length on one server; here it is about the slots."""
-    settings.register_profile("few", settings(), max_examples=max(2, settings().max_examples // 5))
+    settings.register_profile("few", settings(), max_examples=max(2, settings().max_examples // 25))
     settings.load_profile("few")
     yield
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -15,6 +15,25 @@ from memwell.settings import load_settings
 
 app = typer.Typer()
 _SMALL = 10.0
+_LINES = {
+    "records": "capacity_records",
+    "requests": "capacity_requests",
+    "kept": "capacity_kept",
+    "cores_memwell": "capacity_cores_memwell",
+    "cores_embedding": "capacity_cores_embedding",
+    "cores_store": "capacity_cores_store",
+    "memory_pools": "capacity_memory_pools",
+}
+_BASES = {
+    "measured": "capacity_measured",
+    "extrapolated": "capacity_extrapolated",
+    "assumed": "capacity_assumed",
+}
+_NOTES = {
+    "one_file": "capacity_one_file",
+    "no_replicas": "capacity_no_replicas",
+    "distributed": "capacity_distributed",
+}
 
 
 @app.command("capacity")
@@ -26,7 +45,9 @@ def capacity_command(
     remembers: Annotated[float, typer.Option(help="Remembered by a user in a day. 每天记住几条。")] = 10.0,
     recalls: Annotated[float, typer.Option(help="Recalls of a user in a day. 每天回忆几次。")] = 20.0,
     said: Annotated[float, typer.Option(help="Messages of a user in a day. 每天几条消息。")] = 40.0,
-    peak: Annotated[float, typer.Option(help="The busiest minute, as a multiple of the mean. 高峰为均值的几倍。")] = 4.0,
+    peak: Annotated[
+        float, typer.Option(help="The busiest minute, as a multiple of the mean. 高峰为均值的几倍。")
+    ] = 4.0,
     active: Annotated[float, typer.Option(help="The share of users in the busiest hour. 最忙一小时的活跃比例。")] = 0.1,
     local_embedder: Annotated[
         bool, typer.Option(help="Texts are embedded on these machines. 在这些机器上做嵌入。")
@@ -63,11 +84,11 @@ def _show(made: Plan, language: str) -> None:
     table.add_column(say("capacity_amount", language), justify="right")
     table.add_column(say("capacity_basis", language))
     for line in made.lines:
-        table.add_row(say(f"capacity_{line.what}", language), _amount(line), say(f"capacity_{line.basis}", language))
+        table.add_row(say(_LINES[line.what], language), _amount(line), say(_BASES[line.basis], language))
     screen.print(table)
     screen.print(say("capacity_machines", language, own=made.machines, store=made.store_machines, engine=made.engine))
     for note in made.notes:
-        screen.print(say(f"capacity_{note}", language), style="yellow")
+        screen.print(say(_NOTES[note], language), style="yellow")
     known = figures()
     screen.print(say("capacity_source", language, date=known.measured, machine=known.machine), style="dim")
 

@@ -13,7 +13,7 @@ import atexit
 import re
 import weakref
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -37,7 +37,7 @@ from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
-from memwell.runtime.jobs import Worker, is_held_back, told_afterwards
+from memwell.runtime.jobs import Worker, is_held_back
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
@@ -97,7 +97,7 @@ class _Parts:
         return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.transaction)
 
     def tell(self, space: Space) -> None:
-        if is_held_back(space):
+        if is_held_back(space, self.tell):
             return
         # A recall may find work to be done too, in a store that can only be read.
         with suppress(ReadOnlyStore):
@@ -344,10 +344,6 @@ class Engine(Closing, Memory):
         if self._parts.works and not self._parts.closed:
             self._parts.worker.start_if_owed()
 
-    def told_afterwards(self) -> AbstractContextManager[None]:
-        """A block around a transaction, at whose end the worker is told what is owed: before, it would find nothing."""
-        return told_afterwards(self._parts.tell)
-
     def close(self) -> None:
         """Stop the worker and let go of the store, for every space. What is still owed is done when it is opened again."""
         self._parts.close()
@@ -361,6 +357,7 @@ class Engine(Closing, Memory):
     aremember_thread = asyncify(remember_thread)
     acontext = asyncify(context)
     asettle = asyncify(settle)
+    aattend = asyncify(attend)
     aerase_all = asyncify(erase_all)
     aexport = asyncify(export)
     abring = asyncify(bring)

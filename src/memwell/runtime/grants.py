@@ -39,7 +39,12 @@ makes or ends a grant."""
 SERVICE = Space("memwell", "service")
 """Where a service over the store keeps its keys, its log and its figures."""
 
-OWN_SPACES = (REGISTRY, GRANTS, SERVICE)
+OWN_SPACES = (
+    REGISTRY,
+    GRANTS,
+    SERVICE,
+    *(Space("memwell", name) for name in ("batch", "commits", "deep-vectors", "index", "moving", "vectors")),
+)
 """The spaces in which memwell keeps what belongs to the whole store. They hold no memory of anybody's."""
 
 

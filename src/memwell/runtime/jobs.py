@@ -50,7 +50,7 @@ _CLOSING_S = 10.0
 _PURGE_EVERY_S = 86_400.0
 _TOPIC = "memwell work "
 
-_held_back: ContextVar[set[Space] | None] = ContextVar("memwell_held_back", default=None)
+_held_back: ContextVar[dict[Space, Callable[[Space], None]] | None] = ContextVar("memwell_held_back", default=None)
 
 
 class _Left(Enum):
@@ -69,27 +69,27 @@ class _Uses(NamedTuple):
 
 
 @contextmanager
-def told_afterwards(tell: Callable[[Space], None]) -> Generator[None]:
+def told_afterwards() -> Generator[None]:
     """Let whatever is said inside to be owed be told at the end, unless that is an error.
 
     It goes around a transaction: what a worker is told of before it is stored, it would look for in vain.
     """
-    spaces: set[Space] = set()
+    spaces: dict[Space, Callable[[Space], None]] = {}
     token = _held_back.set(spaces)
     try:
         yield
     finally:
         _held_back.reset(token)
-    for space in spaces:
+    for space, tell in spaces.items():
         tell(space)
 
 
-def is_held_back(space: Space) -> bool:
+def is_held_back(space: Space, tell: Callable[[Space], None]) -> bool:
     """Whether telling of this space is put off until the end of ``told_afterwards``."""
     spaces = _held_back.get()
     if spaces is None:
         return False
-    spaces.add(space)
+    spaces[space] = tell
     return True
 
 

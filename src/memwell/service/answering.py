@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import msgspec.inspect as shapes
 
 from memwell.errors import Busy, Conflict, InvalidInput, MemwellError
+from memwell.runtime.jobs import told_afterwards
 from memwell.runtime.wire.codec import NotJson, convert, decode, encode
 from memwell.runtime.wire.problems import Problem, http_problem, problem_of
 from memwell.runtime.wire.routes import ERASE, JSON, READ, Route
@@ -85,7 +86,7 @@ def _once(call: Call, asked: Asked) -> Answered:
 
     if call.route.atomic:
         # Changes take turns, so whoever comes second finds the answer of the first.
-        with call.service.engine.told_afterwards(), call.service.backend.transaction():
+        with told_afterwards(), call.service.backend.transaction():
             kept = once.begin(key, header, fingerprint)
             return run() if kept is None else _replayed(kept)
     kept = once.begin(key, header, fingerprint)

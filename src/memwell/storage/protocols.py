@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -20,11 +20,10 @@ from typing import Any, TypeAlias
 import msgspec
 
 from memwell._asyncify import AsyncContext, Closing, asyncify
-from memwell.errors import Conflict
 from memwell.filters import FilterLike
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
-from memwell.values import new_id
+from memwell.storage.claims import Claims, Leases
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
@@ -370,45 +369,6 @@ class Blobs(ABC):
     aget = asyncify(get)
     adelete = asyncify(delete)
     ascan = asyncify(scan)
-
-
-class Claims(ABC):
-    """Duties of a space, each had by one holder in all processes at a time."""
-
-    @abstractmethod
-    def take(self, space: Space, duty: str, *, seconds: float = 30.0) -> bool:
-        """Have the duty, or go on having it; False when another has it. It ends with the holder's death.
-
-        A store that cannot see a death ends it ``seconds`` after the last call.
-        """
-
-    @abstractmethod
-    def release(self, space: Space, duty: str) -> None:
-        """Let another have it. What this holder does not have is left alone."""
-
-
-class Leases(Claims):
-    """Claims as entries with a time to live, on any ``KeyValue``."""
-
-    def __init__(self, kv: KeyValue) -> None:
-        self._kv = kv
-        self._me = new_id()
-
-    def take(self, space: Space, duty: str, *, seconds: float = 30.0) -> bool:
-        held = self._kv.get(space, duty)
-        if held is not None and held.value != self._me:
-            return False
-        try:
-            self._kv.put(space, duty, self._me, ttl=seconds, expect=0 if held is None else held.version)
-        except Conflict:
-            return False
-        return True
-
-    def release(self, space: Space, duty: str) -> None:
-        held = self._kv.get(space, duty)
-        if held is not None and held.value == self._me:
-            with suppress(Conflict):
-                self._kv.delete(space, duty, expect=held.version)
 
 
 class Backend(Closing, ABC):

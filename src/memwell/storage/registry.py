@@ -28,7 +28,9 @@ class _Kind(NamedTuple):
 
 # Backends are imported by name when they are first opened, so that a driver nobody uses is never loaded.
 _POSTGRES = _Kind("memwell.storage.postgres", "PostgresBackend", "postgresql://user:password@host/database", "postgres")
-_REDIS = _Kind("memwell.storage.redis", "RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis")
+_REDIS = _Kind(
+    "memwell.storage.redis", "RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis"
+)
 _MILVUS = _Kind("memwell.storage.milvus", "MilvusVectors", "", "milvus")
 _KINDS = {
     "memory": _Kind("memwell.storage.memory", "MemoryBackend", "memory:"),
@@ -104,9 +106,7 @@ def _sqlite(path: str, settings: Settings) -> Backend:
 # Several
 
 
-def _composed(
-    named: Composition, home: Callable[[], Backend], kind: str, place: str, settings: Settings
-) -> Backend:
+def _composed(named: Composition, home: Callable[[], Backend], kind: str, place: str, settings: Settings) -> Backend:
     if kind not in _HOMES:
         raise ConfigurationError(
             f"a store of several parts has its home in SQLite or PostgreSQL, not in {shown(place)}; "
@@ -121,8 +121,8 @@ def _composed(
         parts = _opened_parts(named, plain, opened)
         store = home()
         opened.callback(store.close)
-        options = {"place": place, "one_writer": kind in ("memory", "sqlite"), "ask_above": ASK_ENGINE_ABOVE}
-        made = ComposedBackend(store, **parts, **options)
+        one_writer = kind in ("memory", "sqlite")
+        made = ComposedBackend(store, **parts, place=place, one_writer=one_writer, ask_above=ASK_ENGINE_ABOVE)
         opened.pop_all()
     return made
 

@@ -14,7 +14,9 @@ _PART = re.compile(rf",({'|'.join(PARTS)})=")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
 _PASSWORD = re.compile(r"(//[^/?#\s]*?):[^/?#\s]*@")
 _LONE_SECRET = re.compile(r"//[^/?#:@\s]*@")
-_SECRET_PARAMETER = re.compile(r"([?&](?:password|passwd|pwd|token|secret|api_key|sslpassword)=)[^&#,\s]*", re.IGNORECASE)
+_SECRET_PARAMETER = re.compile(
+    r"([?&](?:password|passwd|pwd|token|secret|api_key|sslpassword)=)[^&#,\s]*", re.IGNORECASE
+)
 
 
 class Composition(NamedTuple):

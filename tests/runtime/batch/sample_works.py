@@ -17,7 +17,7 @@ def square(store: Backend, piece: int) -> dict[str, int]:
     """Notes that it ran, so that a test can count."""
     print("what a work prints goes to the error stream")
     entry = store.kv.get(NOTES, str(piece))
-    store.kv.put(NOTES, str(piece), 1 if entry is None else entry.value + 1)
+    store.kv.put(NOTES, str(piece), 1 if entry is None else int(entry.value) + 1)
     return {"square": piece * piece}
 
 

@@ -48,7 +48,7 @@ def ray_where_wanted(request: pytest.FixtureRequest) -> None:
 def runs(store: Path, piece: int) -> int:
     with open_backend(store) as backend:
         entry = backend.kv.get(NOTES, str(piece))
-    return 0 if entry is None else entry.value
+    return 0 if entry is None else int(entry.value)
 
 
 @pytest.mark.parametrize("runner", RUNNERS)

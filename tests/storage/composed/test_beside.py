@@ -132,7 +132,7 @@ def _refuse(*names: str) -> Callable[[str], None]:
 def test_inside_a_transaction_the_rows_answer(store: ComposedBackend, engine: Engine):
     store.index.upsert(some(5))
     caught_up(store)
-    with pytest.raises(ZeroDivisionError), store.transaction():
+    with pytest.raises(ZeroDivisionError), store.transaction():  # noqa: PT012 - all of it is undone
         store.index.upsert([record("new", 1, 0.001)])
         store.index.delete(HOME, ["0"])
         assert found(store, 1, 0, limit=2) == ["new", "1"]
@@ -232,9 +232,7 @@ def test_other_vectors_of_another_size_take_the_place(store: ComposedBackend, en
     assert store.index.info(HOME).search == "engine"
 
 
-def test_a_large_space_is_fed_page_by_page(
-    store: ComposedBackend, engine: Engine, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_large_space_is_fed_page_by_page(store: ComposedBackend, engine: Engine, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("memwell.storage.composed.feeding.PAGE", 7)
     sizes: list[int] = []
     stored = StoreVectors.store
@@ -303,7 +301,7 @@ def test_one_who_was_taken_for_dead_does_no_harm(engine: Engine, tmp_path: Path,
         slow.beside.attached.use(lambda known: known.identity(2))
         slow.home.index.upsert(some(5))
         caught_up(quick)
-        slow.home.index.upsert([record("0", 1, 7)])
+        slow.home.index.upsert([record("0", -1, -7)])
         stored, slept = engine.store, False
 
         def sleeping(space: Space, records: Sequence[Record]) -> None:
@@ -316,21 +314,20 @@ def test_one_who_was_taken_for_dead_does_no_harm(engine: Engine, tmp_path: Path,
                 caught_up(quick)
             stored(space, records)
 
-        engine.__dict__["store"] = sleeping
+        setattr(engine, "store", sleeping)  # noqa: B010
         slow.beside.feeding.feed(HOME)
-        del engine.__dict__["store"]
+        delattr(engine, "store")
         caught_up(slow)
         assert [dict(engine.near(HOME, [1, 9], 1, None)).keys()] == [{"0": 1}.keys()]
         assert sorted(engine.ids(HOME)) == ["0", "2", "3", "4", "new"]
 
 
-steps = st.lists(
-    st.tuples(st.sampled_from(["upsert", "delete", "feed", "drop vector", "undo"]), st.integers(0, 8)), max_size=25
-)
+verbs = st.sampled_from(["upsert", "upsert", "delete", "feed", "feed", "feed", "drop vector", "undo"])
+steps = st.lists(st.tuples(verbs, st.integers(0, 4)), min_size=8, max_size=25)
 
 
-@settings(max_examples=40)
-@given(steps, st.integers(1, 60))
+@settings(max_examples=150)
+@given(steps, st.integers(1, 30))
 def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much(work: Any, dies_at: int):
     """Every call of the engine may be the last thing the program does, done or not done."""
     engine, home = Engine(), MemoryBackend()
@@ -357,7 +354,8 @@ def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much
             # Whoever comes next takes what was begun for abandoned.
             store = _without_thread(beside(home, engine))
             _end_leases(store)
-        assert set(found(store, 1, 1, limit=100)) == set(expected)
+        # Asked by another, so that nothing is mended because an answer was short.
+        assert set(found(_without_thread(beside(home, engine)), 1, 1, limit=100)) == set(expected)
     engine.around = lambda name: None
     _end_leases(store)
     caught_up(store)
@@ -392,7 +390,7 @@ def _step(store: ComposedBackend, expected: dict[str, int], verb: str, number: i
         expected.pop(id_, None)
         store.index.upsert([record(id_)])
     elif verb == "undo":
-        with pytest.raises(ZeroDivisionError), store.transaction():
+        with pytest.raises(ZeroDivisionError), store.transaction():  # noqa: PT012 - all of it is undone
             store.index.upsert([record(id_, 1, 99)])
             raise ZeroDivisionError
     else:
@@ -402,6 +400,6 @@ def _step(store: ComposedBackend, expected: dict[str, int], verb: str, number: i
 def test_an_engine_cannot_be_fed_inside_a_transaction(store: ComposedBackend):
     store.index.upsert(some(2))
     caught_up(store)
-    with pytest.raises(BackendError, match="inside a transaction"), store.transaction():
+    with pytest.raises(BackendError, match="inside a transaction"), store.transaction():  # noqa: PT012
         store.index.upsert([record("new", 1, 2)])
         caught_up(store)

@@ -111,11 +111,11 @@ def test_each_part_is_where_it_was_put(store: ComposedBackend, home: SqliteBacke
 def test_all_of_it_is_stored_or_none(store: ComposedBackend):
     with store.transaction():
         write(store, "kept")
-        with pytest.raises(Undone), store.transaction():
+        with pytest.raises(Undone), store.transaction():  # noqa: PT012 - all of it is undone
             write(store, "part")
             raise Undone
         assert seen(store, "part") == [False] * 3
-    with pytest.raises(Undone), store.transaction():
+    with pytest.raises(Undone), store.transaction():  # noqa: PT012 - all of it is undone
         write(store, "undone")
         assert seen(store, "undone") == [True] * 3
         raise Undone
@@ -179,13 +179,13 @@ def test_a_verdict_that_is_out_stands(store: ComposedBackend, follower: Follower
         following.append(Following(follower))
         return following[-1]
 
-    follower.joined = remembered  # type: ignore[method-assign]
-    with pytest.raises(BackendUnavailable, match="try again"), store.transaction():
+    follower.joined = remembered
+    with pytest.raises(BackendUnavailable, match="try again"), store.transaction():  # noqa: PT012
         write(store, "x")
         # As another process would: before the home knows of it.
         store._verdicts._kv.put(Space("memwell", "commits", following[-1].id[-1]), following[-1].id, "undone")
         asked.append(follower.verdict(following[-1].id))
-    follower.joined = joined  # type: ignore[method-assign]
+    follower.joined = joined
     assert asked == [False]
     assert seen(store, "x") == [False] * 3
     assert follower.verdict("never-heard-of") is False
@@ -200,12 +200,12 @@ def test_a_noted_transaction_was_committed(store: ComposedBackend, follower: Fol
         ids.append(self.id)
         return prepare(self)
 
-    Following.prepare = noting  # type: ignore[method-assign]
+    Following.prepare = noting
     try:
         with store.transaction():
             write(store, "x")
     finally:
-        Following.prepare = prepare  # type: ignore[method-assign]
+        Following.prepare = prepare
     assert [follower.verdict(id_) for id_ in ids] == [True]
 
 

@@ -81,15 +81,22 @@ def test_a_message_that_was_there_before_is_a_conflict_also_after_a_lost_answer(
     assert texts(backend) == ["one"]
 
 
-@pytest.mark.parametrize("cut_at", range(0, 700, 50))
-def test_a_write_of_several_statements_is_done_once_wherever_it_is_cut(
-    backend: PostgresBackend, proxy: Proxy, cut_at: int
-):
-    backend.log.append(TALK, [human("a"), human("b")])
-    proxy.cut_after_bytes(cut_at, "to_client")
-    backend.log.edit(TALK, {0: human("changed")})
-    assert texts(backend) == ["changed", "b"]
-    assert len(backend.log.versions(TALK, 0)) == 1
+def test_a_write_of_several_statements_is_done_once_wherever_it_is_cut(backend: PostgresBackend, proxy: Proxy):
+    threads = [Thread(HOME, str(number)) for number in range(16)]
+    for thread in threads:
+        backend.log.append(thread, [human("a"), human("b")])
+    for thread in threads[:3]:
+        before = proxy.carried["to_client"]
+        backend.log.edit(thread, {0: human("changed")})
+    answers = proxy.carried["to_client"] - before
+    # The last bytes are the answer to the commit.
+    cuts = [*range(0, answers, answers // 8), answers - 30, answers - 10, answers - 1]
+    for thread, cut in zip(threads[3:], cuts, strict=False):
+        proxy.cut_after_bytes(cut, "to_client")
+        backend.log.edit(thread, {0: human("changed")})
+        assert [message.text for message in backend.log.read(thread)] == ["changed", "b"]
+        assert len(backend.log.versions(thread, 0)) == 1
+    assert proxy.connections >= len(cuts)
     assert backend.check() == []
 
 

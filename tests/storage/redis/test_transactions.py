@@ -270,7 +270,7 @@ def test_counters_in_transactions_lose_nothing(tmp_path: Path, store: RedisBacke
                     for space in (HOME, AWAY):
                         entry = mine.kv.get(space, "count")
                         assert entry is not None
-                        mine.kv.put(space, "count", entry.value + 1)
+                        mine.kv.put(space, "count", int(entry.value) + 1)
 
     workers = [threading.Thread(target=work) for _ in range(4)]
     for worker in workers:
@@ -348,7 +348,7 @@ def test_a_transaction_has_one_effect_whichever_answer_is_lost(tmp_path: Path, s
                     proxy.cut_after_bytes(0, "to_client")
                 return exchange(commands)
 
-            cut._connections.runner.servers.of_slot(0).exchange = losing  # pyright: ignore[reportAttributeAccessIssue]
+            cut._connections.runner.servers.of_slot(0).exchange = losing
             with cut.transaction():
                 write(cut, "inside")
     assert seen(store) == (["before", "inside"], "inside", ["before", "inside"])

@@ -47,7 +47,7 @@ def reembed(
     spaces: Iterable[SpaceLike] | None = None,
     workers: int | None = None,
     runner: RunnerName = "auto",
-    ray_address: str = "",
+    ray_address: str | None = None,
     progress: Told | None = None,
 ) -> Reembedded:
     """Have the vectors of a store, or of some of its spaces, made anew. Killed and called again, it goes on.

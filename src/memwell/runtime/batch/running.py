@@ -15,6 +15,7 @@ from memwell.runtime.batch.ledger import Failure, Ledger, Outcome
 from memwell.runtime.batch.on_ray import OnRay, ray_is_running
 from memwell.runtime.batch.runners import Inline, Processes, Runner
 from memwell.runtime.batch.working import Order, Setting, Work, named_work
+from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import JSONValue
 from memwell.values import check_count, shown
@@ -33,8 +34,8 @@ class Batch:
     ``work`` is a function of a module, or its name as ``module:function``; it is called with an open store and a piece, and
     returns plain JSON data. It must be safe to do twice: a process may be killed between its end and the storing of its
     result. ``runner`` is ``processes`` (of this machine), ``inline`` (here, one after the other), ``ray``, or ``auto``:
-    Ray where the program is connected to it or an address is given, else processes, but inline for a store that no other
-    process can open. Raises ``InvalidInput`` for a value that breaks a rule.
+    Ray where the program is connected to it or an address is given, by default that of the settings, else processes; but
+    inline for a store that no other process can open. Raises ``InvalidInput`` for a value that breaks a rule.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class Batch:
         *,
         workers: int | None = None,
         runner: RunnerName = "auto",
-        ray_address: str = "",
+        ray_address: str | None = None,
         tries: int = MOST_TRIES,
     ) -> None:
         if runner not in get_args(RunnerName):
@@ -60,7 +61,7 @@ class Batch:
         self._work = named_work(work)
         self._workers = workers
         self._runner = runner
-        self._ray_address = ray_address
+        self._ray_address = load_settings().ray_address if ray_address is None else ray_address
         self._tries = check_count(tries, "tries", least=1)
         if self._url is None and runner in ("processes", "ray"):
             raise InvalidInput(f"no other process can open this store; runner={shown(runner)} needs one with a URL")

@@ -22,7 +22,6 @@ from memwell.storage.composed.attached import Attached
 from memwell.storage.composed.feeder import Feeder
 from memwell.storage.composed.feeding import PAGE, Feeding, Progress, Reconciled
 from memwell.storage.composed.marks import is_own
-from memwell.storage.engines import VectorEngine
 from memwell.storage.protocols import Backend, Changes, IndexInfo, RecordIndex
 
 _OVERLAID = 1000
@@ -155,7 +154,7 @@ class IndexBeside(RecordIndex):
         space, vector, limit, where = question
         while wanted <= max(_MOST_FETCHED, limit):
             asked = wanted
-            found = self.attached.use(lambda engine: engine.near(space, vector, min(asked, engine.most), where))
+            found = self._asked(question, asked)
             # Read after the search, so that whatever was fed meanwhile is among them.
             changes = self._home.changes(space, state)
             if changes.state is None or changes.whole:
@@ -173,6 +172,10 @@ class IndexBeside(RecordIndex):
                 return None
             wanted = asked * _FURTHER
         return None
+
+    def _asked(self, question: _Question, count: int) -> list[tuple[str, float]]:
+        space, vector, _, where = question
+        return self.attached.use(lambda engine: engine.near(space, vector, min(count, engine.most), where))
 
     def _rows(
         self, question: _Question, found: list[tuple[str, float]], changes: Changes
@@ -202,9 +205,11 @@ class IndexBeside(RecordIndex):
     def _left_behind(self) -> Iterator[Space]:
         for space in self.spaces():
             info, held = self._home.info(space), self.feeding.marks.get(space)
-            if (held is None and info.vectors) or (held is not None and held.mark.state != info.state):
-                yield space
-            elif held is not None and self.feeding.notes.read(space):
+            if held is None:
+                behind = info.vectors > 0
+            else:
+                behind = held.mark.state != info.state or bool(self.feeding.notes.read(space))
+            if behind:
                 yield space
 
     def spaces(self) -> Iterator[Space]:
@@ -286,8 +291,8 @@ def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
         return []
     rows = np.array([np.asarray(one.vector, dtype=np.float32) for one in records])
     scores = rows @ np.asarray(vector, dtype=np.float32) / np.linalg.norm(rows, axis=1)
-    best = np.argsort(-scores, kind="stable")[:limit]
+    best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
     return [Hit(replace(records[at], vector=None), float(scores[at])) for at in best]
 
 
-__all__ = ["IndexBeside", "VectorEngine"]
+__all__ = ["IndexBeside"]

@@ -1,8 +1,8 @@
 """Bytes that live elsewhere, and the references to them in the home store. What nobody refers to is not there.
 
-A reference is written and its bytes are put in one transaction of the home store, so who puts and who deletes the same bytes
-wait for each other. Bytes are deleted after the reference is gone for good; who dies in between leaves bytes that nobody
-can see, and ``reconcile`` removes them.
+A reference is written and its bytes are put in one transaction of the home store, so who puts and who deletes the same
+bytes wait for each other. Bytes are deleted after the reference is gone for good; who dies in between leaves bytes that
+nobody can see, and ``reconcile`` removes them.
 """
 
 from __future__ import annotations

@@ -114,4 +114,4 @@ def _asks_for_text(node: Filter) -> bool:
     return _asks_for_text(node.filter) if isinstance(node, Not) else any(map(_asks_for_text, node.filters))
 
 
-__all__ = ["StoreVectors", "VectorEngine"]
+__all__ = ["StoreVectors"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -94,7 +94,7 @@ class Marks:
     def spaces(self) -> Iterator[Space]:
         """The spaces that were ever fed."""
         entries = paged(lambda cursor: self._kv.scan(MARKS, limit=_NOTED_TOGETHER, cursor=cursor))
-        return (Space(*entry.value["space"]) for entry in entries)
+        return (Space(*msgspec.convert(entry.value, Mark).space) for entry in entries)
 
     def _put(self, mark: Mark, version: int, *, ours: bool) -> Held | None:
         written = replace(mark, by=self._me if ours else None, until=time.time() + _LEASE_S if ours else 0.0)
@@ -126,7 +126,10 @@ class Notes:
     def read(self, space: Space) -> list[Note]:
         """The notes of a space."""
         there = own_space(space, "index-gone")
-        return [Note(entry.key, entry.value) for entry in paged(lambda cursor: self._kv.scan(there, cursor=cursor))]
+        return [
+            Note(entry.key, cast("list[str]", entry.value))
+            for entry in paged(lambda cursor: self._kv.scan(there, cursor=cursor))
+        ]
 
     def remove(self, space: Space, notes: Sequence[Note]) -> None:
         """Drop notes that are done with."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from memwell.records import Page, Space, paged
 from memwell.storage.composed.blobs import REFERENCES
@@ -74,7 +74,7 @@ def _of_home(home: Backend, after: str | None) -> Iterator[_Item]:
 
 def _owner(home: Backend, references: Space) -> Space | None:
     entries = home.kv.scan(references, limit=1).items
-    return Space(*entries[0].value["space"]) if entries else None
+    return Space(*cast("dict[str, list[str]]", entries[0].value)["space"]) if entries else None
 
 
 def _is_listed(home: Backend, path: str) -> bool:

@@ -153,7 +153,9 @@ class Transaction:
         except BaseException as error:
             self._undo(error)
             if isinstance(error, Conflict):
-                raise BackendUnavailable("the transaction took too long and was given up by others; try again") from error
+                raise BackendUnavailable(
+                    "the transaction took too long and was given up by others; try again"
+                ) from error
             raise
         try:
             home.__exit__(None, None, None)

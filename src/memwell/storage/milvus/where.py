@@ -48,7 +48,7 @@ def row_of(record: Record) -> dict[str, Any]:
 
 
 def _leaves(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
-    """The scalars of metadata under the names of their paths. Numbers have names of their own, so they are ordered alone."""
+    """The scalars of metadata under the names of their paths. Numbers have names apart, so they are ordered alone."""
     for key, one in value.items():
         here = (*path, key)
         if isinstance(one, dict):

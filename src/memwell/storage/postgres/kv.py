@@ -14,6 +14,7 @@ from memwell.storage import arguments as given
 from memwell.storage.copies import copied_entries
 from memwell.storage.postgres.connections import Connections, Session
 from memwell.storage.postgres.names import long_name, name_key, space_key
+from memwell.storage.postgres.session import HERE
 from memwell.storage.postgres.where import ENTRY, compiled, filter_document
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import check_id, new_version
@@ -22,6 +23,11 @@ _SWEEP = 8
 """Every put drops up to this many entries of its space whose time is over, so that they go faster than they come."""
 _ROW = "coalesce(long_key, key), value, bytes, version, expires"
 _LIVE = "(expires IS NULL OR expires > %s)"
+_GET = f"""
+    SELECT found.* FROM {HERE} (
+        SELECT {_ROW} FROM memwell_entry WHERE space = here.space AND key = %s AND {_LIVE}
+    ) AS found
+"""
 _STORE = """
     INSERT INTO memwell_entry (space, key, long_key, version, expires, value, bytes, document)
     VALUES (%s, %s, %s, %s, %s, %s, %s, %s)
@@ -49,11 +55,10 @@ class PostgresKeyValue(KeyValue):
         self._clock = clock
 
     def get(self, space: Space, key: str) -> Entry | None:
-        path, now = space_key(given.check_space(space)), self._clock()
-        check_id(key, "a key")
-        sql = f"SELECT {_ROW} FROM memwell_entry WHERE space = %s AND key = %s AND {_LIVE}"
-        row = self._connections.read(space, lambda session: session.one(sql, (path, name_key(key), now)))
-        return None if row is None else _entry(row)
+        given.check_space(space)
+        bindings = (name_key(check_id(key, "a key")), self._clock())
+        rows = self._connections.read(space, lambda session: session.at_once(_GET, space, bindings))
+        return _entry(rows[0]) if rows else None
 
     def put(
         self,

@@ -2,61 +2,32 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
-import msgspec
 import psycopg
 
 from memwell.errors import Conflict, NotFound
-from memwell.language.segment import query_terms, segment
-from memwell.messages import Message, decode_message, decode_messages
-from memwell.records import Page, Space, Thread
+from memwell.messages import Message, decode_message
+from memwell.records import Thread
 from memwell.storage import arguments as given
-from memwell.storage import bm25
 from memwell.storage.copies import CopiedPlace, CopiedThread, check_follows, copied_places, copied_thread
 from memwell.storage.placement import MAX_INDEX, Placed, Tail, as_stored, place, prepare, replaced_body
 from memwell.storage.postgres.appending import Appending
 from memwell.storage.postgres.connections import Connections, Session
 from memwell.storage.postgres.names import long_name, name_key, new_thread_key, space_key
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
-from memwell.values import check_count, check_metadata, check_text
+from memwell.storage.postgres.reading import COLUMNS, ReadLog, ThreadRow, listed
+from memwell.storage.protocols import Place, ThreadInfo
+from memwell.values import check_count, check_metadata
 
-_COLUMNS = (
-    "coalesce(long_id, id), key, first_index, next_index, round, ended, messages, tokens, edits, created, metadata"
-)
-_ROW = f"SELECT {_COLUMNS} FROM memwell_thread WHERE space = %s AND id = %s"
-_UPDATED = """(SELECT body::json ->> 'time' FROM memwell_message AS message
-    WHERE message.space = thread.space AND message.thread = thread.key AND body IS NOT NULL
-    ORDER BY index DESC LIMIT 1)"""
-_LISTED = f"SELECT {_COLUMNS}, {_UPDATED} FROM memwell_thread AS thread WHERE space = %s"
-_MESSAGES = (
-    "FROM memwell_thread AS thread JOIN memwell_message AS message ON message.space = %s AND message.thread = thread.key "
-    "WHERE thread.space = %s AND thread.id = %s AND message.index BETWEEN %s AND %s"
-)
+_LOCKED = f"SELECT {COLUMNS} FROM memwell_thread WHERE space = %s AND id = %s FOR UPDATE"
 
 
-class _ThreadRow(NamedTuple):
-    id: str
-    key: int
-    first: int
-    next: int
-    round: int
-    ended: int
-    messages: int
-    tokens: int
-    edits: int
-    created: float
-    metadata: str
-
-
-class PostgresLog(MessageLog):
+class PostgresLog(ReadLog):
     """Conversations in three tables. The row of a thread is locked by whoever changes the thread."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
-        self._connections = connections
+        super().__init__(connections)
         self._clock = clock
         self._appending = Appending(connections, clock)
 
@@ -89,7 +60,7 @@ class PostgresLog(MessageLog):
 
         return as_stored(prepared, self._connections.write(thread.space, operation))
 
-    def _opened(self, session: Session, thread: Thread) -> _ThreadRow:
+    def _opened(self, session: Session, thread: Thread) -> ThreadRow:
         """The thread's row, locked; made if need be."""
         row = self._locked(session, thread)
         if row is not None:
@@ -105,9 +76,9 @@ class PostgresLog(MessageLog):
         return row
 
     @staticmethod
-    def _locked(session: Session, thread: Thread) -> _ThreadRow | None:
-        row = session.one(f"{_ROW} FOR UPDATE", (space_key(thread.space), name_key(thread.id)))
-        return None if row is None else _ThreadRow(*row)
+    def _locked(session: Session, thread: Thread) -> ThreadRow | None:
+        row = session.one(_LOCKED, (space_key(thread.space), name_key(thread.id)))
+        return None if row is None else ThreadRow(*row)
 
     @staticmethod
     def _update(session: Session, thread: Thread, **columns: object) -> None:
@@ -146,7 +117,7 @@ class PostgresLog(MessageLog):
         return [None if body is None else decode_message(body) for body in bodies]
 
     def _replace(
-        self, session: Session, row: _ThreadRow | None, thread: Thread, index: int, message: Message | None
+        self, session: Session, row: ThreadRow | None, thread: Thread, index: int, message: Message | None
     ) -> str | None:
         at = (space_key(thread.space), -1 if row is None else row.key, min(index, MAX_INDEX + 1))
         stored = session.one(
@@ -246,7 +217,7 @@ class PostgresLog(MessageLog):
             row = self._opened(session, thread)
             changed = {} if encoded is None else {"metadata": encoded}
             self._update(session, thread, ended=row.round if end_round else row.ended, **changed)
-            return _listed(session, thread.space, "AND id = %s", (name_key(thread.id),))[0]
+            return listed(session, thread.space, "AND id = %s", (name_key(thread.id),))[0]
 
         return self._connections.write(thread.space, operation)
 
@@ -268,7 +239,7 @@ class PostgresLog(MessageLog):
         self._connections.write(thread.space, operation)
 
     def _take_over(
-        self, session: Session, thread: Thread, row: _ThreadRow, wanted: CopiedThread, copied: Sequence[CopiedPlace]
+        self, session: Session, thread: Thread, row: ThreadRow, wanted: CopiedThread, copied: Sequence[CopiedPlace]
     ) -> None:
         if copied:
             self._insert(session, thread, row.key, [(p.index, p.round, p.tokens, p.id, p.body) for p in copied])
@@ -292,135 +263,6 @@ class PostgresLog(MessageLog):
             messages=row.messages + sum(one.body is not None for one in copied),
             tokens=row.tokens + sum(one.tokens for one in copied),
         )
-
-    # Reading
-
-    def read(
-        self,
-        thread: Thread,
-        *,
-        last: int | None = None,
-        first: int | None = None,
-        after: int | None = None,
-        before: int | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[Message]:
-        path = space_key(given.check_thread(thread).space)
-        span = given.check_span(last, first, after, before, ids)
-        start = 0 if after is None else min(after, MAX_INDEX) + 1
-        end = MAX_INDEX if before is None else min(before - 1, MAX_INDEX)
-        bindings: list[Any] = [path, path, name_key(thread.id), start, end]
-        sql = f"SELECT body {_MESSAGES} AND body IS NOT NULL"
-        if span.ids is not None:
-            sql += " AND message.id = ANY (%s)"
-            bindings.append([name_key(id_) for id_ in span.ids])
-        sql += f" ORDER BY message.index {'ASC' if last is None else 'DESC'} LIMIT %s"
-        bindings.append(min(last if last is not None else MAX_INDEX + 1 if first is None else first, MAX_INDEX + 1))
-        rows = self._connections.read(thread.space, lambda session: session.rows(sql, bindings))
-        if last is not None:
-            rows.reverse()
-        return decode_messages([row[0] for row in rows])
-
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        path = space_key(given.check_thread(thread).space)
-        check_count(index, "an index")
-        sql = (
-            "SELECT version.body, version.replaced FROM memwell_thread AS thread "
-            "JOIN memwell_message_version AS version ON version.space = %s AND version.thread = thread.key "
-            "WHERE thread.space = %s AND thread.id = %s AND version.index = %s ORDER BY version.number"
-        )
-        bindings = (path, path, name_key(thread.id), min(index, MAX_INDEX + 1))
-        return _versions(self._connections.read(thread.space, lambda session: session.rows(sql, bindings)))
-
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        path = space_key(given.check_thread(thread).space)
-        start = -1 if after is None else check_count(after, "after", least=-1)
-        given.check_limit(limit)
-        bounds = (path, path, name_key(thread.id), min(start, MAX_INDEX) + 1, MAX_INDEX)
-        sql = (
-            f"SELECT message.index, message.round, coalesce(message.long_id, message.id), body, thread.key {_MESSAGES} "
-            "ORDER BY message.index LIMIT %s"
-        )
-
-        def operation(session: Session) -> list[Place]:
-            rows = session.rows(sql, (*bounds, limit))
-            held = _held(session, path, rows)
-            return [
-                Place(index, round_, id_, _message(body), _versions(held.get(index, ())))
-                for index, round_, id_, body, _ in rows
-            ]
-
-        return self._connections.snapshot(thread.space, operation)
-
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        given.check_space(space)
-        named = None if ids is None else [name_key(id_) for id_ in given.check_ids(ids)]
-        start = given.check_name_cursor(cursor)
-        given.check_limit(limit)
-        more: list[Any] = []
-        sql = ""
-        if named is not None:
-            sql += " AND id = ANY (%s)"
-            more.append(named)
-        if start is not None:
-            sql += " AND id > %s"
-            more.append(name_key(start))
-        sql += " ORDER BY id LIMIT %s"
-        found = self._connections.read(space, lambda session: _listed(session, space, sql, (*more, limit + 1)))
-        return Page(found[:limit], found[limit - 1].thread.id if len(found) > limit else None)
-
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
-        given.check_limit(limit)
-        messages = {message.index or 0: message for message in self.read(thread)}
-        scores = bm25.scores({index: segment(m.searchable) for index, m in messages.items()}, terms)
-        best = heapq.nlargest(limit, ((score, index) for index, score in scores.items()))
-        return [(messages[index], score) for score, index in best]
-
-
-def _message(body: str | None) -> Message | None:
-    return None if body is None else decode_message(body)
-
-
-def _versions(rows: Iterable[tuple[Any, ...]]) -> list[Version]:
-    return [Version(_message(body), given.moment(replaced)) for body, replaced in rows]
-
-
-def _held(session: Session, path: str, rows: Sequence[tuple[Any, ...]]) -> dict[int, list[tuple[Any, ...]]]:
-    """What these places held before, by index."""
-    held: dict[int, list[tuple[Any, ...]]] = {}
-    if rows:
-        for index, body, replaced in session.rows(
-            "SELECT index, body, replaced FROM memwell_message_version WHERE space = %s AND thread = %s "
-            "AND index BETWEEN %s AND %s ORDER BY index, number",
-            (path, rows[0][4], rows[0][0], rows[-1][0]),
-        ):
-            held.setdefault(index, []).append((body, replaced))
-    return held
-
-
-def _listed(session: Session, space: Space, sql: str, bindings: Sequence[Any]) -> list[ThreadInfo]:
-    rows = session.rows(f"{_LISTED} {sql}", (space_key(space), *bindings))
-    return [_info(space, _ThreadRow(*row[:-1]), row[-1]) for row in rows]
-
-
-def _info(space: Space, row: _ThreadRow, newest: str | None) -> ThreadInfo:
-    created = given.moment(row.created)
-    return ThreadInfo(
-        thread=Thread(space, row.id),
-        first=row.first,
-        next=row.next,
-        messages=row.messages,
-        tokens=row.tokens,
-        rounds=row.round,
-        created=created,
-        updated=created if newest is None else datetime.fromisoformat(newest),
-        metadata=msgspec.json.decode(row.metadata),
-        ended_round=row.ended if row.ended >= 0 else None,
-        edits=row.edits,
-    )
 
 
 __all__ = ["PostgresLog"]

@@ -22,6 +22,9 @@ Rows: TypeAlias = "psycopg.Cursor[tuple[Any, ...]]"
 EVERYTHING = "*"
 """The wall's setting for the store's own upkeep. No space is written so."""
 
+HERE = "(SELECT set_config('memwell.space', %s, true) AS space OFFSET 0) AS here CROSS JOIN LATERAL"
+"""Sets the wall inside a query. What stands behind it asks for ``here.space``, so no row is looked at before it is set."""
+
 _NAME_LONG = "INSERT INTO memwell_long_space (space, path) VALUES (%s, %s) ON CONFLICT DO NOTHING"
 _SHARED = "SELECT pg_advisory_xact_lock_shared(%s)"
 _ALONE = "SELECT pg_advisory_xact_lock(%s)"
@@ -88,6 +91,16 @@ class Session:
     def rows(self, sql: str, bindings: Bindings = ()) -> list[tuple[Any, ...]]:
         """All rows of a query."""
         return self.execute(sql, bindings).fetchall()
+
+    def at_once(self, sql: str, space: Space, bindings: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows of a query written with ``HERE``, which sets the wall by itself: one statement instead of two."""
+        kept = self._each
+        if not self._walls.pooled:
+            self._each = None
+        try:
+            return self.rows(sql, (space_key(space), *bindings))
+        finally:
+            self._each = kept
 
     # What connections use
 
@@ -156,4 +169,4 @@ class Session:
         self._send("ROLLBACK")
 
 
-__all__ = ["EVERYTHING", "Mark", "Session", "Statement", "Walls"]
+__all__ = ["EVERYTHING", "HERE", "Mark", "Session", "Statement", "Walls"]

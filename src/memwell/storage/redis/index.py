@@ -107,17 +107,21 @@ return gone
     writes=True,
 )
 
-# All vectors go at once, however many. The list of changes goes too: a copy has hardly anything left to keep.
+# Those that lose their vectors are named piece by piece; then all vectors go at once, however many.
 _CLEAR_VECTORS = define(
     "clear vectors",
     _WRITING
     + """
-if redis.call('HLEN', base .. 'n') == 0 then return 0 end
-drop_key('v')
-drop_key('c')
-changed('0')
+if redis.call('HLEN', base .. 'v') == 0 then return '' end
+local limit = tonumber(ARGV[FIRST + 3])
+local records = redis.call('ZRANGEBYSCORE', base .. 'o', ARGV[FIRST + 2], '+inf', 'LIMIT', 0, limit)
+for _, record in ipairs(records) do
+    if redis.call('HEXISTS', base .. 'v', record) == 1 then changed(record) end
+end
+local more = #records == limit
+if not more then drop_key('v') end
 save()
-return 1
+return more and records[#records] or ''
 """,
     writes=True,
 )
@@ -126,7 +130,7 @@ _SET_VECTORS = define(
     "set vectors",
     _WRITING
     + """
-set_field('m', 'dimensions', ARGV[FIRST + 2])
+local before = change
 for place = FIRST + 3, #ARGV, 2 do
     local record = redis.call('HGET', base .. 'n', ARGV[place])
     if record then
@@ -134,8 +138,11 @@ for place = FIRST + 3, #ARGV, 2 do
         changed(record)
     end
 end
-save()
-return 1
+if change > before then
+    set_field('m', 'dimensions', ARGV[FIRST + 2])
+    save()
+end
+return ''
 """,
     writes=True,
 )
@@ -217,7 +224,7 @@ local reached, passed = since, seen
 for _, entry in ipairs(redis.call('LRANGE', list, -behind, math.min(most - behind, 0) - 1)) do
     local record, its = string.match(entry, '(.*):(.*)')
     reached, passed = reached + 1, its
-    if record ~= '0' and not known[record] then
+    if not known[record] then
         known[record] = true
         if add(record) then break end
     end
@@ -294,8 +301,10 @@ class RedisIndex(MirroredIndex):
         packed = packed_vectors(vectors)
 
         def write() -> None:
-            if not self._connections.call(_CLEAR_VECTORS, tag, self._marked()):
-                return
+            start = b"-inf"
+            while start:
+                reached = self._connections.call(_CLEAR_VECTORS, tag, [*self._marked(), start, _PIECE])
+                start = b"(" + reached if reached else b""
             for piece in _cut(list(packed.items()), _PIECE):
                 fields = [field for pair in piece for field in pair]
                 dimensions = len(piece[0][1]) // 2

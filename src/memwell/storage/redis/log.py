@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
-from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.errors import NotFound
 from memwell.language.segment import query_terms, segment
-from memwell.messages import Message, Role, decode_message, decode_messages
+from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage import bm25
 from memwell.storage.copies import CopiedPlace, check_follows, copied_places, copied_thread
-from memwell.storage.placement import MAX_INDEX, Placed, Tail, as_stored, place, prepare, replaced_body
+from memwell.storage.placement import MAX_INDEX, as_stored, prepare, replaced_body
 from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.storage.redis import thread_scripts as scripts
+from memwell.storage.redis.appending import Appending
 from memwell.storage.redis.connections import Connections
+from memwell.storage.redis.rows import Row, info_of, packed_row, row_of
 from memwell.storage.redis.running import Argument
 from memwell.storage.redis.tags import Tag
 from memwell.storage.redis.transactions import UNLIST
@@ -28,18 +29,6 @@ from memwell.values import check_count, check_metadata, check_text
 _AT_ONCE = 5_000
 """Messages that one script gives out: a server does nothing else meanwhile."""
 _BOUND = MAX_INDEX + 1
-_SHORT = 1_000
-"""Messages that may go the short way together: what one command of a script may be given is bounded."""
-_MOST_ENDS = 4096
-
-
-class Row(NamedTuple):
-    """A place as it is kept: ``body`` is empty for a message that was removed."""
-
-    round: int
-    tokens: int
-    id: str
-    body: str
 
 
 class RedisLog(MessageLog):
@@ -49,8 +38,7 @@ class RedisLog(MessageLog):
         self._connections = connections
         self._clock = clock
         self._tags = connections.tags
-        self._ends: dict[str, Tail] = {}
-        """Where threads ended when we last appended to them."""
+        self._appending = Appending(connections, clock)
 
     # Writing
 
@@ -60,103 +48,15 @@ class RedisLog(MessageLog):
         if not prepared:
             return []
         if keep_places:
-            return as_stored(prepared, self._kept(tag, prepared))
-        if len(prepared) > 1:
-            _check_distinct([message.id for message, _ in prepared])
-        placed = self._append_known(tag, prepared) or self._append(tag, prepared)
-        return as_stored(prepared, placed)
-
-    def _append_known(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed] | None:
-        """The short way, when the thread ends where we think; None when it must be the longer one."""
-        tail = self._ends.get(tag.base)
-        if tail is None or len(prepared) > _SHORT or self._connections.transaction_here() is not None:
-            return None
-        if tail.next + len(prepared) > _BOUND:
-            return None
-        placed = place(prepared, tail, keep_places=False)
-        rows, names, ids = list[Argument](), list[Argument](), list[Argument]()
-        for one, (message, _) in zip(placed, prepared, strict=True):
-            id_ = one.id.encode()
-            head = f"{one.round} {one.tokens} {message.time.isoformat()} {len(id_)} {one.id}"
-            rows += (one.index, head + one.body)
-            names += (id_, one.index)
-            ids.append(id_)
-        last, tokens = placed[-1], sum(one.tokens for one in placed)
-        arguments = [*tail, last.round, prepared[-1][0].time.isoformat(), tokens, len(placed), *rows, *names]
-        if not self._connections.call(scripts.APPEND_KNOWN, tag, arguments if len(ids) == 1 else arguments + ids):
-            self._ends.pop(tag.base, None)
-            return None
-        self._learn(tag, tail, last)
-        return placed
-
-    def _append(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed]:
-        tokens, parts = 0, list[Argument]()
-        for message, encoded in prepared:
-            count, id_ = message.tokens or 0, message.id.encode()
-            tokens += count
-            kind = "h" if message.role is Role.HUMAN else "o"
-            parts += (id_, f"{kind} {count} {message.time.isoformat()} {len(id_)} ", encoded)
-        arguments = [repr(self._clock()), tokens, prepared[-1][0].time.isoformat(), *parts]
-        reply = self._connections.call(scripts.APPEND, tag, arguments)
-        placed = _placed(prepared, reply)
-        if reply[0] != b"again" and self._connections.transaction_here() is None:
-            self._learn(tag, Tail(*reply), placed[-1])
-        return placed
-
-    def _learn(self, tag: Tag, before: Tail, last: Placed) -> None:
-        """Remember where a thread ends. It may end elsewhere by the time this is used, which costs a round trip."""
-        if len(self._ends) >= _MOST_ENDS:
-            self._ends.clear()
-        self._ends[tag.base] = Tail(last.index + 1, last.round, before.ended)
-
-    def _kept(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed]:
-        """Messages that keep the places they carry, which are worked out here: the thread must not change meanwhile."""
-        while True:
-            known = self._known(tag)
-            placed = place(prepared, Tail(0, 0, -1) if known is None else known.tail, keep_places=True)
-            _check_distinct([one.id for one in placed])
-            last = placed[-1]
-            fields: dict[str, Argument] = {} if known else self._made()
-            fields |= {"next": last.index + 1, "round": last.round, "last": last.index}
-            fields |= {"+messages": len(placed), "+tokens": sum(one.tokens for one in placed)}
-            fields["updated"] = prepared[-1][0].time.isoformat()
-            rows = [
-                (one.index, one.id, _row(one.round, one.tokens, message.time, one.id, one.body))
-                for one, (message, _) in zip(placed, prepared, strict=True)
-            ]
-            if self._extended(tag, known, fields, rows):
-                return placed
-
-    def _made(self) -> dict[str, Argument]:
-        return {"first": 0, "ended": -1, "created": repr(self._clock()), "metadata": "{}", "edits": 0}
-
-    def _known(self, tag: Tag) -> _Info | None:
-        return _info_of(self._connections.call(scripts.INFO, tag))
-
-    def _extended(
-        self,
-        tag: Tag,
-        known: _Info | None,
-        fields: Mapping[str, Argument],
-        rows: Sequence[tuple[int, str, bytes]],
-        versions: Sequence[tuple[int, bytes]] = (),
-    ) -> bool:
-        """Store places behind those that are known; False when there are others by now. Raises ``Conflict``."""
-        arguments: list[Argument] = ["" if known is None else known.seen, len(fields), len(rows)]
-        arguments += [part for pair in fields.items() for part in pair]
-        arguments += [part for row in rows for part in row]
-        arguments += [part for pair in versions for part in pair]
-        reply: list[bytes] | bytes = self._connections.call(scripts.EXTEND, tag, arguments)
-        if isinstance(reply, list):
-            raise _taken(reply[1])
-        return reply == b"done"
+            return as_stored(prepared, self._appending.keep(tag, prepared))
+        return as_stored(prepared, self._appending.append(tag, prepared))
 
     def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
         tag = self._tags.thread_of(given.check_thread(thread))
         wanted = given.check_changes(changes)
         while True:
             edits, created, *stored = self._connections.call(scripts.ROWS, tag, list(wanted))
-            rows = dict(zip(wanted, map(_row_of, stored), strict=True))
+            rows = dict(zip(wanted, map(row_of, stored), strict=True))
             bodies: dict[int, str | None] = {}
             arguments: list[Argument] = [edits or b"", created or b"", repr(self._clock()), 0, 0]
             for index, message in wanted.items():
@@ -198,7 +98,7 @@ class RedisLog(MessageLog):
         tag = self._tags.thread_of(given.check_thread(thread))
         encoded = "" if metadata is None else given.encode_value(check_metadata(metadata))
         arguments = [repr(self._clock()), encoded, int(bool(end_round))]
-        info = _info_of(self._connections.call(scripts.ANNOTATE, tag, arguments))
+        info = info_of(self._connections.call(scripts.ANNOTATE, tag, arguments))
         assert info is not None, "it was made just now"
         return info.shown(thread)
 
@@ -224,7 +124,7 @@ class RedisLog(MessageLog):
             most = _AT_ONCE if wanted is None else min(wanted - len(rows), _AT_ONCE)
             side = "first" if last is None else "last"
             stored = self._connections.call(scripts.READ, tag, [low, high, most, side, *named])
-            some = [row for row in map(_row_of, stored) if row is not None]
+            some = [row for row in map(row_of, stored) if row is not None]
             rows += some
             if len(some) < most:
                 break
@@ -262,7 +162,7 @@ class RedisLog(MessageLog):
     def _infos(self, space: Space, names: Sequence[str]) -> list[ThreadInfo]:
         threads = [Thread(space, name) for name in names]
         replies = self._connections.call_many(scripts.INFO, [(self._tags.thread_of(one), ()) for one in threads])
-        infos = zip(threads, map(_info_of, replies), strict=True)
+        infos = zip(threads, map(info_of, replies), strict=True)
         return [info.shown(thread) for thread, info in infos if info is not None]
 
     def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
@@ -322,95 +222,19 @@ class RedisLog(MessageLog):
         rows = [(one.index, one.id, _copied_row(one)) for one in copied]
         versions = [(one.index, _packed(one)) for one in copied if one.versions]
         while True:
-            known = self._known(tag)
+            known = self._appending.known(tag)
             for one in copied[:1]:
                 check_follows(one, -1 if known is None else known.last)
             live = [one.body for one in copied if one.body is not None]
             updated = decode_message(live[-1]).time.isoformat() if live else "" if known is None else known.updated
             last = copied[-1].index if copied else -1 if known is None else known.last
-            if self._extended(tag, known, fields | {"updated": updated, "last": last}, rows, versions):
+            if self._appending.extended(tag, known, fields | {"updated": updated, "last": last}, rows, versions):
                 return
-
-
-class _Info(NamedTuple):
-    """The hash about a thread, as it is kept."""
-
-    first: int
-    next: int
-    messages: int
-    tokens: int
-    round: int
-    created: float
-    updated: str
-    metadata: str
-    ended: int
-    edits: int
-    last: int
-
-    @property
-    def tail(self) -> Tail:
-        return Tail(self.next, self.round, self.ended)
-
-    @property
-    def seen(self) -> str:
-        """What a script compares to know that nothing has changed."""
-        return f"{self.next} {self.round} {self.ended} {self.edits} {self.last}"
-
-    def shown(self, thread: Thread) -> ThreadInfo:
-        created = given.moment(self.created)
-        return ThreadInfo(
-            thread=thread,
-            first=self.first,
-            next=self.next,
-            messages=self.messages,
-            tokens=self.tokens,
-            rounds=self.round,
-            created=created,
-            updated=datetime.fromisoformat(self.updated) if self.updated else created,
-            metadata=msgspec.json.decode(self.metadata),
-            ended_round=self.ended if self.ended >= 0 else None,
-            edits=self.edits,
-        )
-
-
-def _info_of(reply: list[bytes | None]) -> _Info | None:
-    if reply[0] is None:
-        return None
-    first, next_, messages, tokens, round_, created, updated, metadata, ended, edits, last = (
-        "" if one is None else one.decode() for one in reply
-    )
-    return _Info(
-        int(first),
-        int(next_),
-        int(messages),
-        int(tokens),
-        int(round_),
-        float(created),
-        updated,
-        metadata,
-        int(ended),
-        int(edits),
-        int(last),
-    )
-
-
-def _row(round_: int, tokens: int, time: datetime | None, id_: str, body: str | None) -> bytes:
-    encoded = id_.encode()
-    sign, moment = ("-", "-") if time is None else ("", time.isoformat())
-    return f"{sign}{round_} {tokens} {moment} {len(encoded)} ".encode() + encoded + (body or "").encode()
-
-
-def _row_of(stored: bytes | None) -> Row | None:
-    if stored is None:
-        return None
-    round_, tokens, _, length, rest = stored.split(b" ", 4)
-    start = int(length)
-    return Row(int(round_.lstrip(b"-")), int(tokens), rest[:start].decode(), rest[start:].decode())
 
 
 def _copied_row(one: CopiedPlace) -> bytes:
     time = None if one.body is None else decode_message(one.body).time
-    return _row(one.round, one.tokens, time, one.id, one.body)
+    return packed_row(one.round, one.tokens, time, one.id, one.body)
 
 
 def _packed(one: CopiedPlace) -> bytes:
@@ -422,7 +246,7 @@ def _note_change(arguments: list[Any], index: int, row: Row, message: Message | 
     tokens, time = (0, None) if message is None else (message.tokens or 0, message.time)
     arguments[3] += tokens - row.tokens
     arguments[4] += (body is not None) - bool(row.body)
-    arguments += (index, _row(row.round, tokens, time, row.id, body))
+    arguments += (index, packed_row(row.round, tokens, time, row.id, body))
 
 
 def _versions(stored: list[list[bytes]]) -> list[Version]:
@@ -432,38 +256,9 @@ def _versions(stored: list[list[bytes]]) -> list[Version]:
 
 
 def _place(index: bytes, stored: bytes, versions: list[list[bytes]]) -> Place:
-    row = _row_of(stored)
+    row = row_of(stored)
     assert row is not None, "a place that is given out has a row"
     return Place(int(index), row.round, row.id, decode_message(row.body) if row.body else None, _versions(versions))
-
-
-def _placed(prepared: Sequence[tuple[Message, str]], reply: list[Any]) -> list[Placed]:
-    """Where an append put the messages. Raises ``Conflict`` and ``InvalidInput`` when it refused them."""
-    if reply[0] == b"taken":
-        raise _taken(reply[1])
-    if reply[0] == b"full":
-        raise InvalidInput(f"a thread holds at most {_BOUND:,} messages; there is no index {_BOUND}")
-    if reply[0] != b"again":
-        return place(prepared, Tail(*reply), keep_places=False)
-    # The first answer was lost on its way, and this is what it said.
-    found: list[Placed] = []
-    for (message, encoded), stored in zip(prepared, reply[1:], strict=True):
-        index, round_ = map(int, stored.split())
-        body = f'{{"index":{index},"round":{round_},{encoded}'
-        found.append(Placed(index, round_, message.id, message.tokens or 0, body))
-    return found
-
-
-def _check_distinct(ids: Sequence[str]) -> None:
-    seen: set[str] = set()
-    for id_ in ids:
-        if id_ in seen:
-            raise _taken(id_.encode())
-        seen.add(id_)
-
-
-def _taken(id_: bytes) -> Conflict:
-    return Conflict(f"the thread already holds a message with the id {id_.decode()!r}")
 
 
 def _decoded(names: list[bytes]) -> list[str]:

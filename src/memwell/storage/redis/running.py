@@ -73,9 +73,9 @@ class Runner:
     def __init__(self, address: Address, settings: Settings) -> None:
         self.servers = Servers(address, settings)
         self.address = address
-        self._wait: Command | None = ("WAIT", address.wait, int(settings.connect_timeout_s * 1000))
+        self.wait: Command | None = ("WAIT", address.wait, int(settings.connect_timeout_s * 1000))
         if not address.wait:
-            self._wait = None
+            self.wait = None
         self._patience_s = settings.connect_timeout_s if address.cluster else _RESTARTING_S
 
     def run(
@@ -92,7 +92,7 @@ class Runner:
 
         Raises ``Held``, ``Unlisted``, ``Fenced``, ``Sealed``, and ``BackendError`` when the servers fail.
         """
-        wait = self._wait if script.writes else None
+        wait = self.wait if script.writes else None
         number = number or (f"{new_version():x}" if script.writes else "")
         command: Command = (
             *("EVALSHA", script.digest, 2, tag.base, tag.seal),
@@ -244,8 +244,8 @@ class _Retrying:
     def _try(self) -> Any:
         runner = self._runner
         commands: list[Command] = [tuple(self._command)]
-        if self._script.writes and runner.address.wait:
-            commands.append(("WAIT", runner.address.wait, 10_000))
+        if self._script.writes and runner.wait is not None:
+            commands.append(runner.wait)
         server = self._asked or runner.servers.of_slot(self._tag.slot)
         if self._asked is not None:
             commands.insert(0, ("ASKING",))

@@ -84,6 +84,8 @@ CROSS_CUTTING_TESTS = frozenset(
         "service/browser/test_mending.py",
         "service/browser/test_more_pages.py",
         "service/test_processes.py",
+        "storage/postgres/test_crashes.py",
+        "storage/test_redis_cluster.py",
         "test_architecture.py",
         "test_deployment.py",
         "test_documentation.py",

@@ -32,7 +32,7 @@ from memwell.longterm.unwritten import Reading
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder
 from memwell.records import Record, Space
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import Backend, KeyValue
 from memwell.values import now
 
 if TYPE_CHECKING:
@@ -69,6 +69,8 @@ class Indexer:
         self._tries = 0
         self._skips_known = False
         self.makers = Makers(backend.kv, self._inner, embedder, wish)
+        # No method of its own: with one it would be a ring, which only the collector could free.
+        self._set_aside = partial(_set_aside, backend.kv, self._inner)
         self.reembedding = Reembedding(
             backend, space, self.makers, text_of=self.embedded_text, set_aside=self._set_aside
         )
@@ -155,9 +157,6 @@ class Indexer:
             _log.warning("an entry of the journal of %r cannot be read: %s", self._space, error)
             self._set_aside(entry.id, str(error))
             return None
-
-    def _set_aside(self, id_: str, reason: str) -> None:
-        self._backend.kv.put(self._inner, inner_key(DEAD, id_), {"id": id_, "reason": reason})
 
     def _store(self, records: Sequence[Record], named: frozenset[str]) -> None:
         """Store records, or note that the same was said again."""
@@ -304,6 +303,10 @@ class _Made(NamedTuple):
 
     model: str
     rows: NDArray[np.float32]
+
+
+def _set_aside(kv: KeyValue, inner: Space, id_: str, reason: str) -> None:
+    kv.put(inner, inner_key(DEAD, id_), {"id": id_, "reason": reason})
 
 
 def _moved(journal: Journal, marks: Marks, to: int) -> int:

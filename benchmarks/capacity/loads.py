@@ -154,7 +154,7 @@ def _remember(memory: Engine, text: str) -> Callable[[], object]:
 
 
 def _append(memory: Engine, text: str) -> Callable[[], object]:
-    return lambda: memory.thread("talk").append(human(text))
+    return lambda: memory.thread("talk").add(human(text))
 
 
 def search_large(backend: Backend, pids: list[int]) -> tuple[Taken, float]:
@@ -183,7 +183,7 @@ def message_bytes(backend: Backend, size: Callable[[], int], count: int = 2_000)
     writer, before = Writer(seed=3), size()
     memory = opened(backend)
     for number in range(count // 20):
-        memory.thread(f"sized {number}").extend([human(writer.text()) for _ in range(20)])
+        memory.thread(f"sized {number}").add(*(human(writer.text()) for _ in range(20)))
     return (size() - before) / count
 
 

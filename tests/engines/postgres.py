@@ -90,6 +90,12 @@ class Server:
         """The server's own folder."""
         return self.folder / "data"
 
+    @property
+    def pid(self) -> int:
+        """The process that all others of the server descend from."""
+        assert self._process is not None, "the server is not running"
+        return self._process.pid
+
     def start(self) -> None:
         """Start the server, on the port it had before if it had one, and wait until it answers."""
         assert self._process is None, "the server is running"

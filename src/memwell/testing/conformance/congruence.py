@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.filters import Filter, holds, holds_for_value
@@ -13,13 +13,13 @@ from memwell.records import Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
-from memwell.testing.conformance.suite import Suite, all_pages
+from memwell.testing.conformance.suite import Suite, all_pages, some
 from memwell.testing.questions import filters, findable_metadata, records, scalars, sentences, vectors
 from memwell.testing.strategies import json_values, messages
 from memwell.values import new_id
 
 _IDS = ("r0", "r1", "r2", "a", "A", "%", "1")
-_SOME = settings(max_examples=max(1, settings().max_examples // 2))
+_EXAMPLES = 50
 
 
 def _fresh_space() -> Space:
@@ -37,7 +37,7 @@ class CongruenceSuite(Suite):
     def test_filters_agree_on_records(self, store: Backend) -> None:
         reference = MemoryBackend()
 
-        @_SOME
+        @some(_EXAMPLES, self.share)
         @given(st.lists(records(Space("x"), _IDS), max_size=6), st.lists(filters(), min_size=1, max_size=4))
         def check(stored: list[Record], questions: list[Filter]) -> None:
             space = _fresh_space()
@@ -54,7 +54,7 @@ class CongruenceSuite(Suite):
         reference = MemoryBackend()
         values = findable_metadata() | json_values() | st.binary(max_size=5)
 
-        @_SOME
+        @some(_EXAMPLES, self.share)
         @given(st.dictionaries(st.sampled_from(_IDS), values, max_size=5), st.lists(filters(), min_size=1, max_size=4))
         def check(stored: dict[str, Any], questions: list[Filter]) -> None:
             space = _fresh_space()
@@ -73,7 +73,7 @@ class CongruenceSuite(Suite):
         reference = MemoryBackend()
         numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1) | scalars()
 
-        @_SOME
+        @some(_EXAMPLES, self.share)
         @given(st.lists(numbers, min_size=1, max_size=8))
         def check(found: list[Any]) -> None:
             space = _fresh_space()
@@ -91,7 +91,7 @@ class CongruenceSuite(Suite):
     def test_searches_by_vector_agree(self, store: Backend) -> None:
         reference = MemoryBackend()
 
-        @_SOME
+        @some(_EXAMPLES, self.share)
         @given(
             st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
             st.lists(st.tuples(vectors(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
@@ -109,7 +109,7 @@ class CongruenceSuite(Suite):
     def test_searches_by_words_agree(self, store: Backend) -> None:
         reference = MemoryBackend()
 
-        @_SOME
+        @some(_EXAMPLES, self.share)
         @given(
             st.lists(records(Space("x"), [*_IDS, *map(str, range(20))]), max_size=12),
             st.lists(st.tuples(sentences(), st.integers(1, 8), st.none() | filters()), min_size=1, max_size=3),
@@ -127,7 +127,7 @@ class CongruenceSuite(Suite):
     def test_conversations_agree(self, store: Backend) -> None:
         reference = MemoryBackend()
 
-        @_SOME
+        @some(_EXAMPLES, self.share)
         @given(st.lists(messages(), max_size=5), st.lists(st.tuples(sentences(), st.integers(1, 5)), max_size=2))
         def check(said: list[Any], questions: list[tuple[str, int]]) -> None:
             thread = Thread(_fresh_space(), "talk")

@@ -7,6 +7,7 @@ import itertools
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from hypothesis import settings
@@ -14,13 +15,15 @@ from hypothesis.stateful import run_state_machine_as_test
 
 from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
-from memwell.testing.conformance.suite import Suite
+from memwell.testing.conformance.suite import Suite, some
 from memwell.testing.machine import ChildSubject, LocalSubject, StoreMachine, Subject
 from memwell.testing.twins import through_twins
 
 
-def check_sequences(folder: Path, make: Callable[[Path, Clock], Subject], examples: int, steps: int) -> None:
-    """Run the machine, on a fresh store for every example."""
+def check_sequences(
+    folder: Path, make: Callable[[Path, Clock], Subject], examples: int, steps: int, share: float = 1.0
+) -> None:
+    """Run the machine, on a fresh store for every example; of the examples only the share is tried."""
     numbers = itertools.count(1)
 
     def machine() -> StoreMachine:
@@ -32,22 +35,18 @@ def check_sequences(folder: Path, make: Callable[[Path, Clock], Subject], exampl
         clock = Clock()
         return StoreMachine(make(place, clock), clock)
 
-    chosen = settings(max_examples=_scaled(examples), stateful_step_count=steps)
+    chosen = settings(some(examples, share), stateful_step_count=steps)
     run_state_machine_as_test(machine, settings=chosen)  # pyright: ignore[reportArgumentType]
-
-
-def _scaled(examples: int) -> int:
-    """The number of examples for the profile in force, of which hypothesis' own default is the measure."""
-    return max(1, examples * settings().max_examples // 100)
 
 
 class SequencesSuite(Suite):
     """Random sequences of calls, in this process."""
 
     def test_any_sequence_of_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
-        check_sequences(
-            tmp_path, lambda place, clock: LocalSubject(lambda: self.open(place, clock)), examples=30, steps=25
-        )
+        def make(place: Path, clock: Clock) -> Subject:
+            return LocalSubject(lambda: self.open(place, clock))
+
+        check_sequences(tmp_path, make, examples=30, steps=25, share=self.share)
 
     def test_any_sequence_of_async_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
         with asyncio.Runner() as runner:
@@ -55,7 +54,7 @@ class SequencesSuite(Suite):
             def make(place: Path, clock: Clock) -> Subject:
                 return LocalSubject(lambda: through_twins(self.open(place, clock), runner))
 
-            check_sequences(tmp_path, make, examples=10, steps=20)
+            check_sequences(tmp_path, make, examples=10, steps=20, share=self.share)
 
 
 class KillsSuite:
@@ -63,6 +62,8 @@ class KillsSuite:
 
     opener: str
     """``module:name`` of what opens the backend, called with a path inside a folder and ``clock=``."""
+    share: ClassVar[float] = 1.0
+    """How much of the random examples is tried."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -77,7 +78,7 @@ class KillsSuite:
         def make(place: Path, clock: Clock) -> Subject:
             return ChildSubject(nursery, self.opener, str(place / "store.db"), clock)
 
-        check_sequences(tmp_path, make, examples=20, steps=20)
+        check_sequences(tmp_path, make, examples=20, steps=20, share=self.share)
 
 
 __all__ = ["KillsSuite", "SequencesSuite"]

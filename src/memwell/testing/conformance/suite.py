@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from hypothesis import settings
 
 from memwell.errors import BackendError
 from memwell.messages import Message, human
@@ -23,6 +24,11 @@ TALK = Thread(HOME, "talk")
 class Suite:
     """Inherit a suite beside a class that overrides ``open``, and pytest runs all of it against that backend."""
 
+    share: ClassVar[float] = 1.0
+    """How much of the random examples is tried. Less where each of them is dear, as with a server behind the store."""
+    ways: ClassVar[tuple[str, ...]] = ("sync", "async")
+    """How the calls of a test are made: as they are, then all of them through their async twins."""
+
     def open(self, place: Path, clock: Clock) -> Backend:
         """Open the backend under test: what it keeps, it keeps under the folder ``place``; the time is the clock's."""
         raise NotImplementedError(f"{type(self).__name__} must override open(place, clock)")
@@ -32,9 +38,14 @@ class Suite:
         """The time that the store goes by."""
         return Clock()
 
-    @pytest.fixture(params=["sync", "async"])
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Run every test that asks for a store in each of the ways."""
+        if "store" in metafunc.fixturenames:
+            metafunc.parametrize("store", self.ways, indirect=True)
+
+    @pytest.fixture
     def store(self, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Backend]:
-        """An empty store: the backend itself, then the same through its async twins. It must be sound at the end."""
+        """An empty store: the backend itself, or the same through its async twins. It must be sound at the end."""
         backend = self.open(tmp_path, clock)
         with asyncio.Runner() as runner:
             yield through_twins(backend, runner) if request.param == "async" else backend
@@ -48,6 +59,11 @@ def _complaints(backend: Backend) -> list[str]:
     except BackendError as error:
         # A test may have closed it.
         return [] if "closed" in str(error) else [str(error)]
+
+
+def some(examples: int, share: float) -> settings:
+    """So many examples where hypothesis' own default would be a hundred, and of these the share."""
+    return settings(max_examples=max(1, round(examples * share * settings().max_examples / 100)))
 
 
 def said(*texts: str) -> list[Message]:
@@ -72,4 +88,4 @@ def all_pages(listing: Any, space: Space, **options: Any) -> list[Any]:
     return items
 
 
-__all__ = ["HOME", "TALK", "Suite", "all_pages", "said", "texts_of"]
+__all__ = ["HOME", "TALK", "Suite", "all_pages", "said", "some", "texts_of"]

@@ -1,0 +1,193 @@
+"""The servers that are killed, each with an empty store of its own whenever one is asked for."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import psycopg
+
+from tests.engines import postgres, redis
+from tests.engines.proxy import Proxy
+
+_PATIENCE_S = 20.0
+_LEASE = "lease=0.5"
+"""Nobody is to wait long for the transactions of those that were killed."""
+_ALWAYS = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+class Site(ABC):
+    """A kind of store and its servers."""
+
+    name: str
+    proxy: Proxy | None = None
+
+    def __init__(self) -> None:
+        self._number = 0
+
+    def begin_anew(self) -> None:
+        """From now on ``url`` is of an empty store."""
+        self._number += 1
+
+    @abstractmethod
+    def url(self, *, proxied: bool = False) -> str:
+        """The URL of the store, directly or through what cuts connections."""
+
+    @abstractmethod
+    def kill_server(self, lot: random.Random) -> None:
+        """Kill the server, or one of them, and bring it back after a while."""
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Wait until the server is done with what killed programs had sent it."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Stop the servers and remove what they kept."""
+
+
+class Postgres(Site):
+    """One server with a sync at every commit."""
+
+    name = "postgres"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._server = postgres.Server(durable=True)
+        self.proxy = Proxy(self._server.port)
+
+    @property
+    def _schema(self) -> str:
+        return f"crash_{self._number}"
+
+    def url(self, *, proxied: bool = False) -> str:
+        assert self.proxy is not None
+        return self._server.url(port=self.proxy.port if proxied else None, schema=self._schema)
+
+    def kill_server(self, lot: random.Random) -> None:
+        self._server.crash()
+        time.sleep(lot.uniform(0.0, 0.2))
+        self._server.start()
+
+    def settle(self) -> None:
+        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE %s"
+        end = time.monotonic() + _PATIENCE_S
+        with self._server.admin() as connection:
+            while connection.execute(sql, (f"memwell {self._schema} %",)).fetchone() != (0,):
+                if time.monotonic() > end:
+                    raise RuntimeError("the sessions of a killed program did not end")
+                time.sleep(0.005)
+            connection.execute("SELECT 1")
+
+    def begin_anew(self) -> None:
+        with self._server.admin() as connection:
+            connection.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
+        super().begin_anew()
+
+    def close(self) -> None:
+        assert self.proxy is not None
+        self.proxy.close()
+        self._server.remove()
+
+
+class Redis(Site):
+    """One server with a sync at every write."""
+
+    name = "redis"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = Path(tempfile.mkdtemp(prefix="memwell-crash-"))
+        self._server = redis.Server(self._folder, *_ALWAYS)
+        self.proxy = Proxy(self._server.port)
+
+    def url(self, *, proxied: bool = False) -> str:
+        assert self.proxy is not None
+        port = self.proxy.port if proxied else self._server.port
+        return f"redis://127.0.0.1:{port}/0?prefix=crash{self._number}&{_LEASE}"
+
+    def begin_anew(self) -> None:
+        redis.ask(self._server.port, "FLUSHALL")
+        super().begin_anew()
+
+    def kill_server(self, lot: random.Random) -> None:
+        self._server.kill()
+        time.sleep(lot.uniform(0.0, 0.2))
+        self._server.start()
+
+    def settle(self) -> None:
+        # Whoever asks is himself on the list.
+        redis.wait_until(
+            lambda: redis.ask(self._server.port, "CLIENT", "LIST").count(b"addr=") <= 2, "killed clients did not go"
+        )
+
+    def close(self) -> None:
+        assert self.proxy is not None
+        self.proxy.close()
+        self._server.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class Composed(Redis):
+    """SQLite, with messages and entries in a Redis with a sync at every write."""
+
+    name = "sqlite+redis"
+
+    def url(self, *, proxied: bool = False) -> str:
+        beside = super().url(proxied=proxied)
+        return f"sqlite:{self._folder}/{self._number}.db,log={beside},kv={beside}"
+
+
+class RedisCluster(Site):
+    """Three masters, each with a replica that has every write before it is acknowledged; nothing is on any disk."""
+
+    name = "redis-cluster"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = Path(tempfile.mkdtemp(prefix="memwell-crash-"))
+        self._cluster = redis.Cluster(self._folder, "--appendonly", "no")
+
+    def url(self, *, proxied: bool = False) -> str:
+        del proxied
+        return f"{self._cluster.url}?prefix=crash{self._number}&wait=1&{_LEASE}"
+
+    def kill_server(self, lot: random.Random) -> None:
+        """Kill a master, wait for its replica to take over, and bring it back as the replica's replica."""
+        masters = [one for one in self._cluster.members if self._is_master(one)]
+        victim = lot.choice(masters)
+        others = [one for one in self._cluster.members if one is not victim]
+        victim.kill()
+        redis.wait_until(lambda: sum(map(self._is_master, others)) == len(masters), "no replica took over")
+        victim.start()
+        redis.wait_until(lambda: not self._is_master(victim), "the dead master did not come back as a replica")
+        redis.wait_until(
+            lambda: all(self._cluster.is_followed(one) for one in self._cluster.members if self._is_master(one)),
+            "a master is left without a replica",
+        )
+        redis.wait_until(
+            lambda: all(b"cluster_state:ok" in redis.ask(one.port, "CLUSTER", "INFO") for one in others),
+            "the cluster did not recover",
+        )
+
+    @staticmethod
+    def _is_master(member: redis.Server) -> bool:
+        return b"role:master" in redis.ask(member.port, "INFO", "replication")
+
+    def settle(self) -> None:
+        time.sleep(0.1)
+
+    def close(self) -> None:
+        for member in self._cluster.members:
+            member.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+SITES: dict[str, type[Site]] = {site.name: site for site in (Postgres, Redis, RedisCluster, Composed)}
+
+
+__all__ = ["SITES", "Site"]

@@ -34,7 +34,8 @@ def main() -> int:
         importlib.import_module(name)
     nurseries = [Nursery(write_until_killed) for _ in range(_WRITERS)]
     bad = sum(_torment(store, nurseries, options) for store in options.store or list(SITES))
-    for nursery in nurseries:
+    # The later one was forked with the pipes of the earlier one open.
+    for nursery in reversed(nurseries):
         nursery.close()
     console.print("[bold green]nothing was lost[/]" if not bad else f"[bold red]{bad} things went wrong[/]")
     return 1 if bad else 0

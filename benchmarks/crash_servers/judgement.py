@@ -17,6 +17,7 @@ from benchmarks.crash_servers.writing import (
     Line,
     blob_of,
     digest_of,
+    parts_of,
 )
 from memwell.messages import Message
 from memwell.records import paged
@@ -123,9 +124,7 @@ class Model:
             parts.setdefault(message.id.rpartition(".")[0], []).append(message.index or 0)
         self._judge_tokens("append", parts)
         for token, indexes in parts.items():
-            whole = indexes == list(range(indexes[0], indexes[0] + len(indexes)))
-            expected = sum(id_.rpartition(".")[0] == token for id_ in self._places) if token not in self._open else 0
-            if not whole or (expected and expected != len(indexes)):
+            if indexes != list(range(indexes[0], indexes[0] + parts_of(token))):
                 self._wrong("torn", f"torn: the messages of {token} are at {indexes}")
 
     def _judge_order(self, name: str, messages: list[Message]) -> None:

@@ -53,7 +53,7 @@ purpose. *Writers killed*: SIGKILL at any moment. *Servers killed*: SIGKILL of a
 (appendfsync always), or of a master of the cluster (wait=1), whose replica takes over; the writers go on. *Connections
 broken*: cut between two bytes of a request or an answer, cut at once, half closed, or held for up to 0.3 s.
 
-After each the whole store is read and compared with what the writers were told. *Acknowledged* deeds must be there once, and
+After each the whole store is read and compared with what the writers were told. *Acknowledged* deeds must be there once,
 in their places. *Under way*: a kill met them; *raised*: they ended in `BackendUnavailable` after four tries (entries and
 counters after one); both may be there, wholly, once, or not at all. *Torn*: a transaction, or one append of several
 messages, is there in part. *Miscounted*: the counter is not the number of increments that were acknowledged, give or take

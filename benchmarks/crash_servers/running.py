@@ -8,6 +8,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from benchmarks.crash.children import Nursery
@@ -124,10 +125,9 @@ class Run:
             self._end(number, pid)
 
     def _end(self, number: int, pid: int) -> None:
-        try:
+        # One that failed has ended already.
+        with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         code = self._nurseries[number].wait_ended()
         if code != -signal.SIGKILL:
             self.counts.child_failures += 1

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
+import signal
 import tempfile
 import time
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-import psycopg
+from psycopg import sql
 
 from tests.engines import postgres, redis
 from tests.engines.proxy import Proxy
@@ -69,29 +71,42 @@ class Postgres(Site):
         return self._server.url(port=self.proxy.port if proxied else None, schema=self._schema)
 
     def kill_server(self, lot: random.Random) -> None:
+        # A postmaster that stands still starts nobody who would outlive it.
+        pid = int((self._server.data / "postmaster.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGSTOP)
+        redis.wait_until(lambda: _state(pid) == "T", "the postmaster did not stand still")
+        children = [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
         self._server.crash()
+        redis.wait_until(lambda: all(_state(child) in "Z" for child in children), "a part of the server outlived it")
         time.sleep(lot.uniform(0.0, 0.2))
         self._server.start()
 
     def settle(self) -> None:
-        sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE %s"
+        query = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE %s"
         end = time.monotonic() + _PATIENCE_S
         with self._server.admin() as connection:
-            while connection.execute(sql, (f"memwell {self._schema} %",)).fetchone() != (0,):
+            while connection.execute(query, (f"memwell {self._schema} %",)).fetchone() != (0,):
                 if time.monotonic() > end:
                     raise RuntimeError("the sessions of a killed program did not end")
                 time.sleep(0.005)
-            connection.execute("SELECT 1")
 
     def begin_anew(self) -> None:
         with self._server.admin() as connection:
-            connection.execute(f"DROP SCHEMA IF EXISTS {self._schema} CASCADE")
+            connection.execute(sql.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(sql.Identifier(self._schema)))
         super().begin_anew()
 
     def close(self) -> None:
         assert self.proxy is not None
         self.proxy.close()
         self._server.remove()
+
+
+def _state(pid: int) -> str:
+    """What a process does now, as the kernel says it in a letter; empty when it is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 class Redis(Site):

@@ -60,6 +60,11 @@ def digest_of(token: str) -> str:
     return hashlib.sha256(blob_of(token)).hexdigest()
 
 
+def parts_of(token: str) -> int:
+    """Of how many messages an append is."""
+    return random.Random(token).choice([1, 1, 3])
+
+
 def write_until_killed(task: Task) -> None:
     """The life of a writer: open the store, say so, and write until the kill."""
     writer = _Writer(task)
@@ -123,8 +128,7 @@ class _Writer:
         os.write(self._log, msgspec.json.encode(line) + b"\n")
 
     def _append(self, token: str, again: bool) -> list[list[Any]]:
-        lot = random.Random(token)
-        makers = [lot.choice([human, ai]) for _ in range(lot.choice([1, 1, 3]))]
+        makers = [random.Random(f"{token}.{part}").choice([human, ai]) for part in range(parts_of(token))]
         messages = [make(f"{token} said").changed(id=f"{token}.{part}") for part, make in enumerate(makers)]
         try:
             return _places(self._backend.log.append(TALK, messages))
@@ -221,6 +225,7 @@ __all__ = [
     "blob_of",
     "digest_of",
     "open_store",
+    "parts_of",
     "read_log",
     "write_until_killed",
 ]

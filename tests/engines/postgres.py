@@ -21,6 +21,7 @@ import pytest
 
 from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
+from memwell.storage.postgres.schema import TABLES
 from tests.engines.building import programs, server_user
 
 ADMIN = "postgres"
@@ -129,13 +130,18 @@ class Server:
     def crash(self) -> None:
         """Kill all of the server, as the death of its machine would, but for what the disk had in its cache."""
         assert self._process is not None, "the server is not running"
-        # First the one that would clean up after the others, then those who work for clients.
+        # First the one that would clean up after the others, held still so that it starts no more; then those who work
+        # for clients. As long as one of them lives, no server can be started on what they share.
+        self._process.send_signal(signal.SIGSTOP)
         workers = _children(self._process.pid)
         self._process.kill()
         for pid in workers:
             _kill(pid)
         self._process.wait(_PATIENCE_S)
         self._process = None
+        end = time.monotonic() + _PATIENCE_S
+        while any(map(_lives, workers)) and time.monotonic() < end:
+            time.sleep(0.005)
 
     def _end(self, number: int) -> None:
         process, self._process = self._process, None
@@ -211,6 +217,58 @@ def open_store(
     return PostgresBackend(store_url(place), clock=clock, settings=settings)
 
 
+_lent: dict[str, str] = {}
+"""The schema that a place has now, by the place."""
+_empty: list[str] = []
+"""Schemas with tables and nothing in them."""
+
+
+def open_recycled(place: Path | str, clock: Callable[[], float] = time.time) -> PostgresBackend:
+    """The store that belongs to a place until ``recycle``, with tables that others may have had before."""
+    schema = _lent.get(str(place))
+    if schema is None:
+        schema = _lent[str(place)] = _empty.pop() if _empty else schema_of(place)
+    return PostgresBackend(server().url(schema=schema, durable="yes"), clock=clock)
+
+
+def recycle(folder: Path) -> None:
+    """Empty the stores of the places in a folder, which must all be closed, for other places."""
+    for place in [place for place in _lent if Path(place).is_relative_to(folder)]:
+        schema = _lent.pop(place)
+        if _emptied(schema):
+            _empty.append(schema)
+
+
+def _emptied(schema: str) -> bool:
+    """Empty the tables; False where there is more than rows to put away, or somebody still holds some."""
+    rows = "".join(f"DELETE FROM {schema}.{table};" for table in TABLES)
+    with server().admin() as connection:
+        connection.execute("SET lock_timeout = '1s'")
+        made = connection.execute(_MADE, (schema, schema)).fetchone()
+        if made != _made_by_opening():
+            return False
+        try:
+            connection.execute(f"BEGIN; {rows} UPDATE {schema}.memwell_store SET sealed = NULL; COMMIT".encode())
+        except psycopg.errors.LockNotAvailable:
+            return False
+    return True
+
+
+_MADE = (
+    "SELECT (SELECT count(*) FROM pg_class WHERE relnamespace = %s::regnamespace), "
+    "(SELECT count(*) FROM pg_trigger JOIN pg_class c ON c.oid = tgrelid WHERE c.relnamespace = %s::regnamespace)"
+)
+
+
+@cache
+def _made_by_opening() -> tuple[object, ...] | None:
+    """How many relations and triggers a store has that nothing was done with."""
+    schema = schema_of("new")
+    PostgresBackend(server().url(schema=schema, durable="yes")).close()
+    with server().admin() as connection:
+        return connection.execute(_MADE, (schema, schema)).fetchone()
+
+
 def opened(path: str, clock: Callable[[], float]) -> PostgresBackend:
     """The store that belongs to a place, in a process that a test started, when who had it before is really gone.
 
@@ -262,6 +320,15 @@ def _children(pid: int) -> list[int]:
     return [int(child) for child in listed.read_text().split()] if listed.exists() else []
 
 
+def _lives(pid: int) -> bool:
+    """Whether a process runs still; one that ended and that nobody has asked after does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
 def _kill(pid: int) -> None:
     try:
         os.kill(pid, signal.SIGKILL)
@@ -275,8 +342,10 @@ __all__ = [
     "ROLE",
     "Server",
     "free_port",
+    "open_recycled",
     "open_store",
     "opened",
+    "recycle",
     "schema_of",
     "server",
     "store_url",

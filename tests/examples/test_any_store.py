@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -50,7 +52,18 @@ EXPECTED = {
 }
 
 
-def printed_on(url: str, language: str) -> str:
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    """The program, loaded once: a process of its own for every run would load the models anew each time."""
+    spec = importlib.util.spec_from_file_location("any_store", EXAMPLES / "any_store.py")
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
+
+
+def printed_in_a_process(url: str, language: str) -> str:
     command = [sys.executable, "-X", "utf8", "-W", "error", str(EXAMPLES / "any_store.py"), url, "--language", language]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=100, check=False)
     assert done.returncode == 0, done.stderr
@@ -58,8 +71,29 @@ def printed_on(url: str, language: str) -> str:
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_it_prints_the_same_on_every_store_and_finds_what_it_left(tmp_path: Path, store: str):
+def test_it_prints_the_same_on_every_store_and_finds_what_it_left(
+    tmp_path: Path,
+    store: str,
+    example: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    def printed_on(url: str, language: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["any_store.py", url, "--language", language])
+        example.main()
+        return capsys.readouterr().out
+
     url = STORES[store](tmp_path)
     assert printed_on(url, "en") == EXPECTED["en"]
     left = "" if store == "memory" else "found what an earlier run left, and erased it\n"
     assert printed_on(url, "zh") == left + EXPECTED["zh"]
+
+
+def test_another_process_finds_what_one_left(
+    tmp_path: Path, example: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    url = STORES["sqlite"](tmp_path)
+    monkeypatch.setattr(sys, "argv", ["any_store.py", url])
+    example.main()
+    assert capsys.readouterr().out == EXPECTED["en"]
+    assert printed_in_a_process(url, "zh") == "found what an earlier run left, and erased it\n" + EXPECTED["zh"]

@@ -46,6 +46,10 @@ def composed_anew(path: str | Path, *, clock: Clock) -> ComposedBackend:
 
 
 class Opened:
+    # What any store must do is tried at length on those of one part.
+    share = 0.2
+    ways = ("sync",)
+
     def open(self, place: Path, clock: Clock) -> ComposedBackend:
         return composed(place / "store.db", clock=clock)
 
@@ -73,6 +77,7 @@ class TestSequences(Opened, SequencesSuite): ...
 
 class TestKills(KillsSuite):
     opener = "tests.storage.test_composed:composed_anew"
+    share = 0.2
 
 
 class TestCongruence(Opened, CongruenceSuite): ...
@@ -92,6 +97,9 @@ def with_redis(path: str | Path, *, clock: Clock) -> ComposedBackend:
 
 
 class OpenedWithRedis:
+    share = 0.2
+    ways = ("sync",)
+
     def open(self, place: Path, clock: Clock) -> ComposedBackend:
         return with_redis(place / "store.db", clock=clock)
 

@@ -29,8 +29,16 @@ from tests.engines.redis import single, single_url
 
 
 class Opened:
+    # What any store must do is tried at length on those without a server.
+    share = 0.2
+
     def open(self, place: Path, clock: Clock) -> RedisBackend:
         return RedisBackend(single_url(place), clock=clock)
+
+
+class OpenedForBlockingCalls(Opened):
+    # The twins of these calls are made by the one function that makes them all, and run with the others.
+    ways = ("sync",)
 
 
 class TestLog(Opened, MessageLogSuite): ...
@@ -75,6 +83,7 @@ class TestSequences(Opened, SequencesSuite): ...
 
 class TestKills(KillsSuite):
     opener = "tests.engines.redis:open_at"
+    share = 0.2
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -84,10 +93,10 @@ class TestKills(KillsSuite):
             yield nursery
 
 
-class TestCongruence(Opened, CongruenceSuite): ...
+class TestCongruence(OpenedForBlockingCalls, CongruenceSuite): ...
 
 
-class TestIsolation(Opened, IsolationSuite): ...
+class TestIsolation(OpenedForBlockingCalls, IsolationSuite): ...
 
 
-class TestRefusals(Opened, RefusalsSuite): ...
+class TestRefusals(OpenedForBlockingCalls, RefusalsSuite): ...

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
-
-import pytest
-from hypothesis import settings
 
 from memwell.storage.redis import RedisBackend
 from memwell.testing.clock import Clock
@@ -26,16 +21,11 @@ from tests.engines.redis import cluster_url
 from tests.storage.test_redis import TestBackend as SingleBackend
 
 
-@pytest.fixture(autouse=True, scope="module")
-def fewer_examples() -> Iterator[None]:
-    """What any store must do is tried at length on one server; here it is about the slots."""
-    settings.register_profile("few", settings(), max_examples=max(2, settings().max_examples // 25))
-    settings.load_profile("few")
-    yield
-    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
-
-
 class Opened:
+    # What any store must do is tried at length on one server; here it is about the slots.
+    share = 0.04
+    ways = ("sync",)
+
     def open(self, place: Path, clock: Clock) -> RedisBackend:
         # The members keep nothing on disk; that they are not restarted here is what the URL vouches for.
         return RedisBackend(cluster_url(place, "durable=yes"), clock=clock)

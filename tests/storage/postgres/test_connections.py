@@ -277,9 +277,11 @@ def test_old_receipts_are_swept(tmp_path: Path):
     with open_store(tmp_path) as backend:
         backend.kv.put(HOME, "key", 1)
         with server().admin() as connection:
-            connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_receipt SET at = now() - interval '2 hours'")
+            connection.execute(
+                f"UPDATE {schema_of(tmp_path)}.memwell_receipt SET at = now() - interval '2 hours'".encode()
+            )
             backend._connections._sweep_receipts()
-            left = connection.execute(f"SELECT count(*) FROM {schema_of(tmp_path)}.memwell_receipt").fetchone()
+            left = connection.execute(f"SELECT count(*) FROM {schema_of(tmp_path)}.memwell_receipt".encode()).fetchone()
         assert left == (0,)
 
 

@@ -79,6 +79,7 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(m
             assert set(writer.acknowledged) <= set(found)
             entry = backend.kv.get(HOME, writer.key)
             assert entry is not None
+            assert isinstance(entry.value, int)
             assert entry.value >= writer.counted
             [record] = backend.index.get(Space(writer.key), [writer.key])
             assert record.text == f"message {entry.value}"

@@ -37,14 +37,14 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def execute(self: Session, sql: str, bindings: object = ()) -> object:
         sent.append(sql)
-        return plain(self, sql, bindings)  # type: ignore[arg-type]
+        return plain(self, sql, bindings)
 
     monkeypatch.setattr(Session, "execute", execute)
     return sent
 
 
 def record(id_: str, text: str = "tea", **fields: object) -> Record:
-    return Record(id=id_, text=text, **{"space": HOME, **fields})  # type: ignore[arg-type]
+    return Record(id=id_, text=text, **{"space": HOME, **fields})
 
 
 def test_more_records_than_one_statement_takes(store: PostgresBackend):

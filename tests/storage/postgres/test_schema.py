@@ -30,11 +30,11 @@ def seen(place: Path, setting: str | None) -> dict[str, set[str]]:
     """The spaces of the rows that a plain session of the store's own role sees in each table, naming none."""
     found: dict[str, set[str]] = {}
     with psycopg.connect(server().url()) as connection:
-        connection.execute(f"SET search_path TO {schema_of(place)}")
+        connection.execute(f"SET search_path TO {schema_of(place)}".encode())
         if setting is not None:
             connection.execute("SELECT set_config('memwell.space', %s, true)", (setting,))
         for table in WALLED:
-            found[table] = {row[0] for row in connection.execute(f"SELECT space FROM {table}")}
+            found[table] = {row[0] for row in connection.execute(f"SELECT space FROM {table}".encode())}
     return found
 
 
@@ -58,7 +58,7 @@ def test_nothing_is_written_into_another_space_than_the_one_that_is_set(tmp_path
     with open_store(tmp_path) as backend:
         fill(backend, YOURS)
         with psycopg.connect(server().url()) as connection:
-            connection.execute(f"SET search_path TO {schema_of(tmp_path)}")
+            connection.execute(f"SET search_path TO {schema_of(tmp_path)}".encode())
             connection.execute("SELECT set_config('memwell.space', %s, true)", (MINE.encoded(),))
             assert connection.execute("UPDATE memwell_entry SET value = '1'").rowcount == 0
             assert connection.execute("DELETE FROM memwell_message").rowcount == 0
@@ -116,7 +116,7 @@ def test_many_that_open_a_new_store_at_once_make_it_once(tmp_path: Path):
 def test_a_store_that_a_newer_memwell_wrote_is_refused(tmp_path: Path):
     open_store(tmp_path).close()
     with server().admin() as connection:
-        connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_store SET version = 99")
+        connection.execute(f"UPDATE {schema_of(tmp_path)}.memwell_store SET version = 99".encode())
     with pytest.raises(BackendError, match="newer memwell"):
         open_store(tmp_path)
 
@@ -124,7 +124,7 @@ def test_a_store_that_a_newer_memwell_wrote_is_refused(tmp_path: Path):
 def test_a_server_without_the_extension_says_what_to_run(tmp_path: Path):
     database = f"without_{schema_of(tmp_path)}"
     with server().admin() as connection:
-        connection.execute(f"CREATE DATABASE {database}")
+        connection.execute(f"CREATE DATABASE {database}".encode())
     with pytest.raises(ConfigurationError, match="CREATE EXTENSION vector"):
         PostgresBackend(server().url(database=database))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from memwell.settings import Settings
 from memwell.storage.redis import RedisBackend
 from memwell.storage.redis.transactions import current_transaction
 from tests.engines.proxy import Proxy
-from tests.engines.redis import prefix_of, single, single_url
+from tests.engines.redis import Cluster, Server, ask, prefix_of, single, single_url, wait_until
 
 HOME, AWAY = Space("home"), Space("away")
 TALK = Thread(HOME, "talk")
@@ -93,6 +95,74 @@ def locked(store: RedisBackend) -> list[str]:
 
 
 # The owner dies
+
+
+@pytest.fixture
+def followed(tmp_path: Path) -> Iterator[tuple[Server, Server]]:
+    """A server and its replica."""
+    for name in ("master", "replica"):
+        (tmp_path / name).mkdir()
+    master = Server(tmp_path / "master", "--repl-diskless-sync-delay", "0")
+    replica = Server(tmp_path / "replica", "--replicaof", "127.0.0.1", str(master.port))
+    wait_until(lambda: Cluster.is_followed(master), "the replica did not follow")
+    yield master, replica
+    os.kill(replica.pid, signal.SIGCONT)
+    replica.kill()
+    master.kill()
+
+
+def held(server: Server) -> int:
+    """How many tags are held by transactions."""
+    return int(ask(server.port, "EVAL", "return #redis.call('KEYS', '*}*:l')", "0")[1:])
+
+
+def test_a_commit_that_may_die_with_its_server_is_believed_by_nobody(followed: tuple[Server, Server]) -> None:
+    master, replica = followed
+    url, settings = f"redis://127.0.0.1:{master.port}/0?wait=1&lease=30", Settings(connect_timeout_s=1.0)
+    with RedisBackend(url) as patient:
+        write(patient, "before")
+    with RedisBackend(url, settings=settings) as ours, RedisBackend(url, settings=settings) as theirs:
+        transaction = ours.transaction()
+        transaction.__enter__()
+        write(ours, "after")
+        os.kill(replica.pid, signal.SIGSTOP)
+        with pytest.raises(BackendUnavailable, match="may yet be stored"):
+            transaction.__exit__(None, None, None)
+        before = held(master)
+        with pytest.raises(BackendUnavailable, match="replicas"):
+            seen(theirs)
+        # Were one part let go of now, it would stay when its server lives on, while the rest is undone with the commit.
+        assert held(master) == before > 1
+        os.kill(replica.pid, signal.SIGCONT)
+        wait_until(lambda: replicated(theirs), "the replica did not catch up")
+        assert seen(theirs) == (["before", "after"], "after", ["after", "before"])
+
+
+def test_a_write_that_is_sent_again_waits_for_the_replica_too(followed: tuple[Server, Server]) -> None:
+    master, replica = followed
+    with Proxy(master.port) as proxy:
+        url = f"redis://127.0.0.1:{proxy.port}/0?wait=1"
+        with RedisBackend(url) as patient:
+            write(patient, "before")
+        with RedisBackend(url, settings=Settings(connect_timeout_s=1.5)) as store:
+            store.kv.get(HOME, "key")
+            os.kill(replica.pid, signal.SIGSTOP)
+            cutting = threading.Timer(0.4, proxy.cut)
+            cutting.start()
+            # The script has run. Run again it finds its receipt, and has nothing left to write.
+            with pytest.raises(BackendUnavailable, match="may yet be stored"):
+                store.kv.put(HOME, "key", "after")
+            cutting.join()
+            assert proxy.connections > 2
+
+
+def replicated(store: RedisBackend) -> bool:
+    """Whether reads, which settle what others left, find their replica."""
+    try:
+        seen(store)
+    except BackendUnavailable:
+        return False
+    return True
 
 
 def test_what_a_dead_owner_wrote_is_undone_by_whoever_comes(store: RedisBackend, mortal: RedisBackend):

@@ -17,6 +17,7 @@ from memwell.storage.composed.blobs import BlobsBeside
 from memwell.storage.composed.feeding import Progress, Reconciled
 from memwell.storage.composed.spaces import spaces_of
 from memwell.storage.composed.transactions import Transaction, Verdicts, current_transaction, transaction_on
+from memwell.storage.composed.turns import KeyValueInTurn, LogInTurn
 from memwell.storage.joining import Joining
 from memwell.storage.protocols import Backend, Blobs, Claims
 
@@ -72,6 +73,9 @@ class ComposedBackend(Backend):
                 store.follow(self._verdicts)
         self.log = home.log if log is None else log.store.log
         self.kv = home.kv if kv is None else kv.store.kv
+        if not one_writer:
+            self.log = self.log if log is None else LogInTurn(self.log, home)
+            self.kv = self.kv if kv is None else KeyValueInTurn(self.kv, home)
         self._beside = None if index is None else self._index_beside(index, ask_above)
         self.index = self._beside or home.index
         self._bytes = blobs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import TypeAlias, cast
 
 from memwell.records import Page, Space, paged
@@ -12,6 +13,8 @@ from memwell.storage.composed.marks import is_own, own_space
 from memwell.storage.protocols import Backend
 
 _PAGE = 500
+_SURE = 196
+"""By so many bytes every store orders its paths."""
 
 
 _Item: TypeAlias = tuple[str, str]
@@ -33,10 +36,24 @@ def spaces_of(home: Backend, others: Sequence[Backend], limit: int, cursor: str 
 
 
 def _paths(store: Backend, after: str | None) -> Iterator[str]:
-    def read(cursor: str | None) -> Page[Space]:
-        return store.spaces(limit=_PAGE, cursor=after if cursor is None else cursor)
+    """The encoded paths behind a place, in their order.
 
-    return (space.encoded() for space in paged(read))
+    A store may keep long paths by their beginnings and have those that begin alike in an order of its own. They are few,
+    and read together.
+    """
+    start = after if after is None or len(_beginning(after)) < _SURE else _beginning(after).decode(errors="ignore")
+
+    def read(cursor: str | None) -> Page[Space]:
+        return store.spaces(limit=_PAGE, cursor=start if cursor is None else cursor)
+
+    for _, alike in groupby((space.encoded() for space in paged(read)), key=_beginning):
+        for path in sorted(alike):
+            if after is None or path > after:
+                yield path
+
+
+def _beginning(path: str) -> bytes:
+    return path.encode()[:_SURE]
 
 
 def _of_other(store: Backend, after: str | None) -> Iterator[_Item]:
@@ -80,7 +97,7 @@ def _owner(home: Backend, references: Space) -> Space | None:
 def _is_listed(home: Backend, path: str) -> bool:
     # Nothing but the path itself comes between the two.
     before = path[:-1] + "\\"
-    return [space.encoded() for space in home.spaces(limit=1, cursor=before).items] == [path]
+    return next(_paths(home, before), None) == path
 
 
 def _owners_above(home: Backend, space: Space) -> Iterator[str]:

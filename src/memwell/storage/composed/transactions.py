@@ -14,6 +14,7 @@ from types import TracebackType
 
 from memwell.errors import BackendError, BackendUnavailable, Conflict
 from memwell.records import Space
+from memwell.storage.domains import domain
 from memwell.storage.joining import Joined, Joining
 from memwell.storage.protocols import Backend, KeyValue
 
@@ -83,6 +84,8 @@ class Transaction:
         self._afterwards: list[Callable[[], None]] = []
         self._undone: list[Callable[[], None]] = []
         self._undone_before = 0
+        self._held: list[Space] = []
+        self._held_before = 0
 
     @property
     def home(self) -> Backend:
@@ -94,6 +97,7 @@ class Transaction:
         self._around = transaction_on(self._home)
         if self._around is not None:
             self._undone_before = len(self._around._undone)
+            self._held_before = len(self._around._held)
             with ExitStack() as parts:
                 for one in (self._home, *self._joining):
                     parts.enter_context(one.transaction())
@@ -113,6 +117,14 @@ class Transaction:
         self.open = True
         _current.set(self)
 
+    def hold(self, space: Space) -> None:
+        """Let others who need this space, in whatever store, wait until the end."""
+        owner = domain(space)
+        if owner not in self._held:
+            # Inside a transaction a store that locks by owner does so for a read, too.
+            self._home.kv.get(owner, "turn")
+            self._held.append(owner)
+
     def afterwards(self, work: Callable[[], None]) -> None:
         """Do this when everything is committed."""
         self._afterwards.append(work)
@@ -127,7 +139,8 @@ class Transaction:
         if self._around is not None:
             self._parts.__exit__(kind, error, trace)
             if error is not None:
-                # Undone already, whatever becomes of the whole.
+                # Undone already, whatever becomes of the whole; and what was first held there was let go.
+                del self._around._held[self._held_before :]
                 self._around._afterwards += self._around._undone[self._undone_before :]
             return
         self.open = False

@@ -118,6 +118,9 @@ class Connections:
         state = self.states.look(holder)
         if state.status == "prepared":
             state = self._decided(holder, state)
+        if state.status == "committed" and not self.states.confirm(holder):
+            # Its owner has freed everything meanwhile, or the server that knew of the commit died with it.
+            state = self.states.look(holder)
         if state.status == "committed":
             self.states.free(holder, state.tags)
             if tag.base not in {one.base for one in state.tags}:

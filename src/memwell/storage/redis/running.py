@@ -245,6 +245,9 @@ class _Retrying:
         runner = self._runner
         commands: list[Command] = [tuple(self._command)]
         if self._script.writes and runner.wait is not None:
+            if self._doubtful:
+                # A script that finds itself done writes nothing, and newer servers wait only for what a connection wrote.
+                commands.append(("SET", f"{self._tag.base}q", "1", "EX", 1))
             commands.append(runner.wait)
         server = self._asked or runner.servers.of_slot(self._tag.slot)
         if self._asked is not None:

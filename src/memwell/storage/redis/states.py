@@ -81,6 +81,15 @@ _PREPARE = define_unlocked(
     """,
 )
 _ABORT = define_unlocked("abort", "return redis.call('DEL', base .. 's', base .. 'h')")
+# Replicas are waited for after a write alone, so one is made that changes nothing of account.
+_CONFIRM = define_unlocked(
+    "confirm",
+    """
+    if redis.call('HGET', base .. 's', 'status') ~= 'committed' then return 0 end
+    redis.call('HSET', base .. 's', 'seen', '1')
+    return 1
+    """,
+)
 _FORGET_LATER = define_unlocked("forget later", f"return redis.call('EXPIRE', base .. 's', {_KEPT_S})")
 
 _CLEARED = """
@@ -162,6 +171,14 @@ class States:
     def commit_alone(self, id_: str, tag: Tag) -> bool:
         """Commit one that took this tag alone; False when it is no more. Raises ``Sealed``."""
         return bool(self._runner.run(_COMMIT_ALONE, tag, transaction=id_))
+
+    def confirm(self, id_: str) -> bool:
+        """Whether it is committed for good: not only where it was looked at, but on the replicas that are waited for.
+
+        A master that dies may take a commit with it. Had somebody freed a tag on another server by then, one part of the
+        transaction would stay and the rest be undone. Raises ``BackendUnavailable`` while the replicas do not have it.
+        """
+        return not self._runner.address.wait or bool(self._runner.run(_CONFIRM, self._tags.state(id_)))
 
     def abort(self, id_: str) -> None:
         """From now on it can no longer be committed. Also forgets one whose tags are all freed."""

@@ -8,26 +8,12 @@ a float is written into the document that is filtered as the whole number that i
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import msgspec
 
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where
-
-
-class Condition(NamedTuple):
-    """A piece of SQL that is true or false (never NULL) and the values it binds."""
-
-    sql: str
-    bindings: tuple[Any, ...]
-
-
-class Subject(NamedTuple):
-    """What a filter is asked about: the SQL of its attributes by name, and of its jsonb document."""
-
-    attributes: dict[str, str]
-    document: str
-
+from memwell.filters import Filter, Where
+from memwell.storage.conditions import ORDER, Condition, Dialect, Subject, joined
 
 RECORD = Subject(
     {"@id": "record.id", "@kind": "record.kind", "@text": "record.text", "@time": "record.time"}, "record.document"
@@ -35,7 +21,6 @@ RECORD = Subject(
 ENTRY = Subject({"@id": "entry.key"}, "entry.document")
 ALWAYS = Condition("true", ())
 _NEVER = Condition("false", ())
-_ORDER = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _EXACT_UP_TO = 2.0**53
 # A float from 2**53 on is written with an exponent or with sixteen digits; what else looks so is looked at in vain.
 _MAY_BE_LARGE = re.compile(r"\de|\d{16}").search
@@ -67,37 +52,7 @@ def _exact(value: Any) -> Any:
 
 def compiled(node: Filter | None, subject: Subject) -> Condition:
     """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
-    if node is None:
-        return ALWAYS
-    if isinstance(node, AllOf | AnyOf):
-        members = [compiled(member, subject) for member in node.filters]
-        if not members:
-            return ALWAYS if isinstance(node, AllOf) else _NEVER
-        return _joined(" AND " if isinstance(node, AllOf) else " OR ", members)
-    if isinstance(node, Not):
-        return _negated(compiled(node.filter, subject))
-    return _where(node, subject)
-
-
-def _joined(word: str, members: list[Condition]) -> Condition:
-    sql = word.join(member.sql for member in members)
-    return Condition(f"({sql})", tuple(value for member in members for value in member.bindings))
-
-
-def _negated(condition: Condition) -> Condition:
-    return Condition(f"(NOT {condition.sql})", condition.bindings)
-
-
-def _where(node: Where, subject: Subject) -> Condition:
-    if node.operator == "ne":
-        return _negated(_where(Where(node.field, "eq", node.value), subject))
-    if node.operator == "exists" and not node.value:
-        return _negated(_where(Where(node.field, "exists", True), subject))
-    if isinstance(node.field, str) and node.field.startswith("@"):
-        column = subject.attributes.get(node.field)
-        return _NEVER if column is None else _of_attribute(node, column)
-    path = (node.field,) if isinstance(node.field, str) else node.field
-    return _in_document(node, path, subject.document)
+    return _DIALECT.compiled(node, subject)
 
 
 # Attributes: columns of one type that are never NULL
@@ -116,7 +71,7 @@ def _of_attribute(node: Where, column: str) -> Condition:
         return _NEVER
     if node.operator == "contains":
         return Condition(f"(strpos({column}, %s::text) > 0)", (node.value,)) if kind == "text" else _NEVER
-    return Condition(f"({column} {_ORDER[node.operator]} %s::{kind})", (node.value,))
+    return Condition(f"({column} {ORDER[node.operator]} %s::{kind})", (node.value,))
 
 
 def _suits(wanted: Any, kind: str) -> bool:
@@ -140,7 +95,7 @@ def _in_document(node: Where, path: tuple[str, ...], document: str) -> Condition
         return Condition(f"(({place.sql} = ANY (%s::jsonb[])) IS TRUE)", (*path, wanted))
     if node.operator == "contains":
         return _contains(node.value, place)
-    return _ordered(_ORDER[node.operator], node.value, place)
+    return _ordered(ORDER[node.operator], node.value, place)
 
 
 def _literal(wanted: Any) -> str:
@@ -155,7 +110,7 @@ def _contains(wanted: Any, place: Condition) -> Condition:
     )
     if not isinstance(wanted, str):
         return array
-    return _joined(" OR ", [_of_type("string", f"strpos({_text(place.sql)}, %s::text) > 0", wanted, place), array])
+    return joined(" OR ", [_of_type("string", f"strpos({_text(place.sql)}, %s::text) > 0", wanted, place), array])
 
 
 def _ordered(symbol: str, wanted: Any, place: Condition) -> Condition:
@@ -175,5 +130,7 @@ def _of_type(kind: str, comparison: str, wanted: str, place: Condition) -> Condi
 def _text(place: str) -> str:
     return f"({place} #>> '{{}}')"
 
+
+_DIALECT = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document)
 
 __all__ = ["ALWAYS", "ENTRY", "RECORD", "Condition", "Subject", "compiled", "filter_document"]

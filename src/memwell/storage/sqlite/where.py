@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
-from memwell.filters import AllOf, AnyOf, Filter, Not, Where
-
-
-class Condition(NamedTuple):
-    """A piece of SQL that is true or false (never NULL) and the values it binds."""
-
-    sql: str
-    bindings: tuple[Any, ...]
-
-
-class Subject(NamedTuple):
-    """What a filter is asked about: the SQL of its attributes by name, and of its JSON object."""
-
-    attributes: dict[str, str]
-    document: str
-
+from memwell.filters import Filter, Where
+from memwell.storage.conditions import ORDER, Condition, Dialect, Subject, joined
 
 RECORD = Subject(
     {"@id": "record.id", "@kind": "record.kind", "@text": "record.text", "@time": "record.time"}, "record.metadata"
@@ -30,45 +16,15 @@ ENTRY = Subject(
 )
 ALWAYS = Condition("1", ())
 _NEVER = Condition("0", ())
-_ORDER = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 
 
 def compiled(node: Filter | None, subject: Subject) -> Condition:
     """The filter as SQL. It agrees with the reference evaluator in ``memwell.filters`` on every row."""
-    if node is None:
-        return ALWAYS
-    if isinstance(node, AllOf | AnyOf):
-        members = [compiled(member, subject) for member in node.filters]
-        if not members:
-            return ALWAYS if isinstance(node, AllOf) else _NEVER
-        return _joined(" AND " if isinstance(node, AllOf) else " OR ", members)
-    if isinstance(node, Not):
-        return _negated(compiled(node.filter, subject))
-    return _where(node, subject)
+    return _DIALECT.compiled(node, subject)
 
 
-def _joined(word: str, members: list[Condition]) -> Condition:
-    sql = word.join(member.sql for member in members)
-    return Condition(f"({sql})", tuple(value for member in members for value in member.bindings))
-
-
-def _negated(condition: Condition) -> Condition:
-    return Condition(f"(NOT {condition.sql})", condition.bindings)
-
-
-def _where(node: Where, subject: Subject) -> Condition:
-    if node.operator == "ne":
-        return _negated(_where(Where(node.field, "eq", node.value), subject))
-    if node.operator == "exists" and not node.value:
-        return _negated(_where(Where(node.field, "exists", True), subject))
-    if isinstance(node.field, str) and node.field.startswith("@"):
-        column = subject.attributes.get(node.field)
-        if column is None:
-            return _NEVER
-        kind = "'real'" if node.field == "@time" else "'text'"
-        return _compared(node, kind, column)
-    path = (node.field,) if isinstance(node.field, str) else node.field
-    return _in_document(node, path, subject.document)
+def _of_attribute(node: Where, column: str) -> Condition:
+    return _compared(node, "'real'" if node.field == "@time" else "'text'", column)
 
 
 def _in_document(node: Where, path: tuple[str, ...], document: str) -> Condition:
@@ -93,10 +49,10 @@ def _compared(node: Where, kind: str, value: str) -> Condition:
         return _equal(node.value, kind, value)
     if node.operator == "in":
         members = [_equal(one, kind, value) for one in node.value]
-        return _joined(" OR ", members) if members else _NEVER
+        return joined(" OR ", members) if members else _NEVER
     if node.operator == "contains":
         return _contains(node.value, kind, value)
-    return _ordered(_ORDER[node.operator], node.value, kind, value)
+    return _ordered(ORDER[node.operator], node.value, kind, value)
 
 
 def _equal(wanted: Any, kind: str, value: str) -> Condition:
@@ -121,7 +77,9 @@ def _contains(wanted: Any, kind: str, value: str) -> Condition:
     if not isinstance(wanted, str):
         return inside
     part = Condition(f"({kind} = 'text' AND instr({value}, ?) > 0)", (wanted,))
-    return _joined(" OR ", [part, inside])
+    return joined(" OR ", [part, inside])
 
+
+_DIALECT = Dialect(ALWAYS, _NEVER, _of_attribute, _in_document)
 
 __all__ = ["ALWAYS", "ENTRY", "RECORD", "Condition", "Subject", "compiled"]

@@ -49,7 +49,7 @@ define make_venv
 	rm -rf $(VENV) && "$$python" -m venv $(VENV) && pwd -P > $(VENV)/made-for
 endef
 
-.PHONY: help run demo test lint bench crash load fuzz docs clean anew
+.PHONY: help run demo test lint bench crash crash-servers capacity load fuzz docs clean anew
 
 help:
 	@echo "make run    start the service and open its page (ARGS=\"--port 8000\" and others)"
@@ -58,6 +58,8 @@ help:
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make bench  measure memwell beside its peers and beside the bare engines"
 	@echo "make crash  kill writers thousands of times and count what is lost"
+	@echo "make crash-servers  the same with PostgreSQL and Redis, killing them too, and breaking connections"
+	@echo "make capacity  what a record and a question cost on each engine"
 	@echo "make load   200 clients at once; stop and kill the service in the middle, and count what is lost"
 	@echo "make fuzz   20,000 requests that a fuzzer makes of the API's description"
 	@echo "make docs   build the documentation into site/"
@@ -112,6 +114,12 @@ bench: $(VENV)/bench.stamp
 
 crash: $(VENV)/core.stamp
 	@$(BIN)/python -m benchmarks.crash $(ARGS)
+
+crash-servers: $(VENV)/dev.stamp
+	@$(BIN)/python -m benchmarks.crash_servers $(ARGS)
+
+capacity: $(VENV)/dev.stamp
+	@$(BIN)/python -m benchmarks.capacity $(ARGS)
 
 load: $(VENV)/server.stamp
 	@$(BIN)/python -m benchmarks.service $(ARGS)

@@ -51,16 +51,24 @@ Two writers append to one conversation, count one counter up with compare-and-se
 transactions over all four parts of the store (a message, its record, a sum, its bytes), some of which are given up on
 purpose. *Writers killed*: SIGKILL at any moment. *Servers killed*: SIGKILL of all of PostgreSQL (fsync on), of Redis
 (appendfsync always), or of a master of the cluster (wait=1), whose replica takes over; the writers go on. *Connections
-broken*: cut between two bytes of a request or an answer, cut at once, half closed, or held for up to 0.3 s.
+broken*: cut between two bytes of a request or an answer, cut at once, half closed, or held for up to 0.3 s and,
+where a note does not say otherwise, sometimes for up to 1.6 s: longer than writers wait for Redis to answer (1 s), so that
+a request arrives after it was sent again.
 
 After each the whole store is read and compared with what the writers were told. *Acknowledged* deeds must be there once,
 in their places. *Under way*: a kill met them; *raised*: they ended in `BackendUnavailable` after four tries (entries and
 counters after one); both may be there, wholly, once, or not at all. *Torn*: a transaction, or one append of several
 messages, is there in part. *Miscounted*: the counter is not the number of increments that were acknowledged, give or take
-those nobody knows the end of. *Check failed*: what `check()` found.
+those nobody knows the end of; such an increment is not among those *stored*. *Check failed*: what `check()` found.
 
 {_table(runs)}
+
+{_notes(runs)}
 """
+
+
+def _notes(runs: list[dict[str, Any]]) -> str:
+    return "\n".join(f"- Run {number}: {run['note']}" for number, run in enumerate(runs, 1) if "note" in run)
 
 
 def _table(runs: list[dict[str, Any]]) -> str:

@@ -22,7 +22,11 @@ _LIFE = 12
 """So many looks a store lives through; then an empty one takes its place, whose making meets kills too."""
 _TOGETHER = 8
 """So many cuts the connections of one set of writers live through."""
-_NUMBERS = 1_000_000
+_NUMBERS = 10_000
+"""More than a writer does in its life."""
+_HELD_LONG = 0.95
+_LONG_S, _SHORT_S = 10.0, 1.0
+"""How long a writer waits for an answer; those whose connections are held wait less than they may be held."""
 
 
 class Run:
@@ -92,8 +96,9 @@ class Run:
         elif draw < 0.8:
             proxy.half_close()
         else:
+            # Sometimes for so long that the writer has asked again when the first request arrives.
             proxy.hold()
-            time.sleep(self._lot.uniform(0.01, 0.3))
+            time.sleep(self._lot.uniform(1.1, 1.6) if draw > _HELD_LONG else self._lot.uniform(0.01, 0.3))
             if self._lot.random() < 0.5:
                 proxy.cut()
             proxy.resume()
@@ -104,20 +109,22 @@ class Run:
         shutil.rmtree(self._log, ignore_errors=True)
         self._log.mkdir()
         self._generation += 1
-        url = self._site.url(proxied=proxied)
-        pids = [self._nurseries[number].start(self._task(number, url)) for number in range(len(self._nurseries))]
+        url, answer_s = self._site.url(proxied=proxied), _SHORT_S if proxied else _LONG_S
+        tasks = [self._task(number, url, answer_s) for number in range(len(self._nurseries))]
+        pids = [nursery.start(task) for nursery, task in zip(self._nurseries, tasks, strict=True)]
         if not early:
             for nursery in self._nurseries:
                 nursery.wait_ready()
         return pids
 
-    def _task(self, number: int, url: str) -> dict[str, object]:
+    def _task(self, number: int, url: str, answer_s: float) -> dict[str, object]:
         return {
             "name": f"w{number}",
             "url": url,
             "log": str(self._log),
+            "answer_s": answer_s,
             "seed": self._lot.getrandbits(32),
-            "number": self._generation * _NUMBERS // 100,
+            "number": self._generation * _NUMBERS,
         }
 
     def _end_all(self, pids: list[int]) -> None:

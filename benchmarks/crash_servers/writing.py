@@ -45,9 +45,10 @@ class Line(msgspec.Struct, array_like=True):
     detail: Any = None
 
 
-def open_store(url: str) -> Backend:
-    """The store as writers and the judge open it: with little patience for a server that is away."""
-    return open_backend(url, settings=Settings(connect_timeout_s=3.0, busy_timeout_s=10.0, statement_timeout_s=10.0))
+def open_store(url: str, *, answer_s: float = 10.0) -> Backend:
+    """The store as writers and the judge open it: with little patience for a server that is away or does not answer."""
+    settings = Settings(connect_timeout_s=3.0, busy_timeout_s=10.0, statement_timeout_s=answer_s)
+    return open_backend(url, settings=settings)
 
 
 def blob_of(token: str) -> bytes:
@@ -83,7 +84,7 @@ class _Writer:
         self._lot = random.Random(task["seed"])
         self._log = os.open(f"{task['log']}/{self._name}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._number: int = task["number"]
-        self._backend = self._opened(task["url"])
+        self._backend = self._opened(task["url"], task["answer_s"])
         self._deeds: dict[str, Callable[[str, bool], Any]] = {
             "append": self._append,
             "count": self._count,
@@ -94,11 +95,11 @@ class _Writer:
         }
 
     @staticmethod
-    def _opened(url: str) -> Backend:
+    def _opened(url: str, answer_s: float) -> Backend:
         # Connections may be cut while it opens too.
         while True:
             try:
-                return open_store(url)
+                return open_store(url, answer_s=answer_s)
             except BackendError:
                 time.sleep(_NAP_S)
 

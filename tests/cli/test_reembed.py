@@ -85,7 +85,7 @@ def test_killed_in_the_middle_the_old_vectors_serve_and_the_next_run_goes_on(tmp
         assert backend.index.info(ANN).dimensions == 64
     with memwell.open(store, embedder=OLD, space=ANN, work=False) as m:
         assert m.recall("which film was number 7?", limit=1)[0].signals["dense"].value > 0
-    done = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name, "-w", "2"])
+    done = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name, "-w", "1"])
     assert done.exit_code == 0, done.output
     with open_backend(store) as backend:
         info = backend.index.info(ANN)

@@ -47,7 +47,7 @@ def composed_anew(path: str | Path, *, clock: Clock) -> ComposedBackend:
 
 class Opened:
     # What any store must do is tried at length on those of one part.
-    share = 0.2
+    share = 0.1
     ways = ("sync",)
 
     def open(self, place: Path, clock: Clock) -> ComposedBackend:
@@ -97,7 +97,7 @@ def with_redis(path: str | Path, *, clock: Clock) -> ComposedBackend:
 
 
 class OpenedWithRedis:
-    share = 0.2
+    share = 0.1
     ways = ("sync",)
 
     def open(self, place: Path, clock: Clock) -> ComposedBackend:

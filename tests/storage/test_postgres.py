@@ -27,7 +27,7 @@ from tests.engines.postgres import open_recycled, recycle, server
 
 class Opened:
     # What any store must do is tried at length on those without a server.
-    share = 0.2
+    share = 0.1
 
     @pytest.fixture(autouse=True)
     def schemas_go_to_the_next(self, tmp_path: Path) -> Iterator[None]:
@@ -44,7 +44,7 @@ class OpenedForBlockingCalls(Opened):
     ways = ("sync",)
 
 
-class TestLog(Opened, MessageLogSuite): ...
+class TestLog(OpenedForBlockingCalls, MessageLogSuite): ...
 
 
 class TestKeyValue(OpenedForBlockingCalls, KeyValueSuite): ...
@@ -56,7 +56,7 @@ class TestIndex(OpenedForBlockingCalls, RecordIndexSuite): ...
 class TestBlobs(Opened, BlobsSuite): ...
 
 
-class TestCopies(Opened, CopiesSuite): ...
+class TestCopies(OpenedForBlockingCalls, CopiesSuite): ...
 
 
 class TestBackend(Opened, BackendSuite): ...
@@ -67,7 +67,7 @@ class TestSequences(Opened, SequencesSuite): ...
 
 class TestKills(KillsSuite):
     opener = "tests.engines.postgres:opened"
-    share = 0.2
+    share = 0.1
 
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
@@ -76,7 +76,8 @@ class TestKills(KillsSuite):
         server()
 
 
-class TestCongruence(OpenedForBlockingCalls, CongruenceSuite): ...
+class TestCongruence(OpenedForBlockingCalls, CongruenceSuite):
+    share = 0.2
 
 
 class TestIsolation(OpenedForBlockingCalls, IsolationSuite): ...

@@ -30,7 +30,7 @@ from tests.engines.redis import single, single_url
 
 class Opened:
     # What any store must do is tried at length on those without a server.
-    share = 0.2
+    share = 0.1
 
     def open(self, place: Path, clock: Clock) -> RedisBackend:
         return RedisBackend(single_url(place), clock=clock)
@@ -44,10 +44,10 @@ class OpenedForBlockingCalls(Opened):
 class TestLog(Opened, MessageLogSuite): ...
 
 
-class TestKeyValue(Opened, KeyValueSuite): ...
+class TestKeyValue(OpenedForBlockingCalls, KeyValueSuite): ...
 
 
-class TestIndex(Opened, RecordIndexSuite): ...
+class TestIndex(OpenedForBlockingCalls, RecordIndexSuite): ...
 
 
 class TestBlobs(Opened, BlobsSuite): ...
@@ -75,7 +75,7 @@ class TestBackend(Opened, BackendSuite):
             assert len(backend.log.read(TALK)) == 55
 
 
-class TestCopies(Opened, CopiesSuite): ...
+class TestCopies(OpenedForBlockingCalls, CopiesSuite): ...
 
 
 class TestSequences(Opened, SequencesSuite): ...
@@ -83,7 +83,7 @@ class TestSequences(Opened, SequencesSuite): ...
 
 class TestKills(KillsSuite):
     opener = "tests.engines.redis:open_at"
-    share = 0.2
+    share = 0.15
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -93,7 +93,8 @@ class TestKills(KillsSuite):
             yield nursery
 
 
-class TestCongruence(OpenedForBlockingCalls, CongruenceSuite): ...
+class TestCongruence(OpenedForBlockingCalls, CongruenceSuite):
+    share = 0.2
 
 
 class TestIsolation(OpenedForBlockingCalls, IsolationSuite): ...

@@ -22,27 +22,6 @@ from tests.runtime.batch.sample_works import NOTES
 
 ROOT = Path(__file__).resolve().parents[3]
 WITHOUT_RAY = importlib.util.find_spec("ray") is None
-RUNNERS = [
-    "inline",
-    "processes",
-    pytest.param("ray", marks=pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed")),
-]
-
-
-@pytest.fixture(scope="module")
-def ray_started() -> Iterator[None]:
-    """Ray takes seconds to start, so it is started once, as a batch would start it."""
-    runner = OnRay(2)
-    assert runner._start()
-    assert not runner._start(), "it runs already"
-    yield
-    runner._ray.shutdown()
-
-
-@pytest.fixture(autouse=True)
-def ray_where_wanted(request: pytest.FixtureRequest) -> None:
-    if "ray" in request.node.name and not WITHOUT_RAY and "without" not in request.node.name:
-        request.getfixturevalue("ray_started")
 
 
 def runs(store: Path, piece: int) -> int:
@@ -51,9 +30,12 @@ def runs(store: Path, piece: int) -> int:
     return 0 if entry is None else int(entry.value)
 
 
-@pytest.mark.parametrize("runner", RUNNERS)
+@pytest.mark.parametrize("runner", ["inline", "processes"])
 def test_results_are_the_same_and_in_order_however_it_is_run(tmp_path: Path, runner: Any):
-    store = tmp_path / "s.db"
+    check_results(tmp_path / "s.db", runner)
+
+
+def check_results(store: Path, runner: Any) -> None:
     told: list[tuple[int, int]] = []
     batch = Batch(store, "squares", list(range(7)), sample_works.square, workers=2, runner=runner)
     outcome = batch.run(progress=lambda done, total: told.append((done, total)))
@@ -86,9 +68,23 @@ def test_a_process_that_dies_takes_only_its_own_piece_with_it(tmp_path: Path):
     assert [(one.number, one.error) for one in outcome.failures] == [(3, DIED)]
 
 
+@pytest.fixture
+def ray_started() -> Iterator[None]:
+    """Ray, started as a batch would start it."""
+    runner = OnRay(2)
+    assert runner._start()
+    assert not runner._start(), "it runs already"
+    yield
+    runner._ray.shutdown()
+
+
+# One test, because Ray takes half a minute to start where much else is going on.
 @pytest.mark.skipif(WITHOUT_RAY, reason="Ray is not installed")
-def test_a_worker_of_ray_that_dies_is_replaced(tmp_path: Path):
-    outcome = Batch(tmp_path / "s.db", "d", [2, 4, 5], sample_works.deadly, workers=2).run()
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("ray_started")
+def test_ray_has_the_same_results_and_replaces_a_worker_that_dies(tmp_path: Path):
+    check_results(tmp_path / "s.db", "ray")
+    outcome = Batch(tmp_path / "d.db", "d", [2, 4, 5], sample_works.deadly, workers=2).run()
     assert outcome == Outcome([4, 16, 25], []), "Ray runs, so it is used"
 
 

@@ -18,7 +18,8 @@ from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.redis import RedisBackend
-from memwell.storage.redis.transactions import current_transaction
+from memwell.storage.redis.tags import Tag
+from memwell.storage.redis.transactions import LIST, current_transaction
 from tests.engines.proxy import Proxy
 from tests.engines.redis import Cluster, Server, ask, prefix_of, single, single_url, wait_until
 
@@ -154,6 +155,24 @@ def test_a_write_that_is_sent_again_waits_for_the_replica_too(followed: tuple[Se
                 store.kv.put(HOME, "key", "after")
             cutting.join()
             assert proxy.connections > 2
+
+
+def test_what_a_killed_writer_began_is_nothing_to_complain_of(store: RedisBackend, mortal: RedisBackend) -> None:
+    # The list of the space's threads is made, and not yet listed itself.
+    fresh = Thread(Space("fresh"), "talk")
+    tags = mortal._connections.tags
+    die_inside(mortal, lambda: _make_list(fresh, tags.threads(fresh.space)))
+    assert held(single()) > 0
+    assert store.check() == []
+    time.sleep(0.5)
+    assert store.check() == []
+    assert not list(store._spaces.keys("*:[il]"))
+
+
+def _make_list(thread: Thread, tag: Tag) -> None:
+    transaction = current_transaction.get()
+    assert transaction is not None
+    transaction.call(LIST, tag, [thread.id, "1"], fresh=True)
 
 
 def replicated(store: RedisBackend) -> bool:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from memwell.storage.protocols import Backend
 from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import Suite, some
@@ -42,19 +43,18 @@ def check_sequences(
 class SequencesSuite(Suite):
     """Random sequences of calls, in this process."""
 
-    def test_any_sequence_of_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
-        def make(place: Path, clock: Clock) -> Subject:
-            return LocalSubject(lambda: self.open(place, clock))
-
-        check_sequences(tmp_path, make, examples=30, steps=25, share=self.share)
-
-    def test_any_sequence_of_async_calls_agrees_with_the_reference(self, tmp_path: Path) -> None:
+    def test_any_sequence_of_calls_agrees_with_the_reference(self, way: str, tmp_path: Path) -> None:
         with asyncio.Runner() as runner:
 
-            def make(place: Path, clock: Clock) -> Subject:
-                return LocalSubject(lambda: through_twins(self.open(place, clock), runner))
+            def opened(place: Path, clock: Clock) -> Backend:
+                backend = self.open(place, clock)
+                return through_twins(backend, runner) if way == "async" else backend
 
-            check_sequences(tmp_path, make, examples=10, steps=20, share=self.share)
+            def make(place: Path, clock: Clock) -> Subject:
+                return LocalSubject(lambda: opened(place, clock))
+
+            examples, steps = (10, 20) if way == "async" else (30, 25)
+            check_sequences(tmp_path, make, examples, steps, self.share)
 
 
 class KillsSuite:

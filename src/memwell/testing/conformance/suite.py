@@ -39,16 +39,16 @@ class Suite:
         return Clock()
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
-        """Run every test that asks for a store in each of the ways."""
-        if "store" in metafunc.fixturenames:
-            metafunc.parametrize("store", self.ways, indirect=True)
+        """Run every test that asks for a store, or for the way alone, in each of the ways."""
+        if "way" in metafunc.fixturenames:
+            metafunc.parametrize("way", self.ways)
 
     @pytest.fixture
-    def store(self, request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Backend]:
+    def store(self, way: str, tmp_path: Path, clock: Clock) -> Iterator[Backend]:
         """An empty store: the backend itself, or the same through its async twins. It must be sound at the end."""
         backend = self.open(tmp_path, clock)
         with asyncio.Runner() as runner:
-            yield through_twins(backend, runner) if request.param == "async" else backend
+            yield through_twins(backend, runner) if way == "async" else backend
         assert _complaints(backend) == []
         backend.close()
 

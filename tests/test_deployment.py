@@ -180,10 +180,10 @@ def test_services_over_postgresql_find_their_store_in_their_settings(
 @pytest.mark.parametrize("beside", [False, True], ids=["postgresql", "redis beside"])
 def test_the_stores_of_the_compose_file_work_without_containers(beside: bool, tmp_path: Path):
     with redis_of_the_example(tmp_path) if beside else nullcontext() as port:
-        _work_over(without_containers(tmp_path, port), log_kind="redis" if beside else "postgresql")
+        assert_it_works_over(without_containers(tmp_path, port), log_kind="redis" if beside else "postgresql")
 
 
-def _work_over(settings: Settings, *, log_kind: str) -> None:
+def assert_it_works_over(settings: Settings, *, log_kind: str) -> None:
     with memwell.open(settings=settings, embedder=HashEmbedder(64)) as m:
         m.remember("Ann is allergic to nuts.")
         m.thread("talk").add(human("你好"))

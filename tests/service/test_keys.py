@@ -20,6 +20,7 @@ from memwell.records import Space
 from memwell.runtime.grants import OWN_SPACES
 from memwell.service.keys import BUNDLES, SCOPES, SERVICE, TRUSTED_S, Key, Keys, id_in_token, without_tokens
 from memwell.storage import Backend, open_backend
+from tests.engines.redis import single_url
 
 START = datetime(2030, 1, 1, 12, 0, 30, tzinfo=UTC)
 ANN = Space("acme", "ann")
@@ -428,3 +429,16 @@ def test_a_store_in_this_process_is_asked_every_time(keys: Keys):
     _, token = keys.create("phone", space=ANN, scopes=("read",))
     keys.check(token)
     assert (keys.far, keys.recent(token)) == (False, None)
+
+
+def test_keys_are_near_where_the_values_are_not_where_the_file_is(tmp_path: Path, clock: Clock):
+    url = single_url(tmp_path)
+    for parts, far in ((f"kv={url}", True), (f"log={url}", False), (f"blobs=files:{tmp_path}/media", False)):
+        with open_backend(f"{tmp_path}/store.db,{parts}") as store:
+            keys = Keys(store, clock)
+            keys.watch()
+            assert keys.far == far, parts
+            key, token = keys.create("ann", space=ANN, scopes=["read"])
+            assert keys.check(token).id == key.id
+            assert (keys.recent(token) is not None) == far
+            keys.unwatch()

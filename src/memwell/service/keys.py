@@ -146,7 +146,7 @@ class Keys:
 
     def watch(self) -> None:
         """Trust keys for a moment, where the store is behind a wire, and hear of their changes; until ``unwatch``."""
-        if isinstance(self._backend, MemoryBackend) or getattr(self._backend, "path", None) is not None:
+        if _is_near(self._backend):
             return
         self._trusted = _Trusted()
         self._stop_listening = self._backend.listen(self._heard)
@@ -335,6 +335,15 @@ def _parts(token: object) -> tuple[str, str]:
 
 def _token(key: Key, secret: str) -> str:
     return f"mw_{key.id}_{secret}"
+
+
+def _is_near(backend: Backend) -> bool:
+    """Whether a value is read without asking another machine."""
+    home = getattr(backend, "home", None)
+    if isinstance(home, Backend):
+        # A store of several parts: its values may be elsewhere than its file.
+        return backend.kv is home.kv and _is_near(home)
+    return isinstance(backend, MemoryBackend) or getattr(backend, "path", None) is not None
 
 
 def _digest(secret: str) -> str:

@@ -166,7 +166,7 @@ def _engine(url: str, settings: Settings) -> Any:
     if scheme in _ENGINES:
         engine = _load(_MILVUS)
         return Attached(lambda: engine(url, settings=settings), "milvus", without_secrets(url))
-    name = {"": "sqlite", "postgres": "postgresql", "rediss": "redis"}.get(scheme, scheme)
+    name = _kind_name(scheme)
     if scheme and scheme not in _KINDS:
         raise ConfigurationError(
             f"nothing that searches is named by {shown(without_secrets(url))}; known: milvus:path.db; "
@@ -184,7 +184,7 @@ def _bytes(url: str, settings: Settings) -> Any:
         from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only who has such a part needs it
 
         blobs = FileBlobs(rest)
-        return Bytes(lambda: blobs, lambda: None, place)
+        return Bytes(lambda: blobs, lambda: None, place, "files")
     if scheme in _ENGINES or (scheme and scheme not in _KINDS):
         raise ConfigurationError(
             f"no place for blobs is named by {shown(place)}; known: files:path/to/folder; "
@@ -200,7 +200,13 @@ def _bytes(url: str, settings: Settings) -> Any:
         for store in opened:
             store.close()
 
-    return Bytes(open_blobs, close, place)
+    return Bytes(open_blobs, close, place, _kind_name(scheme))
+
+
+def _kind_name(scheme: str) -> str:
+    """What a store of this scheme calls itself in its facts."""
+    kind = _KINDS.get(scheme or "sqlite")
+    return {_POSTGRES: "postgresql", _REDIS: "redis"}.get(kind, scheme or "sqlite") if kind else scheme
 
 
 def _load(kind: _Kind) -> Any:

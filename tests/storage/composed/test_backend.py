@@ -12,21 +12,25 @@ import pytest
 
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
+from memwell.storage import open_backend
 from memwell.storage.composed import Attached, Bytes, ComposedBackend, Part, StoreVectors
 from memwell.storage.composed.transactions import Verdicts
+from memwell.storage.composed.turns import LogInTurn
 from memwell.storage.files import FileBlobs
 from memwell.storage.postgres.claims import PostgresClaims
-from memwell.storage.postgres.connections import Connections
+from memwell.storage.postgres.connections import Transaction
 from memwell.storage.protocols import Backend
 from memwell.storage.redis import RedisBackend
 from memwell.storage.redis.transactions import JoinedTransaction
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
-from memwell.testing.conformance import BackendSuite, CopiesSuite, KillsSuite, SequencesSuite
+from memwell.testing.conformance import BackendSuite, CopiesSuite, KillsSuite
 from memwell.testing.conformance.backend import in_threads
+from memwell.testing.conformance.sequences import check_sequences
+from memwell.testing.machine import ChildSubject
 from memwell.testing.operations import Operation
-from tests.engines import postgres, redis
+from tests.engines import milvus, postgres, redis
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -43,7 +47,7 @@ def around(home: Backend, follower: RedisBackend, place: Path) -> ComposedBacken
         log=part,
         kv=part,
         index=engine,
-        blobs=Bytes(lambda: blobs, lambda: None, "a folder"),
+        blobs=Bytes(lambda: blobs, lambda: None, "a folder", "files"),
         one_writer=False,
     )
 
@@ -82,9 +86,6 @@ class TestBackend(Opened, BackendSuite): ...
 class TestCopies(Opened, CopiesSuite): ...
 
 
-class TestSequences(Opened, SequencesSuite): ...
-
-
 class _WithServers:
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
@@ -96,7 +97,15 @@ class _WithServers:
 
 class TestKills(_WithServers, KillsSuite):
     opener = "tests.storage.composed.test_backend:opened_in_child"
-    share = 0.1
+
+    def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
+        self, tmp_path: Path, nursery: Nursery
+    ) -> None:
+        def make(place: Path, clock: Clock) -> ChildSubject:
+            return ChildSubject(nursery, self.opener, str(place / "store"), clock)
+
+        # Whoever comes after the killed waits for their leases, so there are fewer of them.
+        check_sequences(tmp_path, make, examples=2, steps=8)
 
 
 # Dying at the worst moments
@@ -105,8 +114,8 @@ MOMENTS: dict[str, tuple[type, str, bool]] = {
     "before it is ready": (JoinedTransaction, "prepare", False),
     "ready, and the home knows nothing": (JoinedTransaction, "prepare", True),
     "noted, and not committed": (Verdicts, "note", True),
-    "about to commit": (Connections, "commit", False),
-    "committed, and Redis not told": (Connections, "commit", True),
+    "about to commit": (Transaction, "_finish", False),
+    "committed, and Redis not told": (Transaction, "_finish", True),
     "before Redis is told": (JoinedTransaction, "__exit__", False),
     "all done": (JoinedTransaction, "__exit__", True),
 }
@@ -167,7 +176,7 @@ class TestDeaths(_WithServers):
         Path(f"{place}.moment").write_text(moment)
         child = nursery.start("tests.storage.composed.test_backend:mortal", str(place))
         child.ask("begin")
-        child.ask("calls", (0.0, writes("second")))
+        child.ask("calls", (Clock().now, writes("second")))
         with pytest.raises(EOFError):
             child.ask("end", False)
         with opened_in_child(str(place), clock=Clock()) as store:
@@ -233,3 +242,28 @@ def test_every_part_says_what_it_is_and_whether_it_answers(two: tuple[ComposedBa
         "index": ("sqlite", True),
         "blobs": ("files", True),
     }
+
+
+@pytest.mark.parametrize("index", ["milvus", "postgresql"])
+def test_a_url_puts_every_part_in_its_place(index: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("memwell.storage.registry.ASK_ENGINE_ABOVE", 0)
+    engine = milvus.lite_url(tmp_path) if index == "milvus" else postgres.store_url(tmp_path / "vectors")
+    follower = redis.single_url(tmp_path)
+    url = f"{postgres.store_url(tmp_path)},log={follower},kv={follower},index={engine},blobs=files:{tmp_path}/media"
+    with open_backend(url) as store:
+        assert isinstance(store, ComposedBackend)
+        with store.transaction():
+            write(store, "first")
+        write(store, "second")
+        assert store.beside is not None
+        store.beside.catch_up(HOME)
+        assert store.index.info(HOME).search == index
+        assert [hit.record.id for hit in store.index.near(HOME, [1.0, 2.0], limit=1)] == ["first"]
+        store.index.delete(HOME, ["first"])
+        assert [hit.record.id for hit in store.index.near(HOME, [1.0, 2.0])] == ["second"]
+        kinds = {name: part["kind"] for name, part in store.facts()["parts"].items()}
+        assert kinds == {"home": "postgresql", "log": "redis", "kv": "redis", "index": index, "blobs": "files"}
+        assert isinstance(store.log, LogInTurn)
+    with open_backend(url) as again:
+        assert seen(again) == [["first", "second"], ["first", "second"], ["second"], ["first", "second"]]
+        assert again.check() == []

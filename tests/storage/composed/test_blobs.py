@@ -36,9 +36,11 @@ def test_bytes_are_there_and_references_at_home(store: ComposedBackend, there: F
     assert there.get(HOME, digest) == b"data"
     assert store.home.blobs.scan(HOME).items == []
     assert store.blobs.scan(HOME).items == [digest]
-    assert store.facts()["parts"]["blobs"] == {"place": "there", "answers": True}
+    assert store.facts()["parts"]["blobs"] == {"kind": "store", "place": "there", "answers": True}
+    assert store.facts()["blobs"] == 1
     assert store.blobs.delete(HOME, digest)
     assert there.scan(HOME).items == []
+    assert store.facts()["blobs"] == 0
 
 
 def test_an_undone_put_leaves_nothing(store: ComposedBackend, there: FileBlobs):

@@ -13,11 +13,13 @@ import pytest
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
-from memwell.storage.composed import ComposedBackend, Part
+from memwell.storage.composed import ComposedBackend, Part, transactions
+from memwell.storage.composed.transactions import transaction_on
 from memwell.storage.joining import Joined, Joining, Verdict
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
+from memwell.testing.clock import Clock
 from memwell.values import new_id
 
 HOME = Space("home")
@@ -74,8 +76,13 @@ def follower() -> Follower:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> SqliteBackend:
-    return SqliteBackend(tmp_path / "home.db")
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def home(tmp_path: Path, clock: Clock) -> SqliteBackend:
+    return SqliteBackend(tmp_path / "home.db", clock=clock)
 
 
 @pytest.fixture
@@ -207,6 +214,53 @@ def test_a_noted_transaction_was_committed(store: ComposedBackend, follower: Fol
     finally:
         Following.prepare = prepare
     assert [follower.verdict(id_) for id_ in ids] == [True]
+
+
+def noted(home: SqliteBackend) -> int:
+    return sum(home.kv.count(space) for space in home.spaces(limit=1000).items if space[:2] == ("memwell", "commits"))
+
+
+def test_a_verdict_is_kept_until_it_was_heard_however_long_that_takes(
+    store: ComposedBackend, home: SqliteBackend, follower: Follower, clock: Clock, monkeypatch: pytest.MonkeyPatch
+):
+    ids: list[str] = []
+
+    def away(self: Following, *_: object) -> None:
+        ids.append(self.id)
+        raise BackendUnavailable("gone")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Following, "__exit__", away)
+        store.transaction().__enter__()
+        write(store, "x")
+        transaction_on(home).__exit__(None, None, None)  # type: ignore[union-attr]
+    clock.advance(7 * 86_400)
+    for number in range(40):
+        with store.transaction():
+            store.kv.put(HOME, "other", number)
+    assert follower.verdict(ids[0]) is True
+
+
+def test_verdicts_that_were_heard_go(tmp_path: Path, home: SqliteBackend, follower: Follower):
+    with ComposedBackend(home, log=Part(follower, "there"), kv=Part(follower, "there")) as store:
+        for number in range(100):
+            with store.transaction():
+                store.kv.put(HOME, "x", number)
+        # One for every last character of an id, and a few by chance.
+        assert 0 < noted(home) < 40
+    with SqliteBackend(tmp_path / "home.db") as again:
+        assert noted(again) == 0
+
+
+def test_what_the_dead_left_is_swept(store: ComposedBackend, home: SqliteBackend, monkeypatch: pytest.MonkeyPatch):
+    with store.transaction():
+        write(store, "x")
+    store._verdicts._heard.clear()
+    store.scrub()
+    assert noted(home) == 1
+    monkeypatch.setattr(transactions, "_KEPT_S", -1.0)
+    store.scrub()
+    assert noted(home) == 0
 
 
 def test_only_what_can_follow_may_hold_the_log(home: SqliteBackend):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -13,13 +15,18 @@ from hypothesis import strategies as st
 from memwell.errors import BackendUnavailable, ConfigurationError
 from memwell.filters import Filter, Where, holds
 from memwell.records import Record, Space
+from memwell.storage.composed import Attached, ComposedBackend
 from memwell.storage.milvus import MilvusVectors
 from memwell.storage.milvus.where import expression, row_of
+from memwell.storage.sqlite import SqliteBackend
+from memwell.testing.clock import Clock
+from memwell.testing.conformance import RecordIndexSuite
 from memwell.testing.questions import filters, records
 from memwell.values import new_id
 from tests.engines.milvus import lite_url, no_server_because
 
 HOME = Space("home")
+SERVER = "TEST_MILVUS_URL"
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +114,54 @@ def test_a_server_that_is_not_there_is_away():
     assert "secret" not in str(raised.value)
 
 
-def test_a_server_finds_what_the_file_finds():
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Milvus server: an empty one that TEST_MILVUS_URL names, or one that is started here."""
+    if SERVER in os.environ:
+        yield os.environ[SERVER]
+        return
     reason = no_server_because()
     if reason is not None:
-        pytest.skip(reason)
-    raise AssertionError("a Milvus server is to be had: write the test against it")
+        pytest.skip(f"{reason}; name a server in {SERVER} to test against it")
+    started = import_module("milvus").default_server
+    started.set_base_dir(str(tmp_path_factory.mktemp("milvus-server")))
+    started.start()
+    yield f"milvus://127.0.0.1:{started.listen_port}"
+    # It ends the process that it started, by its id.
+    started.stop()
+
+
+class TestServer(RecordIndexSuite):
+    """A store with a real Milvus server beside it.
+
+    This has never run where it was written: no Milvus server is to be had for that machine. It is here for those who have
+    one, and they are the first to see whether it passes.
+    """
+
+    ways = ("sync",)
+    share = 0.2
+
+    @pytest.fixture(autouse=True)
+    def asked(self, server: str) -> None:
+        self._url = server
+
+    def open(self, place: Path, clock: Clock) -> ComposedBackend:
+        url = self._url
+        # Every store feeds its spaces anew, so it does not matter what others left of theirs on the server.
+        engine = Attached(lambda: MilvusVectors(url), "exact", url)
+        return ComposedBackend(SqliteBackend(place / "store.db", clock=clock), index=engine)
+
+    def test_a_server_finds_what_the_file_finds(self, tmp_path: Path, server: str) -> None:
+        space = Space(new_id())
+        stored = [_numbered(number, space) for number in range(50)]
+        engines = [MilvusVectors(server), MilvusVectors(lite_url(tmp_path))]
+        for engine in engines:
+            engine.store(space, stored)
+            engine.drop(space, ["7"])
+        for where in (None, Where("n", "ge", 40), Where("city", "eq", "北京"), Where("@kind", "eq", "odd")):
+            found = [[id_ for id_, _ in one.near(space, [1.0, 3.0, 0.0], 10, where)] for one in engines]
+            assert found[0] == found[1]
+        assert [one.count(space) for one in engines] == [49, 49]
+        for engine in engines:
+            engine.forget(space)
+            engine.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     sent: list[str] = []
     plain = Session.execute
 
-    def execute(self: Session, sql: str, bindings: object = ()) -> object:
+    def execute(self: Session, sql: str, bindings: Any = ()) -> Any:
         sent.append(sql)
         return plain(self, sql, bindings)
 
@@ -43,7 +44,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return sent
 
 
-def record(id_: str, text: str = "tea", **fields: object) -> Record:
+def record(id_: str, text: str = "tea", **fields: Any) -> Record:
     return Record(id=id_, text=text, **{"space": HOME, **fields})
 
 

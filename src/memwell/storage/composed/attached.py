@@ -58,8 +58,8 @@ class Attached:
         try:
             own = self.use(lambda engine: engine.facts())
         except BackendUnavailable:
-            return {"engine": self.name, "place": self.place, "answers": False, "why": self.away}
-        return {"engine": self.name, "place": self.place, "answers": True, **own}
+            return {"kind": self.name, "engine": self.name, "place": self.place, "answers": False, "why": self.away}
+        return {"kind": self.name, "engine": self.name, "place": self.place, "answers": True, **own}
 
     def wake(self) -> None:
         """Ask it again at the next call, whatever happened before."""

@@ -32,11 +32,12 @@ class Part(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """Where bytes are to live: how it is opened, how it is closed, and its place without secrets."""
+    """Where bytes are to live: how it is opened, how it is closed, its place without secrets, and what it is."""
 
     open: Callable[[], Blobs]
     close: Callable[[], None]
     place: str
+    kind: str = "store"
 
 
 class ComposedBackend(Backend):
@@ -172,8 +173,11 @@ class ComposedBackend(Backend):
             # An engine that is away is told what was deleted when it is back.
             with suppress(BackendError):
                 self._beside.catch_up_everywhere()
-        for store in (*self._others, self._home):
+        for store in self._others:
             store.scrub()
+        # Nothing is left behind there now that could ask what became of it.
+        self._verdicts.sweep()
+        self._home.scrub()
 
     def facts(self) -> dict[str, Any]:
         facts = self._home.facts()
@@ -183,8 +187,9 @@ class ComposedBackend(Backend):
             facts.update(counts)
         if self._beside is not None:
             parts["index"] = self._beside.facts()
-        if self._blobs is not None:
-            parts["blobs"] = self._blobs.facts()
+        if self._bytes is not None and self._blobs is not None:
+            parts["blobs"] = {"kind": self._bytes.kind, **self._blobs.facts()}
+            facts["blobs"] = self._blobs.count(paged(lambda cursor: self._home.spaces(limit=_PAGE, cursor=cursor)))
         return {**facts, "parts": parts}
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
@@ -217,6 +222,7 @@ class ComposedBackend(Backend):
             self._beside.close()
         if self._bytes is not None:
             self._bytes.close()
+        self._verdicts.forget_heard()
         for store in (*self._others, self._home):
             store.close()
 
@@ -229,7 +235,7 @@ def _part_facts(name: str, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
         facts = part.store.facts()
     except BackendError as error:
-        return {"place": part.place, "answers": False, "why": str(error)}, {}
+        return {"kind": "redis", "place": part.place, "answers": False, "why": str(error)}, {}
     own = {key: facts[key] for key in ("kind", "durability") if key in facts}
     counts = {key: facts[key] for key in _COUNTED[name] if key in facts}
     return {"place": part.place, "answers": True, **own}, counts

@@ -16,7 +16,7 @@ from typing import Any
 from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.marks import own_space
+from memwell.storage.composed.marks import is_own, own_space
 from memwell.storage.composed.transactions import Transaction
 from memwell.storage.protocols import Blobs, KeyValue
 
@@ -99,6 +99,10 @@ class BlobsBeside(Blobs):
     def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
         page = self._kv.scan(own_space(given.check_space(space), REFERENCES), limit=limit, cursor=cursor)
         return Page([entry.key for entry in page.items], page.next)
+
+    def count(self, spaces: Iterator[Space]) -> int:
+        """How many there are, by the references in these spaces of the home store."""
+        return sum(self._kv.count(space) for space in spaces if REFERENCES in space and is_own(space))
 
     # In step
 

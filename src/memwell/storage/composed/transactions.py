@@ -2,25 +2,32 @@
 
 The verdict on a joined transaction is an entry in the home store under its id, committed with everything else. Who finds
 such a transaction left behind and no verdict writes one himself, *undone*, where the other can no longer write *committed*:
-so a slow program and an impatient one never decide differently.
+so a slow program and an impatient one never decide differently. A verdict stays until whoever follows it has heard it,
+however long that takes.
 """
 
 from __future__ import annotations
 
 import contextvars
+import time
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, suppress
 from types import TracebackType
+from typing import cast
 
 from memwell.errors import BackendError, BackendUnavailable, Conflict
-from memwell.records import Space
+from memwell.records import Space, paged
 from memwell.storage.domains import domain
 from memwell.storage.joining import Joined, Joining
-from memwell.storage.protocols import Backend, KeyValue
+from memwell.storage.protocols import Backend, Entry, KeyValue
 
 _COMMITS = Space("memwell", "commits")
 _KEPT_S = 86_400.0
-_COMMITTED, _UNDONE = "committed", "undone"
+_UNDONE = "undone"
+_SHELVES = "0123456789abcdef"
+_REMOVED_TOGETHER = 2
+"""Every new verdict takes so many old ones away, so that they go faster than they come."""
 
 _current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_composed", default=None)
 current_transaction = _current
@@ -34,10 +41,34 @@ class Verdicts:
         self._kv = kv
         self._inside = inside
         self._one_writer = one_writer
+        self._heard: defaultdict[Space, deque[str]] = defaultdict(deque)
 
     def note(self, id_: str) -> None:
         """Committed, if the home's transaction is. Raises ``Conflict`` when somebody has decided otherwise."""
-        self._kv.put(_shelf(id_), id_, _COMMITTED, ttl=_KEPT_S, expect=0)
+        shelf = _shelf(id_)
+        self._kv.put(shelf, id_, {"committed": time.time()}, expect=0)
+        # Of this shelf alone: who locks several in an order of his own may meet another who does.
+        for _ in range(min(_REMOVED_TOGETHER, len(self._heard[shelf]))):
+            self._kv.delete(shelf, self._heard[shelf].popleft())
+
+    def heard(self, id_: str) -> None:
+        """Whoever follows has heard the verdict, and nobody will ask for it again."""
+        self._heard[_shelf(id_)].append(id_)
+
+    def forget_heard(self) -> None:
+        """Remove what was heard. What cannot be removed now stays until ``sweep``."""
+        with suppress(BackendError):
+            for shelf, heard in self._heard.items():
+                while heard:
+                    self._kv.delete(shelf, heard.popleft())
+
+    def sweep(self) -> None:
+        """Remove the verdicts that dead programs left. To be called when nothing is left behind that could ask for one."""
+        before = time.time() - _KEPT_S
+        for shelf in (_COMMITS / name for name in _SHELVES):
+            for entry in list(paged(lambda cursor, shelf=shelf: self._kv.scan(shelf, cursor=cursor))):
+                if (at := _committed_at(entry)) is not None and at < before:
+                    self._kv.delete(shelf, entry.key)
 
     def __call__(self, id_: str) -> bool:
         """Whether it was committed; if that is still open, it is from now on not."""
@@ -60,7 +91,12 @@ class Verdicts:
 
     def _known(self, id_: str) -> bool | None:
         entry = self._kv.get(_shelf(id_), id_)
-        return None if entry is None else entry.value == _COMMITTED
+        return None if entry is None else _committed_at(entry) is not None
+
+
+def _committed_at(entry: Entry) -> float | None:
+    """When it was noted that a transaction is committed; None for one that is not."""
+    return None if entry.value == _UNDONE else cast("dict[str, float]", entry.value)["committed"]
 
 
 def _shelf(id_: str) -> Space:
@@ -159,10 +195,12 @@ class Transaction:
     def _commit(self) -> None:
         home = self._home_part
         assert home is not None
+        noted: set[str] = set()
         try:
             for joined in self._joined:
                 if joined.prepare():
                     self._verdicts.note(joined.id)
+                    noted.add(joined.id)
         except BaseException as error:
             self._undo(error)
             if isinstance(error, Conflict):
@@ -176,7 +214,8 @@ class Transaction:
             self._leave(self._joined, error)
             raise
         # The verdict is out: who cannot hear it now asks for it later.
-        self._leave(self._joined, None)
+        for id_ in self._leave(self._joined, None) & noted:
+            self._verdicts.heard(id_)
 
     def _undo(self, error: BaseException) -> None:
         try:
@@ -187,10 +226,14 @@ class Transaction:
             self._leave(self._joined, error)
 
     @staticmethod
-    def _leave(parts: Iterable[Joined], error: BaseException | None) -> None:
+    def _leave(parts: Iterable[Joined], error: BaseException | None) -> set[str]:
+        """End them all; the ids of those that could be told."""
+        told: set[str] = set()
         for joined in reversed(list(parts)):
             with suppress(BackendError):
                 joined.__exit__(None if error is None else type(error), error, None)
+                told.add(joined.id)
+        return told
 
 
 def _do_all(works: Iterable[Callable[[], None]]) -> None:

@@ -101,9 +101,7 @@ class KeyValueInTurn(KeyValue):
     def get(self, space: Space, key: str) -> Entry | None:
         return self._kv.get(self._turn.of(space), key)
 
-    def put(
-        self, space: Space, key: str, value: Any, *, ttl: float | None = None, expect: int | None = None
-    ) -> Entry:
+    def put(self, space: Space, key: str, value: Any, *, ttl: float | None = None, expect: int | None = None) -> Entry:
         return self._kv.put(self._turn.of(space), key, value, ttl=ttl, expect=expect)
 
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:

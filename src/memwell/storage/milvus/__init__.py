@@ -21,6 +21,7 @@ from memwell.settings import Settings
 from memwell.storage.engines import VectorEngine
 from memwell.storage.milvus.lite import QUIET, held_file, release
 from memwell.storage.milvus.where import digest, expression, row_key, row_of
+from memwell.storage.urls import check_login
 from memwell.values import new_id
 
 _MOST_FOUND = 16_384
@@ -244,6 +245,7 @@ class MilvusVectors(VectorEngine):
 
 def _server(url: str, kind: str) -> dict[str, Any]:
     """What pymilvus is told. Raises ``ConfigurationError`` for a URL that names no server."""
+    check_login(url, "the Milvus server")
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or _PORT

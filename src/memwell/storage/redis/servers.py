@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
@@ -18,7 +19,7 @@ from memwell.settings import Settings
 from memwell.storage.redis.address import Address
 
 try:
-    from redis import ConnectionPool
+    from redis import Connection, ConnectionPool
     from redis.backoff import NoBackoff
     from redis.exceptions import (
         AuthenticationError,
@@ -36,6 +37,9 @@ except ImportError as missing:
 Command: TypeAlias = tuple[Any, ...]
 Where: TypeAlias = tuple[str, int]
 
+_LOOKED_AT_S = 0.05
+"""A connection that was not used for so long is looked at first: who finds it closed has sent nothing."""
+
 
 class Lost(Exception):
     """The server went away. Nobody knows whether it did what it was told, unless ``sent`` is false: then it did not."""
@@ -50,16 +54,21 @@ class Server:
 
     def __init__(self, url: str, settings: Settings, *, where: Where | None = None) -> None:
         self._timeout_s = settings.connect_timeout_s
+        self._patience_s = settings.statement_timeout_s
+        self._tls = url.startswith("rediss:")
+        self._met = False
         self._size = settings.pool_size
         try:
             pool: Any = cast(Any, ConnectionPool).from_url(
                 url,
                 protocol=2,
                 decode_responses=False,
-                socket_timeout=settings.statement_timeout_s,
+                # Until it is connected: a server that does not speak TLS never answers, and has no statement to work on.
+                socket_timeout=settings.connect_timeout_s,
                 socket_connect_timeout=settings.connect_timeout_s,
                 socket_keepalive=True,
                 retry=Retry(NoBackoff(), 0),
+                **_introduction(),
             )
             if where is not None:
                 pool.connection_kwargs["host"], pool.connection_kwargs["port"] = where
@@ -69,7 +78,7 @@ class Server:
             self._make()
         except (ValueError, TypeError) as error:
             raise ConfigurationError(f"the URL of the Redis server cannot be used: {error}") from None
-        self._idle: list[Any] = []
+        self._idle: list[tuple[Any, float]] = []
         self._free = threading.BoundedSemaphore(self._size)
 
     def exchange(self, commands: Sequence[Command]) -> list[Any]:
@@ -95,6 +104,8 @@ class Server:
             answers = [_answer(connection) for _ in commands]
             whole = True
             return answers
+        except (AuthenticationError, AuthorizationError) as error:
+            raise ConfigurationError(f"the Redis server asks for a user or a password: {error}") from None
         except BusyLoadingError as error:
             raise Lost(error, sent=False) from error
         except (LostConnection, LateAnswer, OSError) as error:
@@ -102,13 +113,17 @@ class Server:
         finally:
             # One on which an answer is still to come must not be used for another question.
             if whole:
-                self._idle.append(connection)
+                self._idle.append((connection, time.monotonic()))
             else:
                 connection.disconnect()
 
     def _taken(self) -> Any:
         with suppress(IndexError):
-            return self._idle.pop()
+            while True:
+                connection, used = self._idle.pop()
+                if time.monotonic() - used < _LOOKED_AT_S or _is_quiet(connection):
+                    return connection
+                connection.disconnect()
         return self.connected()
 
     def connected(self) -> Any:
@@ -121,14 +136,47 @@ class Server:
         except ResponseError as error:
             raise ConfigurationError(f"the Redis server refuses the connection: {error}") from None
         except (RedisError, OSError) as error:
+            self._check_tls(error)
             raise Lost(error, sent=False) from error
+        self._met = True
+        connection.socket_timeout = self._patience_s
+        cast(Any, connection)._sock.settimeout(self._patience_s)
         return connection
+
+    def _check_tls(self, error: Exception) -> None:
+        """Raises ``ConfigurationError`` when a server that was never spoken to does not seem to speak TLS."""
+        if not self._tls or self._met:
+            return
+        if isinstance(error, LateAnswer):
+            raise ConfigurationError(
+                f"the Redis server did not answer for {self._timeout_s:g} s where TLS was expected (rediss://); "
+                "if it has none, write redis://"
+            ) from error
+        if "SSL" in str(error) or "TLS" in str(error):
+            raise ConfigurationError(
+                f"TLS was expected (rediss://), and the Redis server failed in it: {error}"
+            ) from error
 
     def close(self) -> None:
         """Close the connections that nobody uses."""
         with suppress(IndexError):
             while True:
-                self._idle.pop().disconnect()
+                self._idle.pop()[0].disconnect()
+
+
+@cache
+def _introduction() -> dict[str, Any]:
+    """What every connection says of its client. Left to itself, redis-py looks its version up on the disk for each."""
+    known = getattr(cast(Any, Connection)(), "driver_info", None)
+    return {} if known is None else {"driver_info": known}
+
+
+def _is_quiet(connection: Any) -> bool:
+    """Whether a connection that nobody uses is open, with nothing on the way."""
+    try:
+        return not connection.can_read(0)
+    except (RedisError, OSError):
+        return False
 
 
 def _packed(command: Command) -> bytes:

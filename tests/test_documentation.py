@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pytest
 
@@ -16,6 +15,7 @@ from memwell.runtime.wire.problems import HTTP_KINDS, KINDS
 from memwell.runtime.wire.routes import ROUTES
 from memwell.service import rest
 from memwell.service.call import HANDLERS
+from tests.pages import FORKS, Ended, Pages, run_alone
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -32,6 +32,9 @@ MARK = "== end of example =="
 POSTGRES = "postgresql://memwell:secret@db.example.org/memwell"
 REDIS = "redis://cache.example.org:6379/0"
 """What the pages call the servers of their readers; the examples are run with servers of the tests' own."""
+
+
+Run: TypeAlias = Callable[[str, Path], Ended]
 
 
 class Example(NamedTuple):
@@ -66,38 +69,69 @@ def with_servers(page: str, folder: Path) -> str:
     return page
 
 
-def run_page(page: str, folder: Path) -> list[tuple[Example, str]]:
+def run_page(page: str, folder: Path, run: Run) -> list[tuple[Example, str]]:
     """Run a page's examples one after the other, as a reader would, and return what each printed."""
     found = examples(page)
     script = "\n".join(f"{example.code}\nprint({MARK!r}, flush=True)" for example in found)
-    run = subprocess.run(
-        [sys.executable, "-X", "utf8", "-W", "error", "-c", script],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=100,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr
-    return list(zip(found, run.stdout.split(f"{MARK}\n"), strict=False))
+    ended = run(script, folder)
+    assert ended.status == 0, ended.err
+    return list(zip(found, ended.out.split(f"{MARK}\n"), strict=False))
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Run]:
+    """What runs a page in a process that has the models loaded already."""
+    if not FORKS:
+        yield run_alone
+        return
+    pages = Pages()
+    yield pages.run
+    pages.close()
+
+
+@pytest.fixture(params=["alone", "forked"])
+def either(request: pytest.FixtureRequest, forked: Run) -> Run:
+    """One way to run a page, then the other."""
+    return run_alone if request.param == "alone" else forked
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_examples_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    for example, printed in run_page(with_servers(page.read_text(encoding="utf-8"), tmp_path), tmp_path):
+def test_examples_print_what_the_page_says(page: Path, tmp_path: Path, forked: Run) -> None:
+    # The page that is read first is run in a process that nothing was done to.
+    run = run_alone if page.name == "README.md" and page.parent == ROOT else forked
+    for example, printed in run_page(with_servers(page.read_text(encoding="utf-8"), tmp_path), tmp_path, run):
         assert printed == (example.printed or ""), example.code
 
 
-def test_a_wrong_example_is_noticed(tmp_path: Path) -> None:
+def test_a_wrong_example_is_noticed(tmp_path: Path, either: Run) -> None:
     page = "```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n"
-    (example, printed), *_ = run_page(page, tmp_path)
+    (example, printed), *_ = run_page(page, tmp_path, either)
     assert (example.printed, printed) == ("3\n", "2\n")
 
 
-def test_an_example_that_fails_is_noticed(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="ZeroDivisionError"):
-        run_page("```python\n1 / 0\n```\n", tmp_path)
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("import warnings; warnings.warn('careful', UserWarning)", "UserWarning: careful"),
+        ("import os; os._exit(3)", "assert 3 == 0"),
+    ],
+)
+def test_an_example_that_fails_is_noticed(tmp_path: Path, either: Run, line: str, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        run_page(f"```python\n{line}\n```\n", tmp_path, either)
+
+
+def test_a_page_finds_nothing_of_the_page_before_it(tmp_path: Path, either: Run) -> None:
+    left = "import sys, os\nsys.left = left = os.environ['LEFT'] = 'x'\nos.chdir('/')\n"
+    run_page(f"```python\n{left}```\n", tmp_path, either)
+    asked = (
+        "import sys, os",
+        "print([name for name in globals() if name[0] != '_'], hasattr(sys, 'left'), 'LEFT' in os.environ)",
+        "print(os.getcwd(), __name__, sys.argv, sys.path[0], os.listdir())",
+    )
+    [(_, printed)] = run_page("```python\n" + "\n".join(asked) + "\n```\n", tmp_path, either)
+    assert printed == f"['sys', 'os'] False False\n{tmp_path} __main__ ['-c']  []\n"
 
 
 def test_there_is_something_to_run() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -20,7 +21,7 @@ def run(*arguments: str, language: str = "en") -> str:
 @pytest.mark.parametrize("engine", sorted(figures().engines))
 def test_it_says_how_many_machines_and_what_that_rests_on(engine: str):
     printed = run("--users", "100000", "--engine", engine)
-    assert "machines for memwell" in printed
+    assert re.search(r"\d machines? for memwell", printed)
     assert "extrapolated" in printed
     assert "your numbers" in printed
     assert figures().measured in printed
@@ -30,6 +31,20 @@ def test_it_speaks_chinese():
     printed = run("--users", "100", language="zh")
     assert "台机器" in printed
     assert "由你给定" in printed
+    assert " 核" in printed
+    assert "次/秒" in printed
+    assert "同一台机器上" in printed
+    assert not re.search("cores|machine|/s", printed)
+
+
+def test_one_is_said_as_one_and_many_are_read_easily():
+    assert re.search(r"^1 machine for memwell, 1 machine for postgres\.", run("--users", "10"), re.MULTILINE)
+    assert re.search(r"^\d+,\d{3} machines for memwell", run("--users", "2000000000"), re.MULTILINE)
+
+
+def test_a_file_needs_no_machine_of_its_own():
+    assert "1 machine for memwell; sqlite lies in files there" in run("--users", "10", "--engine", "sqlite")
+    assert "不另需机器" in run("--users", "10", "--engine", "sqlite", language="zh")
 
 
 def test_programs_get_json():

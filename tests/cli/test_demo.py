@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import shlex
@@ -11,10 +13,12 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from memwell.cli import demo
 from memwell.cli.terminal import console
 from memwell.history import History
+from tests.commands import Run, running
 
 
 def run(*arguments: object, width: int = 200) -> CompletedProcess[str]:
@@ -28,12 +32,24 @@ def run(*arguments: object, width: int = 200) -> CompletedProcess[str]:
     )
 
 
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """The command in this process, for what the processes of the demonstration have no part in."""
+    here = running(capsys, monkeypatch, tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    return here
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_demonstration_shows_what_survives(tmp_path: Path, language: str):
-    path = tmp_path / "a demo.db"
+def test_the_demonstration_shows_what_survives(tmp_path: Path, command: Run, language: str):
+    # So long that the commands that it ends with would not fit into a line of the terminal.
+    folder = tmp_path / f"{'long' * 50}"
+    folder.mkdir()
+    path = folder / "it's a demo.db"
     result = run("demo", "--store", path, "--language", language)
     assert (result.returncode, result.stderr) == (0, "")
     assert {"en": "killed by signal 9", "zh": "信号 9 终止"}[language] in result.stdout
+    assert "\x1b[" not in result.stdout
     messages = demo.conversation(language)
     for message in messages:
         assert message.text in result.stdout
@@ -45,44 +61,44 @@ def test_the_demonstration_shows_what_survives(tmp_path: Path, language: str):
         assert result.stdout.count(window[-1].text) == 3
         assert history.backend is not None
         assert history.backend.check() == []
+    assert_work(result.stdout.splitlines()[-3:], command)
 
 
-def test_the_commands_it_ends_with_work(tmp_path: Path):
-    path = tmp_path / "it's a demo.db"
-    lines = run("demo", "--store", path, width=60).stdout.splitlines()[-3:]
+def assert_work(lines: list[str], command: Run) -> None:
+    """The commands that the demonstration ends with can be given as they stand there."""
     for line in lines:
         name, *arguments = shlex.split(line.removeprefix("   python -m"))
         assert name == "memwell"
-        assert run(*arguments).returncode == 0
+        assert command(*arguments).code == 0, line
 
 
-def test_without_a_place_it_makes_a_temporary_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    result = run("demo")
-    assert result.returncode == 0
+def test_without_a_place_it_makes_a_temporary_file(tmp_path: Path, command: Run, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(demo, "_child", in_this_process)
+    result = command("demo")
+    assert result.code == 0
     [path] = tmp_path.glob("memwell-demo-*/demo.db")
-    assert f"--store {path}" in result.stdout
+    assert f"--store {path}" in result.out
 
 
 @pytest.mark.parametrize("prefix", ["", "sqlite:", "SQLITE:"])
-def test_an_existing_file_is_refused_and_left_alone(tmp_path: Path, prefix: str):
+def test_an_existing_file_is_refused_and_left_alone(tmp_path: Path, command: Run, prefix: str):
     path = tmp_path / "mine.db"
     path.write_text("mine")
-    result = run("demo", "--store", f"{prefix}{path}")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == f"error: {path} exists already; name another file.\n"
+    result = command("demo", "--store", f"{prefix}{path}")
+    assert result == (1, "", f"error: {path} exists already; name another file.\n")
     assert path.read_text() == "mine"
 
 
-def test_a_place_without_a_store_is_refused_before_the_show(tmp_path: Path):
+def test_a_place_without_a_store_is_refused_before_the_show(tmp_path: Path, command: Run):
     for store, word in ((tmp_path / "no" / "x.db", "folder"), ("memory:", "memory:"), ("redis://x", "redis"), ("", "")):
-        result = run("demo", "--store", store)
-        assert (result.returncode, result.stdout) == (1, "")
-        assert word in result.stderr
-        assert result.stderr.count("\n") == 1
-    result = run("demo", "--language", "fr")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert "'fr'" in result.stderr
+        result = command("demo", "--store", store)
+        assert (result.code, result.out) == (1, "")
+        assert word in result.err
+        assert result.err.count("\n") == 1
+    result = command("demo", "--language", "fr")
+    assert (result.code, result.out) == (1, "")
+    assert "'fr'" in result.err
 
 
 @pytest.mark.parametrize(
@@ -105,25 +121,27 @@ def test_it_names_the_command_as_it_was_called(
     monkeypatch.setattr(sys, "argv", [argument])
     monkeypatch.setattr("shutil.which", lambda name: argument if known else None)
     # What the two processes do is seen elsewhere; here they need not be started.
-    monkeypatch.setattr(demo, "_child", _in_this_process)
+    monkeypatch.setattr(demo, "_child", in_this_process)
     assert demo.run_demo(console(width=120), tmp_path / "x.db", "en")
     assert f"\n   {said} threads --store " in capsys.readouterr().out
 
 
-def _in_this_process(step: str, path: Path, language: str, screen: Any) -> CompletedProcess[str]:
+def in_this_process(step: str, path: Path, language: str, screen: Console) -> CompletedProcess[str]:
+    """What the processes of the demonstration do, but for the death of the one that writes."""
     if step == "write":
         with History.open(str(path), demo.THREAD) as history:
             stored = history.add(*demo.conversation(language))
         told = "".join(json.dumps({"id": one.id}) + "\n" for one in stored)
         return CompletedProcess([], -signal.SIGKILL, told, "")
-    return CompletedProcess([], 0, "", "")
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        demo.show_survivors(str(path), language, console(width=screen.width, colours=screen.is_terminal))
+    return CompletedProcess([], 0, shown.getvalue(), "")
 
 
 def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    real = demo._child
-
     def lossy(step: str, path: Path, *rest: Any) -> CompletedProcess[str]:
-        done = real(step, path, *rest)
+        done = in_this_process(step, path, *rest)
         if step == "write":
             with History.open(str(path), demo.THREAD) as history:
                 history.remove(3)
@@ -138,10 +156,8 @@ def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cap
 def test_a_process_that_fails_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failing: str
 ):
-    real = demo._child
-
     def fail(step: str, *rest: Any) -> CompletedProcess[str]:
-        return CompletedProcess([], 3, "", "it broke [/here]") if step == failing else real(step, *rest)
+        return CompletedProcess([], 3, "", "it broke [/here]") if step == failing else in_this_process(step, *rest)
 
     monkeypatch.setattr(demo, "_child", fail)
     assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
@@ -153,10 +169,8 @@ def test_a_process_that_fails_is_reported(
 def test_a_writer_that_was_not_killed_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    real = demo._child
-
     def survive(step: str, *rest: Any) -> CompletedProcess[str]:
-        done = real(step, *rest)
+        done = in_this_process(step, *rest)
         return CompletedProcess(done.args, 0, done.stdout, done.stderr)
 
     monkeypatch.setattr(demo, "_child", survive)
@@ -164,8 +178,9 @@ def test_a_writer_that_was_not_killed_proves_nothing(
     assert "the writer ended with 0" in capsys.readouterr().out
 
 
-def test_colours_are_for_terminals(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_colours_are_for_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     assert demo.run_demo(console(width=100, colours=True), tmp_path / "a.db", "zh")
     assert "\x1b[" in capsys.readouterr().out
+    monkeypatch.setattr(demo, "_child", in_this_process)
     assert demo.run_demo(console(width=100), tmp_path / "b.db", "zh")
     assert "\x1b[" not in capsys.readouterr().out

@@ -15,6 +15,7 @@ from memwell.history import History
 from memwell.messages import ai, human
 from memwell.records import Record, Space
 from memwell.storage import open_backend
+from tests.engines import postgres, redis
 
 
 @pytest.fixture
@@ -251,3 +252,41 @@ def test_it_finds_what_leaks(monkeypatch: pytest.MonkeyPatch):
     assert found["leaks"] is True
     assert found["objects"] == {"memwell.records.Record": 3}
     assert found["rings"] == []
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres", "redis", "composed", "composed on postgres"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A store of each kind with something in it, but for the one that would be gone before it is looked at."""
+    cache = redis.single_url(tmp_path)
+    url = {
+        "memory": "memory:",
+        "sqlite": f"sqlite:{tmp_path / 'a.db'}",
+        "postgres": postgres.store_url(tmp_path),
+        "redis": cache,
+        "composed": f"sqlite:{tmp_path / 'a.db'},log={cache},index=sqlite:{tmp_path / 'b.db'},blobs=files:{tmp_path / 'f'}",
+        "composed on postgres": f"{postgres.store_url(tmp_path)},kv={cache}",
+    }[request.param]
+    with open_backend(url) as backend:
+        History(backend, "trip").add(human("I go to Kyoto."), ai("When?"))
+        home = Space("acme")
+        backend.index.upsert([Record(space=home, text="tea", id="tea", vector=[1.0, 0.0, 2.0])])
+        backend.kv.put(home, "key", {"a": 1})
+        backend.blobs.put(home, b"bytes")
+    return url
+
+
+def test_a_store_of_any_kind_is_looked_over(anywhere: str):
+    code, out = run("--store", anywhere)
+    assert (code, "Everything agrees." in out) == (0, True)
+    assert json.loads(run("--store", anywhere, "--json")[1])["problems"] == []
+    if anywhere.startswith("postgresql:"):
+        assert "stands: a session sees" in " ".join(out.split())
+
+
+def test_the_size_and_the_wall_of_a_server_are_shown(tmp_path: Path):
+    postgres.open_store(tmp_path).close()
+    rows = [line.split("  ")[0] for line in run("--store", postgres.store_url(tmp_path))[1].splitlines()]
+    assert {"wall between spaces", "size", "durability"} <= set(rows)
+    assert "空间之间的隔离" in run("--store", postgres.store_url(tmp_path), language="zh")[1]
+    _, out = run("--store", postgres.server().url(user=postgres.ADMIN, schema=postgres.schema_of(tmp_path)))
+    assert "open: the role is a superuser" in " ".join(out.split())

@@ -32,7 +32,7 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp
 def test_a_store_is_moved_and_stays_open(run: Run, tmp_path: Path):
     done = run("move", "app.db", "new.db")
     assert (done.code, done.err) == (0, "")
-    assert "1 spaces, 1 conversations, 2 messages, 1 entries, 1 records, 0 blobs. Written this time: 3." in done.out
+    assert "1 space, 1 conversation, 2 messages, 1 entry, 1 record, 0 blobs. Written this time: 3." in done.out
     assert "app.db is still open" in done.out
     assert "--seal" in done.out
     with open_backend(tmp_path / "new.db") as store:
@@ -53,6 +53,33 @@ def test_again_it_copies_the_difference_and_seals(run: Run, tmp_path: Path):
         found = store.kv.get(ACME, "tea")
         assert found is not None
         assert found.value == "红茶"
+
+
+def test_a_move_that_was_finished_can_be_run_again(run: Run, tmp_path: Path):
+    run("move", "app.db", "new.db", "--seal")
+    again = run("move", "app.db", "new.db", "--seal")
+    assert (again.code, again.err) == (0, "")
+    assert "This move was finished before" in again.out
+    with open_backend(tmp_path / "new.db") as store:
+        store.kv.put(ACME, "coffee", 1)
+    used = run("move", "app.db", "./new.db", "--seal")
+    assert (used.code, "has been written to since" in used.out) == (0, True)
+    assert "此前已经完成" in run("move", "app.db", "new.db", "--seal", language="zh").out
+    told = json.loads(run("move", "app.db", "new.db", "--seal", "--json").out)
+    assert (told["finished_before"], told["written_since"], told["copied"]) == (True, True, 0)
+
+
+def test_a_seal_is_lifted(run: Run, tmp_path: Path):
+    assert "is not sealed" in run("unseal", "app.db").out
+    run("move", "app.db", "new.db", "--seal")
+    done = run("unseal", "app.db")
+    assert (done.code, "takes writes again. It was sealed: moved to new.db." in done.out) == (0, True)
+    with open_backend(tmp_path / "app.db") as store:
+        store.kv.put(ACME, "tea", "again")
+    assert "没有封存" in run("unseal", "app.db", language="zh").out
+    run("move", "app.db", "new.db", "--seal")
+    assert "可以重新写入了" in run("unseal", "app.db", language="zh").out
+    assert run("unseal", "nowhere.db").code == 1
 
 
 def test_it_speaks_chinese(run: Run):
@@ -97,6 +124,7 @@ def test_every_refusal_has_words_in_both_languages():
         ("postgresql://ann:pw@db:5432/app?schema=m", "postgresql://db:5432/app?schema=m"),
         ("postgresql://ann:p/w@x@db/app", "postgresql://db/app"),
         ("postgresql://db/app?password=pw&schema=m", "postgresql://db/app?password=…&schema=m"),
+        ("postgresql://db/app?password=p@pw&schema=m", "postgresql://db/app?password=…&schema=m"),
         ("redis://:pw@cache/0", "redis://cache/0"),
         (
             "postgresql://a:pw@db/app,log=redis://:pw@cache,index=milvus://u:pw@m:19530",

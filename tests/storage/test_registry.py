@@ -95,11 +95,36 @@ def test_a_store_of_several_parts_is_opened_from_one_url(tmp_path: Path):
 
 def test_the_settings_name_parts_too_and_the_url_wins(tmp_path: Path):
     chosen = Settings(blobs_url=f"files:{tmp_path}/settings", index_url="memory:")
-    for url in (tmp_path / "a.db", str(tmp_path / "a.db"), f"{tmp_path}/a.db,blobs=files:{tmp_path}/url"):
+    for url in (tmp_path / "a.db", str(tmp_path / "a.db"), f"{tmp_path}/b.db,blobs=files:{tmp_path}/url"):
         with open_backend(url, settings=chosen) as backend:
             places = {name: part["place"] for name, part in backend.facts()["parts"].items()}
         assert places["index"] == "memory:"
         assert places["blobs"] == f"files:{tmp_path}/{'url' if 'url' in str(url) else 'settings'}"
+
+
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("sqlite:s.db,blob=files:media", "'blob'"),
+        ("s.db,logs=redis://h:1", "'logs'"),
+        ("s.db,blobs=files:media,Log=redis://h:1", "'Log'"),
+        ("s.db, log=redis://h:1", "' log'"),
+        ("postgresql://u:pass,secret=x@host/db", ""),
+    ],
+)
+def test_a_misspelt_part_is_no_file_name(url: str, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigurationError) as raised:
+        open_backend(url)
+    assert f"unknown part {word}".rstrip() + "; parts are log, kv, index, blobs" in str(raised.value)
+    assert "pathlib.Path" in str(raised.value)
+    assert "secret" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_with_something_like_a_part_is_given_as_a_path(tmp_path: Path):
+    with open_backend(tmp_path / "s.db,blob=x"):
+        assert (tmp_path / "s.db,blob=x").exists()
 
 
 @pytest.mark.parametrize(

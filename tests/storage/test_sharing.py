@@ -44,7 +44,7 @@ def test_a_store_of_several_parts_is_one_store(tmp_path: Path, monkeypatch: pyte
         f"{tmp_path / 'app.db'},blobs=files:bytes,index=memory:",
     ]
     assert len({id(shared_backend(name)) for name in names}) == 1
-    assert shared_backend(names[0]) is not shared_backend("app.db")
+    assert shared_backend(names[0]) is not shared_backend("app.db,blobs=files:bytes")
     (tmp_path / "app.db").unlink()
     first = shared_backend(names[0])
     assert first is shared_backend(names[1]), "whoever deletes the file means a new one"

@@ -25,6 +25,7 @@ from memwell.cli.terminal import console, never_fail_to_encode, one_line, visibl
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.messages import Message
 from memwell.settings import load_settings
+from memwell.storage.urls import without_secrets
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 
@@ -60,7 +61,7 @@ def demo_command(
     chosen = language or load_settings().language
     file = file_of(store) if store is not None else Path(tempfile.mkdtemp(prefix="memwell-demo-")) / "demo.db"
     if file is None:
-        raise ConfigurationError(say("demo_needs_file", chosen, url=repr(store)))
+        raise ConfigurationError(say("demo_needs_file", chosen, url=repr(without_secrets(store or ""))))
     if file.exists():
         raise ConfigurationError(say("demo_exists", chosen, path=file))
     if not run_demo(console(), file, chosen):

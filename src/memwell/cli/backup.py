@@ -13,10 +13,11 @@ import typer
 from memwell.cli.doctor import of_users
 from memwell.cli.files import naming_file
 from memwell.cli.progress import progress_bar
-from memwell.cli.stores import Store, check_exists, file_of
+from memwell.cli.stores import Store, check_exists, file_of, is_served
 from memwell.cli.terminal import AsJson, console, one_line, print_json
 from memwell.errors import BackendError, ConfigurationError, InvalidInput
 from memwell.settings import load_settings
+from memwell.storage.urls import composition, scheme_of, without_secrets
 
 if TYPE_CHECKING:
     from memwell.storage.sqlite.backup import Backup, Restored
@@ -38,6 +39,18 @@ _PHRASES = {
     "backup_needs_file": (
         "Only a store in a file can be backed up or restored, not {url}.",
         "只有文件中的存储才能备份和恢复，{url} 不能。",
+    ),
+    "backup_server": (
+        "Only a store in a file can be backed up, not {url}. Copy it to one (memwell move URL backup.db), "
+        "or use the server's own tools; for PostgreSQL pg_dump as a superuser or a role with BYPASSRLS.",
+        "只有文件中的存储才能备份，{url} 不能。请把它复制到文件（memwell move URL backup.db），"
+        "或使用服务器自带的工具；PostgreSQL 用 pg_dump，须以超级用户或具有 BYPASSRLS 的角色运行。",
+    ),
+    "restore_server": (
+        "Only a store in a file can be restored, not {url}. Copy the backup into an empty store "
+        "(memwell move backup.db URL), or use the server's own tools; for PostgreSQL pg_restore.",
+        "只有文件中的存储才能恢复，{url} 不能。请把备份复制到空的存储（memwell move backup.db URL），"
+        "或使用服务器自带的工具；PostgreSQL 用 pg_restore。",
     ),
     "backup_keep": (
         "--keep needs a folder to count backups in, and at least 1.",
@@ -114,7 +127,7 @@ def backup_command(
 ) -> None:
     """Copy a store, in use or not, to one checked file. 把存储（使用中亦可）复制为一个经过检查的文件。"""
     check_exists(store)
-    file, target = _file(store), Path(to)
+    file, target = _file(store, "backup_server"), Path(to)
     if keep is not None and (keep < 1 or target.is_file()):
         raise InvalidInput(_say("backup_keep"))
     # Loads the driver, which other commands do without.
@@ -157,7 +170,7 @@ def restore_command(
     as_json: AsJson = False,
 ) -> None:
     """Put a checked backup in the place of a store. 把经过检查的备份放回存储的位置。"""
-    path = _file(store)
+    path = _file(store, "restore_server")
     with naming_file(source, "file_unreadable"):
         source.open("rb").close()
     # Loads the driver, which other commands do without.
@@ -188,11 +201,18 @@ def _print_line(text: str) -> None:
     console().print(text, soft_wrap=True)
 
 
-def _file(store: str) -> Path:
+def _file(store: str, otherwise: str) -> Path:
+    """The file that the store is. Raises ``ConfigurationError`` with what to do for one that is elsewhere."""
     file = file_of(store)
     if file is None:
-        raise ConfigurationError(_say("backup_needs_file", url=repr(store)))
+        elsewhere = otherwise if _moves(store) else "backup_needs_file"
+        raise ConfigurationError(_say(elsewhere, url=repr(without_secrets(store))))
     return file
+
+
+def _moves(store: str) -> bool:
+    """Whether ``memwell move`` can do it: not for what is in a service, nor for what is gone with this process."""
+    return not is_served(store) and scheme_of(composition(store).home)[0] != "memory"
 
 
 @contextmanager

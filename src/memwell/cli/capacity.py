@@ -34,6 +34,22 @@ _NOTES = {
     "no_replicas": "capacity_no_replicas",
     "distributed": "capacity_distributed",
 }
+_PHRASES = {
+    "capacity_machines": ("{own} for memwell, {store} for {engine}.", "memwell 需要 {own}，{engine} 需要 {store}。"),
+    "machines_with_files": (
+        "{own} for memwell; {engine} lies in files there and needs none of its own.",
+        "memwell 需要 {own}；{engine} 的数据就在本机文件里，不另需机器。",
+    ),
+}
+_MACHINES = (("machine", "machines"), ("台机器", "台机器"))
+_UNITS_IN_CHINESE = {"cores": "核", "/s": "次/秒"}
+_MACHINE_IN_CHINESE = (
+    (" cores", " 核"),
+    (", client and engine on one machine", "，客户端与引擎在同一台机器上"),
+    (" (", "（"),
+    ("),", "）,"),
+    (", ", "，"),
+)
 
 
 @app.command("capacity")
@@ -84,18 +100,35 @@ def _show(made: Plan, language: str) -> None:
     table.add_column(say("capacity_amount", language), justify="right")
     table.add_column(say("capacity_basis", language))
     for line in made.lines:
-        table.add_row(say(_LINES[line.what], language), _amount(line), say(_BASES[line.basis], language))
+        table.add_row(say(_LINES[line.what], language), _amount(line, language), say(_BASES[line.basis], language))
     screen.print(table)
-    screen.print(say("capacity_machines", language, own=made.machines, store=made.store_machines, engine=made.engine))
+    screen.print(_machines(made, language))
     for note in made.notes:
         screen.print(say(_NOTES[note], language), style="yellow")
     known = figures()
-    screen.print(say("capacity_source", language, date=known.measured, machine=known.machine), style="dim")
+    screen.print(say("capacity_source", language, date=known.measured, machine=_measured_on(language)), style="dim")
 
 
-def _amount(line: Line) -> str:
+def _machines(made: Plan, language: str) -> str:
+    chinese = language.startswith("zh")
+    own, store = (f"{count:,} {_MACHINES[chinese][count != 1]}" for count in (made.machines, made.store_machines))
+    key = "capacity_machines" if made.store_machines else "machines_with_files"
+    return _PHRASES[key][chinese].format(own=own, store=store, engine=made.engine)
+
+
+def _measured_on(language: str) -> str:
+    """What the costs were measured on, in the reader's language as far as its words are known."""
+    machine = figures().machine
+    if language.startswith("zh"):
+        for english, chinese in _MACHINE_IN_CHINESE:
+            machine = machine.replace(english, chinese)
+    return machine
+
+
+def _amount(line: Line, language: str) -> str:
     number = f"{line.amount:,.0f}" if line.amount >= _SMALL or line.unit == "" else f"{line.amount:,.2f}"
-    return f"{number} {line.unit}".strip()
+    unit = _UNITS_IN_CHINESE.get(line.unit, line.unit) if language.startswith("zh") else line.unit
+    return f"{number} {unit}".strip()
 
 
 __all__ = ["app"]

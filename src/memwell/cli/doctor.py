@@ -105,6 +105,8 @@ def report(found: dict[str, Any], console: Console) -> None:
         console.print(say(advice), style="yellow", soft_wrap=True)
     problems = found["problems"]
     console.print()
+    for words in _not_durable(facts):
+        console.print(say("not_durable", words=visible(words)), style="yellow", markup=False, soft_wrap=True)
     if facts.get("read_only"):
         console.print(say("unchecked"), style="yellow")
     for problem in problems:
@@ -152,12 +154,25 @@ def report_leaks(growth: Growth, console: Console) -> None:
     console.print(say("leaks_found" if growth.leaks else "leaks_none"), style="red" if growth.leaks else "green")
 
 
+def _not_durable(facts: dict[str, Any]) -> list[str]:
+    """What the store, or a part of it, says of what can be lost; empty when nothing can, or nothing is known."""
+    parts: dict[str, dict[str, Any]] = facts.get("parts", {})
+    told = [facts, *parts.values()]
+    return [one["durability"] for one in told if "durability" in one and one.get("durable") is False]
+
+
 def _store_rows(facts: dict[str, Any], problems: list[str]) -> dict[str, str]:
     rows = {say("file"): visible(facts["path"])} if "path" in facts else {say("kind"): str(facts["kind"])}
     rows |= {name: str(facts[key]) for key, name in (("sqlite", "SQLite"), ("format", say("format"))) if key in facts}
     sizes = facts.get("bytes", {})
+    if isinstance(sizes, int):
+        # A server keeps all of it together.
+        sizes = {"store": sizes}
     rows |= {say(phrase): _bytes(sizes[key]) for key, phrase in _SIZES if key in sizes}
+    rows |= {say(name): visible(facts[name]) for name in ("wall",) if name in facts}
     rows |= {say(phrase): f"{facts[key]:,}" for key, phrase in _COUNTS if key in facts}
+    if "durability" in facts:
+        rows[say("durability")] = visible(facts["durability"])
     rows[say("integrity")] = say("problems", count=len(problems)) if problems else say("ok")
     return rows
 
@@ -190,7 +205,7 @@ def _spaces(spaces: list[dict[str, Any]]) -> Table:
     for one in spaces:
         vectors = f"{one['vectors']:,} × {one['dimensions']}" if one["vectors"] else "0"
         table.add_row(
-            one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one["changes_since_graph"])
+            one_line(" / ".join(one["space"])), f"{one['records']:,}", vectors, _search(one.get("changes_since_graph"))
         )
     return table
 
@@ -209,7 +224,9 @@ def _state_of(part: dict[str, Any]) -> str:
     if not part["answers"]:
         return say("part_away", why=part.get("why"))
     behind = part.get("spaces_behind", 0)
-    return say("part_behind", count=behind) if behind else say("part_answers")
+    if behind == 1:
+        return say("part_behind_one")
+    return say("part_behind", count=f"{behind:,}") if behind else say("part_answers")
 
 
 def _owed(spaces: list[dict[str, Any]]) -> Table:

@@ -15,7 +15,7 @@ from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
-from memwell.cli.stores import SpaceOption, Store, existing, file_of, space_of
+from memwell.cli.stores import SpaceOption, Store, existing, read_only, space_of
 from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
 from memwell.records import Space
@@ -111,7 +111,7 @@ def _written(store: str, *, make: bool = False) -> Generator[tuple[Backend, Keys
         with existing(store, make=make) as backend, backend.transaction():
             yield backend, Keys(backend), AuditLog(backend)
     except ReadOnlyStore as error:
-        raise ReadOnlyStore(say("store_read_only", path=repr(str(file_of(store) or store)))) from error
+        raise read_only(store, error) from error
 
 
 @app.command("create")

@@ -16,6 +16,7 @@ from memwell.cli.stores import SpaceOption, Store, is_served, opened
 from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
 from memwell.errors import ConfigurationError, InvalidInput
 from memwell.settings import load_settings
+from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -172,7 +173,7 @@ def tune_command(
 
     language = load_settings().language
     if is_served(store):
-        raise ConfigurationError(say("tune_served", url=repr(store)))
+        raise ConfigurationError(say("tune_served", url=repr(without_secrets(store))))
     with opened(store, space) as engine:
         if not engine.knowledge.count().documents:
             raise InvalidInput(say("no_documents"))

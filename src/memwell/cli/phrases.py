@@ -46,7 +46,13 @@ _PHRASES = {
     "file": ("file", "文件"),
     "kind": ("kind", "种类"),
     "checking": ("Looking the store over…", "正在检查存储……"),
+    "wall": ("wall between spaces", "空间之间的隔离"),
     "integrity": ("integrity", "完整性"),
+    "durability": ("durability", "持久性"),
+    "not_durable": (
+        "This store can lose what it has acknowledged: {words}",
+        "该存储可能丢失已确认的写入：{words}",
+    ),
     "size": ("size", "大小"),
     "log_size": ("write-ahead log", "预写日志"),
     "graph_size": ("graph files", "图索引文件"),
@@ -161,6 +167,7 @@ _PHRASES = {
     "is_folder": ("it is a folder", "它是一个文件夹"),
     "disk_full": ("the disk is full", "磁盘已满"),
     "disk_read_only": ("the disk can only be read", "磁盘是只读的"),
+    "store_sealed": ("The store {path} takes no writes: {reason}", "存储 {path} 不接受写入：{reason}"),
     "store_read_only": (
         "The store {path} can only be read: the file, its folder or the disk is write-protected. Allow writing, or copy "
         "the store to where you may write.",
@@ -229,12 +236,6 @@ _PHRASES = {
     "explain_what": ("Nothing is drawn of {given}; known: {known}.", "没有 {given} 的图；可用：{known}。"),
     "plot_written": ("The picture is in {path}", "图片已写入 {path}"),
     "moving": ("Moving", "正在搬移"),
-    "moved": (
-        "{target} holds all that {source} holds, checked part by part: {spaces} spaces, {threads} conversations, "
-        "{messages} messages, {entries} entries, {records} records, {blobs} blobs. Written this time: {copied}.",
-        "{target} 已包含 {source} 的全部内容，并逐部分核对：{spaces} 个空间，{threads} 个会话，{messages} 条消息，"
-        "{entries} 个键值，{records} 条记录，{blobs} 个二进制对象。本次写入：{copied}。",
-    ),
     "move_sealed": (
         "{source} is sealed: it can be read, and refuses every write. Let your programs open the target now.",
         "{source} 已封存：只能读取，拒绝一切写入。现在让程序改用目标存储。",
@@ -327,10 +328,6 @@ _PHRASES = {
     "capacity_source": ("Costs were measured on {date}: {machine}.", "成本实测于 {date}：{machine}。"),
     "capacity_extrapolated": ("extrapolated", "外推"),
     "capacity_assumed": ("your numbers", "由你给定"),
-    "capacity_machines": (
-        "{own} machines for memwell, {store} for {engine}.",
-        "memwell 需要 {own} 台机器，{engine} 需要 {store} 台。",
-    ),
     "capacity_one_file": (
         "One file lives on one machine: more than that is a matter for PostgreSQL.",
         "单个文件只能在一台机器上；超出时请用 PostgreSQL。",
@@ -348,7 +345,14 @@ _PHRASES = {
     "place": ("place", "位置"),
     "state": ("state", "状态"),
     "part_answers": ("answers", "正常"),
-    "part_behind": ("answers, {count} spaces behind", "正常，落后 {count} 个空间"),
+    "part_behind_one": (
+        "answers, 1 space behind; it is fed while the store is open",
+        "正常，落后 1 个空间；存储打开时会自动补上",
+    ),
+    "part_behind": (
+        "answers, {count} spaces behind; it is fed while the store is open",
+        "正常，落后 {count} 个空间；存储打开时会自动补上",
+    ),
     "part_away": ("away: {why}", "无法访问：{why}"),
 }
 

@@ -21,6 +21,7 @@ from memwell.cli.terminal import console, visible
 from memwell.errors import MissingDependency
 from memwell.settings import Settings, load_settings
 from memwell.storage import open_backend
+from memwell.storage.urls import without_secrets
 
 if TYPE_CHECKING:
     from memwell.service.parts import Service
@@ -120,14 +121,14 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
 def _announce(screen: Console, service: Service, store: str, address: str, token: str | None, *, first: bool) -> None:
     settings, language = service.settings, service.settings.language
     screen.print(_say("serving", language, address=address), style="bold", soft_wrap=True)
-    screen.print(_say("store_is", language, store=visible(store)), soft_wrap=True)
+    screen.print(_say("store_is", language, store=visible(without_secrets(store))), soft_wrap=True)
     if not service.backend.durable:
         screen.print(_say("volatile", language), style="yellow", soft_wrap=True)
     if settings.serve_host not in _LOOPBACK and not settings.serve_tls_certificate:
         screen.print(_say("not_encrypted", language, host=settings.serve_host), style="yellow", soft_wrap=True)
     screen.print()
     if token is None:
-        told = _say("sign_in", language, address=address, store=shlex.quote(store))
+        told = _say("sign_in", language, address=address, store=shlex.quote(without_secrets(store)))
         screen.print(told, soft_wrap=True)
     else:
         if first:

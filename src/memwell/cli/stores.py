@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,9 @@ from memwell.records import DEFAULT_SPACE, Space
 from memwell.settings import load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.urls import composition, scheme_of, without_secrets
+
+_REASON = re.compile(r"(?:can only be read|takes no writes|is sealed): (.+)", re.DOTALL)
+"""How every store words why it takes no writes."""
 
 
 def _store_default() -> str:
@@ -66,7 +70,7 @@ def check_exists(url: str) -> None:
 def check_at_hand(url: str) -> None:
     """Raises ``ConfigurationError`` for a store that a service holds: not all can be done over the wire."""
     if is_served(url):
-        raise ConfigurationError(say("store_served", url=repr(url)))
+        raise ConfigurationError(say("store_served", url=repr(without_secrets(url))))
 
 
 def existing(url: str, *, make: bool = False) -> Backend:
@@ -93,7 +97,16 @@ def opened(store: str, space: list[str] | None, *, make: bool = False, work: boo
             chat = chat_model(held, backend)
             yield held.enter_context(memwell.open(backend, space=space_of(space), chat=chat, work=work))
     except ReadOnlyStore as error:
-        raise ReadOnlyStore(say("store_read_only", path=repr(str(home_of(store) or without_secrets(store))))) from error
+        raise read_only(store, error) from error
+
+
+def read_only(store: str, error: ReadOnlyStore) -> ReadOnlyStore:
+    """The error for a store that takes no writes, in the chosen language: sealed with a reason, or write-protected."""
+    path = repr(str(home_of(store) or without_secrets(store)))
+    found = _REASON.search(str(error))
+    if found is None or found[1].startswith("the file, its folder"):
+        return ReadOnlyStore(say("store_read_only", path=path))
+    return ReadOnlyStore(say("store_sealed", path=path, reason=found[1]))
 
 
 def chat_model(held: ExitStack, backend: Backend) -> ChatModel | None:
@@ -128,5 +141,6 @@ __all__ = [
     "home_of",
     "is_served",
     "opened",
+    "read_only",
     "space_of",
 ]

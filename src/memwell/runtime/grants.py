@@ -43,7 +43,7 @@ OWN_SPACES = (
     REGISTRY,
     GRANTS,
     SERVICE,
-    *(Space("memwell", name) for name in ("batch", "commits", "deep-vectors", "index", "moving", "vectors")),
+    *(Space("memwell", name) for name in ("batch", "commits", "deep-vectors", "index", "moving", "parts", "vectors")),
 )
 """The spaces in which memwell keeps what belongs to the whole store. They hold no memory of anybody's."""
 

@@ -177,8 +177,18 @@ class Worker:
 
     def tell(self, space: Space) -> None:
         """There is something to do in this space, and somebody here who does it."""
-        self._listing.note(space, sure_s=_SURE_S)
+        self._list(space, sure_s=_SURE_S)
         self._take_on(space)
+
+    def _list(self, space: Space, *, sure_s: float = 0.0) -> None:
+        # What was remembered is stored by now, and what it is owed stands in its journal: without the list the worker here
+        # does it all the same, and without a worker whoever recalls from the space or writes to it next.
+        try:
+            self._listing.note(space, sure_s=sure_s)
+        except ReadOnlyStore:
+            raise
+        except BackendError as error:
+            _log.warning("%r could not be put on the list of spaces that are owed work: %s", space, error)
 
     def _take_on(self, space: Space) -> None:
         self._owing.add(space)
@@ -189,7 +199,7 @@ class Worker:
 
     def note(self, space: Space) -> None:
         """There is something to do in this space, for whoever comes."""
-        self._listing.note(space)
+        self._list(space)
         self._listing.tell_others(space)
 
     def attend(self) -> None:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Self
 from memwell._asyncify import Closing
 from memwell.errors import ConfigurationError, MissingDependency
 from memwell.settings import Settings
+from memwell.storage.urls import without_secrets
 from memwell.values import shown
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Tracer(Closing):
 class _SendingTracer(Tracer):
     def __init__(self, url: str, *, closing_s: float = _CLOSING_S) -> None:
         if not url.startswith(("http://", "https://")):
-            raise ConfigurationError(f"otlp_url must begin with http:// or https://, not {shown(url)}")
+            raise ConfigurationError(f"otlp_url must begin with http:// or https://, not {shown(without_secrets(url))}")
         self._provider, self._exporter = _provider(url)
         self._tracer: OtelTracer = self._provider.get_tracer("memwell")
         self._closing_s = closing_s

@@ -48,6 +48,9 @@ _LAST_MOMENT_S = 1.0
 _AT_ONCE = frozenset({"live"})
 """What is answered however much there is to do: a service that is busy must not be taken for a dead one."""
 
+_BESIDE = frozenset({"ready"})
+"""What does not wait for a thread that others may hold: whether the store is away must be told while they wait for it."""
+
 _NOT_THEIRS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
 """What is refused to a good key or to a page, and stands in the audit log."""
 
@@ -247,7 +250,8 @@ class App:
                 asked = await self._with_body(request, call, asked)
                 loop = asyncio.get_running_loop()
                 latest = time.monotonic() + self.settings.serve_timeout_s
-                return await loop.run_in_executor(self._pool, _in_turn, call, asked, latest)
+                pool = None if found.name in _BESIDE else self._pool
+                return await loop.run_in_executor(pool, _in_turn, call, asked, latest)
             finally:
                 seen.speaker = call.speaker
                 if call.upload is not None:

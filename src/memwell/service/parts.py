@@ -21,6 +21,7 @@ from memwell.service.jobs import Jobs
 from memwell.service.keys import Keys
 from memwell.service.limits import Failures, RateLimits
 from memwell.service.log import AuditLog
+from memwell.service.readiness import Readiness
 from memwell.settings import Settings
 
 _HELD = 256
@@ -52,6 +53,7 @@ class Service(Closing):
         self.tracer = Tracer.of(settings)
         self.jobs = Jobs(self.backend)
         self.ledger = KeptLedger.of(self.backend, settings)
+        self.readiness = Readiness(self.backend)
         self._stopping_since: float | None = None
         self.lingering = False
         """Whether something was still worked on when it was closed: a request, a job, vectors. It cannot be stopped in the
@@ -132,6 +134,7 @@ class Service(Closing):
             last()
         self.jobs.close(wait_s=_LAST_JOBS_S)
         self.keys.unwatch()
+        self.readiness.close()
         with suppress(MemwellError):
             self.tick()
         self.tracer.close()

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
 from memwell.settings import Settings, load_settings
+from memwell.storage.elsewhere import Elsewhere, check_parts, forget, in_bytes, in_values
 from memwell.storage.protocols import Backend, Blobs
 from memwell.storage.urls import Composition, composition, scheme_of, without_secrets
 from memwell.values import shown
@@ -44,6 +45,7 @@ _KINDS = {
 }
 _ENGINES = ("milvus", "milvus+tls")
 _HOMES = ("memory", "sqlite", "postgresql", "postgres")
+_HOMES_THAT_STAY = _HOMES[1:]
 _DRIVERS = ("psycopg", "psycopg_pool", "redis", "pymilvus", "milvus_lite", "grpc")
 
 ASK_ENGINE_ABOVE = 1000
@@ -60,16 +62,46 @@ def open_backend(url: str | os.PathLike[str], *, settings: Settings | None = Non
     chosen = settings or load_settings()
     if not isinstance(url, str | os.PathLike) or not os.fspath(url).strip():  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"a store is named by a URL or a path, not {shown(url)}; {_forms()}")
+    named, home, kind, place = _named(url, chosen)
+    return _composed(named, home, kind, place, chosen) if named.parts else _alone(home(), kind, place)
+
+
+def forget_parts(url: str | os.PathLike[str], *, settings: Settings | None = None) -> bool:
+    """Let a store forget that parts of it live elsewhere; whether it knew. What they hold is not found in it any more.
+
+    For a part that is lost for good, or a home that is to be used without them. Parts in the URL are not looked at. Raises
+    like ``open_backend``, and ``ReadOnlyStore`` for a home that takes no writes.
+    """
+    with _named(url, settings or load_settings()).open() as home:
+        return forget(home)
+
+
+class _Named(NamedTuple):
+    parts: Composition
+    open: Callable[[], Backend]
+    """Opens the home alone."""
+    kind: str
+    place: str
+    """Where the home is, without secrets."""
+
+
+def _named(url: str | os.PathLike[str], settings: Settings) -> _Named:
     if isinstance(url, os.PathLike):
         # A path is a path, whatever its letters say.
-        named = composition("", chosen)
-        home: Callable[[], Backend] = lambda: _sqlite(os.fspath(url), chosen)  # noqa: E731
-        kind, place = "sqlite", os.fspath(url)
-    else:
-        named = composition(url, chosen)
-        home = lambda: _single(named.home, chosen)  # noqa: E731
-        kind, place = scheme_of(named.home)[0] or "sqlite", without_secrets(named.home)
-    return _composed(named, home, kind, place, chosen) if named.parts else home()
+        path = os.fspath(url)
+        return _Named(composition("", settings), lambda: _sqlite(path, settings), "sqlite", path)
+    named = composition(url, settings)
+    kind = scheme_of(named.home)[0] or "sqlite"
+    return _Named(named, lambda: _single(named.home, settings), kind, without_secrets(named.home))
+
+
+def _alone(store: Backend, kind: str, place: str) -> Backend:
+    with ExitStack() as opened:
+        opened.callback(store.close)
+        if kind in _HOMES_THAT_STAY:
+            check_parts(store, place, {})
+        opened.pop_all()
+    return store
 
 
 def _single(url: str, settings: Settings) -> Backend:
@@ -114,6 +146,7 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         )
     # Loads numpy, which a store of one part may do without.
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
+    from memwell.storage.composed.marks import is_own  # noqa: PLC0415
 
     # A part is one store, whatever the settings say of the parts of others.
     plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
@@ -123,8 +156,19 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         opened.callback(store.close)
         one_writer = kind in ("memory", "sqlite")
         made = ComposedBackend(store, **parts, place=place, one_writer=one_writer, ask_above=ASK_ENGINE_ABOVE)
+        opened.callback(made.close)
+        if kind in _HOMES_THAT_STAY:
+            check_parts(store, place, _elsewhere(parts), is_own)
         opened.pop_all()
     return made
+
+
+def _elsewhere(parts: dict[str, Any]) -> dict[str, Elsewhere]:
+    """The parts that the home must not be opened without."""
+    found = {name: in_values(parts[name].store.kv, parts[name].place) for name in ("log", "kv") if name in parts}
+    if "blobs" in parts:
+        found["blobs"] = in_bytes(parts["blobs"].open, parts["blobs"].place)
+    return found
 
 
 def _opened_parts(named: Composition, settings: Settings, opened: ExitStack) -> dict[str, Any]:
@@ -193,7 +237,8 @@ def _bytes(url: str, settings: Settings) -> Any:
     opened: list[Backend] = []
 
     def open_blobs() -> Blobs:
-        opened.append(_single(url, settings))
+        if not opened:
+            opened.append(_single(url, settings))
         return opened[0].blobs
 
     def close() -> None:
@@ -225,4 +270,4 @@ def _forms() -> str:
     return "known: " + "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values()))
 
 
-__all__ = ["ASK_ENGINE_ABOVE", "open_backend"]
+__all__ = ["ASK_ENGINE_ABOVE", "forget_parts", "open_backend"]

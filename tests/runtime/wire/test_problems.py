@@ -42,6 +42,18 @@ def test_what_a_store_says_of_itself_stays_inside():
     assert problem_of(errors.InvalidInput("limit is 0"), request="r1").detail == "limit is 0"
 
 
+def test_where_the_store_is_stays_inside():
+    for error in (
+        errors.BackendUnavailable("the store postgresql://db.example:5432/x cannot be reached: db.example refused"),
+        errors.BackendUnavailable("the line to db.example was lost; what was written may or may not be stored"),
+        errors.ReadOnlyStore("the store postgresql://db.example/x is sealed: moved to postgresql://other.example/y"),
+    ):
+        told = problem_of(error, request="r1")
+        assert "example" not in told.detail
+        assert told.detail
+        assert ("may or may not be stored" in told.detail) == ("may or may not be stored" in str(error))
+
+
 def test_details_that_programs_need_are_kept():
     assert problem_of(Busy("later", retry_after=7.5, code="rate-limited")).retry_after == 7.5
     assert problem_of(AccessDenied("no", code="missing-scope")).status == 403

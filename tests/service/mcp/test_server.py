@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from mcp.shared.exceptions import MCPError
 
-from memwell.errors import BackendError
+from memwell.errors import BackendError, BackendUnavailable, ReadOnlyStore
 from memwell.service.mcp import TOOLS
 from memwell.service.mcp.server import chosen
 from memwell.service.mcp.tool import schema_of
@@ -318,6 +318,18 @@ def test_a_store_that_fails_is_told_in_one_line(inside: Any, monkeypatch: pytest
     monkeypatch.setattr(type(inside.memory), "remember", full)
     answer = inside.use("remember", text="Hello there, all")
     assert (answer.is_error, answer.content[0].text) == (True, "the disk is full")
+
+
+@pytest.mark.parametrize("kind", [BackendError, BackendUnavailable, ReadOnlyStore])
+def test_nobody_is_told_where_the_store_is(inside: Any, monkeypatch: pytest.MonkeyPatch, kind: type[Exception]) -> None:
+    def away(*arguments: Any, **options: Any) -> None:
+        raise kind("the store postgresql://db.example:5432/x?schema=m failed")
+
+    monkeypatch.setattr(type(inside.memory), "remember", away)
+    answer = inside.use("remember", text="Hello there, all")
+    assert answer.is_error
+    assert answer.content[0].text.startswith("the store ")
+    assert "example" not in answer.content[0].text
 
 
 def test_no_store_is_asked_on_the_loop(inside: Any, monkeypatch: pytest.MonkeyPatch) -> None:

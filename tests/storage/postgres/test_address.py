@@ -41,3 +41,19 @@ def test_a_url_that_cannot_be_read_is_refused_without_its_secrets(url: str):
     with pytest.raises(ConfigurationError) as caught:
         address_of(url)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_parameter_that_nobody_knows_is_named_with_those_that_are_known():
+    with pytest.raises(ConfigurationError, match=r"unknown parameter 'shema'.*schema, prepare, durable"):
+        address_of("postgresql://me:hunter2@host/db?shema=x")
+    assert address_of("postgresql://a:1,b:2/db?application_name=x%40y&sslmode=require").parameters["host"] == "a,b"
+
+
+@pytest.mark.parametrize("character", "/#?@[")
+def test_a_character_of_the_password_that_must_be_escaped_is_told_so(character: str):
+    for password in (f"hun{character}ter2", f"1{character}ter2", f"{character}ter2"):
+        with pytest.raises(ConfigurationError, match="%-escapes") as caught:
+            address_of(f"postgresql://me:{password}@host/db")
+        assert "ter2" not in str(caught.value)
+        escaped = password.replace(character, f"%{ord(character):02X}")
+        assert address_of(f"postgresql://me:{escaped}@host/db").parameters["password"] == password

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
 import time
@@ -16,9 +17,12 @@ from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
+from memwell.storage.postgres.address import address_of
+from memwell.storage.postgres.pool import Link, Pool, connect
 from memwell.testing.conformance.backend import in_threads
 from tests.engines.postgres import open_store, schema_of, server
 from tests.engines.proxy import Proxy
+from tests.engines.redis import wait_until
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -134,6 +138,7 @@ def test_a_server_that_stops_saying_anything_gives_an_error_and_not_a_hang(tmp_p
         with pytest.raises(BackendUnavailable):
             backend.kv.get(HOME, "key")
         proxy.resume()
+        wait_until(lambda: answers(backend), "the server that is back is not used")
         assert backend.kv.get(HOME, "key") is not None
 
 
@@ -153,7 +158,69 @@ def test_a_server_that_is_away_is_an_error_and_one_that_is_back_is_used(backend:
     with pytest.raises(BackendUnavailable, match="cannot be reached"):
         backend.log.append(TALK, [human("b")])
     proxy.refuse(False)
+    wait_until(lambda: answers(backend), "the server that is back is not used")
     assert texts(backend) == ["a"]
+
+
+def answers(backend: PostgresBackend) -> bool:
+    try:
+        return backend.kv.get(HOME, "nothing") is None
+    except BackendUnavailable:
+        return False
+
+
+def test_while_a_server_is_known_to_be_away_one_tries_and_the_others_do_not_wait():
+    tried: list[bool] = []
+    there = threading.Event()
+
+    def open_link() -> Link:
+        tried.append(there.is_set())
+        if there.is_set():
+            return connect(address_of(server().url()), Settings(), path="public")
+        raise psycopg.OperationalError("timeout expired")
+
+    pool = Pool(open_link, Settings(pool_size=2), "there")
+    for _ in range(20):
+        with pytest.raises(BackendUnavailable, match="cannot be reached: timeout expired"):
+            pool.take()
+    assert len(tried) <= 2
+    there.set()
+
+    def reached() -> bool:
+        try:
+            pool.give(pool.take())
+        except BackendUnavailable:
+            return False
+        return True
+
+    wait_until(reached, "nobody tried again")
+    assert tried.count(True) == 1
+    pool.close()
+
+
+def test_a_connection_that_dies_inside_a_transaction_says_so_once(
+    backend: PostgresBackend, proxy: Proxy, caplog: pytest.LogCaptureFixture
+):
+    def work() -> None:
+        with backend.transaction():
+            backend.kv.put(HOME, "a", 1)
+            proxy.cut()
+            backend.kv.put(HOME, "b", 2)
+
+    with pytest.raises(BackendUnavailable):
+        work()
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("psycopg")] == []
+    logging.getLogger("psycopg").warning("error ignored terminating %r: %s", "another's", "x")
+    assert "another's" in caplog.text
+
+
+def test_a_read_that_takes_too_long_says_nothing_of_storing(tmp_path: Path):
+    with open_store(tmp_path, settings=Settings(statement_timeout_s=0.2)) as backend:
+        with pytest.raises(BackendUnavailable, match="took too long; try again") as told:
+            backend._connections.read(HOME, lambda session: session.execute("SELECT pg_sleep(30)"))
+        assert "stored" not in str(told.value)
+        with pytest.raises(BackendUnavailable, match="nothing was stored"):
+            backend._connections.write(HOME, lambda session: session.execute("SELECT pg_sleep(30)"))
 
 
 def test_an_empty_pool_says_what_to_set(tmp_path: Path):

@@ -129,6 +129,14 @@ def test_a_server_without_the_extension_says_what_to_run(tmp_path: Path):
         PostgresBackend(server().url(database=database))
 
 
+def test_a_role_that_may_not_make_a_schema_is_told_what_to_run(tmp_path: Path):
+    role = f"plain_{schema_of(tmp_path)}"
+    with server().admin() as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN".encode())
+    with pytest.raises(ConfigurationError, match=f"CREATE SCHEMA {schema_of(tmp_path)} AUTHORIZATION {role}"):
+        PostgresBackend(server().url(user=role, schema=schema_of(tmp_path)))
+
+
 @pytest.mark.parametrize("schema", ["Memwell", "a b", "a;drop", "", "pg_x", "1a", "x" * 64])
 def test_a_schema_that_could_be_anything_else_is_refused(schema: str):
     with pytest.raises(ConfigurationError, match="schema"):

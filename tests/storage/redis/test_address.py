@@ -33,6 +33,12 @@ def test_a_url_names_servers_and_choices():
         ("redis://a?wait=-1", "wait"),
         ("redis://a?wait=²", "wait"),
         ("redis://a?lease=nan", "lease"),
+        ("redis://a/abc", "a number, not 'abc'"),
+        ("redis://a/1/2", "a number"),
+        ("redis://a?db=x", "a number"),
+        ("redis+cluster://a?db=3", "one database"),
+        ("redis://a?prefx=x", "'prefx' is nothing .* it can: prefix, durable, wait, lease"),
+        ("redis://a?socket_timeout=3", "socket_timeout"),
     ],
 )
 def test_what_cannot_be_a_url_is_refused_with_what_to_write(url: str, told: str):

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError, BackendUnavailable
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
 from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.settings import Settings
 from memwell.storage.redis import RedisBackend
 from tests.engines.proxy import Proxy
-from tests.engines.redis import Cluster, Server, ask, older_program, prefix_of, single, single_url, wait_until
+from tests.engines.redis import Cluster, Server, ask, older_program, prefix_of, single, wait_until
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -128,13 +128,36 @@ def test_with_wait_a_lost_master_takes_nothing_that_was_acknowledged(mortal_clus
 
 
 def test_fewer_replicas_than_asked_for_are_an_error_that_says_so(tmp_path: Path):
-    hasty = Settings(connect_timeout_s=0.1)
-    with (
-        RedisBackend(single_url(tmp_path, "wait=1"), settings=hasty) as store,
-        pytest.raises(BackendUnavailable) as told,
-    ):
-        store.kv.put(HOME, "key", 1)
-    assert "only 0 of 1 replicas" in str(told.value)
+    master = server_at(tmp_path / "master", "--repl-diskless-sync-delay", "0")
+    replica = server_at(tmp_path / "replica", "--replicaof", "127.0.0.1", str(master.port))
+    try:
+        wait_until(lambda: Cluster.is_followed(master), "the replica did not follow")
+        url = f"redis://127.0.0.1:{master.port}?wait=1&durable=yes"
+        with RedisBackend(url, settings=Settings(connect_timeout_s=0.5)) as store:
+            store.kv.put(HOME, "key", 1)
+            replica.kill()
+            with pytest.raises(BackendUnavailable) as told:
+                store.kv.put(HOME, "key", 2)
+        assert "only 0 of 1 replicas" in str(told.value)
+        wait_until(lambda: b"connected_slaves:0" in ask(master.port, "INFO", "replication"), "it is still followed")
+        with pytest.raises(ConfigurationError, match=r"wait=1 .* has none"):
+            RedisBackend(url)
+    finally:
+        replica.stop()
+        master.stop()
+
+
+def test_a_store_that_is_not_durable_says_so_once_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    server = server_at(tmp_path, "--appendonly", "no")
+    try:
+        for url in ("?durable=yes", "", "", "?prefix=other"):
+            with RedisBackend(f"redis://127.0.0.1:{server.port}{url}") as store:
+                assert store.durable is (url == "?durable=yes")
+    finally:
+        server.stop()
+    told = [one.getMessage() for one in caplog.records if one.name == "memwell.storage"]
+    assert len(told) == 1
+    assert "not durable: A restart of the server loses everything" in told[0]
 
 
 @settings(max_examples=25)
@@ -183,8 +206,11 @@ def test_a_server_that_is_away_is_an_error_and_then_forgotten(tmp_path: Path):
     with RedisBackend(f"redis://127.0.0.1:{server.port}") as store:
         store.kv.put(HOME, "key", 1)
         server.stop()
-        with pytest.raises(BackendUnavailable, match="cannot be reached"):
+        # What was closed while nobody used it is seen to be closed: nothing was sent.
+        time.sleep(0.1)
+        with pytest.raises(BackendUnavailable, match="cannot be reached") as told:
             store.kv.put(HOME, "key", 2)
+        assert "may yet be stored" not in str(told.value)
         with pytest.raises(BackendUnavailable), store.transaction():
             store.kv.get(HOME, "key")
         server.start()

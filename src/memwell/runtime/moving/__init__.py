@@ -15,7 +15,7 @@ from memwell.errors import BackendError, Conflict, InvalidInput, NotFound
 from memwell.records import Space
 from memwell.runtime.moving.checksums import PARTS, Checksum, Total, checksum, total_of
 from memwell.runtime.moving.copying import Copier
-from memwell.runtime.moving.marks import Marks, MoveRefused
+from memwell.runtime.moving.marks import Finished, Marks, MoveRefused
 from memwell.runtime.moving.reading import merged, spaces_of
 from memwell.storage.protocols import Backend
 
@@ -47,6 +47,10 @@ class Moved(msgspec.Struct, frozen=True):
     """Spaces that were written to while they were checked; they are copied as of a moment ago. Empty when sealed."""
     checksum: str
     """Of all that the target holds for good, in a form that is the same on every backend."""
+    finished_before: bool = False
+    """Whether the source had been sealed and copied by an earlier move, so that nothing was done now."""
+    written_since: bool = False
+    """Whether the target has been written to since that move; the counts and the checksum are of what it holds now."""
 
 
 def move(
@@ -61,7 +65,8 @@ def move(
 
     With ``seal`` the source refuses every write before the last pass, with ``reason``; when the move then fails, the seal
     is lifted again. Raises ``MoveRefused`` when the target holds something else, or was written to since it became
-    the copy, and ``BackendError`` when the copy differs in the end.
+    the copy, and ``BackendError`` when the copy differs in the end. A move that was finished with ``seal`` is not done
+    again, and that is no error, whatever became of the target since.
     """
     return _Move(source, target, seal, reason, progress).run()
 
@@ -82,10 +87,12 @@ class _Move:
 
     def run(self) -> Moved:
         finished = self._marks.claim(self._source)
+        facts = self._source.facts()
         if finished is not None:
+            if finished.sealed and self._is_sealed_for(finished, facts.get("sealed")):
+                return self._nothing_to_do(finished)
             self._check_untouched(finished)
             self._marks.resume(self._source)
-        facts = self._source.facts()
         self._expected = _things(facts)
         sealed = facts.get("sealed") is not None
         if not sealed:
@@ -96,8 +103,20 @@ class _Move:
             self._pass(strict=True)
         return self._finish(sealed=sealed)
 
-    def _check_untouched(self, finished: str) -> None:
-        if total_of(self._target).hexdigest() != finished:
+    def _is_sealed_for(self, finished: Finished, seal: str | None) -> bool:
+        """Whether the source was sealed for this target and is still what was copied there."""
+        if seal is None:
+            return False
+        # The same target can be written in several ways; then what the source holds says whether it is the one.
+        return seal == self._reason or total_of(self._source).hexdigest() == finished.checksum
+
+    def _nothing_to_do(self, finished: Finished) -> Moved:
+        total = total_of(self._target)
+        self._tell(0, last=True)
+        return self._moved(total, sealed=True, before=True, since=total.hexdigest() != finished.checksum)
+
+    def _check_untouched(self, finished: Finished) -> None:
+        if total_of(self._target).hexdigest() != finished.checksum:
             raise MoveRefused("touched")
 
     def _tell(self, count: int, *, last: bool = False) -> None:
@@ -160,9 +179,19 @@ class _Move:
             if None in checksums.values():
                 changing.append(space)
             total.add(space, {part: one or checksum(self._target, space, part) for part, one in checksums.items()})
-        # A sealed source can never be copied again, so its copy need not remember whose it is.
-        self._marks.complete(self._source, None if sealed else total.hexdigest())
+        self._marks.complete(self._source, total.hexdigest(), sealed=sealed)
         self._tell(0, last=True)
+        return self._moved(total, sealed=sealed, changing=changing)
+
+    def _moved(
+        self,
+        total: Total,
+        *,
+        sealed: bool,
+        changing: list[Space] | None = None,
+        before: bool = False,
+        since: bool = False,
+    ) -> Moved:
         return Moved(
             spaces=total.spaces,
             threads=total.counts["threads"],
@@ -173,8 +202,10 @@ class _Move:
             copied=self._copied,
             passes=self._passes,
             sealed=sealed,
-            changing=changing,
+            changing=changing or [],
             checksum=total.hexdigest(),
+            finished_before=before,
+            written_since=since,
         )
 
     def _checked(self, space: Space, part: str, sealed: bool) -> Checksum | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
@@ -49,14 +49,21 @@ def identity_of(source: Backend) -> str:
     return made
 
 
+class Finished(NamedTuple):
+    """What a finished move left in its target: the checksum of the copy, and whether the source was sealed for it."""
+
+    checksum: str
+    sealed: bool
+
+
 class Marks:
     """The notes in the target's own space for moves."""
 
     def __init__(self, target: Backend) -> None:
         self._target = target
 
-    def claim(self, source: Backend) -> str | None:
-        """Note that the target is to be this source's copy; the checksum of the copy when one was finished before.
+    def claim(self, source: Backend) -> Finished | None:
+        """Note that the target is to be this source's copy; what is known of the copy when one was finished before.
 
         Raises ``MoveRefused`` when the target is the source itself, or holds something else.
         """
@@ -73,23 +80,23 @@ class Marks:
             raise MoveRefused("holds")
         if not noted:
             self._target.kv.put(MOVING, _COPY, {"source": identity, "finished": None}, expect=0)
-        return noted.get("finished")
+        finished = noted.get("finished")
+        return None if finished is None else Finished(finished, noted.get("sealed", False))
 
     def resume(self, source: Backend) -> None:
         """Note that the copy is being changed again."""
         self._target.kv.put(MOVING, _COPY, {"source": identity_of(source), "finished": None})
 
-    def complete(self, source: Backend, checksum: str | None) -> None:
-        """Take all notes away but whose copy this is, and as what; that one too when there is no checksum."""
+    def complete(self, source: Backend, checksum: str, *, sealed: bool) -> None:
+        """Take all notes away but whose copy this is, as what, and whether the source was sealed for it."""
         for entry in self._target.kv.scan(MOVING, limit=1000).items:
             if entry.key not in (_COPY, _IDENTITY):
                 self._target.kv.delete(MOVING, entry.key)
         if self._target.kv.count(MOVING) > 2:
-            self.complete(source, checksum)
-        elif checksum is None:
-            self._target.kv.delete(MOVING, _COPY)
-        else:
-            self._target.kv.put(MOVING, _COPY, {"source": identity_of(source), "finished": checksum})
+            self.complete(source, checksum, sealed=sealed)
+            return
+        note = {"source": identity_of(source), "finished": checksum, "sealed": sealed}
+        self._target.kv.put(MOVING, _COPY, note)
 
     # How far the records of a space have come
 
@@ -135,4 +142,4 @@ def _name(kind: str, *parts: str) -> str:
     return f"{kind}:{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()}"
 
 
-__all__ = ["Marks", "MoveRefused", "identity_of"]
+__all__ = ["Finished", "Marks", "MoveRefused", "identity_of"]

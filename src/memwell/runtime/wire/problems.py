@@ -16,6 +16,7 @@ MEDIA_TYPE = "application/problem+json"
 _TYPES = "urn:memwell:problem:"
 _SEGMENT = r"""(?:'[^'\\]*'|"[^"\\]*")"""
 _SPACE = re.compile(rf"Space\(({_SEGMENT}(?:, {_SEGMENT})*)\)")
+_UNSURE = re.compile(r"may (?:or may not|yet) be stored")
 _CALLS = {"erase_all()": "'everything'", "undo()": "undo"}
 """How the library names a way out, and how the service has it."""
 
@@ -106,17 +107,28 @@ def kind_of(error: MemwellError) -> Kind:
 def problem_of(error: MemwellError, *, request: str = "") -> Problem:
     """An error as it is told. What the store or the set-up says of itself stays in the service's log."""
     kind = kind_of(error)
-    told = kind.status not in (500, 501) or kind.code == "missing-dependency"
     return Problem(
         type=_TYPES + kind.code,
         title=kind.title,
         status=kind.status,
         code=kind.code,
-        detail=_plainly(str(error)) if told else f"the service's log has it under {request}",
+        detail=_detail(error, kind, request),
         request=request,
         retry_after=error.retry_after if isinstance(error, Busy) else (1.0 if kind.status == 503 else None),
         reason=error.reason if isinstance(error, UnreadableDocument) else "",
     )
+
+
+def _detail(error: MemwellError, kind: Kind, request: str) -> str:
+    """What is told to whoever asked. Where the store is, is nothing to him."""
+    if kind.code == "unavailable":
+        stored = "; what was written may or may not be stored" if _UNSURE.search(str(error)) else ""
+        return f"the store cannot be reached or stays busy{stored}; try again"
+    if kind.code == "read-only":
+        return "the store can only be read now: it is sealed, write-protected or a replica"
+    if kind.status in (500, 501) and kind.code != "missing-dependency":
+        return f"the service's log has it under {request}"
+    return _plainly(str(error))
 
 
 def _plainly(text: str) -> str:

@@ -17,7 +17,6 @@ from memwell.runtime.wire.figures import Figures
 from memwell.runtime.wire.routes import ADMIN
 from memwell.service import keys as own
 from memwell.service.call import Call, File, handles
-from memwell.service.keys import SERVICE
 from memwell.service.rest.threads import bounded
 from memwell.values import shown
 
@@ -172,10 +171,10 @@ def live(call: Call) -> running.Health:
 
 @handles("ready")
 def ready(call: Call) -> running.Health:
-    """The service can do its work. Raises ``Busy`` while it stops, and what the store raises when it cannot be read."""
+    """The service can do its work. Raises ``Busy`` while it stops, and within a second what the store raises."""
     if call.service.stopping:
         raise Busy("the service is stopping", code="stopping")
-    call.service.backend.kv.get(SERVICE, "ready")
+    call.service.readiness.check()
     if call.service.models == "loading":
         raise Busy("the models are being loaded", code="loading", retry_after=2)
     return running.Health(status="ok", version=VERSION, checks={"store": "ok", "models": call.service.models})

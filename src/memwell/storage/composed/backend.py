@@ -238,7 +238,7 @@ def _part_facts(name: str, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
         return {"kind": "redis", "place": part.place, "answers": False, "why": str(error)}, {}
     own = {key: facts[key] for key in ("kind", "durability") if key in facts}
     counts = {key: facts[key] for key in _COUNTED[name] if key in facts}
-    return {"place": part.place, "answers": True, **own}, counts
+    return {"place": part.place, "answers": True, "durable": part.store.durable, **own}, counts
 
 
 def _check_follows(name: str, part: Part) -> None:

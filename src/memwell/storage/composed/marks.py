@@ -149,7 +149,7 @@ def own_space(space: Space, name: str) -> Space:
 
 def is_own(space: Space) -> bool:
     """Whether the composed store keeps its own notes there, which nobody else is to see."""
-    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",)):
+    if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
         return True
     return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
 

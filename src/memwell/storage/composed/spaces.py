@@ -10,12 +10,16 @@ from typing import TypeAlias, cast
 from memwell.records import Page, Space, paged
 from memwell.storage.composed.blobs import REFERENCES
 from memwell.storage.composed.marks import is_own, own_space
+from memwell.storage.elsewhere import REMEMBERED
 from memwell.storage.protocols import Backend
 
 _PAGE = 500
 _SURE = 196
 """By so many bytes every store orders its paths."""
 
+
+_PART_OF = REMEMBERED.encoded()
+"""Where another store notes whose part it is."""
 
 _Item: TypeAlias = tuple[str, str]
 """Where a space comes in the order, and its encoded path: the same, but for a few that are listed where they are kept."""
@@ -57,7 +61,7 @@ def _beginning(path: str) -> bytes:
 
 
 def _of_other(store: Backend, after: str | None) -> Iterator[_Item]:
-    return ((path, path) for path in _paths(store, after))
+    return ((path, path) for path in _paths(store, after) if path != _PART_OF)
 
 
 def _of_home(home: Backend, after: str | None) -> Iterator[_Item]:

@@ -195,9 +195,9 @@ class MilvusVectors(VectorEngine):
             schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimensions)
             index = self._client.prepare_index_params()
             index.add_index("vector", index_type="AUTOINDEX", metric_type="COSINE")
-            self._client.create_collection(
-                name, schema=schema, index_params=index, consistency_level="Strong", timeout=self._patience
-            )
+            self._client.create_collection(name, schema=schema, consistency_level="Strong", timeout=self._patience)
+            # Told to wait, the driver sleeps for half a second first; loading waits for the index anyway.
+            self._client.create_index(name, index, timeout=self._patience, sync=False)
         self._client.load_collection(name, timeout=self._patience)
         return name
 

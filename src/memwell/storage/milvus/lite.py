@@ -6,6 +6,7 @@ It locks the file, so one process at a time can have it. pymilvus would keep it 
 from __future__ import annotations
 
 import importlib
+import logging
 import threading
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,16 @@ from memwell.errors import ConfigurationError
 
 # The server inside answers frequent signs of life with an end of the connection, and both say so on the error stream.
 QUIET: dict[str, Any] = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": False}
+
+
+class _Unasked(logging.Filter):
+    """pymilvus asks for calls that the server inside does not have, and does without them; that is no error of anybody's."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is None or record.exc_info[0] is not NotImplementedError
+
+
+logging.getLogger("grpc._server").addFilter(_Unasked())
 
 _lock = threading.Lock()
 _users: Counter[str] = Counter()

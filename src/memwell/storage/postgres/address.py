@@ -7,12 +7,15 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import psycopg
+from psycopg import pq
 from psycopg.conninfo import conninfo_to_dict
 
 from memwell.errors import ConfigurationError
+from memwell.storage.urls import check_login
 from memwell.values import shown
 
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_OURS = ("schema", "prepare", "durable")
 _YES, _NO = frozenset(("yes", "on", "true", "1")), frozenset(("no", "off", "false", "0"))
 
 
@@ -36,8 +39,9 @@ class Address(NamedTuple):
 
 def address_of(url: str) -> Address:
     """Take a URL apart. Raises ``ConfigurationError``, without the URL's secrets, for one that cannot be read."""
+    check_login(url, "the PostgreSQL store")
     parts = urlsplit(url)
-    asked = dict(parse_qsl(parts.query, keep_blank_values=True))
+    asked = _parameters(parts.query)
     schema = asked.pop("schema", "memwell")
     if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
         raise ConfigurationError(
@@ -54,6 +58,23 @@ def address_of(url: str) -> Address:
             "with special characters of the password as %-escapes"
         ) from None
     return Address({name: str(value) for name, value in known.items() if value is not None}, schema, pooled, vouched)
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """What stands in the query. Raises ``ConfigurationError`` for what neither memwell nor libpq knows."""
+    if any(part and "=" not in part for part in query.split("&")):
+        # It may be what comes after an & in a password, so it is not shown.
+        raise ConfigurationError(
+            "the URL of the PostgreSQL store has something in its query that is no name=value; write & in a value as %26"
+        )
+    asked = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = asked.keys() - set(_OURS) - {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    if unknown:
+        raise ConfigurationError(
+            f"the URL of the PostgreSQL store has an unknown parameter {shown(min(unknown))}; memwell's own are "
+            f"{', '.join(_OURS)}, and those of libpq are known too (sslmode, connect_timeout and so on)"
+        )
+    return asked
 
 
 def _switch(asked: dict[str, str], name: str, *, default: bool) -> bool:

@@ -85,7 +85,7 @@ class Connections:
                 return outside(Session(link, self.walls))
             except psycopg.Error as error:
                 if not (again and is_lost(error, link)):
-                    raise translated(error, self.place) from error
+                    raise translated(error, self.place, reading=True) from error
                 self.pool.forget_idle()
             finally:
                 self._return(link)

@@ -29,9 +29,10 @@ def is_starting(error: psycopg.Error) -> bool:
     return isinstance(error, errors.CannotConnectNow) or "starting up" in str(error) or "recovery" in str(error)
 
 
-def translated(error: psycopg.Error, place: str) -> MemwellError:
-    """memwell's error for the driver's."""
+def translated(error: psycopg.Error, place: str, *, reading: bool = False) -> MemwellError:
+    """memwell's error for the driver's. Who was only reading is not told that nothing was stored."""
     said = _first_line(error)
+    stored = "" if reading else "nothing was stored; "
     if error.sqlstate == SEALED:
         return ReadOnlyStore(f"the store {place} is sealed: {said}")
     if isinstance(error, errors.ReadOnlySqlTransaction):
@@ -40,14 +41,14 @@ def translated(error: psycopg.Error, place: str) -> MemwellError:
         )
     if isinstance(error, errors.QueryCanceled):
         return BackendUnavailable(
-            f"the store {place} gave a statement up because it took too long; nothing was stored; "
-            f"try again, or raise statement_timeout_s ({said})"
+            f"the store {place} gave a statement up because it took too long; "
+            f"{stored}try again, or raise statement_timeout_s ({said})"
         )
     if isinstance(error, errors.LockNotAvailable):
-        return BackendUnavailable(f"the store {place} stayed busy: another holds it; nothing was stored ({said})")
+        return BackendUnavailable(f"the store {place} stayed busy: another holds it; {stored}try again ({said})")
     if is_clash(error):
         return BackendUnavailable(
-            f"the store {place} undid a transaction that stood in the way of another; nothing was stored; try again"
+            f"the store {place} undid a transaction that stood in the way of another; {stored}try again"
         )
     if isinstance(error, errors.DiskFull):
         return BackendError(f"the store {place} cannot grow: the server's disk is full ({said})")

@@ -5,6 +5,7 @@ There is no thread behind it, so nothing is lost by a fork: a child leaves its p
 
 from __future__ import annotations
 
+import logging
 import os
 import select
 import threading
@@ -30,6 +31,8 @@ _GRACE_S = 5.0
 _QUIET_S = 1.0
 """A connection that lay idle for longer is looked at before it is used: the server may have closed it."""
 _NAP_S = 0.05
+_KNOWN_AWAY_S = 1.0
+"""For so long after a server was not reached nobody else tries: whoever asks is told so at once."""
 
 
 class Patient(psycopg.Connection[tuple[Any, ...]]):
@@ -58,6 +61,19 @@ class Patient(psycopg.Connection[tuple[Any, ...]]):
 
 
 Link: TypeAlias = Patient
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of the driver's log says what nobody else does.
+
+    That a transaction could not be ended in order on one of our connections is known from the error that we raise.
+    """
+    about = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    ours = any(isinstance(getattr(about, name, about), Patient) for name in ("_conn", "connection"))
+    return not (ours and str(record.msg).startswith("error ignored"))
+
+
+logging.getLogger("psycopg").addFilter(_is_news)
 
 
 def connect(address: Address, settings: Settings, *, path: str, extra: str = "") -> Link:
@@ -117,6 +133,9 @@ class Pool:
         self._idle: list[Link] = []
         self._in_use = 0
         self._freed = threading.Condition(threading.Lock())
+        self._away: BackendUnavailable | None = None
+        self._next_try = 0.0
+        self._trying = False
 
     def ready(self) -> None:
         """Raises ``BackendError`` when it is closed; begins anew in a forked child."""
@@ -138,7 +157,7 @@ class Pool:
                     return link
                 link.close()
                 link = self._another_idle()
-            return self._opened(end)
+            return self._reached(end)
         except BaseException:
             self._free(None)
             raise
@@ -159,6 +178,30 @@ class Pool:
     def _another_idle(self) -> Link | None:
         with self._freed:
             return self._idle.pop() if self._idle else None
+
+    def _reached(self, end: float) -> Link:
+        """A fresh connection. Of a server that was not reached a moment ago, one caller tries; the others do not wait."""
+        if self._away is None:
+            try:
+                return self._opened(end)
+            except BackendUnavailable as error:
+                self._away, self._next_try = error, time.monotonic() + _KNOWN_AWAY_S
+                raise
+        self._try_alone(self._away)
+        try:
+            link = self._opened(0.0)
+            self._away = None
+            return link
+        finally:
+            self._next_try = time.monotonic() + _KNOWN_AWAY_S
+            self._trying = False
+
+    def _try_alone(self, known: BackendUnavailable) -> None:
+        """Raises what is known of the server, unless it is time that somebody tries again and nobody does."""
+        with self._freed:
+            if self._trying or time.monotonic() < self._next_try:
+                raise BackendUnavailable(str(known)) from known
+            self._trying = True
 
     def _opened(self, end: float) -> Link:
         """A fresh connection; a server that is just starting is waited for."""

@@ -240,12 +240,14 @@ def _ensure_schema(link: Link, schema: str, place: str) -> None:
     known = link.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (schema,)).fetchone()
     if known is not None:
         return
+    # Asked now: when it has failed, nothing can be asked any more.
+    role = _role(link)
     try:
         _run(link, f"CREATE SCHEMA {schema}")
     except psycopg.errors.InsufficientPrivilege as error:
         raise ConfigurationError(
             f"the store {place} has no schema {schema!r} and may not make one; let who may run: "
-            f"CREATE SCHEMA {schema} AUTHORIZATION {_role(link)}"
+            f"CREATE SCHEMA {schema} AUTHORIZATION {role}"
         ) from error
 
 

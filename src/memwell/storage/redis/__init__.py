@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -31,6 +32,10 @@ from memwell.storage.redis.transactions import current_transaction
 from memwell.storage.redis.waking import Waking
 from memwell.values import check_text
 
+_log = logging.getLogger("memwell.storage")
+_warned: set[str] = set()
+"""The URLs, without their secrets, that this process was warned of."""
+
 
 class RedisBackend(Backend, Joining):
     """A store in Redis 6.2 or newer, under keys that begin with the URL's ``prefix=``.
@@ -51,6 +56,14 @@ class RedisBackend(Backend, Joining):
         self._waking = Waking(self._connections.runner, self._connections.tags.prefix)
         # Who opens a store wants to know now that nobody is there.
         self._connections.check_server()
+        self._warn_once()
+
+    def _warn_once(self) -> None:
+        """Say that acknowledged writes can be lost, for those who do not know it: who does says so in the URL."""
+        shown = self._connections.address.shown
+        if shown not in _warned and not self.durable:
+            _warned.add(shown)
+            _log.warning("the store %s is not durable: %s", shown, self._durability.words)
 
     @property
     def durable(self) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from memwell.errors import ConfigurationError
+from memwell.storage.urls import check_login, without_secrets
 from memwell.values import shown
 
 DURABLE = ("", "everysec", "yes")
@@ -17,6 +19,7 @@ _SCHEMES = {"redis": ("redis", False), "rediss": ("rediss", False)} | {
     "rediss+cluster": ("rediss", True),
 }
 _PORT = 6379
+_NUMBER = re.compile(r"[0-9]{0,9}")
 
 
 class Address(NamedTuple):
@@ -37,20 +40,22 @@ class Address(NamedTuple):
 
 def parsed(url: str) -> Address:
     """Take a URL apart. Raises ``ConfigurationError`` for one that cannot be."""
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise ConfigurationError(f"not the URL of a Redis server ({error}); write {_FORM}") from None
+    check_login(url, "the Redis server")
+    parts = urlsplit(url)
     if parts.scheme not in _SCHEMES or not parts.netloc:
-        raise ConfigurationError(f"not the URL of a Redis server: {shown(_without_secret(url))}; write {_FORM}")
+        raise ConfigurationError(f"not the URL of a Redis server: {shown(without_secrets(url))}; write {_FORM}")
     scheme, cluster = _SCHEMES[parts.scheme]
     login, _, hosts = parts.netloc.rpartition("@")
     options = dict(parse_qsl(parts.query, keep_blank_values=True))
     ours = {name: options.pop(name, default) for name, default in _OURS.items()}
+    _check_options(options)
     names = tuple(hosts.split(","))
     if len(names) > 1 and not cluster:
         raise ConfigurationError(f"several servers are a cluster: write redis+cluster://{hosts}")
-    if cluster and parts.path.strip("/") not in ("", "0"):
+    database = options.get("db", "") or parts.path.strip("/")
+    if not _NUMBER.fullmatch(database):
+        raise ConfigurationError(f"the database of a Redis server is a number, not {shown(database)}; write {_FORM}")
+    if cluster and database not in ("", "0"):
         raise ConfigurationError("a cluster has one database only: leave out the number behind the servers")
     rest = f"{parts.path}?{urlencode(options)}" if options else parts.path
     found = tuple(f"{scheme}://{login + '@' if login else ''}{_with_port(name)}{rest}" for name in names)
@@ -66,16 +71,27 @@ def parsed(url: str) -> Address:
 
 
 _OURS = {"prefix": "memwell", "durable": "", "wait": "0", "lease": "10"}
+_DRIVERS = (
+    *("client_name", "db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs"),
+    *("ssl_certfile", "ssl_check_hostname", "ssl_keyfile", "ssl_password"),
+)
+"""What redis-py reads off a URL and a store has no word of its own for."""
+
+
+def _check_options(options: Mapping[str, str]) -> None:
+    """Refuse what nobody would look at: it was meant to be something else."""
+    for name in options:
+        if name not in _DRIVERS:
+            known = ", ".join((*_OURS, *_DRIVERS))
+            raise ConfigurationError(
+                f"{shown(name)} is nothing that the URL of a Redis server can say; it can: {known}"
+            )
 
 
 def _with_port(name: str) -> str:
     if not name:
         raise ConfigurationError(f"a server without a name; write {_FORM}")
     return name if re.search(r":\d+$", name) else f"{name}:{_PORT}"
-
-
-def _without_secret(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//…@", url)
 
 
 def _prefix(value: str) -> str:

@@ -39,6 +39,7 @@ drop_key('b' .. digest)
 return 1
 """,
     writes=True,
+    frees=True,
 )
 _SCAN = define(
     "scan blobs",

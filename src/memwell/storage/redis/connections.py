@@ -17,7 +17,7 @@ from memwell.errors import BackendError, BackendUnavailable, ConfigurationError,
 from memwell.settings import Settings
 from memwell.storage.joining import Verdict
 from memwell.storage.redis.address import Address
-from memwell.storage.redis.running import Argument, Held, Patience, Runner, Sealed, Unlisted
+from memwell.storage.redis.running import Argument, Held, Patience, Runner, Sealed, Unlisted, of_cluster
 from memwell.storage.redis.scripts import Script, define_unlocked
 from memwell.storage.redis.states import State, States
 from memwell.storage.redis.tags import Tag, Tags
@@ -192,13 +192,26 @@ class Connections:
             raise BackendError(f"the store {self.address.shown!r} is closed")
 
     def check_server(self) -> None:
-        """Raises ``BackendUnavailable`` when no server answers, ``ConfigurationError`` when it is too old."""
+        """Raises ``BackendUnavailable`` when no server answers, ``ConfigurationError`` when it cannot be used."""
         self.runner.run(_REASON, self.tags.shard(0))
         [answer] = self.runner.commands(("INFO", "server"))
+        if not self.address.cluster and isinstance(answer, bytes) and b"redis_mode:cluster" in answer:
+            raise of_cluster(self.runner.servers.of_slot(0))
+        self._check_replicas()
         found = re.search(rb"redis_version:(\d+)\.(\d+)", answer) if isinstance(answer, bytes) else None
         if found is not None and (int(found[1]), int(found[2])) < OLDEST:
             raise ConfigurationError(
                 f"the Redis server is version {int(found[1])}.{int(found[2])}; a store needs 6.2 or newer"
+            )
+
+    def _check_replicas(self) -> None:
+        # One master that has just taken over may be without: its writes wait, and the others' go on.
+        if not self.address.wait:
+            return
+        told = [self.runner.ask(server, ("INFO", "replication"))[0] for server in self.runner.servers.masters()]
+        if all(isinstance(one, bytes) and b"connected_slaves:0" in one for one in told):
+            raise ConfigurationError(
+                f"wait={self.address.wait} in the URL asks for replicas, and the Redis server {self.address.shown} has none"
             )
 
     def close(self) -> None:

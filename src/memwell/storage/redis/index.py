@@ -105,6 +105,7 @@ if gone > 0 then save() end
 return gone
 """,
     writes=True,
+    frees=True,
 )
 
 # Those that lose their vectors are named piece by piece; then all vectors go at once, however many.

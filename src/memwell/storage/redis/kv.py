@@ -96,6 +96,7 @@ _DELETE = define(
     return at and 1 or 0
     """,
     writes=True,
+    frees=True,
 )
 
 _GET = define("get", "return redis.call('HGET', base .. 'v', ARGV[FIRST])")

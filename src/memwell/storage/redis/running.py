@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import Any, NoReturn, cast
@@ -49,6 +50,14 @@ class Sealed(Exception):
 _OURS = {"MWHELD": Held, "MWNEW": Unlisted, "MWFENCED": Fenced, "MWSEALED": Sealed}
 _PASSING = (ClusterDownError, MasterDownError, ReadOnlyError, TryAgainError)
 """What a cluster says while it finds a new master or moves a slot: nothing was done, and it will be over soon."""
+_CLUSTERS = (MovedError, AskError, ClusterDownError)
+"""What only a member of a cluster says. One that was moved is one that is asked where to, too."""
+_ANY_WRITE = "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], '1', 'EX', 1)"
+"""A write of no account, also on a server that is full."""
+_WHERE_IN_SCRIPT = re.compile(
+    r"\s*script: [0-9a-f]{40}, on @?\w+: ?\d+\.?|(ERR )?Error \w+ script \(call to f_[0-9a-f]{40}\):\s*"
+    r"|@user_script: ?\d+: ?-?"
+)
 
 
 class Patience:
@@ -209,6 +218,8 @@ class _Retrying:
         if isinstance(trouble, NoScriptError):
             # The server knows the script from now on.
             self._command[:2] = ["EVAL", self._script.source]
+        elif isinstance(trouble, _CLUSTERS) and not self._runner.address.cluster:
+            raise of_cluster(self._runner.servers.of_slot(0)) from trouble
         elif isinstance(trouble, MovedError):
             self._learn()
         elif isinstance(trouble, AskError):
@@ -239,7 +250,8 @@ class _Retrying:
     def _give_up(self, trouble: Lost | ResponseError) -> NoReturn:
         if isinstance(trouble, Lost):
             raise self._runner.unavailable(trouble, doubtful=self._doubtful) from trouble
-        raise BackendUnavailable(f"the Redis server {self._runner.address.shown} stayed busy: {trouble}") from trouble
+        why = "it is moving what was asked for" if isinstance(trouble, AskError) else plain(str(trouble))
+        raise BackendUnavailable(f"the Redis server {self._runner.address.shown} stayed busy: {why}") from trouble
 
     def _try(self) -> Any:
         runner = self._runner
@@ -247,7 +259,7 @@ class _Retrying:
         if self._script.writes and runner.wait is not None:
             if self._doubtful:
                 # A script that finds itself done writes nothing, and newer servers wait only for what a connection wrote.
-                commands.append(("SET", f"{self._tag.base}q", "1", "EX", 1))
+                commands.append(("EVAL", _ANY_WRITE, 1, f"{self._tag.base}q"))
             commands.append(runner.wait)
         server = self._asked or runner.servers.of_slot(self._tag.slot)
         if self._asked is not None:
@@ -269,11 +281,25 @@ def _raise_ours(answer: ResponseError) -> None:
         raise _OURS[code](rest)
 
 
+def plain(text: str) -> str:
+    """What a server says, without the script and the line that it was at."""
+    return _WHERE_IN_SCRIPT.sub("", text).strip()
+
+
+def of_cluster(server: Server) -> ConfigurationError:
+    """The error for a member of a cluster that was named as a single server."""
+    host, port = server.where
+    return ConfigurationError(f"this Redis server is a member of a cluster: write redis+cluster://{host}:{port}")
+
+
 def translated(error: ResponseError, where: str) -> MemwellError:
     """memwell's error for a server's."""
-    text = str(error)
+    text = plain(str(error))
     if "OOM" in text or "maxmemory" in text:
-        return BackendError(f"the Redis server {where} is full: {text}")
+        return BackendError(
+            f"the Redis server {where} is full (maxmemory is reached), and nothing was stored; delete something, which "
+            "works all the same, or give it more memory"
+        )
     if "NOPERM" in text or "permission" in text:
         return ConfigurationError(f"the Redis server {where} does not let this user do what a store needs: {text}")
     if "MISCONF" in text:
@@ -283,4 +309,15 @@ def translated(error: ResponseError, where: str) -> MemwellError:
     return BackendError(f"the Redis server {where} failed: {text}")
 
 
-__all__ = ["Argument", "Fenced", "Held", "Patience", "Runner", "Sealed", "Unlisted", "translated"]
+__all__ = [
+    "Argument",
+    "Fenced",
+    "Held",
+    "Patience",
+    "Runner",
+    "Sealed",
+    "Unlisted",
+    "of_cluster",
+    "plain",
+    "translated",
+]

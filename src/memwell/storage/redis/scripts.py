@@ -32,6 +32,10 @@ and comes again) and, for a script that writes, the seal. A reply may be any num
 a while under the call's id, so that a call whose answer was lost has one effect (``remembered=False`` for one that knows
 its own effect when it sees it; ``again`` is true when it runs once more).
 
+A server that is full refuses whatever could grow, until a script has written: it cannot stop in the middle of one. So a
+script that takes away (``frees=True``), one that only reads, and those that transactions are made of begin by deleting
+``base``, which never exists, and run to their end on a full server, too.
+
 The two keys that are declared (``base`` itself, which never exists, and the seal) make a cluster that is just moving the
 slot answer TRYAGAIN, and not let a script see half of the keys: whoever calls waits until the slot has moved.
 """
@@ -80,6 +84,10 @@ local function undo(mark)
     end
 end
 """
+
+# From the first write on a server lets a script go on, however full it is.
+_ROOM = "redis.call('DEL', base)\n"
+_ROOM_TO_LOCK = "if T ~= '' and holder ~= T then redis.call('DEL', base) end\n"
 
 _READING = """
 local holder = redis.call('GET', base .. 'l')
@@ -201,13 +209,22 @@ class Script(NamedTuple):
 
 
 def define(
-    name: str, body: str, *, writes: bool = False, remembered: bool = True, alone: Script | None = None
+    name: str,
+    body: str,
+    *,
+    writes: bool = False,
+    frees: bool = False,
+    remembered: bool = True,
+    alone: Script | None = None,
 ) -> Script:
     """A script over one tag, with the lock looked at in front of the body. See the top of this module."""
     pieces = [_LOOK, _UNDOING]
     if writes and remembered:
         pieces.append(_RECALLING)
-    pieces += [_WRITING if writes else _READING, _LOCKING]
+    pieces.append(_WRITING if writes else _READING)
+    if frees or not writes:
+        pieces.append(_ROOM if writes else _ROOM_TO_LOCK)
+    pieces.append(_LOCKING)
     if writes:
         pieces.append(_PRIMITIVES)
     pieces += ["local function main()\n", body, "\nend\n"]
@@ -225,7 +242,7 @@ def define_alone(name: str, body: str) -> Script:
 
 def define_unlocked(name: str, body: str, *, writes: bool = True) -> Script:
     """A script that does not look at locks: what transactions themselves are made of. It may call ``undo(mark)``."""
-    return _script(name, [_LOOK, _UNDOING, body], writes=writes)
+    return _script(name, [_LOOK, _UNDOING, _ROOM if writes else "", body], writes=writes)
 
 
 def _script(name: str, pieces: list[str], *, writes: bool) -> Script:

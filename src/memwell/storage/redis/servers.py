@@ -140,7 +140,7 @@ class Server:
             raise Lost(error, sent=False) from error
         self._met = True
         connection.socket_timeout = self._patience_s
-        cast(Any, connection)._sock.settimeout(self._patience_s)
+        connection._sock.settimeout(self._patience_s)
         return connection
 
     def _check_tls(self, error: Exception) -> None:

@@ -31,7 +31,7 @@ _EMPTY = define(
 )
 _CONTENT = {"l": ("z",), "k": ("v",), "r": ("n",), "b": ("o",)}
 """The keys that are there while a kind of things holds something."""
-_DROP_MARK = define("drop mark", "drop_key('i') return 1", writes=True, remembered=False)
+_DROP_MARK = define("drop mark", "drop_key('i') return 1", writes=True, frees=True, remembered=False)
 _SEAL = define_unlocked(
     "seal",
     """

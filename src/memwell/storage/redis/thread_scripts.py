@@ -376,6 +376,7 @@ TRIM = define(
     return live
     """,
     writes=True,
+    frees=True,
 )
 
 DELETE = define(
@@ -386,6 +387,7 @@ DELETE = define(
     return 1
     """,
     writes=True,
+    frees=True,
 )
 
 ANNOTATE = define(

@@ -40,7 +40,7 @@ LIST = define(
     writes=True,
     remembered=False,
 )
-UNLIST = define("unlist", "return drop_member('z', ARGV[FIRST])", writes=True, remembered=False)
+UNLIST = define("unlist", "return drop_member('z', ARGV[FIRST])", writes=True, frees=True, remembered=False)
 
 
 class GaveWay(BackendUnavailable):

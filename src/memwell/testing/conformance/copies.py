@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -18,12 +18,11 @@ from memwell.records import Page, Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry, ThreadInfo
 from memwell.testing.clock import Clock
-from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, said
+from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, said, some
 from memwell.testing.operations import Operation, log_writes, outcome
 from memwell.testing.strategies import json_values
 from memwell.values import new_id, new_version
 
-_SOME = settings(max_examples=max(1, settings().max_examples // 4))
 _WORDS = ("tea", "Beijing 北京", "the cat", "found", "edited")
 
 
@@ -96,7 +95,7 @@ class _ThreadCopies(Suite):
     def test_any_thread_can_be_copied_and_then_grow(self, store: Backend, clock: Clock) -> None:
         reference = MemoryBackend(clock=clock)
 
-        @_SOME
+        @some(25, self.share)
         @given(st.lists(log_writes(), max_size=8), st.lists(log_writes(), max_size=4), st.integers(1, 5))
         def check(before: list[Operation], later: list[Operation], limit: int) -> None:
             thread = Thread(Space(new_id()), "t")
@@ -196,7 +195,7 @@ class _OtherCopies(Suite):
     def test_any_entries_come_back_as_they_were(self, store: Backend) -> None:
         values = json_values() | st.binary(max_size=9)
 
-        @_SOME
+        @some(25, self.share)
         @given(st.dictionaries(st.sampled_from(("k", "K%", "键", "a/b")), values, max_size=4))
         def check(stored: dict[str, Any]) -> None:
             space = Space(new_id())

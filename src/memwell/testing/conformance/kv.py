@@ -197,8 +197,9 @@ class KeyValueSuite(Suite):
 
     def test_a_count_is_that_of_a_scan(self, store: Backend, clock: Clock) -> None:
         assert store.kv.count(HOME) == 0
-        for number in range(1500):
-            store.kv.put(HOME, str(number), {"third": number % 3 == 0} if number % 2 else number)
+        with store.transaction():
+            for number in range(1500):
+                store.kv.put(HOME, str(number), {"third": number % 3 == 0} if number % 2 else number)
         store.kv.put(HOME, "short", {"third": True}, ttl=0.1)
         store.kv.put(Space("home", "x"), "foreign", {"third": True})
         assert store.kv.count(HOME) == 1501

@@ -53,7 +53,7 @@ def main() -> None:
                 tempfile.TemporaryDirectory(prefix="memwell-capacity-") as folder,
                 _started(engine, Path(folder)) as one,
             ):
-                costs, pool = _measured(one, size)
+                costs, pool = _measured(one, size, options.writers)
             console.print(costs)
             kept = [row for row in found["engines"].get(engine, []) if row["records"] != size]
             found["engines"][engine] = sorted([*kept, costs], key=lambda row: row["records"])
@@ -70,6 +70,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.capacity", description=__doc__)
     parser.add_argument("engines", nargs="*", metavar="engine", help=f"which: {', '.join(ENGINES)}; all by default")
     parser.add_argument("--sizes", nargs="*", type=int, default=[10_000, 100_000], help="records (10000 100000)")
+    parser.add_argument("--writers", type=int, default=1, help="how many store at once (1)")
     parser.add_argument("--dry", action="store_true", help="do not write what was found")
     parser.add_argument("--keep-embedding", action="store_true", help="do not measure the local embedder again")
     options = parser.parse_args()
@@ -129,10 +130,10 @@ def _folder_size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _measured(running: Running, records: int) -> tuple[dict[str, Any], float]:
+def _measured(running: Running, records: int, writers: int) -> tuple[dict[str, Any], float]:
     with open_backend(running.url) as backend:
         empty = running.size()
-        loaded = fill(backend, records)
+        loaded = fill(backend, records, writers)
         _settled(backend)
         grown = running.size() - empty
         step(f"… {loaded:,.0f} records a second, {grown / records:,.0f} bytes each")

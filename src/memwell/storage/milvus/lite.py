@@ -19,7 +19,7 @@ QUIET: dict[str, Any] = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_pe
 
 
 class _Unasked(logging.Filter):
-    """pymilvus asks for calls that the server inside does not have, and does without them; that is no error of anybody's."""
+    """pymilvus asks for calls that the server inside does not have, and does without them: nobody's error."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.exc_info is None or record.exc_info[0] is not NotImplementedError

@@ -166,9 +166,7 @@ def job_of(served: Served, token: str, id_: str) -> dict[str, Any]:
 # Beginning
 
 
-def test_two_that_start_together_over_nothing_make_one_store_and_one_first_key(
-    kind: str, tmp_path: Path
-):
+def test_two_that_start_together_over_nothing_make_one_store_and_one_first_key(kind: str, tmp_path: Path):
     with processes.store(kind, tmp_path) as store:
         assert_that_one_first_key_is_made(store)
 

@@ -433,8 +433,10 @@ def test_a_store_in_this_process_is_asked_every_time(keys: Keys):
 
 def test_keys_are_near_where_the_values_are_not_where_the_file_is(tmp_path: Path, clock: Clock):
     url = single_url(tmp_path)
-    for parts, far in ((f"kv={url}", True), (f"log={url}", False), (f"blobs=files:{tmp_path}/media", False)):
-        with open_backend(f"{tmp_path}/store.db,{parts}") as store:
+    for number, (parts, far) in enumerate(
+        ((f"kv={url}", True), (f"log={url}", False), (f"blobs=files:{tmp_path}/media", False))
+    ):
+        with open_backend(f"{tmp_path}/{number}.db,{parts}") as store:
             keys = Keys(store, clock)
             keys.watch()
             assert keys.far == far, parts

@@ -70,7 +70,7 @@ ROOMS: list[tuple[type, type]] = [
 REFUSED = {
     Engine: {
         "backend", "indexer", "embedder", "chat", "reranker", "weights", "clock", "uncache", "sharing",
-        "note_uses", "purge", "settle_journal",
+        "note_uses", "purge", "settle_journal", "attend",
     },
     History: {"backend", "log", "open", "fork", "copy_to", "move_to"},
     Knowledge: {"embedder", "chat", "uncache", "chunking", "rechunk", "parsed", "owed"},

@@ -34,6 +34,8 @@ class RemoteMemory(Closing, Asking, Telling, Keeping):
 
     backend = Refused(_STORE)
     indexer = Refused(_STORE)
+    attend = Refused(_STORE)
+    aattend = Refused(_STORE)
     embedder = Refused(_OWN)
     chat = Refused(_OWN)
     reranker = Refused(_OWN)

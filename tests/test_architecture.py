@@ -47,7 +47,6 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "opentelemetry": ("memwell.runtime.tracing",),
     "prometheus_client": ("memwell.runtime.metrics.*",),
     "psycopg": ("memwell.storage.postgres*",),
-    "psycopg_pool": ("memwell.storage.postgres*",),
     "pymilvus": ("memwell.storage.milvus*",),
     "pypdfium2": ("memwell.knowledge.reading.*",),
     "ray": ("memwell.runtime.batch*",),

@@ -175,7 +175,8 @@ def test_the_work_grows_with_the_length(unit: str) -> None:
 
 def growth(unit: str) -> float:
     short, long = (unit * (size // len(unit)) for size in (5_000, 80_000))
-    return spent(long) / max(spent(short), 0.0005)
+    # The least of three: whatever else the machine does only ever adds.
+    return min(spent(long) for _ in range(3)) / max(min(spent(short) for _ in range(3)), 0.0005)
 
 
 def spent(text: str) -> float:

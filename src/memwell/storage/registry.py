@@ -46,7 +46,7 @@ _KINDS = {
 _ENGINES = ("milvus", "milvus+tls")
 _HOMES = ("memory", "sqlite", "postgresql", "postgres")
 _HOMES_THAT_STAY = _HOMES[1:]
-_DRIVERS = ("psycopg", "psycopg_pool", "redis", "pymilvus", "milvus_lite", "grpc")
+_DRIVERS = ("psycopg", "redis", "pymilvus", "milvus_lite", "grpc")
 
 ASK_ENGINE_ABOVE = 1000
 """Spaces with fewer vectors are searched exactly in the home store, which is faster than asking another program."""

@@ -12,6 +12,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 ARGS ?=
+# Compiled modules are kept in the virtual environment, not among the sources. Every command starts sooner with them, so they
+# are written even where the environment asks Python not to.
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
+export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= auto
 RULE := 3.11 to 3.13, with the venv module
 SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))

@@ -1,4 +1,4 @@
-"""How hypothesis runs: a little by default, much with ``HYPOTHESIS_PROFILE=thorough``. And what tests of files share."""
+"""How hypothesis runs: few examples in ``make test``, many in ``make soak``. And fixtures that all tests share."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytest.register_assert_rewrite("memwell.testing")
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
-settings.register_profile("default", deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE)
-settings.register_profile("thorough", settings.get_profile("default"), max_examples=2_000)
+settings.register_profile("default", max_examples=20, deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE)
+settings.register_profile("soak", settings.get_profile("default"), max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 

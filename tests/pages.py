@@ -1,8 +1,11 @@
 """The examples of a page, run as a reader would run them: in a process of their own, in a folder of their own.
 
 Loading the local models costs a process more than most pages do with them. So the pages' processes are forked from one that
-has them loaded: ``python tests/pages.py`` is that one. It takes a line of JSON for each page and answers with the status
-that the page's process ended with.
+has them loaded: ``python tests/pages.py ARITHMETIC`` is that one. It takes a line of JSON for each page and answers with the
+status that the page's process ended with.
+
+The arithmetic is how that process multiplies: ``integers-1`` as most processors do, ``floats-2`` as those do that have no
+products of 8-bit integers, with two threads. A page's output must be the same with each.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import NamedTuple
 
 _AS_READERS_DO = [sys.executable, "-X", "utf8", "-W", "error"]
 _SECONDS = 100
+ARITHMETICS = ("integers-1", "integers-2", "floats-1", "floats-2")
 FORKS = sys.platform == "linux"
 """Elsewhere a process that has loaded so much may not be forked, and every page has a new one."""
 
@@ -48,9 +52,15 @@ def run_alone(script: str, folder: Path) -> Ended:
 class Pages:
     """Runs scripts one after the other, each in a process that has the models loaded. Close it when they are done with."""
 
-    def __init__(self) -> None:
-        command = [*_AS_READERS_DO, __file__]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    def __init__(self, arithmetic: str = ARITHMETICS[0]) -> None:
+        self._process = subprocess.Popen(
+            [*_AS_READERS_DO, __file__, arithmetic],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+            # The threads of numpy's products; a library reads these when it is loaded.
+            env={**os.environ, **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), arithmetic[-1])},
+        )
 
     def run(self, script: str, folder: Path) -> Ended:
         """Run a script; what it prints goes to files that lie where it does not see them."""
@@ -98,10 +108,20 @@ def _scripts() -> str:
     return ""
 
 
-def _main() -> None:
+def _multiply_as(arithmetic: str) -> None:
+    from memwell.models.local import minilm, multilingual, session
+
+    kind, threads = arithmetic.split("-")
+    session.THREADS = int(threads)
+    if kind == "floats":
+        minilm.multiplies_integers = multilingual.multiplies_integers = lambda: False
+
+
+def _main(arithmetic: str) -> None:
     # Here and not above: a test that only asks for a page to be run needs none of it.
     import memwell
 
+    _multiply_as(arithmetic)
     with memwell.open("memory:") as memory:
         memory.remember("We left off at the trains. 我们说到火车了。")
         memory.recall("我们说到哪儿了？")
@@ -114,7 +134,7 @@ def _main() -> None:
 
 
 if __name__ == "__main__":
-    _main()
+    _main(sys.argv[1])
 
 
-__all__ = ["FORKS", "Ended", "Pages", "run_alone"]
+__all__ = ["ARITHMETICS", "FORKS", "Ended", "Pages", "run_alone"]

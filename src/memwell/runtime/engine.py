@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing, asyncify
+from memwell._native import native_calls
 from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
 from memwell.history import History
 from memwell.longterm.erasing import Erased
@@ -457,6 +458,8 @@ def open(  # noqa: A001 - the first word users type
 def _close_if_alive(reference: weakref.ref[_Parts]) -> None:
     parts = reference()
     if parts is not None:
+        # The worker gives up after the text it embeds, not after its batch: what is pending stays in the journal.
+        native_calls.end()
         parts.close()
 
 

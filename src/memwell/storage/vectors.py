@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from usearch.index import Index
 
+from memwell._native import native_calls
 from memwell.records import MAX_DIMENSIONS, Vector, as_vector
 
 Keys = NDArray[np.int64]
@@ -34,7 +35,8 @@ EXPANSION_ADD = 128
 EXPANSION_SEARCH = 256
 _BUILDERS = 1
 """Threads that build a graph. With more, usearch leaves vectors behind that no search reaches: up to one in a hundred."""
-_CHUNK = 4096
+_CHUNK = 256
+"""Vectors added at a time: the end of the process waits for no more than these."""
 _BLOCK = 64
 _FEW = 256
 """So few scores are sorted as they are: choosing among them first takes longer."""
@@ -259,11 +261,15 @@ class GraphView(NamedTuple):
         wanted = 2 * limit
         while True:
             wanted = min(wanted, len(self.graph))
-            found = [int(key) for key in self.graph.search(query, wanted).keys] if wanted else []
+            found = self._nearest(query, wanted) if wanted else []
             found = [k for k in found if k not in self.stale and (permitted is None or k in permitted)]
             if len(found) >= limit or wanted == len(self.graph):
                 return found + [hit.key for hit in self.recent.nearest(query, limit, allowed)]
             wanted *= 4
+
+    def _nearest(self, query: Floats, wanted: int) -> list[int]:
+        with native_calls:
+            return [int(key) for key in self.graph.search(query, wanted).keys]
 
 
 def new_index(dimensions: int) -> Index:
@@ -284,10 +290,14 @@ def build_index(rows: Sequence[tuple[int, bytes]], dimensions: int, stopped: Cal
     for start in range(0, len(rows), _CHUNK):
         if stopped():
             return None
-        chunk = rows[start : start + _CHUNK]
-        vectors = _floats(b"".join(data for _, data in chunk), dimensions)
-        index.add(np.array([key for key, _ in chunk], dtype=np.uint64), vectors, threads=_BUILDERS)
+        _add(index, rows[start : start + _CHUNK], dimensions)
     return index
+
+
+def _add(index: Index, rows: Sequence[tuple[int, bytes]], dimensions: int) -> None:
+    vectors = _floats(b"".join(data for _, data in rows), dimensions)
+    with native_calls:
+        index.add(np.array([key for key, _ in rows], dtype=np.uint64), vectors, threads=_BUILDERS)
 
 
 def update_index(
@@ -298,11 +308,11 @@ def update_index(
         if stopped():
             return False
         chunk = changes[start : start + _CHUNK]
-        index.remove(np.array([key for key, _ in chunk if key in index], dtype=np.uint64))
+        with native_calls:
+            index.remove(np.array([key for key, _ in chunk if key in index], dtype=np.uint64))
         added = [(key, data) for key, data in chunk if data is not None]
         if added:
-            vectors = _floats(b"".join(data for _, data in added), dimensions)
-            index.add(np.array([key for key, _ in added], dtype=np.uint64), vectors, threads=_BUILDERS)
+            _add(index, added, dimensions)
     return True
 
 
@@ -312,7 +322,8 @@ def save_index(index: Index, folder: Path, space: int, change: int) -> SidecarFi
     name = f"{space}-{change}.usearch"
     written = folder / f"{name}.{os.getpid()}-{threading.get_ident()}.tmp"
     try:
-        index.save(str(written))  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
+        with native_calls:
+            index.save(str(written))  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
         data = written.read_bytes()
         with written.open("rb+") as file:
             os.fsync(file.fileno())
@@ -332,7 +343,8 @@ def load_index(folder: Path, sidecar: SidecarFile, dimensions: int) -> Index | N
     if hashlib.sha256(data).hexdigest() != sidecar.digest:
         return None
     index = new_index(dimensions)
-    index.load(data)  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
+    with native_calls:
+        index.load(data)  # pyright: ignore[reportUnknownMemberType] - usearch is not fully typed
     # The search's effort is ours to choose, not the file's.
     index.expansion_search = EXPANSION_SEARCH
     return index if index.ndim == dimensions else None

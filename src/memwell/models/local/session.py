@@ -8,11 +8,16 @@ from typing import Any, cast
 
 import numpy as np
 
+from memwell._native import native_calls
 from memwell.errors import ModelError
 from memwell.models.local.graph import Floats, Graph, rounded
 from memwell.models.local.weights import imported
 from memwell.settings import refuse_telemetry
 from memwell.values import shown
+
+
+THREADS = 1
+"""Threads that one text is embedded with. More make it little faster and take the cores from everybody else."""
 
 
 class Session:
@@ -23,8 +28,7 @@ class Session:
         refuse_telemetry()
         runtime: Any = imported("onnxruntime", "onnxruntime")
         options = runtime.SessionOptions()
-        # More threads make one text little faster and take the cores from everybody else.
-        options.intra_op_num_threads = 1
+        options.intra_op_num_threads = THREADS
         options.inter_op_num_threads = 1
         # It would print its errors, which are raised anyway.
         options.log_severity_level = 4
@@ -37,7 +41,8 @@ class Session:
 
 def _translated(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
-        return call(*args, **options)
+        with native_calls:
+            return call(*args, **options)
     except Exception as error:
         # Its errors have no class in common but this one.
         raise ModelError(f"onnxruntime failed: {shown(str(error))}") from error
@@ -57,4 +62,4 @@ def multiplies_integers() -> bool:
     return bool(np.abs(found - x @ matrix).max() < 1.0)
 
 
-__all__ = ["Session", "multiplies_integers"]
+__all__ = ["THREADS", "Session", "multiplies_integers"]

@@ -17,6 +17,8 @@ ARGS ?=
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 export PYTHONDONTWRITEBYTECODE :=
 WORKERS ?= auto
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYRIGHT = $(BIN)/python -m pyright --project pyproject.toml --pythonpath $(BIN)/python
 RULE := 3.11 to 3.13, with the venv module
 SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 
@@ -25,6 +27,12 @@ SUITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:
 is_sound = test ! -e $(VENV)/unfinished && $(BIN)/python -c "" 2>/dev/null \
 	&& test "$$(cat $(VENV)/made-for 2>/dev/null)" = "$$(pwd -P)"
 IF_UNSOUND := $(shell { $(is_sound); } || echo anew)
+
+define style
+	$(BIN)/python -m ruff check --quiet . && $(BIN)/lint-imports --no-logo && { \
+		$(BIN)/python -m ruff format --quiet --check . || { \
+		echo "error: not formatted; run $(BIN)/ruff format ." >&2; exit 1; }; }
+endef
 
 # $(1): the extras to install, such as [dev]. The mark lets the next run see that this one was interrupted.
 define install
@@ -53,12 +61,14 @@ define make_venv
 	rm -rf $(VENV) && "$$python" -m venv $(VENV) && pwd -P > $(VENV)/made-for
 endef
 
-.PHONY: help run demo test lint bench crash crash-servers capacity load fuzz docs clean anew
+.PHONY: help run demo test check soak lint bench crash crash-servers capacity load fuzz docs clean anew
 
 help:
 	@echo "make run    start the service and open its page (ARGS=\"--port 8000\" and others)"
 	@echo "make demo   a conversation that survives its process, in the terminal"
 	@echo "make test   lint and all tests (ARGS=... for pytest)"
+	@echo "make check  in two minutes: lint, the tests of what you changed, and a few of every other file"
+	@echo "make soak   all tests with 1,000 random examples each: hours"
 	@echo "make lint   ruff, pyright, import-linter"
 	@echo "make bench  measure memwell beside its peers and beside the bare engines"
 	@echo "make crash  kill writers thousands of times and count what is lost"
@@ -103,15 +113,23 @@ demo: $(VENV)/core.stamp
 
 test: lint
 	@echo "Running the tests"
-	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+	@$(PYTEST) $(ARGS)
+
+# Types are checked in what changed since the last commit only, and tests are run in two tiers: see tests/changed.py.
+check: $(VENV)/dev.stamp
+	@echo "Checking what changed with ruff, import-linter and pyright"
+	@$(style)
+	@sources="$$($(BIN)/python -m tests.changed sources)"; test -z "$$sources" || $(PYRIGHT) $$sources
+	@echo "Running the tests of what changed, and a few of every other file"
+	@HYPOTHESIS_PROFILE=quick $(PYTEST) --quick $$($(BIN)/python -m tests.changed tests) $(ARGS)
+
+soak: $(VENV)/dev.stamp
+	@HYPOTHESIS_PROFILE=soak $(PYTEST) -o timeout=7200 $(ARGS)
 
 lint: $(VENV)/dev.stamp
-	@echo "Checking with ruff, pyright and import-linter"
-	@$(BIN)/python -m ruff check --quiet .
-	@$(BIN)/python -m ruff format --quiet --check . || { \
-		echo "error: not formatted; run $(BIN)/ruff format ." >&2; exit 1; }
-	@$(BIN)/python -m pyright --project pyproject.toml --pythonpath $(BIN)/python
-	@$(BIN)/lint-imports --no-logo
+	@echo "Checking with ruff, import-linter and pyright"
+	@$(style)
+	@$(PYRIGHT)
 
 bench: $(VENV)/bench.stamp
 	@$(BIN)/python -m benchmarks $(ARGS)

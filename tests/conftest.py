@@ -5,19 +5,57 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+from collections import Counter
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.guard import sitecustomize as guard
+
 # The suites live in the package, where pytest would otherwise not explain a failed assertion.
 pytest.register_assert_rewrite("memwell.testing")
 
+# The Python processes that tests start have the guard, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, [os.path.dirname(guard.__file__), os.environ.get("PYTHONPATH")])
+)
+
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
-settings.register_profile("default", max_examples=20, deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE)
+settings.register_profile(
+    "default", max_examples=20, deadline=None, print_blob=True, suppress_health_check=_SLOW_IS_FINE
+)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
 settings.register_profile("soak", settings.get_profile("default"), max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def postgres_is_ours() -> Iterator[None]:
+    """libpq connects without Python's sockets, so psycopg is asked where it goes."""
+    if find_spec("psycopg") is None:
+        yield
+        return
+    import psycopg
+
+    connect = psycopg.Connection.connect.__func__
+
+    def checked(cls: type[Any], conninfo: str = "", **options: Any) -> Any:
+        where = psycopg.conninfo.conninfo_to_dict(conninfo, **options)
+        hosts, ports = str(where.get("host") or ""), str(where.get("port") or 5432)
+        for host in hosts.split(","):
+            for port in ports.split(","):
+                guard.check(host, int(port))
+        return connect(cls, conninfo, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(psycopg.Connection, "connect", classmethod(checked))
+        patch.setattr(psycopg, "connect", psycopg.Connection.connect)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +88,58 @@ def unprivileged() -> Iterator[None]:
     assert libc.capset(header, fewer) == 0
     yield
     assert libc.capset(header, kept) == 0
+
+
+# The tiers: `make check` runs a part of the suite, `make test` all of it.
+
+_OF_A_FILE = 3
+"""So many test functions of each file are in the quick tier."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The options of ``make check`` and of continuous integration."""
+    group = parser.getgroup("memwell")
+    group.addoption("--quick", action="store_true", help="a few quick tests of every file instead of all")
+    group.addoption("--whole", action="append", default=[], metavar="FILE", help="with --quick: all tests of this file")
+    group.addoption("--slowest-files", type=int, default=0, metavar="N", help="list the files that took longest")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--quick``, keep some tests of each file, each once, and all of the files that were named."""
+    if not config.getoption("--quick"):
+        return
+    whole = {(config.rootpath / name).resolve() for name in config.getoption("--whole")}
+    functions: dict[Path, set[str]] = {}
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        chosen = functions.setdefault(item.path, set())
+        name = item.nodeid.partition("[")[0]
+        first = name not in chosen and len(chosen) < _OF_A_FILE and item.get_closest_marker("slow") is None
+        chosen.update([name] if first else ())
+        (kept if first or item.path in whole else left).append(item)
+    items[:] = kept
+    config.hook.pytest_deselected(items=left)
+
+
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Say what was skipped, a line for each reason, and which files took longest."""
+    reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
+    if reasons:
+        terminalreporter.section("skipped")
+        for reason, count in sorted(reasons.items()):
+            terminalreporter.line(f"{count} {'test' if count == 1 else 'tests'}: {reason}")
+    most = config.getoption("--slowest-files")
+    if most:
+        seconds: Counter[str] = Counter()
+        for report in (one for reports in terminalreporter.stats.values() for one in reports):
+            if isinstance(report, pytest.TestReport):
+                seconds[report.location[0]] += report.duration
+        terminalreporter.section("slowest files")
+        for name, took in seconds.most_common(most):
+            terminalreporter.line(f"{took:7.1f} s  {name}")
+
+
+def _reason(report: pytest.TestReport) -> str:
+    said = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return said.removeprefix("Skipped: ")

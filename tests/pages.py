@@ -1,8 +1,8 @@
 """The examples of a page, run as a reader would run them: in a process of their own, in a folder of their own.
 
 Loading the local models costs a process more than most pages do with them. So the pages' processes are forked from one that
-has them loaded: ``python tests/pages.py ARITHMETIC`` is that one. It takes a line of JSON for each page and answers with the
-status that the page's process ended with.
+has them loaded: ``python tests/pages.py ARITHMETIC`` is that one. It takes a line of JSON for each page and answers with
+the status that the page's process ended with.
 
 The arithmetic is how that process multiplies: ``integers-1`` as most processors do, ``floats-2`` as those do that have no
 products of 8-bit integers, with two threads. A page's output must be the same with each.

@@ -1,11 +1,18 @@
-"""Every example in the README files and the documentation is run, and prints what the page says it prints."""
+"""Every example in the README files and the documentation is run, and prints what the page says it prints.
+
+What it prints must not hang on the last bit of a product, which differs between processors. So every page is run with
+products of integers and of floats, with one thread and with two: in ``make test`` in the two ways that differ most.
+"""
 
 from __future__ import annotations
 
 import inspect
+import os
 import re
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias
 
 import pytest
@@ -15,7 +22,7 @@ from memwell.runtime.wire.problems import HTTP_KINDS, KINDS
 from memwell.runtime.wire.routes import ROUTES
 from memwell.service import rest
 from memwell.service.call import HANDLERS
-from tests.pages import FORKS, Ended, Pages, run_alone
+from tests.pages import ARITHMETICS, FORKS, Ended, Pages, run_alone
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted(
@@ -56,17 +63,22 @@ def examples(page: str) -> list[Example]:
     return found
 
 
-def with_servers(page: str, folder: Path) -> str:
-    """The page with the servers that it names standing; the test is skipped, and says why, where one cannot be started."""
-    if POSTGRES in page:
-        from tests.engines.postgres import store_url
+@contextmanager
+def with_servers(page: str, folder: Path) -> Iterator[str]:
+    """The page with servers that run in the place of those it names; skips the test where one cannot be started."""
+    with ExitStack() as servers:
+        if POSTGRES in page:
+            from tests.engines.postgres import store_url
 
-        page = page.replace(POSTGRES, store_url(folder))
-    if REDIS in page:
-        from tests.engines.redis import single_url
+            page = page.replace(POSTGRES, store_url(folder))
+        if REDIS in page:
+            from tests.engines.redis import Server
 
-        page = page.replace(REDIS, single_url(folder))
-    return page
+            kept = servers.enter_context(TemporaryDirectory(prefix="memwell-redis-"))
+            server = Server(Path(kept), "--appendonly", "yes", "--appendfsync", "always")
+            servers.callback(server.stop)
+            page = page.replace(REDIS, f"redis://127.0.0.1:{server.port}/0")
+        yield page
 
 
 def run_page(page: str, folder: Path, run: Run) -> list[tuple[Example, str]]:
@@ -78,15 +90,28 @@ def run_page(page: str, folder: Path, run: Run) -> list[tuple[Example, str]]:
     return list(zip(found, ended.out.split(f"{MARK}\n"), strict=False))
 
 
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Run]:
-    """What runs a page in a process that has the models loaded already."""
+RUN_WITH = ARITHMETICS if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else (ARITHMETICS[0], ARITHMETICS[-1])
+
+
+def forking(arithmetic: str) -> Iterator[Run]:
     if not FORKS:
         yield run_alone
         return
-    pages = Pages()
+    pages = Pages(arithmetic)
     yield pages.run
     pages.close()
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Run]:
+    """What runs a page in a process that has the models loaded already."""
+    yield from forking(ARITHMETICS[0])
+
+
+@pytest.fixture(scope="module", params=RUN_WITH)
+def with_each(request: pytest.FixtureRequest) -> Iterator[Run]:
+    """The same with each arithmetic."""
+    yield from forking(request.param)
 
 
 @pytest.fixture(params=["alone", "forked"])
@@ -95,12 +120,19 @@ def either(request: pytest.FixtureRequest, forked: Run) -> Run:
     return run_alone if request.param == "alone" else forked
 
 
+def check_page(page: Path, folder: Path, run: Run) -> None:
+    with with_servers(page.read_text(encoding="utf-8"), folder) as text:
+        for example, printed in run_page(text, folder, run):
+            assert printed == (example.printed or ""), example.code
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_examples_print_what_the_page_says(page: Path, tmp_path: Path, forked: Run) -> None:
-    # The page that is read first is run in a process that nothing was done to.
-    run = run_alone if page.name == "README.md" and page.parent == ROOT else forked
-    for example, printed in run_page(with_servers(page.read_text(encoding="utf-8"), tmp_path), tmp_path, run):
-        assert printed == (example.printed or ""), example.code
+def test_examples_print_what_the_page_says(page: Path, tmp_path: Path, with_each: Run) -> None:
+    check_page(page, tmp_path, with_each)
+
+
+def test_the_page_that_is_read_first_is_true_in_a_process_that_nothing_was_done_to(tmp_path: Path) -> None:
+    check_page(ROOT / "README.md", tmp_path, run_alone)
 
 
 def test_a_wrong_example_is_noticed(tmp_path: Path, either: Run) -> None:

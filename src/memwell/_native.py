@@ -1,8 +1,8 @@
 """Calls into C++ libraries, which the end of the process must not cut off.
 
-onnxruntime and usearch release the interpreter's lock while they work. A thread that returns from them after the interpreter
-has begun to shut down is ended by Python inside a C++ destructor, and that aborts the process: SIGABRT, "terminate called
-without an active exception". So the end of the process waits for such calls, and lets no new one begin.
+onnxruntime and usearch release the interpreter's lock while they work. A thread that returns from them after the
+interpreter has begun to shut down is ended by Python inside a C++ destructor, and that aborts the process: SIGABRT,
+"terminate called without an active exception". So the end of the process waits for such calls, and lets no new one begin.
 """
 
 from __future__ import annotations

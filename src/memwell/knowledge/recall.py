@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
+from memwell._products import product
 from memwell.errors import InvalidInput, ModelError
 from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found, Parsed
@@ -148,7 +149,7 @@ class Search:
             rows = maker.embed(texts)
         except ModelError:
             return [0.0] * len(texts)
-        return [float(near) for near in rows @ asked.vector]
+        return [float(near) for near in product(rows, asked.vector)]
 
     def document(self, id_: str) -> Parsed:
         """A document as it was read. Raises ``NotFound`` when it is gone."""

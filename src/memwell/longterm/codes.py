@@ -18,6 +18,8 @@ import numkong
 import numpy as np
 from numpy.typing import NDArray
 
+from memwell._products import product
+
 Floats = NDArray[np.float32]
 
 _MOST = 127.0
@@ -99,7 +101,7 @@ class Codes:
         """How nearly two rows point the same way; 0 when one of them has no direction."""
         mine, theirs = self._codes[one].astype(np.float32), self._codes[other].astype(np.float32)
         lengths = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
-        return float(mine @ theirs) / lengths if lengths else 0.0
+        return float(product(mine, theirs)) / lengths if lengths else 0.0
 
     def likely_dots(self, vector: NDArray[Any], limit: int) -> Floats:
         """About the products of the first rows with a vector, by the signs of their numbers alone."""

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from memwell._products import product
 from memwell.longterm.weights import SIGNALS, Curve
 
 Floats = NDArray[np.float32]
@@ -33,7 +34,7 @@ class Pieces(NamedTuple):
 
     def scores(self, signals: Floats) -> NDArray[np.float64]:
         """The score of every record, for a matrix with a row for each and a column for each of ``SIGNALS``."""
-        return self._climbed(signals) @ self.rises + self.bases.sum()
+        return product(self._climbed(signals), self.rises) + self.bases.sum()
 
     def shares(self, signals: Floats) -> NDArray[np.float64]:
         """The share of every signal in ``names`` in the score of every record."""

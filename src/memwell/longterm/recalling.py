@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
+from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.longterm.base import MemoryBase, Version
@@ -344,7 +345,7 @@ def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str
 
     asked = vector / np.linalg.norm(vector)
     rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
-    return {id_: float(row @ asked) for id_, row in rows.items() if len(row) == len(asked)}
+    return {id_: float(product(row, asked)) for id_, row in rows.items() if len(row) == len(asked)}
 
 
 def _wanted(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memwell._products import product
 from memwell.longterm.comparing import (
     CANDIDATES,
     NEIGHBOUR,
@@ -290,7 +291,8 @@ class Candidates:
 
     def _covered(self, which: int) -> Numbers:
         telling = self._matches.telling
-        return (self._held if which == 0 else self._counts[which] > 0) @ telling / telling.sum()
+        held = self._held if which == 0 else self._counts[which] > 0
+        return product(held, telling) / telling.sum()
 
     def _told_apart(self, meant: list[int]) -> Numbers | None:
         if not meant:
@@ -313,7 +315,7 @@ def _tally(matches: Matches, places: Integers, count: int) -> Numbers:
 
 def _bm25(counts: Numbers, lengths: Numbers, telling: Floats) -> Numbers:
     """BM25 of texts whose lengths are given relative to the average."""
-    return (counts * (K1 + 1.0) / (counts + (K1 * (1.0 - B) + K1 * B * lengths)[:, None])) @ telling
+    return product(counts * (K1 + 1.0) / (counts + (K1 * (1.0 - B) + K1 * B * lengths)[:, None]), telling)
 
 
 def _at(column: NDArray[Any], rows: Integers) -> Numbers:

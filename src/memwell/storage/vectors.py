@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from usearch.index import Index
 
 from memwell._native import native_calls
+from memwell._products import product
 from memwell.records import MAX_DIMENSIONS, Vector, as_vector
 
 Keys = NDArray[np.int64]
@@ -125,12 +126,12 @@ class View(NamedTuple):
     def nearest(self, query: Floats, limit: int, allowed: Keys | None) -> list[Scored]:
         """The best by cosine, best first; only of ``allowed`` keys when given."""
         if self.whole and allowed is None:
-            return _top(self.rows @ query, self.keys, limit)
+            return _top(product(self.rows, query), self.keys, limit)
         alive = self.alive if allowed is None else self.alive & np.isin(self.keys, allowed)
         places = np.flatnonzero(alive)
         if len(places) * 4 < len(alive):
-            return _top(self.rows[places] @ query, self.keys[places], limit)
-        scores = self.rows @ query
+            return _top(product(self.rows[places], query), self.keys[places], limit)
+        scores = product(self.rows, query)
         scores[~alive] = -np.inf
         return _top(scores, self.keys, min(limit, len(places)))
 

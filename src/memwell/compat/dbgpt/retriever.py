@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 from memwell._asyncify import asyncify
+from memwell._products import product
 from memwell.compat.dbgpt.fragments import MemoryFragment, check_importance
 from memwell.compat.dbgpt.ranking import DECAY_RATE, Coefficients, Question, recency
 from memwell.compat.dbgpt.stored_fragments import HIGHEST, Stored, VectorStore, as_share, opened, store
@@ -163,8 +164,8 @@ class LongTermRetriever:
 
 def _cosine(one: Any, other: Any) -> float:
     """The cosine of two arrays; 0 when one of them has no direction."""
-    lengths = float(one @ one) ** 0.5 * float(other @ other) ** 0.5
-    return float(one @ other) / lengths if lengths else 0.0
+    lengths = float(product(one, one)) ** 0.5 * float(product(other, other)) ** 0.5
+    return float(product(one, other)) / lengths if lengths else 0.0
 
 
 def checked(alpha: float, beta: float, gamma: float) -> Coefficients:

@@ -9,12 +9,12 @@ from typing import Any, cast
 import numpy as np
 
 from memwell._native import native_calls
+from memwell._products import product
 from memwell.errors import ModelError
 from memwell.models.local.graph import Floats, Graph, rounded
 from memwell.models.local.weights import imported
 from memwell.settings import refuse_telemetry
 from memwell.values import shown
-
 
 THREADS = 1
 """Threads that one text is embedded with. More make it little faster and take the cores from everybody else."""
@@ -59,7 +59,7 @@ def multiplies_integers() -> bool:
         found = Session(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
     except ModelError:
         return False
-    return bool(np.abs(found - x @ matrix).max() < 1.0)
+    return bool(np.abs(found - product(x, matrix)).max() < 1.0)
 
 
 __all__ = ["THREADS", "Session", "multiplies_integers"]

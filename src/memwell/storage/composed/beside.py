@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from msgspec.structs import replace
 
+from memwell._products import product
 from memwell.errors import BackendUnavailable
 from memwell.filters import Filter, FilterLike, as_filter, holds
 from memwell.records import Hit, Page, Record, Space, Vector, as_vector, paged
@@ -290,7 +291,7 @@ def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
     if not records:
         return []
     rows = np.array([np.asarray(one.vector, dtype=np.float32) for one in records])
-    scores = rows @ np.asarray(vector, dtype=np.float32) / np.linalg.norm(rows, axis=1)
+    scores = product(rows, np.asarray(vector, dtype=np.float32)) / np.linalg.norm(rows, axis=1)
     best: list[int] = np.argsort(-scores, kind="stable")[:limit].tolist()
     return [Hit(replace(records[at], vector=None), float(scores[at])) for at in best]
 

@@ -1,11 +1,6 @@
 from __future__ import annotations
 
-import contextlib
-import io
-import json
-import os
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,23 +8,11 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from rich.console import Console
 
 from memwell.cli import demo
 from memwell.cli.terminal import console
 from memwell.history import History
-from tests.commands import Run, running
-
-
-def run(*arguments: object, width: int = 200) -> CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "memwell", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        env={**os.environ, "COLUMNS": str(width), "PYTHONUTF8": "1", "MEMWELL_LANGUAGE": "en"},
-    )
+from tests.commands import Run, demonstrated_here, running
 
 
 @pytest.fixture
@@ -41,27 +24,33 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_demonstration_shows_what_survives(tmp_path: Path, command: Run, language: str):
+def test_the_demonstration_shows_what_survives(
+    tmp_path: Path, command: Run, language: str, monkeypatch: pytest.MonkeyPatch
+):
     # So long that the commands that it ends with would not fit into a line of the terminal.
     folder = tmp_path / f"{'long' * 50}"
     folder.mkdir()
     path = folder / "it's a demo.db"
-    result = run("demo", "--store", path, "--language", language)
-    assert (result.returncode, result.stderr) == (0, "")
-    assert {"en": "killed by signal 9", "zh": "信号 9 终止"}[language] in result.stdout
-    assert "\x1b[" not in result.stdout
+    monkeypatch.setattr(sys, "argv", ["__main__.py"])
+    if language == "zh":
+        # That a process is killed and another reads what it left is seen in the other language.
+        monkeypatch.setattr(demo, "_child", demonstrated_here)
+    result = command("demo", "--store", path, "--language", language)
+    assert (result.code, result.err) == (0, "")
+    assert {"en": "killed by signal 9", "zh": "信号 9 终止"}[language] in result.out
+    assert "\x1b[" not in result.out
     messages = demo.conversation(language)
     for message in messages:
-        assert message.text in result.stdout
+        assert message.text in result.out
     with History.open(str(path), demo.THREAD) as history:
         assert [one.parts for one in history] == [one.parts for one in messages]
         window = history.window(tokens=demo.BUDGET)
         assert any(one.tool_calls for one in window)
         assert len(window) < len(history)
-        assert result.stdout.count(window[-1].text) == 3
+        assert result.out.count(window[-1].text) == 3
         assert history.backend is not None
         assert history.backend.check() == []
-    assert_work(result.stdout.splitlines()[-3:], command)
+    assert_work(result.out.splitlines()[-3:], command)
 
 
 def assert_work(lines: list[str], command: Run) -> None:
@@ -74,7 +63,7 @@ def assert_work(lines: list[str], command: Run) -> None:
 
 def test_without_a_place_it_makes_a_temporary_file(tmp_path: Path, command: Run, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(demo, "_child", in_this_process)
+    monkeypatch.setattr(demo, "_child", demonstrated_here)
     result = command("demo")
     assert result.code == 0
     [path] = tmp_path.glob("memwell-demo-*/demo.db")
@@ -121,27 +110,14 @@ def test_it_names_the_command_as_it_was_called(
     monkeypatch.setattr(sys, "argv", [argument])
     monkeypatch.setattr("shutil.which", lambda name: argument if known else None)
     # What the two processes do is seen elsewhere; here they need not be started.
-    monkeypatch.setattr(demo, "_child", in_this_process)
+    monkeypatch.setattr(demo, "_child", demonstrated_here)
     assert demo.run_demo(console(width=120), tmp_path / "x.db", "en")
     assert f"\n   {said} threads --store " in capsys.readouterr().out
 
 
-def in_this_process(step: str, path: Path, language: str, screen: Console) -> CompletedProcess[str]:
-    """What the processes of the demonstration do, but for the death of the one that writes."""
-    if step == "write":
-        with History.open(str(path), demo.THREAD) as history:
-            stored = history.add(*demo.conversation(language))
-        told = "".join(json.dumps({"id": one.id}) + "\n" for one in stored)
-        return CompletedProcess([], -signal.SIGKILL, told, "")
-    shown = io.StringIO()
-    with contextlib.redirect_stdout(shown):
-        demo.show_survivors(str(path), language, console(width=screen.width, colours=screen.is_terminal))
-    return CompletedProcess([], 0, shown.getvalue(), "")
-
-
 def test_a_loss_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     def lossy(step: str, path: Path, *rest: Any) -> CompletedProcess[str]:
-        done = in_this_process(step, path, *rest)
+        done = demonstrated_here(step, path, *rest)
         if step == "write":
             with History.open(str(path), demo.THREAD) as history:
                 history.remove(3)
@@ -157,7 +133,7 @@ def test_a_process_that_fails_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], failing: str
 ):
     def fail(step: str, *rest: Any) -> CompletedProcess[str]:
-        return CompletedProcess([], 3, "", "it broke [/here]") if step == failing else in_this_process(step, *rest)
+        return CompletedProcess([], 3, "", "it broke [/here]") if step == failing else demonstrated_here(step, *rest)
 
     monkeypatch.setattr(demo, "_child", fail)
     assert not demo.run_demo(console(width=200), tmp_path / "x.db", "en")
@@ -170,7 +146,7 @@ def test_a_writer_that_was_not_killed_proves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     def survive(step: str, *rest: Any) -> CompletedProcess[str]:
-        done = in_this_process(step, *rest)
+        done = demonstrated_here(step, *rest)
         return CompletedProcess(done.args, 0, done.stdout, done.stderr)
 
     monkeypatch.setattr(demo, "_child", survive)
@@ -179,8 +155,36 @@ def test_a_writer_that_was_not_killed_proves_nothing(
 
 
 def test_colours_are_for_terminals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(demo, "_child", demonstrated_here)
+    monkeypatch.setenv("TERM", "xterm")
     assert demo.run_demo(console(width=100, colours=True), tmp_path / "a.db", "zh")
     assert "\x1b[" in capsys.readouterr().out
-    monkeypatch.setattr(demo, "_child", in_this_process)
     assert demo.run_demo(console(width=100), tmp_path / "b.db", "zh")
     assert "\x1b[" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("colours", [True, False])
+def test_the_reading_process_prints_as_its_terminal_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], colours: bool
+):
+    """What it is started with is what it goes by; that it runs at all is seen above."""
+    started: list[list[str]] = []
+
+    def note(command: list[str], **options: object) -> CompletedProcess[str]:
+        started.append(command)
+        return CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", note)
+    monkeypatch.setenv("TERM", "xterm")
+    demo._child("read", tmp_path / "x.db", "zh", console(width=77, colours=colours))
+    shown: list[tuple[str, str, int, bool]] = []
+    monkeypatch.setattr(
+        demo,
+        "show_survivors",
+        lambda path, language, screen: shown.append((path, language, screen.width, screen.is_terminal)),
+    )
+    [[*_, script, step, path, language, width, plain]] = started
+    monkeypatch.setattr(sys, "argv", ["-c", step, path, language, width, plain])
+    exec(script)  # noqa: S102 - as the process would
+    assert shown == [(str(tmp_path / "x.db"), "zh", 77, colours)]
+    assert capsys.readouterr() == ("", "")

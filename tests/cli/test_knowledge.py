@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import Run, running
+from tests.ports import closed_port
 
 NOTES = {
     "tea.md": "# Tea\n\nGreen tea is brewed at 80 degrees for two minutes.\n",
@@ -61,7 +62,8 @@ def test_bad_input_is_one_line(run: Run, tmp_path: Path):
     missing = run("ingest", "nowhere")
     assert missing.code == 1
     assert "nowhere" in missing.out + missing.err
-    refused = run("ingest", "http://127.0.0.1:9/private")
+    with closed_port() as port:
+        refused = run("ingest", f"http://127.0.0.1:{port}/private")
     assert refused.code == 1
     assert "127.0.0.1" in refused.out + refused.err
     run("ingest", "notes")

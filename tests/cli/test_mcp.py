@@ -31,9 +31,9 @@ def server(*options: object) -> StdioServerParameters:
     return StdioServerParameters(command=sys.executable, args=arguments, env=settings)
 
 
-def ask(work: Callable[[Client], Awaitable[Any]], *options: object, mode: str = "auto") -> Any:
+def ask(work: Callable[[Client], Awaitable[Any]], *options: object) -> Any:
     async def run() -> Any:
-        async with Client(server(*options), mode=mode) as client:
+        async with Client(server(*options)) as client:
             return await work(client)
 
     return asyncio.run(run())
@@ -60,60 +60,78 @@ def test_a_client_remembers_through_the_command_and_the_library_sees_it(tmp_path
         assert memory.at("default").memories() == []
 
 
-def test_read_only_offers_and_does_nothing_that_changes(tmp_path: Path) -> None:
+def speak(lines: list[Any], answered: set[int], *options: object) -> tuple[int, list[str]]:
+    """Say lines to the command, close its input when these numbers are answered, and return its status and all it said."""
+    started = server(*options)
+    with subprocess.Popen(
+        [started.command, *started.args],
+        env={**os.environ, **(started.env or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.writelines(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+        process.stdin.flush()
+        said: list[str] = []
+        while answered - {json.loads(line).get("id") for line in said}:
+            said.append(process.stdout.readline())
+            assert said[-1], said
+        process.stdin.close()
+        said += process.stdout.readlines()
+    return process.returncode, said
+
+
+def asked(number: int, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def test_nothing_but_the_protocol_is_written_out_and_nothing_changed_when_only_read(tmp_path: Path) -> None:
     store = tmp_path / "memory.db"
     with memwell.open(store, embedder=None, work=False) as memory:
         memory.remember("Ann sings.")
-
-    async def work(client: Any) -> Any:
-        names = {tool.name for tool in (await client.list_tools()).tools}
-        assert names == {tool.name for tool in TOOLS if tool.scope == "read"}
-        refused = await client.call_tool("remember", {"text": "Bo sings."})
-        assert refused.is_error
-        assert "without the scope 'write'" in refused.content[0].text
-        return await client.call_tool("list_memories", {})
-
-    found = ask(work, "--store", store, "--read-only", mode="legacy")
-    assert [one["text"] for one in found.structured_content["memories"]] == ["Ann sings."]
-
-
-def speak(lines: list[Any], *options: object) -> subprocess.CompletedProcess[str]:
-    """Say lines to the command, close its input, and return all it said."""
-    started = server(*options)
-    return subprocess.run(
-        [started.command, *started.args],
-        input="".join(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines),
-        env={**os.environ, **(started.env or {})},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
-
-
-def test_nothing_but_the_protocol_is_written_out(tmp_path: Path) -> None:
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
-    done = speak(
+    status, said = speak(
         [
-            {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+            asked(1, "initialize", **client),
             {"jsonrpc": "2.0", "method": "notifications/initialized"},
             "this is no JSON",
             "[" * 50_000,
-            {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "nothing"}},
+            asked(2, "tools/call", name="nothing"),
+            asked(3, "tools/list"),
+            asked(4, "tools/call", name="remember", arguments={"text": "Bo sings."}),
+            asked(5, "tools/call", name="list_memories", arguments={}),
         ],
+        {1, 2, 3, 4, 5},
         "--store",
-        tmp_path / "memory.db",
-        "--tools",
-        "graph",
+        store,
+        "--read-only",
     )
-    assert done.returncode == 0, done.stderr
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert status == 0
+    answers = [json.loads(line) for line in said]
     assert all(answer["jsonrpc"] == "2.0" for answer in answers)
     by_id = {answer.get("id"): answer for answer in answers}
     assert by_id[1]["result"]["serverInfo"]["name"] == "memwell"
     assert by_id[2]["error"]["code"] == -32602
-    assert "Traceback" not in done.stdout
+    names = {tool["name"] for tool in by_id[3]["result"]["tools"]}
+    assert names == {tool.name for tool in TOOLS if tool.scope == "read"}
+    assert by_id[4]["result"]["isError"]
+    assert "without the scope 'write'" in by_id[4]["result"]["content"][0]["text"]
+    found = by_id[5]["result"]["structuredContent"]["memories"]
+    assert [one["text"] for one in found] == ["Ann sings."]
+
+
+def test_which_tools_are_offered_is_an_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[dict[str, object]] = []
+    monkeypatch.setattr("memwell.service.mcp.serve_stdio", lambda memory, **options: given.append(options))
+    run = running(capsys, monkeypatch, tmp_path)
+    assert run("mcp", "--store", "memory:").code == 0
+    assert run("mcp", "--store", "memory:", "--tools", "graph", "--read-only").code == 0
+    assert given == [{"tools": "all", "read_only": False}, {"tools": "graph", "read_only": True}]
 
 
 @pytest.mark.parametrize(
@@ -121,8 +139,8 @@ def test_nothing_but_the_protocol_is_written_out(tmp_path: Path) -> None:
     [
         (("--tools", "everything"), "all, memory, graph"),
         (("--store", "nowhere.db", "--read-only"), "nowhere.db"),
-        (("--store", "http://127.0.0.1:1", "--key-file", "no-such-file"), "the key cannot be read"),
-        (("--store", "http://127.0.0.1:1", "--space", "x"), "leave --space out"),
+        (("--store", "http://memory.example", "--key-file", "no-such-file"), "the key cannot be read"),
+        (("--store", "http://memory.example", "--space", "x"), "leave --space out"),
     ],
 )
 def test_a_wrong_option_is_told_on_the_error_stream(

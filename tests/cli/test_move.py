@@ -106,7 +106,7 @@ def test_what_would_destroy_something_is_refused(run: Run, tmp_path: Path):
         assert refused.err.count("\n") == 1
     assert run("move", "nowhere.db", "new.db").code == 1
     assert not (tmp_path / "nowhere.db").exists()
-    assert "service" in run("move", "app.db", "http://localhost:1").err
+    assert "service" in run("move", "app.db", "http://memory.example").err
 
 
 def test_every_refusal_has_words_in_both_languages():

@@ -98,4 +98,4 @@ def test_what_is_not_there_is_refused(tmp_path: Path):
     filled(tmp_path / "app.db")
     unknown = runner.invoke(app, ["reembed", "-s", str(tmp_path / "app.db"), "--embedder", "nobody's"])
     assert "no embedder is known by the name" in str(unknown.exception)
-    assert "is a service" in str(runner.invoke(app, ["reembed", "-s", "http://localhost:1"]).exception)
+    assert "is a service" in str(runner.invoke(app, ["reembed", "-s", "http://memory.example"]).exception)

@@ -9,39 +9,52 @@ import subprocess
 import sys
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from memwell.messages import human
 from memwell.records import Space, Thread
+from memwell.service import server as service
 from memwell.storage import open_backend
 from tests.commands import Run, running
 from tests.engines.postgres import schema_of, server
 from tests.engines.redis import single
+from tests.ports import closed_port
 
 SECRET = "Tr0ub4dor"
 ROOT = Path(__file__).parents[2]
-HOSTILE = [
-    f"postgresql://memwell:{SECRET}/{SECRET}#{SECRET}@127.0.0.1/db",
-    f"postgresql://memwell:1?{SECRET}={SECRET}@127.0.0.1/db",
-    f"postgresql://memwell:{SECRET}@{SECRET}/{SECRET}@127.0.0.1/db",
-    f"postgresql://memwell:[{SECRET}@127.0.0.1/db",
-    f"postgresql://memwell:{SECRET}%zz@127.0.0.1/db",
-    f"postgresql://memwell:{SECRET}",
-    f"postgresql:memwell:{SECRET}@127.0.0.1/db",
-    f"postgresql://127.0.0.1/db?password={SECRET}&{SECRET}",
-    f"redis://u:{SECRET}/{SECRET}@127.0.0.1:6379",
-    f"redis://u:[{SECRET}@127.0.0.1:6379",
-    f"redis://u:{SECRET}℀@127.0.0.1:6379",
-    f"rediss+cluster://u:{SECRET}?{SECRET}@127.0.0.1:6379",
-    f"nothing://u:{SECRET}/{SECRET}@127.0.0.1",
-    f" postgresql://u:{SECRET}@127.0.0.1/db",
-    f"sqlite:app.db,log=redis://u:{SECRET}/{SECRET}@127.0.0.1:6379",
-    f"sqlite:app.db,index=milvus://u:{SECRET}/{SECRET}@127.0.0.1:1",
-    f"sqlite:app.db,blobs=other://u:{SECRET}/{SECRET}@127.0.0.1",
-    f"http://u:{SECRET}@127.0.0.1:1",
-]
+TO_ESCAPE = (
+    "postgresql://memwell:{secret}/{secret}#{secret}@127.0.0.1:{port}/db",
+    "postgresql://memwell:1?{secret}={secret}@127.0.0.1:{port}/db",
+    "postgresql://memwell:{secret}@{secret}/{secret}@127.0.0.1:{port}/db",
+    "postgresql://memwell:[{secret}@127.0.0.1:{port}/db",
+    "redis://u:{secret}/{secret}@127.0.0.1:{port}",
+)
+HOSTILE = (
+    *TO_ESCAPE,
+    "postgresql://memwell:{secret}%zz@127.0.0.1:{port}/db",
+    "postgresql://memwell:{secret}",
+    "postgresql:memwell:{secret}@127.0.0.1:{port}/db",
+    "postgresql://127.0.0.1:{port}/db?password={secret}&{secret}",
+    "redis://u:[{secret}@127.0.0.1:{port}",
+    "redis://u:{secret}℀@127.0.0.1:{port}",
+    "rediss+cluster://u:{secret}?{secret}@127.0.0.1:{port}",
+    "nothing://u:{secret}/{secret}@127.0.0.1:{port}",
+    " postgresql://u:{secret}@127.0.0.1:{port}/db",
+    "sqlite:app.db,log=redis://u:{secret}/{secret}@127.0.0.1:{port}",
+    "sqlite:app.db,index=milvus://u:{secret}/{secret}@127.0.0.1:{port}",
+    "sqlite:app.db,blobs=other://u:{secret}/{secret}@127.0.0.1:{port}",
+    "http://u:{secret}@127.0.0.1:{port}",
+)
+
+
+@pytest.fixture
+def nowhere() -> Iterator[int]:
+    """A port at which nothing answers."""
+    with closed_port() as port:
+        yield port
 
 
 def with_secret(place: Path) -> str:
@@ -80,24 +93,29 @@ def test_no_command_shows_the_password_of_a_store_that_it_uses(run: Run, tmp_pat
         assert SECRET not in outcome.out + outcome.err, command
 
 
-@pytest.mark.parametrize("url", HOSTILE)
-def test_no_command_shows_the_password_of_a_url_that_it_cannot_use(run: Run, url: str, monkeypatch: pytest.MonkeyPatch):
+def test_no_command_shows_the_password_of_a_url_that_it_cannot_use(
+    run: Run, monkeypatch: pytest.MonkeyPatch, nowhere: int
+):
     monkeypatch.setenv("MEMWELL_CONNECT_TIMEOUT_S", "1")
-    for command in (
-        ("threads", "--store", url),
-        ("move", "app.db", url),
-        ("backup", "copy.db", "--store", url),
-        ("serve", "--no-browser", "--port", "0", "--store", url) if "index=" not in url else ("doctor", "-s", url),
-    ):
-        outcome = run(*command)
-        assert SECRET not in outcome.out + outcome.err, (command, outcome)
-        assert "Traceback" not in outcome.err
+    showing: list[object] = []
+    for pattern in HOSTILE:
+        url = pattern.format(secret=SECRET, port=nowhere)
+        for command in (
+            ("threads", "--store", url),
+            ("move", "app.db", url),
+            ("backup", "copy.db", "--store", url),
+            ("serve", "--no-browser", "--port", "0", "--store", url) if "index=" not in url else ("doctor", "-s", url),
+        ):
+            outcome = run(*command)
+            if SECRET in outcome.out + outcome.err or "Traceback" in outcome.err:
+                showing.append((command, outcome))
+    assert showing == []
 
 
-def test_what_must_be_escaped_is_told(run: Run):
-    for url in HOSTILE[:4]:
-        assert "%2F" in run("threads", "--store", url).err
-    assert "%2F" in run("threads", "--store", HOSTILE[8]).err
+def test_what_must_be_escaped_is_told(run: Run, nowhere: int):
+    for pattern in TO_ESCAPE:
+        url = pattern.format(secret=SECRET, port=nowhere)
+        assert "%2F" in run("threads", "--store", url).err, url
 
 
 def test_what_a_server_says_of_a_wrong_password_does_not_show_it(run: Run):
@@ -118,17 +136,21 @@ def test_a_backup_of_a_server_says_what_to_do(run: Run, tmp_path: Path, language
     assert "pg_dump" not in run("backup", "copy.db", "--store", "memory:", language=language).err
 
 
-def test_the_service_does_not_show_the_password_when_it_starts(tmp_path: Path):
+def test_the_service_does_not_show_the_password_when_it_starts(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     url = with_secret(tmp_path)
-    first, second = started(url), started(url)
-    for said in (first, second):
+    monkeypatch.setattr(service, "serve", lambda served, ready: ready("http://127.0.0.1:7411"))
+    first = run("serve", "--no-browser", "--store", url)
+    second = started(url)
+    for said in (first.out + first.err, second):
         assert SECRET not in said
         assert f"memwell:***@127.0.0.1:{server().port}/memwell" in said
     assert "keys create" in second
 
 
 def started(url: str) -> str:
-    """All that the service says from its start to its end, the second time without a key."""
+    """All that the service says from its start to its end."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEMWELL_")}
     environment |= {"PYTHONPATH": str(ROOT / "src"), "MEMWELL_LANGUAGE": "en", "MEMWELL_URL": url}
     process = subprocess.Popen(

@@ -67,19 +67,12 @@ def test_conversations_are_rows():
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_long_names_and_texts_stay_within_the_terminal(width: int):
+def test_texts_stay_within_the_terminal_and_the_names_of_conversations_whole(width: int):
     long = "字" * 500
-    for table in (
-        message_table(placed(human(long, name="n" * 300, tokens=1), ai("x" * 500)), "zh"),
-        thread_table([info("t" * 300)], "en"),
-    ):
-        shown = drawn(table, width)
-        assert max(len(line.encode("gbk")) for line in shown.splitlines()) <= width
+    shown = drawn(message_table(placed(human(long, name="n" * 300, tokens=1), ai("x" * 500)), "zh"), width)
+    assert max(len(line.encode("gbk")) for line in shown.splitlines()) <= width
     assert drawn(message_table(placed(human(long)), "en"), width).count("字") == 500
-    assert (
-        drawn(thread_table([info("t" * 300)], "en"), width).replace("thread", "").replace("tokens", "").count("t")
-        >= 300
-    )
+    assert drawn(thread_table([info("t" * 300)], "en"), width).splitlines()[1].startswith("t" * 300 + "  ")
 
 
 @given(st.lists(strategies.messages(), max_size=3), st.sampled_from(("en", "zh")))
@@ -128,4 +121,4 @@ def test_hits_say_why_in_words_or_by_every_signal():
     assert "意思相同（60%）" in drawn(hit_table([hit], "zh", query="milk?"), 200)
     explained = drawn(hit_table([hit], "en", query="milk?", explain=True), 200)
     assert "dense +0.30, words +0.20, peak -0.04" in explained
-    assert "id-1" in explained
+    assert explained.splitlines()[1].endswith("  id-1")

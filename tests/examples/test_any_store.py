@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,7 +11,7 @@ from types import ModuleType
 import pytest
 
 from tests.engines import milvus, postgres, redis
-from tests.examples.running import EXAMPLES
+from tests.examples.running import EXAMPLES, Printed
 
 STORES: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory:",
@@ -63,13 +62,6 @@ def example() -> ModuleType:
     return loaded
 
 
-def printed_in_a_process(url: str, language: str) -> str:
-    command = [sys.executable, "-X", "utf8", "-W", "error", str(EXAMPLES / "any_store.py"), url, "--language", language]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=100, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 @pytest.mark.parametrize("store", STORES)
 def test_it_prints_the_same_on_every_store_and_finds_what_it_left(
     tmp_path: Path,
@@ -89,11 +81,8 @@ def test_it_prints_the_same_on_every_store_and_finds_what_it_left(
     assert printed_on(url, "zh") == left + EXPECTED["zh"]
 
 
-def test_another_process_finds_what_one_left(
-    tmp_path: Path, example: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-):
+def test_another_process_finds_what_one_left(tmp_path: Path, printed: Printed):
     url = STORES["sqlite"](tmp_path)
-    monkeypatch.setattr(sys, "argv", ["any_store.py", url])
-    example.main()
-    assert capsys.readouterr().out == EXPECTED["en"]
-    assert printed_in_a_process(url, "zh") == "found what an earlier run left, and erased it\n" + EXPECTED["zh"]
+    assert printed("any_store.py", tmp_path, url) == EXPECTED["en"]
+    again = printed("any_store.py", tmp_path, url, "--language", "zh")
+    assert again == "found what an earlier run left, and erased it\n" + EXPECTED["zh"]

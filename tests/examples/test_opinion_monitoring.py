@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.running import printed_by
+from tests.examples.running import Printed
 
 
 @pytest.mark.parametrize(
@@ -15,12 +15,13 @@ from tests.examples.running import printed_by
     ],
 )
 def test_the_surge_raises_one_alert_that_names_its_cause(
-    tmp_path: Path, language: str, alert: str, cause: str, count: str
+    tmp_path: Path, printed: Printed, language: str, alert: str, cause: str, count: str
 ):
-    printed = printed_by("opinion_monitoring.py", tmp_path, language)
-    assert printed.count("  ! ") == 1
-    told = printed.partition("  ! ")[2].splitlines()
+    said = printed("opinion_monitoring.py", tmp_path, "--language", language)
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+    assert said.count("  ! ") == 1
+    told = said.partition("  ! ")[2].splitlines()
     assert told[0].startswith(alert)
     assert cause in told[1]
     assert any(cause in line for line in told[3:6]), "the evidence speaks of it"
-    assert count in printed
+    assert count in said

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.running import printed_by
+from tests.examples.running import Printed
 
 EXPECTED = {
     "en": ("5550 171", "7:40", "Paper House", "I don't know", "9:15", "peanuts", "1 changed"),
@@ -13,15 +13,16 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("language", sorted(EXPECTED))
-def test_notes_are_answered_from_and_changes_are_followed(tmp_path: Path, language: str):
-    printed = printed_by("personal_assistant.py", tmp_path, language)
+def test_notes_are_answered_from_and_changes_are_followed(tmp_path: Path, printed: Printed, language: str):
+    said = printed("personal_assistant.py", tmp_path, "--language", language)
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
     phone, before, shop, unknown, after, allergy, changed = EXPECTED[language]
-    first, again = printed.split("\n\n")[:2]
+    first, again = said.split("\n\n")[:2]
     assert all(word in first for word in (phone, before, shop, unknown, allergy))
     assert after in again
     assert before not in again
     assert changed in again
     assert unknown in again, "what was removed is not known any more"
-    prompt = printed.rpartition("<<<")[2]
+    prompt = said.rpartition("<<<")[2]
     assert allergy in prompt
     assert phone in prompt

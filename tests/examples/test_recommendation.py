@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.examples.running import printed_by
+from tests.examples.running import Printed
 
 EXPECTED = {
     "en": {"Ann": "Cakes", "Bo": "Machine learning", "Cleo": "Portrait photography"},
@@ -13,9 +13,10 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("language", sorted(EXPECTED))
-def test_each_customer_is_offered_what_fits_and_told_why(tmp_path: Path, language: str):
-    printed = printed_by("recommendation.py", tmp_path, language)
-    parts = printed.strip().split("\n\n")
+def test_each_customer_is_offered_what_fits_and_told_why(tmp_path: Path, printed: Printed, language: str):
+    said = printed("recommendation.py", tmp_path, "--language", language)
+    assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
+    parts = said.strip().split("\n\n")
     assert len(parts) == 3
     for part, (name, course) in zip(parts, EXPECTED[language].items(), strict=True):
         first, offer, because, *_ = part.splitlines()

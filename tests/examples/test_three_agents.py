@@ -7,6 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from tests.examples.running import Printed
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "three_agents.py"
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -77,8 +79,9 @@ def test_it_is_the_same_every_time(english: tuple[str, str], tmp_path: Path):
     assert again == english
 
 
-def test_it_speaks_chinese(tmp_path: Path):
-    printed, picture = run(tmp_path, "--language", "zh")
-    assert "策划: 那就定在海港大厅。" in printed
+def test_it_speaks_chinese(tmp_path: Path, printed: Printed):
+    said = printed("three_agents.py", tmp_path, "--language", "zh")
+    picture = (tmp_path / "who_knows_what.svg").read_text(encoding="utf-8")
+    assert "策划: 那就定在海港大厅。" in said
     assert "谁知道什么" in words(picture)
     assert not any("Planner" in one for one in words(picture))

@@ -21,7 +21,7 @@ from memwell.cli.reembed import reembed_command
 from memwell.cli.serve import serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
 from memwell.cli.tables import message_table, thread_table
-from memwell.cli.terminal import console, never_fail_to_encode, one_line, visible
+from memwell.cli.terminal import Commands, console, help_style, never_fail_to_encode, one_line, visible
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.messages import Message
 from memwell.settings import load_settings
@@ -30,6 +30,7 @@ from memwell.tokens import default_counter
 from memwell.transcript import to_openai, to_text
 
 app = typer.Typer(
+    cls=Commands,
     help="memwell: memory for LLM applications and agents. 为大模型应用与智能体而生的记忆引擎。",
     no_args_is_help=True,
     add_completion=False,
@@ -84,7 +85,7 @@ def threads_command(
         return
     screen.print(thread_table(page.items, load_settings().language))
     if page.next is not None:
-        screen.print(say("more_threads", cursor=visible(shlex.quote(page.next))), soft_wrap=True)
+        screen.print(say("more_threads", cursor=visible(shlex.quote(page.next))))
 
 
 @app.command("show")
@@ -195,6 +196,7 @@ app.add_typer(batch.app, name="batch")
 def main(arguments: list[str] | None = None) -> None:
     """Run the command. What goes wrong on purpose is one line, not a traceback."""
     never_fail_to_encode()
+    app.rich_markup_mode = help_style()
     try:
         app(args=arguments)
     except MemwellError as error:
@@ -209,7 +211,7 @@ def main(arguments: list[str] | None = None) -> None:
 
 def _complain(what: str) -> NoReturn:
     line = Styled.assemble((say("error", _language()), "red"), one_line(what))
-    console(stderr=True).print(line, soft_wrap=True)
+    console(stderr=True).print(line)
     sys.exit(1)
 
 

@@ -150,14 +150,13 @@ def _is_folder(to: str) -> bool:
 
 
 def _report_backup(store: str, made: Backup) -> None:
-    screen = console()
     size = f"{made.size / 1e6:,.1f}"
-    _print_line(_say("backup_made", store=one_line(str(file_of(store))), path=one_line(str(made.path)), size=size))
+    console().print(_say("backup_made", store=one_line(str(file_of(store))), path=one_line(str(made.path)), size=size))
     _print_counts(made.counts)
-    screen.print(_say("backup_checked"), style="green", soft_wrap=True)
-    _print_line(f"SHA-256 {made.digest}")
+    console().print(_say("backup_checked"), style="green")
+    console().print(f"SHA-256 {made.digest}")
     if made.removed:
-        _print_line(_say("backup_removed", count=len(made.removed)))
+        console().print(_say("backup_removed", count=len(made.removed)))
 
 
 @app.command("restore")
@@ -186,19 +185,15 @@ def restore_command(
 
 
 def _report_restore(source: Path, done: Restored) -> None:
-    _print_line(_say("restored", path=one_line(str(done.path)), source=one_line(str(source))))
+    console().print(_say("restored", path=one_line(str(done.path)), source=one_line(str(source))))
     _print_counts(done.counts)
-    _print_line(_say("restored_digest" if done.compared else "restored_no_digest", digest=done.digest))
+    console().print(_say("restored_digest" if done.compared else "restored_no_digest", digest=done.digest))
     if done.aside is not None:
-        _print_line(_say("restored_aside", path=one_line(str(done.aside))))
+        console().print(_say("restored_aside", path=one_line(str(done.aside))))
 
 
 def _print_counts(counts: dict[str, int]) -> None:
-    _print_line("  " + _say("backup_holds", **{name: f"{count:,}" for name, count in counts.items()}))
-
-
-def _print_line(text: str) -> None:
-    console().print(text, soft_wrap=True)
+    console().print("  " + _say("backup_holds", **{name: f"{count:,}" for name, count in counts.items()}))
 
 
 def _file(store: str, otherwise: str) -> Path:

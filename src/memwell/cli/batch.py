@@ -6,19 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.table import Table
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.reembed import Workers
 from memwell.cli.stores import Store, check_at_hand, check_exists
-from memwell.cli.terminal import AsJson, console, one_line, print_json
+from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json
 
 if TYPE_CHECKING:
     from memwell.runtime.batch import Batch
 
-app = typer.Typer(help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True)
+app = typer.Typer(
+    cls=Commands, help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True
+)
 
 Kept = Annotated[
     bool, typer.Option("--again/--kept", help="Do it anew, or go on and print what was done. 重新做，或接着做。")
@@ -71,17 +72,16 @@ def _run(batch: Batch, label: str, again: bool) -> list[dict[str, Any]]:
     for failure in outcome.failures:
         where = one_line(" / ".join(failure.piece))
         message = say("batch_failed", space=where, error=one_line(failure.error))
-        console(stderr=True).print(Styled(message, style="yellow"), soft_wrap=True)
+        console(stderr=True).print(Styled(message, style="yellow"))
     if outcome.failures:
         raise typer.Exit(1)
     return list(outcome.results)
 
 
-def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(say("space"))
-    for column in columns:
-        table.add_column(say(column), justify="right")
+def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Listing:
+    table = Listing()
+    table.whole(say("space"))
+    table.whole(*map(say, columns), justify="right")
     for segments, *counts in rows:
         table.add_row(one_line(" / ".join(segments)), *(f"{count:,}" for count in counts))
     return table

@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import check_exists, existing
-from memwell.cli.terminal import console, one_line
+from memwell.cli.terminal import Commands, Listing, console, one_line
 
 if TYPE_CHECKING:
     from memwell.runtime.evaluation import Run, Scores
 
-app = typer.Typer(help="Measure memwell here. 在本机测量。", no_args_is_help=True)
+app = typer.Typer(cls=Commands, help="Measure memwell here. 在本机测量。", no_args_is_help=True)
 
 _PUBLISHED: dict[str, list[tuple[str, str, str, str]]] = {
     "LoCoMo": [
@@ -89,15 +88,14 @@ def _note(run: Run, store: str) -> None:
         note_quality(backend.kv, measured)
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("", overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right")
+def _table(*columns: str) -> Listing:
+    table = Listing()
+    table.prose("")
+    table.whole(*columns, justify="right")
     return table
 
 
-def _overview(run: Run) -> Table:
+def _overview(run: Run) -> Listing:
     table = _table("nDCG@10", "R@10", say("macro"))
     for way, found in run.summaries.items():
         scores = found.answerable
@@ -107,7 +105,7 @@ def _overview(run: Run) -> Table:
     return table
 
 
-def _by_type(run: Run) -> Table:
+def _by_type(run: Run) -> Listing:
     kinds = list(next(iter(run.summaries.values())).by_type)
     table = _table(*kinds)
     for way, found in run.summaries.items():

@@ -6,10 +6,9 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
 
 from memwell.cli.phrases import say
-from memwell.cli.terminal import console
+from memwell.cli.terminal import Listing, console
 from memwell.runtime.capacity import Line, Load, Machine, Plan, as_mapping, figures, plan
 from memwell.settings import load_settings
 
@@ -95,10 +94,10 @@ def capacity_command(
 
 def _show(made: Plan, language: str) -> None:
     screen = console()
-    table = Table(show_header=True, header_style="dim", box=None, pad_edge=False)
-    table.add_column(say("capacity_what", language))
-    table.add_column(say("capacity_amount", language), justify="right")
-    table.add_column(say("capacity_basis", language))
+    table = Listing()
+    table.prose(say("capacity_what", language))
+    table.whole(say("capacity_amount", language), justify="right")
+    table.whole(say("capacity_basis", language))
     for line in made.lines:
         table.add_row(say(_LINES[line.what], language), _amount(line, language), say(_BASES[line.basis], language))
     screen.print(table)

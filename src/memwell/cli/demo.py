@@ -11,14 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from rich.console import Console, RenderableType
-from rich.padding import Padding
-from rich.table import Table
+from rich.console import Console
 
 import memwell
 from memwell.cli.phrases import say
 from memwell.cli.tables import hit_table, message_table
-from memwell.cli.terminal import console, visible
+from memwell.cli.terminal import Listing, console, visible
 from memwell.history import History
 from memwell.messages import Message, ai, human, system, tool_result
 from memwell.messages import ToolCall as Call
@@ -88,7 +86,7 @@ def run_demo(screen: Console, path: Path, language: str) -> bool:
     screen.print()
     screen.print(say("demo_kept", language))
     for command in ("threads", f"show {THREAD}", "doctor"):
-        screen.print(f"   {_this_command()} {command} --store {shlex.quote(str(path))}", soft_wrap=True)
+        screen.print(f"   {_this_command()} {command} --store {shlex.quote(str(path))}")
     return True
 
 
@@ -119,19 +117,16 @@ def show_survivors(path: str, language: str, screen: Console) -> None:
     _step(screen, "6.", say("demo_recall", language, query=question), hit_table(hits, language, query=question))
 
 
-def _step(screen: Console, number: str, text: str, below: RenderableType | None = None) -> None:
+def _step(screen: Console, number: str, text: str, below: Listing | None = None) -> None:
     if number:
         screen.print()
-    step = Table.grid(padding=(0, 1, 0, 0))
-    step.add_column(width=2)
-    step.add_column()
-    step.add_row(number, text)
-    screen.print(step)
+    screen.print(f"{number:2} {text}")
     if below is not None:
-        screen.print(Padding(below, (0, 0, 0, 3)))
+        below.indent = 3
+        screen.print(below)
 
 
-def _found(history: History, query: str, language: str) -> Table:
+def _found(history: History, query: str, language: str) -> Listing:
     hits = history.search(query, limit=3)
     return message_table([message for message, _ in hits], language, scores=[score for _, score in hits])
 

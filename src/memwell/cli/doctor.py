@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text as Styled
 
 from memwell.cli.owing import noted, owed_by_space
 from memwell.cli.phrases import say
-from memwell.cli.terminal import one_line, visible
+from memwell.cli.terminal import Listing, one_line, visible
 from memwell.errors import MemwellError
 from memwell.longterm.journal import inner_space
 from memwell.messages import ai, human
@@ -102,11 +101,11 @@ def report(found: dict[str, Any], console: Console) -> None:
         console.print()
         console.print(_owed(found["owed"]))
         advice = "owed_read_only" if facts.get("read_only") else "owed_what_to_do"
-        console.print(say(advice), style="yellow", soft_wrap=True)
+        console.print(say(advice), style="yellow")
     problems = found["problems"]
     console.print()
     for words in _not_durable(facts):
-        console.print(say("not_durable", words=visible(words)), style="yellow", markup=False, soft_wrap=True)
+        console.print(say("not_durable", words=visible(words)), style="yellow")
     if facts.get("read_only"):
         console.print(say("unchecked"), style="yellow")
     for problem in problems:
@@ -149,7 +148,7 @@ def _use(file: Path) -> None:
 def report_leaks(growth: Growth, console: Console) -> None:
     """Print what stays in memory."""
     console.print(say("leaks_title", rounds=_WATCHED))
-    console.print(visible(growth.report(load_settings().language)), markup=False, highlight=False, soft_wrap=True)
+    console.print(visible(growth.report(load_settings().language)))
     console.print()
     console.print(say("leaks_found" if growth.leaks else "leaks_none"), style="red" if growth.leaks else "green")
 
@@ -189,19 +188,20 @@ def _model_rows(facts: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _rows(title: str, rows: dict[str, str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
+def _rows(title: str, rows: dict[str, str]) -> Listing:
+    table = Listing(title, header=False)
+    table.whole("", style="dim")
+    table.whole("")
     for name, value in rows.items():
         table.add_row(name, value)
     return table
 
 
-def _spaces(spaces: list[dict[str, Any]]) -> Table:
-    table = Table(title=say("spaces"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("space", "records", "vectors", "search_by"):
-        table.add_column(say(name), justify="left" if name in ("space", "search_by") else "right")
+def _spaces(spaces: list[dict[str, Any]]) -> Listing:
+    table = Listing(say("spaces"))
+    table.whole(say("space"))
+    table.whole(say("records"), say("vectors"), justify="right")
+    table.whole(say("search_by"))
     for one in spaces:
         vectors = f"{one['vectors']:,} × {one['dimensions']}" if one["vectors"] else "0"
         table.add_row(
@@ -210,11 +210,10 @@ def _spaces(spaces: list[dict[str, Any]]) -> Table:
     return table
 
 
-def _parts(parts: dict[str, dict[str, Any]]) -> Table:
+def _parts(parts: dict[str, dict[str, Any]]) -> Listing:
     """Where each part of the store is, and whether it answers."""
-    table = Table(title=say("parts"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("part", "place", "state"):
-        table.add_column(say(name), overflow="fold")
+    table = Listing(say("parts"))
+    table.whole(say("part"), say("place"), say("state"))
     for name, part in parts.items():
         table.add_row(name, one_line(str(part["place"])), one_line(_state_of(part)))
     return table
@@ -229,10 +228,10 @@ def _state_of(part: dict[str, Any]) -> str:
     return say("part_behind", count=f"{behind:,}") if behind else say("part_answers")
 
 
-def _owed(spaces: list[dict[str, Any]]) -> Table:
-    table = Table(title=say("owed"), title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("space", "without_words", "without_vectors"):
-        table.add_column(say(name), justify="left" if name == "space" else "right")
+def _owed(spaces: list[dict[str, Any]]) -> Listing:
+    table = Listing(say("owed"))
+    table.whole(say("space"))
+    table.whole(say("without_words"), say("without_vectors"), justify="right")
     for one in spaces:
         table.add_row(one_line(" / ".join(one["space"])), f"{one['words']:,}", f"{one['vectors']:,}")
     return table

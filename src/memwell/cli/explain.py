@@ -43,7 +43,7 @@ def explain_command(
     folder.mkdir(parents=True, exist_ok=True)
     for name in what or _NAMES:
         path = save(drawn[name](), folder / f"memwell-{name}.png")
-        console().print(say("plot_written", chosen, path=one_line(str(path))), soft_wrap=True)
+        console().print(say("plot_written", chosen, path=one_line(str(path))))
 
 
 __all__ = ["app"]

@@ -10,13 +10,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, existing, read_only, space_of
-from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
+from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
 from memwell.records import Space
 from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, id_in_token, without_tokens
@@ -26,7 +25,9 @@ from memwell.storage import Backend
 from memwell.values import shown
 
 app = typer.Typer(
-    help="The keys of the service, and what was done with them. 服务密钥及其使用记录。", no_args_is_help=True
+    cls=Commands,
+    help="The keys of the service, and what was done with them. 服务密钥及其使用记录。",
+    no_args_is_help=True,
 )
 
 _PHRASES = {
@@ -203,13 +204,15 @@ def revoke_command(
     with _written(store) as (_, keys, log):
         ended = keys.revoke(_meant(keys, key))
         log.append("revoke_key", space=ended.space, targets=[ended.id], detail=_NOTED_BY)
-    console().print(_said("gone", id=ended.id, name=one_line(ended.name)), soft_wrap=True)
+    console().print(_said("gone", id=ended.id, name=one_line(ended.name)))
 
 
 @app.command("log")
 def log_command(
     store: Store,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many at most. 最多几条。")] = 50,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", min=1, metavar="<int>", help="How many at most. 最多几条。")
+    ] = 50,
     cursor: Annotated[str | None, typer.Option(help="Where the last listing ended. 上一页的结尾。")] = None,
     verify: Annotated[
         bool, typer.Option("--verify", help="Instead, see whether anything was changed. 改为校验是否被篡改。")
@@ -237,7 +240,7 @@ def log_command(
         return
     _print_entries(page.items)
     if page.next is not None:
-        screen.print(_said("more_entries", cursor=shlex.quote(page.next)), soft_wrap=True)
+        screen.print(_said("more_entries", cursor=shlex.quote(page.next)))
 
 
 def _scopes(bundle: str | None, scopes: list[str] | None) -> Sequence[str]:
@@ -290,15 +293,14 @@ def _meant(keys: Keys, given: str) -> str:
 def _print_token(key: Key, token: str) -> None:
     screen = console()
     space = one_line(" / ".join(key.space))
-    screen.print(_said("made", id=key.id, space=space, scopes=", ".join(key.scopes)), soft_wrap=True)
-    # Never wrapped: in two pieces it could not be copied.
-    screen.print(Styled(token, style="bold"), soft_wrap=True)
+    screen.print(_said("made", id=key.id, space=space, scopes=", ".join(key.scopes)))
+    screen.print(Styled(token, style="bold"))
 
 
 def _print_keys(found: Sequence[Key]) -> None:
-    table = _table("id")
-    for column in ("name", "space", "scopes", "state", "last_used"):
-        table.add_column(say("space") if column == "space" else _said(column), overflow="fold")
+    table = Listing()
+    table.whole("id", style="dim")
+    table.whole(_said("name"), say("space"), _said("scopes"), _said("state"), _said("last_used"))
     for key in found:
         used = _said("never") if key.last_used is None else _minute(key.last_used)
         space = Styled(one_line(" / ".join(key.space)))
@@ -316,9 +318,9 @@ def _state(key: Key) -> str:
 
 
 def _print_entries(entries: Sequence[LogEntry]) -> None:
-    table = _table("#")
-    for column in ("time", "key", "space", "action", "targets", "outcome"):
-        table.add_column(say("space") if column == "space" else _said(column), overflow="fold")
+    table = Listing()
+    table.whole("#", style="dim")
+    table.whole(*map(_said, ("time", "key")), say("space"), *map(_said, ("action", "targets", "outcome")))
     for entry in entries:
         space = _said("any_space") if entry.space is None else " / ".join(entry.space)
         what = " ".join([*entry.targets, *(f"{name}={value}" for name, value in entry.detail.items())])
@@ -332,19 +334,13 @@ def _print_verified(found: Verified, as_json: bool) -> None:
     if as_json:
         print_json(found)
     elif found.ok:
-        console().print(_said("log_whole", count=f"{found.entries:,}", head=found.head), soft_wrap=True)
+        console().print(_said("log_whole", count=f"{found.entries:,}", head=found.head))
     elif found.broken_at is None:
         console().print(_said("log_other"), style="red")
     else:
         console().print(_said("log_broken", number=found.broken_at, count=f"{found.entries:,}"), style="red")
     if not found.ok:
         raise typer.Exit(1)
-
-
-def _table(first: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(first, style="dim", no_wrap=True)
-    return table
 
 
 def _minute(moment: datetime) -> str:

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, is_served, opened
-from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
+from memwell.cli.terminal import AsJson, Listing, console, one_line, print_json, visible
 from memwell.errors import ConfigurationError, InvalidInput
 from memwell.settings import load_settings
 from memwell.storage.urls import without_secrets
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 app = typer.Typer()
 _LONGEST = 300
 _MEGABYTE = 1_000_000
-_BESIDE_AN_ID = 43
-"""What the other columns of a table take at least: 8 for a title, 29 for numbers and the time, 6 or more between them."""
 
 
 @app.command("ingest")
@@ -98,19 +95,17 @@ def documents_command(
 
 
 def _print_documents(known: Sequence[Document]) -> None:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(say("document"), overflow="fold")
-    for name in ("pages", "chunks"):
-        table.add_column(say(name), justify="right", no_wrap=True)
-    table.add_column(say("taken_in"), no_wrap=True, style="dim")
-    table.add_column("id", style="dim", no_wrap=True)
+    table = Listing()
+    # What has no title goes by its path or address.
+    add = table.prose if all(one.title for one in known) else table.whole
+    add(say("document"))
+    table.whole(say("pages"), say("chunks"), justify="right")
+    table.whole(say("taken_in"), "id", style="dim")
     for one in known:
         pages = "" if one.pages is None else f"{one.pages:,}"
         name = Styled(one_line(one.title or one.source or one.id))
         table.add_row(name, pages, f"{one.chunks:,}", f"{one.time:%Y-%m-%d %H:%M}", one_line(one.id))
-    # An id in two pieces could not be copied: the title makes way, and the line grows when that is not enough.
-    width = max(console().width, _BESIDE_AN_ID + max(len(one.id) for one in known))
-    console(width=width).print(table)
+    console().print(table)
 
 
 @app.command("ask")

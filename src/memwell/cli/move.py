@@ -97,7 +97,7 @@ def unseal_command(
             backend.seal(None)
     named = one_line(_without_secrets(store))
     said = _say("not_sealed", store=named) if reason is None else _say("unsealed", store=named, reason=one_line(reason))
-    console().print(said, soft_wrap=True)
+    console().print(said)
 
 
 def _report(done: Moved, source: str, target: str, *, durable: bool) -> None:
@@ -105,16 +105,16 @@ def _report(done: Moved, source: str, target: str, *, durable: bool) -> None:
     names = {"source": one_line(source), "target": one_line(target)}
     if done.finished_before:
         key = "move_finished_used" if done.written_since else "move_finished"
-        screen.print(_say(key, **names), style="green", soft_wrap=True)
+        screen.print(_say(key, **names), style="green")
         return
-    screen.print(_say("moved", **names, counts=_counts(done), copied=f"{done.copied:,}"), style="green", soft_wrap=True)
+    screen.print(_say("moved", **names, counts=_counts(done), copied=f"{done.copied:,}"), style="green")
     if done.changing:
         named = ", ".join(one_line(" / ".join(space)) for space in done.changing[:_MOST_NAMED])
         more = "" if len(done.changing) <= _MOST_NAMED else f", … ({len(done.changing):,})"
-        screen.print(say("move_changing", spaces=named + more), style="yellow", soft_wrap=True)
+        screen.print(say("move_changing", spaces=named + more), style="yellow")
     if not durable:
-        screen.print(say("move_volatile", target=names["target"]), style="yellow", soft_wrap=True)
-    screen.print(say("move_sealed" if done.sealed else "move_open", source=names["source"]), soft_wrap=True)
+        screen.print(say("move_volatile", target=names["target"]), style="yellow")
+    screen.print(say("move_sealed" if done.sealed else "move_open", source=names["source"]))
 
 
 def _say(key: str, /, **values: object) -> str:

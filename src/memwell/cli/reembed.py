@@ -41,10 +41,10 @@ def reembed_command(
         )
     console().print(say("reembedded", records=f"{done.records:,}", spaces=f"{done.spaces:,}"))
     if name != chosen:
-        console(stderr=True).print(Styled(say("reembed_setting", name=one_line(name)), style="yellow"), soft_wrap=True)
+        console(stderr=True).print(Styled(say("reembed_setting", name=one_line(name)), style="yellow"))
     for left in done.left:
         where = one_line(" / ".join(left))
-        console(stderr=True).print(Styled(say("reembed_left", space=where), style="yellow"), soft_wrap=True)
+        console(stderr=True).print(Styled(say("reembed_left", space=where), style="yellow"))
     if done.left:
         raise typer.Exit(1)
 

@@ -89,9 +89,9 @@ def _mended(composed: ComposedBackend, space: Space | None, *, rebuild: bool) ->
 def _report(found: dict[str, object]) -> None:
     screen = console()
     if "name" in found:
-        screen.print(one_line(_say("rebuilt" if "spaces" in found else "reconciled", **found)), soft_wrap=True)
+        screen.print(one_line(_say("rebuilt" if "spaces" in found else "reconciled", **found)))
     if "blobs_removed" in found:
-        screen.print(_say("blobs", count=found["blobs_removed"]), soft_wrap=True)
+        screen.print(_say("blobs", count=found["blobs_removed"]))
 
 
 __all__ = ["app"]

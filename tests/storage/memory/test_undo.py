@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.storage.memory.undo import Undo
@@ -83,7 +83,6 @@ def run(undo: Undo, held: Held, block: Block) -> None:
         assert vars(held) == done
 
 
-@settings(max_examples=60)
 @given(st.lists(blocks(), min_size=1, max_size=3))
 def test_a_block_that_raises_is_undone_and_one_that_does_not_stands(several: list[Block]):
     undo, held = Undo(), Held()

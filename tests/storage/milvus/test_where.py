@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendUnavailable, ConfigurationError
@@ -24,6 +24,7 @@ from memwell.testing.conformance import RecordIndexSuite
 from memwell.testing.questions import filters, records
 from memwell.values import new_id
 from tests.engines.milvus import lite_url, no_server_because
+from tests.ports import closed_port
 
 HOME = Space("home")
 SERVER = "TEST_MILVUS_URL"
@@ -36,7 +37,6 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusVectors]:
     made.close()
 
 
-@settings(max_examples=40)
 @given(
     stored=st.lists(records(HOME, [str(n) for n in range(9)]), max_size=9, unique_by=lambda r: r.id),
     questions=st.lists(filters(), min_size=1, max_size=4),
@@ -109,8 +109,8 @@ def test_a_url_that_names_no_milvus_is_refused(tmp_path: Path):
 
 
 def test_a_server_that_is_not_there_is_away():
-    with pytest.raises(BackendUnavailable) as raised:
-        MilvusVectors("milvus://user:secret@127.0.0.1:1")
+    with closed_port() as port, pytest.raises(BackendUnavailable) as raised:
+        MilvusVectors(f"milvus://user:secret@127.0.0.1:{port}")
     assert "secret" not in str(raised.value)
 
 

@@ -14,6 +14,7 @@ from memwell.records import Record, Space, Thread
 from memwell.settings import Settings
 from memwell.storage.postgres import PostgresBackend
 from tests.engines.postgres import Server
+from tests.engines.starting import wait_until
 
 HOME = Space("home")
 
@@ -56,6 +57,12 @@ class Writer:
                 time.sleep(0.01)
 
 
+def wait_for_more(writers: list[Writer]) -> None:
+    """Wait until every writer has stored some more than now."""
+    wanted = [(writer, writer.counted + 5) for writer in writers]
+    wait_until(lambda: all(writer.counted > count for writer, count in wanted), "nothing is stored any more")
+
+
 def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(mortal: Server):
     with PostgresBackend(mortal.url(schema="killed"), settings=Settings(connect_timeout_s=20.0)) as backend:
         assert backend.durable
@@ -64,12 +71,14 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(m
         threads = [threading.Thread(target=writer.run, args=(stopped,)) for writer in writers]
         for thread in threads:
             thread.start()
-        for _ in range(3):
-            time.sleep(0.4)
-            mortal.crash()
-            mortal.start()
-        time.sleep(0.4)
-        stopped.set()
+        try:
+            for _ in range(2):
+                wait_for_more(writers)
+                mortal.crash()
+                mortal.start()
+            wait_for_more(writers)
+        finally:
+            stopped.set()
         for thread in threads:
             thread.join()
         for writer in writers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.messages import human
@@ -18,7 +18,6 @@ ANY = st.one_of(NAMES, st.text(st.characters(exclude_characters="\0", exclude_ca
 
 
 @given(ANY, ANY)
-@settings(max_examples=200)
 def test_keys_are_short_and_tell_names_apart(one: str, other: str):
     assert (name_key(one) == name_key(other)) is (one == other)
     assert len(name_key(one).encode()) <= 2_100
@@ -26,7 +25,6 @@ def test_keys_are_short_and_tell_names_apart(one: str, other: str):
 
 
 @given(ANY, ANY)
-@settings(max_examples=200)
 def test_keys_are_in_the_order_of_the_names_up_to_their_cut(one: str, other: str):
     if one.encode()[:1_990] != other.encode()[:1_990]:
         assert (name_key(one) < name_key(other)) is (one < other)

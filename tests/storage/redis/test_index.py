@@ -122,7 +122,7 @@ def compared(store: Client, reference: MemoryBackend, spaces: list[Space], text:
 some_writes = st.lists(index_writes(), max_size=5)
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(some_writes, some_writes, some_writes, st.booleans(), st.sampled_from((1, 1000)), sentences(), vectors())
 def test_one_process_finds_what_another_writes(
     client: Opener,
@@ -319,7 +319,7 @@ def test_a_process_that_dies_in_the_middle_of_many_records_leaves_none(client: O
     index = client().index
     index.upsert([record("kept")])
     assert ids(index.match(HOME, "tea")) == ["kept"]
-    died = subprocess.run([sys.executable, "-c", _KILLED_INSIDE, single_url(tmp_path)], check=False)
+    died = subprocess.run([sys.executable, "-c", _KILLED_INSIDE, single_url(tmp_path, "lease=1")], check=False)
     assert died.returncode == 9
     assert ids(index.match(HOME, "tea")) == ["kept"]
     assert [one.id for one in index.scan(HOME).items] == ["kept"]

@@ -239,7 +239,7 @@ def refusal(source: Path, store: Path) -> str | None:
 
 
 @given(at=st.integers(0, 10**9), compared=st.booleans())
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_backup_never_takes_the_place_of_a_store(tmp_path: Path, at: int, compared: bool):
     store = tmp_path / "app.db"
     if not store.exists():

@@ -169,31 +169,42 @@ def test_a_store_opens_while_another_process_writes_it_in_a_folder_with_odd_name
 
 
 OPEN_AND_WRITE = """
-import sys
+import os, sys
 from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.storage.sqlite import SqliteBackend
 
-sys.stdin.readline()
-with SqliteBackend(sys.argv[1]) as backend:
-    backend.log.append(Thread(Space("home"), "talk"), [human(sys.argv[2])])
+def work(path, text):
+    with SqliteBackend(path) as backend:
+        backend.log.append(Thread(Space("home"), "talk"), [human(text)])
+
+for path in sys.argv[1:]:
+    children = []
+    waiting, starting = os.pipe()
+    for number in range(8):
+        children.append(os.fork())
+        if children[-1] == 0:
+            os.close(starting)
+            os.read(waiting, 1)
+            try:
+                work(path, str(number))
+                os._exit(0)
+            except BaseException as error:
+                print(repr(error), file=sys.stderr, flush=True)
+            finally:
+                os._exit(1)
+    # Nobody can write to the pipe any more, so all of them go on.
+    os.close(starting)
+    print(*(os.waitpid(child, 0)[1] for child in children))
 """
 
 
 def test_eight_processes_make_one_store_at_once(tmp_path: Path):
-    for attempt in range(2):
-        path = tmp_path / f"{attempt}.db"
-        command = [sys.executable, "-c", OPEN_AND_WRITE, str(path)]
-        children = [
-            subprocess.Popen([*command, str(n)], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for n in range(8)
-        ]
-        for child in children:
-            assert child.stdin is not None
-            child.stdin.write("go\n")
-            child.stdin.flush()
-        complaints = [child.communicate()[1] for child in children]
-        assert [child.returncode for child in children] == [0] * 8, complaints
+    paths = [tmp_path / f"{attempt}.db" for attempt in range(4)]
+    command = [sys.executable, "-c", OPEN_AND_WRITE, *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["0"] * 8 * len(paths), done.stderr
+    for path in paths:
         with SqliteBackend(path) as backend:
             assert sorted(m.text for m in backend.log.read(TALK)) == [str(n) for n in range(8)]
             assert backend.check() == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.records import Record, Space
@@ -58,7 +58,6 @@ def test_common_words_are_left_out_without_a_trace(
 
     monkeypatch.setattr(words.Words, "_pruned", counting)
 
-    @settings(max_examples=60)
     @given(
         st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join),
         st.integers(1, 30),

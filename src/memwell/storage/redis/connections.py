@@ -57,15 +57,7 @@ class Connections:
         transaction = None if current_transaction.get() is None else self.transaction_here()
         if transaction is not None:
             return transaction.call(script, tag, arguments)
-        self.check_open()
-        try:
-            return self.runner.run(script.alone or script, tag, arguments)
-        except Held as held:
-            return self._waited(script, tag, arguments, held)
-        except Unlisted:
-            return self._listed(script, tag, arguments)
-        except Sealed:
-            raise self.sealed(tag) from None
+        return self._alone(script, tag, arguments)
 
     def call_many(self, script: Script, calls: Sequence[tuple[Tag, Sequence[Argument]]]) -> list[Any]:
         """The replies of a script that only reads, over several tags, together as far as they lie together."""
@@ -78,23 +70,26 @@ class Connections:
             for (tag, arguments), reply in zip(calls, replies, strict=True)
         ]
 
-    def _waited(self, script: Script, tag: Tag, arguments: Sequence[Argument], held: Held) -> Any:
-        patience = self.patience()
+    def _alone(self, script: Script, tag: Tag, arguments: Sequence[Argument]) -> Any:
+        """The reply of a script outside of any transaction, once nobody else's holds the tag."""
+        patience: Patience | None = None
         while True:
             self.check_open()
-            state = self.settle(str(held), tag)
+            try:
+                return self.runner.run(script.alone or script, tag, arguments)
+            except (Held, Unlisted, Sealed) as answer:
+                met, holder = type(answer), str(answer)
+            # Outside of the handler: whatever fails from here on must not name an exception that callers do not know.
+            if met is Unlisted:
+                return self._listed(script, tag, arguments)
+            if met is Sealed:
+                raise self.sealed(tag)
+            patience = patience or self.patience()
+            state = self.settle(holder, tag)
             if state.status in ("open", "prepared") and not patience.nap():
                 raise BackendUnavailable(
                     f"the store stayed busy: a transaction held what was asked for over {self._busy_timeout_s:g} s"
                 )
-            try:
-                return self.runner.run(script.alone or script, tag, arguments)
-            except Held as again:
-                held = again
-            except Unlisted:
-                return self._listed(script, tag, arguments)
-            except Sealed:
-                raise self.sealed(tag) from None
 
     def _listed(self, script: Script, tag: Tag, arguments: Sequence[Argument]) -> Any:
         """The first content of a tag, in a transaction that lists the tag, too."""

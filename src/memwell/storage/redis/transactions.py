@@ -121,7 +121,8 @@ class Transaction:
             except Fenced:
                 raise self.fail("it was away for longer than its lease, and others undid it") from None
             except Sealed:
-                raise self.owner.sealed(tag) from None
+                # Below, outside of the handler: asking for the reason may fail, and that error must not name this one.
+                pass
             except BackendUnavailable as error:
                 # Nobody knows what became of this call, so the rest must not be committed without it.
                 self._failed = self._failed or str(error)
@@ -129,6 +130,7 @@ class Transaction:
             except BackendError:
                 self.owner.states.undo_to(self.id, tag, self._number - 1)
                 raise
+            raise self.owner.sealed(tag)
 
     def _replied(self, script: Script, tag: Tag, arguments: Sequence[Argument], fresh: bool) -> Any:
         patience, waited = self.owner.patience(), False
@@ -139,17 +141,20 @@ class Transaction:
                 reply = self.owner.runner.run(
                     script, tag, arguments, transaction=self.id, mode=mode, number=str(self._number)
                 )
-            except Unlisted:
+            except (Held, Unlisted) as answer:
+                met, holder = type(answer), str(answer)
+            else:
+                break
+            # Outside of the handler: whatever fails from here on must not name an exception that callers do not know.
+            if met is Unlisted:
                 self._held.add(tag.base)
                 return self._listed(script, tag, arguments)
-            except Held as held:
-                waited = self._wait_for(str(held), tag, patience) or waited
-                continue
-            if waited:
-                self.owner.states.wait_for(self.id, "")
-            self._held.add(tag.base)
-            self.wrote = self.wrote or script.writes
-            return reply
+            waited = self._wait_for(holder, tag, patience) or waited
+        if waited:
+            self.owner.states.wait_for(self.id, "")
+        self._held.add(tag.base)
+        self.wrote = self.wrote or script.writes
+        return reply
 
     def _listed(self, script: Script, tag: Tag, arguments: Sequence[Argument]) -> Any:
         """Make the first content of a tag and list the tag where it belongs."""
@@ -259,7 +264,9 @@ class Transaction:
             try:
                 ready = self.owner.states.prepare(self.id, self.taken.values())
             except Sealed:
-                raise self.owner.sealed(next(iter(self.taken.values()))) from None
+                ready = None
+            if ready is None:
+                raise self.owner.sealed(next(iter(self.taken.values())))
             if not ready:
                 raise self.fail("it was away for longer than its lease, and others undid it")
             self.prepared = True
@@ -272,8 +279,10 @@ class Transaction:
         try:
             done = states.commit_alone(self.id, tags[0]) if alone else states.commit(self.id, tags)
         except Sealed:
+            done = None
+        if done is None:
             self.abort()
-            raise self.owner.sealed(tags[0]) from None
+            raise self.owner.sealed(tags[0])
         if not done:
             self.abort()
             raise self.fail("it was away for longer than its lease, and others undid it")

@@ -151,30 +151,30 @@ class _TransactionsSuite(Suite):
             write_everywhere(store, f"between{number}")
         assert len(store.log.read(TALK)) == 6
 
-    def test_others_see_it_only_afterwards(self, store: Backend, tmp_path: Path, clock: Clock) -> None:
-        backend = self.open(tmp_path / "apart" if (tmp_path / "apart").mkdir() is None else tmp_path, clock)
+
+class _TogetherSuite(Suite):
+    def test_others_see_it_only_afterwards(self, tmp_path: Path, clock: Clock) -> None:
         seen: list[int] = []
         inside, looked = threading.Event(), threading.Event()
 
         def look() -> None:
-            inside.wait(30)
+            inside.wait()
             seen.append(len(backend.log.read(TALK)))
             looked.set()
 
-        watcher = threading.Thread(target=look)
-        watcher.start()
-        with backend.transaction():
-            backend.log.append(TALK, said("a", "b"))
-            inside.set()
-            # A store may show others what was there before, or let them wait until the end; never the inside.
-            shown = looked.wait(1)
-        watcher.join()
-        assert seen == ([0] if shown else [2])
-        assert len(backend.log.read(TALK)) == 2
-        backend.close()
+        with self.open(tmp_path, clock) as backend:
+            watcher = threading.Thread(target=look)
+            watcher.start()
+            with backend.transaction():
+                backend.log.append(TALK, said("a", "b"))
+                inside.set()
+                # A store may show others what was there before, or let them wait until the end; never the inside.
+                shown = looked.wait(0.2)
+                backend.log.append(TALK, said("c"))
+            watcher.join()
+            assert seen == [0] if shown else seen in ([0], [3])
+            assert len(backend.log.read(TALK)) == 3
 
-
-class _TogetherSuite(Suite):
     def test_threads_append_to_one_conversation(self, tmp_path: Path, clock: Clock) -> None:
         with self.open(tmp_path, clock) as backend:
 
@@ -194,7 +194,7 @@ class _TogetherSuite(Suite):
 
             def work(_: int) -> int:
                 conflicts = 0
-                for _ in range(20):
+                for _ in range(10):
                     while True:
                         entry = backend.kv.get(HOME, "count")
                         assert entry is not None
@@ -205,10 +205,10 @@ class _TogetherSuite(Suite):
                             conflicts += 1
                 return conflicts
 
-            in_threads(6, work)
+            in_threads(4, work)
             entry = backend.kv.get(HOME, "count")
             assert entry is not None
-            assert entry.value == 120
+            assert entry.value == 40
 
     def test_reading_and_then_writing_inside_loses_no_count(self, tmp_path: Path, clock: Clock) -> None:
         with self.open(tmp_path, clock) as one, self.open(tmp_path, clock) as other:
@@ -217,7 +217,7 @@ class _TogetherSuite(Suite):
             def work(number: int) -> None:
                 # What several processes share is one store for each of them; what lives in one has one store.
                 store = other if number % 2 and one.durable else one
-                for _ in range(20):
+                for _ in range(8):
                     with store.transaction():
                         entry = store.kv.get(HOME, "count")
                         assert entry is not None
@@ -226,13 +226,13 @@ class _TogetherSuite(Suite):
             in_threads(4, work)
             entry = one.kv.get(HOME, "count")
             assert entry is not None
-            assert entry.value == 80
+            assert entry.value == 32
 
     def test_searches_run_beside_writes(self, tmp_path: Path, clock: Clock) -> None:
         with self.open(tmp_path, clock) as backend:
 
             def work(number: int) -> None:
-                for i in range(60):
+                for i in range(21):
                     id_ = f"{number}-{i % 7}"
                     if number < 2:
                         record = Record(id=id_, text=f"word {i}", space=HOME, vector=[1.0, i + 1.0])

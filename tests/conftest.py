@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import logging
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,15 +16,17 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.guard import sitecustomize as guard
-
 # The suites live in the package, where pytest would otherwise not explain a failed assertion.
 pytest.register_assert_rewrite("memwell.testing")
 
-# The Python processes that tests start have the guard, too.
+# The Python processes that tests start have the guard, too. Some of them run pytest, and then it is here already.
+_GUARD = str(Path(__file__).parent / "guard")
+if _GUARD not in sys.path:
+    sys.path.insert(0, _GUARD)
 os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [os.path.dirname(guard.__file__), os.environ.get("PYTHONPATH")])
+    dict.fromkeys([_GUARD, *os.environ.get("PYTHONPATH", _GUARD).split(os.pathsep)])
 )
+guard = import_module("strangers")
 
 _SLOW_IS_FINE = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 
@@ -41,11 +45,12 @@ def postgres_is_ours() -> Iterator[None]:
         yield
         return
     import psycopg
+    from psycopg.conninfo import conninfo_to_dict
 
     connect = psycopg.Connection.connect.__func__
 
     def checked(cls: type[Any], conninfo: str = "", **options: Any) -> Any:
-        where = psycopg.conninfo.conninfo_to_dict(conninfo, **options)
+        where = conninfo_to_dict(conninfo, **options)
         hosts, ports = str(where.get("host") or ""), str(where.get("port") or 5432)
         for host in hosts.split(","):
             for port in ports.split(","):
@@ -94,6 +99,28 @@ def unprivileged() -> Iterator[None]:
 
 _OF_A_FILE = 3
 """So many test functions of each file are in the quick tier."""
+_SLOW = (
+    "cli/test_demo.py",
+    "cli/test_mcp.py",
+    "cli/test_serve.py",
+    "examples",
+    "runtime/batch",
+    "service/browser",
+    "service/test_processes.py",
+    "service/test_server.py",
+    "storage/composed",
+    "storage/milvus",
+    "storage/postgres",
+    "storage/redis",
+    "storage/test_composed.py",
+    "storage/test_milvus.py",
+    "storage/test_postgres.py",
+    "storage/test_redis.py",
+    "storage/test_redis_cluster.py",
+    "test_documentation.py",
+    "test_native.py",
+)
+"""The files that start servers, browsers or many processes: in the quick tier only when what they test has changed."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -108,14 +135,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """With ``--quick``, keep some tests of each file, each once, and all of the files that were named."""
     if not config.getoption("--quick"):
         return
-    whole = {(config.rootpath / name).resolve() for name in config.getoption("--whole")}
+    whole = {(config.rootpath / name).resolve() for name in config.getoption("--whole") or ()}
+    slow = [Path(__file__).parent / name for name in _SLOW]
     functions: dict[Path, set[str]] = {}
     kept: list[pytest.Item] = []
     left: list[pytest.Item] = []
     for item in items:
         chosen = functions.setdefault(item.path, set())
         name = item.nodeid.partition("[")[0]
-        first = name not in chosen and len(chosen) < _OF_A_FILE and item.get_closest_marker("slow") is None
+        first = name not in chosen and len(chosen) < _OF_A_FILE and not any(map(item.path.is_relative_to, slow))
         chosen.update([name] if first else ())
         (kept if first or item.path in whole else left).append(item)
     items[:] = kept
@@ -131,12 +159,13 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
             terminalreporter.line(f"{count} {'test' if count == 1 else 'tests'}: {reason}")
     most = config.getoption("--slowest-files")
     if most:
-        seconds: Counter[str] = Counter()
+        seconds: dict[str, float] = {}
         for report in (one for reports in terminalreporter.stats.values() for one in reports):
             if isinstance(report, pytest.TestReport):
-                seconds[report.location[0]] += report.duration
+                name = report.location[0]
+                seconds[name] = seconds.get(name, 0.0) + report.duration
         terminalreporter.section("slowest files")
-        for name, took in seconds.most_common(most):
+        for name, took in sorted(seconds.items(), key=lambda one: -one[1])[:most]:
             terminalreporter.line(f"{took:7.1f} s  {name}")
 
 

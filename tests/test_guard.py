@@ -5,15 +5,16 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+from importlib import import_module
 from typing import Any
 
 import psycopg
 import pytest
 
 from memwell.storage.postgres.pool import Patient
-from tests.guard.sitecustomize import StrangersPort
 from tests.ports import closed_port
 
+StrangersPort: type[BaseException] = import_module("strangers").StrangersPort
 DEFAULT_PORTS = (9, 5432, 6379, 7411, 8000, 11434, 19530)
 ELSEWHERE: list[Any] = [("192.0.2.1", 50_000), ("2001:db8::1", 50_000, 0, 0)]
 

@@ -24,7 +24,7 @@ def test_it_is_the_product():
 def test_a_flag_of_the_processor_is_no_error_where_the_result_is_finite():
     with np.errstate(all="raise"):
         with pytest.raises(FloatingPointError):
-            TINY * TINY
+            _ = TINY * TINY
         assert product(TINY[None, :], TINY).tolist() == [0.0]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -17,20 +17,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
-import uvicorn
-
 import memwell
 from memwell.records import Space
 from memwell.runtime.wire.routes import Route
-from memwell.service.app import create_app
+from memwell.service.app import App, create_app
 from memwell.service.keys import SCOPES
 from memwell.service.line import Line
 from memwell.service.parts import Service
 from memwell.settings import Settings
+from tests.runtime.remote.serving import listening_to
+from tests.service.waiting import PATIENCE_S
 
 ANN = Space("acme", "ann")
 BEN = Space("acme", "ben")
-PATIENCE_S = 20.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,12 @@ class Told:
         assert "Traceback" not in self.body.decode()
         return problem["code"]
 
+    @property
+    def refusal(self) -> tuple[int, str]:
+        """Its status and the code of the problem that it is, which is empty where it is none."""
+        is_problem = self.headers.get("content-type") == "application/problem+json"
+        return self.status, self.code if is_problem else ""
+
 
 @dataclass
 class Running:
@@ -61,7 +66,7 @@ class Running:
 
     port: int
     service: Service
-    quiet_s: float = 1.5
+    app: App
     _tokens: dict[tuple[Space, tuple[str, ...]], str] = field(default_factory=dict)
 
     def token(self, space: Space = ANN, scopes: Sequence[str] = SCOPES) -> str:
@@ -83,40 +88,60 @@ class Running:
         self.service.keys.revoke(key.id)
         return token
 
-    def ask(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        *,
-        token: str | None = "",
-        headers: dict[str, str] | None = None,
-        query: Any = None,
-    ) -> Told:
+    def ask(self, method: str, path: str, body: Any = None, **more: Any) -> Told:
         """One request over a line of its own; ``token`` is Ann's unless it is named, and None is none."""
-        said = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        sent = {"Content-Type": "application/json"} if said is not None and not isinstance(body, bytes) else {}
-        if token is not None:
-            sent["Authorization"] = f"Bearer {token or self.token()}"
+        with self.line() as ask:
+            return ask(method, path, body, **more)
+
+    @contextmanager
+    def line(self) -> Iterator[Callable[..., Told]]:
+        """Asks as ``ask`` does, one request after the other over the same line."""
         line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)
+
+        def ask(
+            method: str,
+            path: str,
+            body: Any = None,
+            *,
+            token: str | None = "",
+            headers: dict[str, str] | None = None,
+            query: Any = None,
+        ) -> Told:
+            said = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+            sent = {"Content-Type": "application/json"} if said is not None and not isinstance(body, bytes) else {}
+            if token is not None:
+                sent["Authorization"] = f"Bearer {token or self.token()}"
+            asked = path + (f"?{urlencode(query, doseq=True)}" if query else "")
+            line.request(method, asked, said, sent | (headers or {}))
+            return _told(line.getresponse())
+
         try:
-            line.request(
-                method, path + (f"?{urlencode(query, doseq=True)}" if query else ""), said, sent | (headers or {})
-            )
-            answer = line.getresponse()
-            return Told(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+            yield ask
         finally:
             line.close()
 
     def raw(self, sent: bytes, *, more: Sequence[bytes] = (), end: bool = False) -> bytes:
-        """All that comes back for some bytes, until the service hangs up or says nothing for a while."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=self.quiet_s) as line:
-            line.sendall(sent)
-            for piece in more:
-                line.sendall(piece)
+        """All that comes back for some bytes until the service hangs up."""
+        with self._sent(sent, more) as line:
             if end:
                 line.shutdown(socket.SHUT_WR)
             return _all_of(line)
+
+    def first(self, sent: bytes, *, more: Sequence[bytes] = ()) -> Told:
+        """The first answer that comes back for some bytes, whether or not the service hangs up then."""
+        with self._sent(sent, more) as line, http.client.HTTPResponse(line) as answer:
+            answer.begin()
+            return _told(answer)
+
+    def _sent(self, sent: bytes, more: Sequence[bytes]) -> socket.socket:
+        line = socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+        try:
+            for piece in (sent, *more):
+                line.sendall(piece)
+        except BaseException:
+            line.close()
+            raise
+        return line
 
     def counts(self) -> dict[str, int]:
         """How much the store holds of each tenant."""
@@ -133,12 +158,16 @@ class Running:
         return found
 
 
+def _told(answer: http.client.HTTPResponse) -> Told:
+    return Told(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+
+
 def _all_of(line: socket.socket) -> bytes:
     pieces: list[bytes] = []
     try:
         while piece := line.recv(65_536):
             pieces.append(piece)
-    except (TimeoutError, ConnectionError):
+    except ConnectionError:
         pass
     return b"".join(pieces)
 
@@ -158,8 +187,10 @@ def running(store: str | Path = "memory:", *, embedder: Any = None, **settings: 
     chosen = Settings(language="en", **{"serve_log": "off", "serve_rate": 0, **settings})
     service = Service(memwell.open(store, embedder=embedder, settings=chosen, work=False), chosen)
     service.failures = _Unbounded()  # pyright: ignore[reportAttributeAccessIssue]
-    with listening(create_app(service)) as port:
-        yield Running(port, service)
+    app = create_app(service)
+    # With lines as the service has them.
+    with listening_to(app, http=Line, lifespan="on") as at:
+        yield Running(int(at.rpartition(":")[2]), service, app)
 
 
 class _Unbounded:
@@ -169,27 +200,4 @@ class _Unbounded:
         """Never too many."""
 
 
-@contextmanager
-def listening(app: Any) -> Iterator[int]:
-    """The port of an application in a web server in a thread, with lines as the service has them."""
-    import threading
-    import time
-
-    config = uvicorn.Config(app, http=Line, ws="none", lifespan="on", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as sock:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]}, daemon=True)
-        thread.start()
-        end = time.monotonic() + PATIENCE_S
-        while not server.started and thread.is_alive() and time.monotonic() < end:
-            time.sleep(0.01)
-        assert server.started, "the service did not come up"
-        try:
-            yield sock.getsockname()[1]
-        finally:
-            server.should_exit = True
-            thread.join(PATIENCE_S)
-            assert not thread.is_alive(), "the service did not stop"
-
-
-__all__ = ["ANN", "BEN", "Running", "Told", "address", "listening", "running"]
+__all__ = ["ANN", "BEN", "Running", "Told", "address", "running"]

@@ -19,6 +19,7 @@ from memwell.service.answering import Answered, Asked, answer, refused
 from memwell.service.call import HANDLERS, Call
 from memwell.service.parts import Service
 from tests.service.rest.asking import key_of, service_at
+from tests.service.waiting import PATIENCE_S
 
 
 @pytest.fixture
@@ -144,14 +145,14 @@ def test_of_those_who_race_one_does_it(atomic: bool, service: Service, ann: Key)
     start, answers = threading.Barrier(6), list[Answered]()
 
     def race() -> None:
-        start.wait(10)
+        start.wait(PATIENCE_S)
         answers.append(told(service, ann, route, remember("tea")))
 
     threads = [threading.Thread(target=race) for _ in range(6)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(PATIENCE_S)
     assert {one.status for one in answers} <= {201, 409}
     assert sum(one.status == 201 and not one.replayed for one in answers) == 1
     assert service.memory_of(ann.space).count() == 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import Busy, Conflict, InvalidInput
@@ -28,6 +28,7 @@ from memwell.service.idempotency import (
 from memwell.service.keys import SERVICE, Keys
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
+from tests.service.waiting import PATIENCE_S
 
 PRINT = fingerprint_of("POST", "/v1/memories", b"{}")
 OTHER = fingerprint_of("POST", "/v1/memories", b"[]")
@@ -218,7 +219,6 @@ def test_a_bad_header_is_refused(once: Once, header: Any):
         once.finish("k1", header, PRINT, 200, b"")
 
 
-@settings(max_examples=50)
 @given(header=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=255), body=st.binary())
 def test_any_visible_header_and_any_body_come_back(header: str, body: bytes):
     with open_backend("memory:") as backend:
@@ -231,7 +231,6 @@ def test_any_visible_header_and_any_body_come_back(header: str, body: bytes):
 parts = st.tuples(st.text(max_size=3), st.text(max_size=3), st.binary(max_size=3))
 
 
-@settings(max_examples=50)
 @given(parts, parts)
 def test_two_requests_have_two_fingerprints(one: tuple[str, str, bytes], other: tuple[str, str, bytes]):
     assert (fingerprint_of(*one) == fingerprint_of(*other)) == (one == other)
@@ -271,7 +270,7 @@ class Racer:
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_two_that_race_have_one_effect_and_one_answer(kind: str, lease_s: float, tmp_path: Path):
     with open_backend("memory:" if kind == "memory" else tmp_path / "a.db") as backend:
-        once, start = Once(backend, lease_s=lease_s), threading.Barrier(2, timeout=60)
+        once, start = Once(backend, lease_s=lease_s), threading.Barrier(2, timeout=PATIENCE_S)
         racers = [Racer(backend, once, start) for _ in range(2)]
         threads = [threading.Thread(target=racer) for racer in racers]
         for thread in threads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import Busy
@@ -20,7 +20,6 @@ SPACES = [Space("a"), Space("b"), Space("c"), Space("d")]
     steps=st.lists(st.sampled_from([*SPACES, *SPACES, None, None, None]), max_size=60),
     data=st.data(),
 )
-@settings(max_examples=60)
 def test_whoever_waits_comes_to_run_and_no_space_has_all_threads(
     threads: int, steps: list[Space | None], data: st.DataObject
 ):

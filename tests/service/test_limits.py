@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import Busy, InvalidInput
@@ -71,7 +71,6 @@ def test_a_smaller_rate_works_at_once():
     assert passed(limits, key(rate=3), 50) == 3
 
 
-@settings(max_examples=50)
 @given(rate=st.integers(1, 10_000), tries=st.integers(1, 20))
 def test_whoever_waits_as_told_gets_in(rate: int, tries: int):
     clock = Clock()
@@ -84,7 +83,6 @@ def test_whoever_waits_as_told_gets_in(rate: int, tries: int):
         limits.check(key())
 
 
-@settings(max_examples=50)
 @given(st.lists(st.floats(0, 30), max_size=60))
 def test_never_more_than_a_full_bucket_and_what_flowed_in(waits: list[float]):
     clock, count = Clock(), 0

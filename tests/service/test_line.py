@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from memwell.service import line
 from tests.service.serving import Running, running
+from tests.service.waiting import PATIENCE_S
 
 ME = b"GET /v1/me HTTP/1.1\r\nHost: localhost\r\n"
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("line") / "s.db", serve_max_json_mb=0.1, serve_timeout_s=0.5) as opened:
+    with running(tmp_path_factory.mktemp("line") / "s.db", serve_max_json_mb=0.1) as opened:
         yield opened
 
 
@@ -39,7 +41,7 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("sent", MALFORMED)
-def test_what_is_not_http_is_a_problem(sent: bytes, run: Running, monkeypatch: pytest.MonkeyPatch):
+def test_what_is_not_http_is_a_problem(sent: bytes, run: Running):
     answer = run.raw(sent, end=True)
     # Some is refused by the parser and some, which is odd but HTTP, by the service.
     assert status(answer) in (400, 401, 404, 405, 421, 422)
@@ -73,32 +75,32 @@ def test_a_slow_head_is_not_waited_for(run: Running, monkeypatch: pytest.MonkeyP
 
 def test_a_body_too_large_is_refused_before_it_is_sent(run: Running):
     head = f"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token()}\r\n".encode()
-    assert status(run.raw(head + b"Content-Length: 100000000\r\n\r\n")) == 413
-    waiting = run.raw(head + b"Content-Length: 100000000\r\nExpect: 100-continue\r\n\r\n")
-    assert status(waiting) == 413
+    assert run.first(head + b"Content-Length: 100000000\r\n\r\n").status == 413
+    waiting = run.first(head + b"Content-Length: 100000000\r\nExpect: 100-continue\r\n\r\n")
+    assert waiting.status == 413
     piece = b"10000\r\n" + b"a" * 0x10000 + b"\r\n"
-    assert status(run.raw(head + b"Transfer-Encoding: chunked\r\n\r\n", more=[piece] * 4)) == 413
+    assert run.first(head + b"Transfer-Encoding: chunked\r\n\r\n", more=[piece] * 4).status == 413
 
 
 def test_who_waits_for_a_word_before_the_body_gets_it(run: Running):
     head = f"POST /v1/count-not HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token()}\r\n".encode()
     body = b'{"query":"a"}'
     said = head.replace(b"count-not", b"recall") + b"Content-Length: 13\r\nExpect: 100-continue\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", run.port), timeout=5) as talk:
+    with socket.create_connection(("127.0.0.1", run.port), timeout=PATIENCE_S) as talk:
         talk.sendall(said)
         assert status(talk.recv(1000)) == 100
         talk.sendall(body)
         assert status(talk.recv(1000)) == 200
 
 
-def test_a_slow_or_cut_body_stores_nothing(run: Running):
-    before = run.counts()
-    head = f"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token()}\r\n".encode()
-    said = head + b'Content-Length: 30\r\n\r\n{"content":'
-    assert status(run.raw(said)) == 408
-    run.raw(said, end=True)
-    after = run.counts()
-    assert after | {"keys": 0} == before | {"keys": 0}
+def test_a_slow_or_cut_body_stores_nothing(tmp_path: Path):
+    with running(tmp_path / "s.db", serve_timeout_s=0.2) as run:
+        head = f"POST /v1/memories HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {run.token()}\r\n".encode()
+        before = run.counts()
+        said = head + b'Content-Length: 30\r\n\r\n{"content":'
+        assert run.first(said).status == 408
+        run.raw(said, end=True)
+        assert run.counts() == before
 
 
 def test_requests_that_come_at_once_are_answered_in_order(run: Running):
@@ -112,7 +114,7 @@ def test_requests_that_come_at_once_are_answered_in_order(run: Running):
 def test_a_body_that_was_refused_is_not_read_for_ever(run: Running, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(line, "_DRAIN_S", 0.2)
     head = b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", run.port), timeout=5) as talk:
+    with socket.create_connection(("127.0.0.1", run.port), timeout=PATIENCE_S) as talk:
         talk.sendall(head)
         assert status(talk.recv(1000)) == 404
         assert talk.recv(1000) == b""

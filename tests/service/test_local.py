@@ -11,11 +11,12 @@ import pytest
 import memwell
 from memwell.errors import AccessDenied, BackendUnavailable
 from memwell.service.local import Local
+from tests.service.waiting import PATIENCE_S
 
 
 def told(served: Local, path: str) -> dict[str, Any]:
     asked = urllib.request.Request(served.url + path, headers={"Authorization": f"Bearer {served.key}"})
-    with urllib.request.urlopen(asked, timeout=20) as answer:
+    with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
         return json.loads(answer.read())
 
 

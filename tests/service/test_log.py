@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError, InvalidInput
@@ -23,6 +23,7 @@ from memwell.records import Space, paged
 from memwell.service.keys import SERVICE
 from memwell.service.log import AuditLog, Refusals, Verified
 from memwell.storage import Backend, open_backend
+from tests.service.waiting import PATIENCE_S
 
 NOW = datetime(2030, 1, 1, 12, 30, 15, 250, tzinfo=UTC)
 LOG = SERVICE / "log"
@@ -98,7 +99,6 @@ def test_an_untouched_log_is_whole(log: AuditLog):
     assert log.verify() == Verified(entries=COUNT, ok=True, broken_at=None, head=head)
 
 
-@settings(max_examples=50)
 @given(number=st.integers(1, COUNT), field=st.sampled_from([*FIELDS, "more"]), value=plain)
 def test_a_changed_field_is_found(number: int, field: str, value: Any):
     with open_backend("memory:") as backend:
@@ -113,7 +113,6 @@ def test_a_changed_field_is_found(number: int, field: str, value: Any):
         assert found.broken_at == number
 
 
-@settings(max_examples=50)
 @given(number=st.integers(1, COUNT), field=st.sampled_from(FIELDS))
 def test_a_removed_field_is_found(number: int, field: str):
     with open_backend("memory:") as backend:
@@ -124,7 +123,6 @@ def test_a_removed_field_is_found(number: int, field: str):
         assert log.verify().broken_at == number
 
 
-@settings(max_examples=50)
 @given(number=st.integers(1, COUNT), value=plain | st.binary())
 def test_an_entry_that_is_something_else_is_found(number: int, value: Any):
     with open_backend("memory:") as backend:
@@ -173,7 +171,6 @@ def test_an_end_that_was_cut_off_is_found(log: AuditLog, backend: Backend, keep:
     assert (found.ok, found.broken_at) == (False, keep + 1)
 
 
-@settings(max_examples=50)
 @given(st.permutations(range(1, COUNT + 1)))
 def test_another_order_is_found(order: list[int]):
     assume(order != sorted(order))
@@ -366,7 +363,7 @@ def test_processes_append_one_chain(tmp_path: Path):
             assert writer.stdout is not None
             assert writer.stdout.readline() == "ready\n"
         for writer in writers:
-            writer.communicate("go\n", timeout=60)
+            writer.communicate("go\n", timeout=PATIENCE_S)
         assert [writer.returncode for writer in writers] == [0, 0]
         log = AuditLog(backend)
         found = log.verify()

@@ -11,6 +11,7 @@ from memwell.records import Space
 from memwell.service import parts
 from memwell.service.parts import Service
 from tests.service.rest.asking import service_at
+from tests.service.waiting import PATIENCE_S
 
 
 def test_a_memory_is_held_for_each_space_and_old_ones_are_let_go(monkeypatch: pytest.MonkeyPatch):
@@ -70,7 +71,7 @@ def test_work_that_cannot_be_stopped_is_not_waited_for(monkeypatch: pytest.Monke
     close = service.engine.close
 
     def closing() -> None:
-        assert let_go.wait(20)
+        assert let_go.wait(PATIENCE_S)
         close()
 
     monkeypatch.setattr(service.engine, "close", closing)
@@ -95,16 +96,17 @@ def test_what_goes_wrong_at_the_end_is_raised(monkeypatch: pytest.MonkeyPatch):
         service.close()
 
 
-def test_a_job_that_works_on_is_told_of():
+def test_a_job_that_works_on_is_told_of(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(parts, "_LAST_JOBS_S", 0.05)
     begun, let_go = threading.Event(), threading.Event()
     service = service_at()
 
     def work(report: object) -> None:
         begun.set()
-        assert let_go.wait(20)
+        assert let_go.wait(PATIENCE_S)
 
     service.jobs.start(Space("a"), "hold", work)
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     service.close()
     assert service.lingering
     let_go.set()

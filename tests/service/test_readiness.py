@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from memwell.errors import BackendUnavailable
+from memwell.service import readiness as readiness_module
 from memwell.service.readiness import Readiness
 from memwell.storage.memory import MemoryBackend
 from tests.engines.postgres import schema_of, server
 from tests.engines.proxy import Proxy
 from tests.engines.redis import wait_until
 from tests.service.serving import running
+from tests.service.waiting import PATIENCE_S
 
 
 class _Slow(MemoryBackend):
@@ -31,7 +33,7 @@ class _Slow(MemoryBackend):
 
         def get(*asked: Any, **more: Any) -> Any:
             self.asked += 1
-            assert self.answering.wait(30)
+            assert self.answering.wait(PATIENCE_S)
             if self.fails:
                 raise BackendUnavailable("db.example is away")
             return plain(*asked, **more)
@@ -46,27 +48,31 @@ def slow() -> Iterator[_Slow]:
     backend.answering.set()
 
 
-def test_a_store_that_says_nothing_is_away_until_it_answers(slow: _Slow):
+def test_a_store_that_says_nothing_is_away_until_it_answers(slow: _Slow, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(readiness_module, "_WITHIN_S", 0.1)
     readiness = Readiness(slow)
     with ThreadPoolExecutor(6) as many:
         for asked in [many.submit(readiness.check) for _ in range(6)]:
             with pytest.raises(BackendUnavailable, match="not answered"):
-                asked.result(20)
+                asked.result(PATIENCE_S)
     assert slow.asked == 1
+    monkeypatch.setattr(readiness_module, "_WITHIN_S", PATIENCE_S)
     slow.answering.set()
     wait_until(lambda: _ready(readiness), "it stays away")
     readiness.check()
     readiness.close()
 
 
-def test_a_failure_counts_for_a_moment_and_then_the_store_is_asked_again(slow: _Slow):
+def test_a_failure_counts_for_a_moment_and_then_the_store_is_asked_again(slow: _Slow, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(readiness_module, "_KNOWN_S", PATIENCE_S)
     readiness = Readiness(slow)
     slow.answering.set()
     slow.fails = True
     for _ in range(20):
         with pytest.raises(BackendUnavailable, match=r"db\.example is away"):
             readiness.check()
-    assert slow.asked <= 2
+    assert slow.asked == 1
+    monkeypatch.setattr(readiness_module, "_KNOWN_S", 0.01)
     slow.fails = False
     wait_until(lambda: _ready(readiness), "it stays away")
     readiness.close()
@@ -81,11 +87,15 @@ def _ready(readiness: Readiness) -> bool:
 
 
 @pytest.mark.parametrize("how", ["hold", "refuse"])
-def test_while_the_store_is_away_that_is_told_soon_and_not_where_it_is(tmp_path: Path, how: str):
+def test_while_the_store_is_away_that_is_told_soon_and_not_where_it_is(
+    tmp_path: Path, how: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(readiness_module, "_WITHIN_S", 0.2)
+    monkeypatch.setattr(readiness_module, "_KNOWN_S", 0.2)
     with Proxy(server().port) as proxy:
         url = server().url(port=proxy.port, schema=schema_of(tmp_path), durable="yes")
         # Whoever waited for a connection would not be answered within the test's patience.
-        patience = {"connect_timeout_s": 40.0, "statement_timeout_s": 40.0}
+        patience = {"connect_timeout_s": 2 * PATIENCE_S, "statement_timeout_s": 2 * PATIENCE_S}
         with running(url, serve_threads=2, **patience) as run:
             token = run.token()
             assert run.ask("GET", "/v1/me", token=token).status == 200
@@ -104,7 +114,7 @@ def test_while_the_store_is_away_that_is_told_soon_and_not_where_it_is(tmp_path:
                 proxy.resume()
                 proxy.refuse(False)
                 for one in waiting:
-                    one.exception(30)
+                    one.exception(PATIENCE_S)
             wait_until(lambda: run.ask("GET", "/health/ready", token=None).status == 200, "it stays away")
 
 

@@ -36,7 +36,8 @@ def sent(answered: Answered, service: Service) -> bytes:
         pieces.append(message.get("body", b""))
 
     async def receive() -> Any:
-        await asyncio.sleep(20)
+        # Nobody hangs up.
+        await asyncio.Event().wait()
 
     async def run() -> None:
         with ThreadPoolExecutor(1) as pool:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -14,7 +14,6 @@ ROUTER = Router(ROUTES.values())
 NAMED = {part for route in ROUTES.values() for part in route.parts}
 
 
-@settings(max_examples=150)
 @given(st.sampled_from(sorted(ROUTES)), st.data())
 def test_every_route_is_found_whatever_its_ids_are(name: str, data: st.DataObject):
     route: Route = ROUTES[name]
@@ -66,7 +65,6 @@ def test_what_is_not_utf8_is_refused():
         ROUTER.find(b"/v1/memories/%ff", "GET")
 
 
-@settings(max_examples=200)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_found_or_not(raw: bytes):
     try:

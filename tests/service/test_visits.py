@@ -20,6 +20,7 @@ from memwell.service import visits
 from memwell.service.visits import Visit, end_left_visits
 from memwell.values import now
 from tests.service.rest.asking import service_at
+from tests.service.waiting import PATIENCE_S
 
 OTHER = """
     import sys
@@ -66,7 +67,7 @@ def test_the_key_of_a_service_that_was_killed_ends_with_the_next_start(tmp_path:
         assert end_left_visits(service) == 0
         assert service.keys.check(token)
         process.send_signal(signal.SIGKILL)
-        process.wait(20)
+        process.wait(PATIENCE_S)
         assert end_left_visits(service) == 1
         with pytest.raises(AccessDenied):
             service.keys.check(token)

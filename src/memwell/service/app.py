@@ -32,7 +32,7 @@ from memwell.service.answering import Answered, Asked, answer, refused
 from memwell.service.bodies import Refused, read_file, read_json
 from memwell.service.call import Call
 from memwell.service.doorway import Doorway
-from memwell.service.mcp.http import McpApp
+from memwell.service.mcp_loading import LazyMcp
 from memwell.service.parts import Service
 from memwell.service.responses import SAFE, response_of
 from memwell.service.routing import Router
@@ -88,7 +88,7 @@ class App:
         self.service = service
         self.settings = service.settings
         self._router = Router(ROUTES.values())
-        self._mcp = McpApp()
+        self._mcp = LazyMcp()
         self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
         self._door = Doorway(service, self._pool.submit)
         self._under_way = 0
@@ -115,7 +115,7 @@ class App:
     async def _running(self) -> AsyncGenerator[None]:
         async with AsyncExitStack() as stack:
             stack.push_async_callback(asyncio.to_thread, self._close)
-            await stack.enter_async_context(self._mcp.running())
+            stack.push_async_callback(self._mcp.close)
             # The first who asks need not wait for the models to be loaded.
             self._pool.submit(self.service.warm)
             ticking = asyncio.create_task(self._tick())

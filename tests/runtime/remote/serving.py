@@ -21,7 +21,7 @@ from memwell.service.keys import BUNDLES
 from memwell.service.parts import Service
 from memwell.settings import Settings
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 QUICK = Patience(connect_s=2.0, read_s=20.0, retries=3, total_s=10.0, first_wait_s=0.01, most_wait_s=0.05)
 
 
@@ -65,17 +65,32 @@ def serving(
         yield Served(address, service)
 
 
+class _Telling(uvicorn.Server):
+    """A web server that says when it answers, or that it never will."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.decided = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            await super().startup(sockets)
+        finally:
+            self.decided.set()
+
+
 @contextmanager
-def listening_to(app: Any) -> Iterator[str]:
-    """The address of an application in a web server of its own, in a thread, stopped and waited for at the end."""
-    config = uvicorn.Config(app, http="httptools", ws="none", lifespan="auto", log_config=None, access_log=False)
-    server = uvicorn.Server(config)
+def listening_to(app: Any, **options: Any) -> Iterator[str]:
+    """The address of an application in a web server of its own, in a thread, stopped and waited for at the end.
+
+    ``options`` are the web server's, such as ``lifespan``.
+    """
+    usual = {"http": "httptools", "ws": "none", "lifespan": "auto", "log_config": None, "access_log": False}
+    server = _Telling(uvicorn.Config(app, **{**usual, **options}))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
-        end = time.monotonic() + PATIENCE_S
-        while not server.started and thread.is_alive() and time.monotonic() < end:
-            time.sleep(0.01)
+        server.decided.wait(PATIENCE_S)
         assert server.started, "the service did not come up"
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}"

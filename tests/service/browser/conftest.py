@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import os
-import socket
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import uvicorn
 
 from memwell.records import Space
 from memwell.runtime.wire.running import Key
 from memwell.service.app import create_app
 from memwell.service.parts import Service
+from tests.runtime.remote.serving import listening_to
 from tests.service.browser.finding import NoBrowser, find
 from tests.service.rest.asking import service_at
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: no page was looked at")
 
-PATIENCE_MS = 20_000
+PATIENCE_MS = 60_000
 _FLAGS = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 _FLAGS += ["--disable-component-update", "--disable-sync"]
+# Its sandbox cannot be had by root, nor by others in most containers; only pages of our own are looked at.
+_FLAGS += ["--no-sandbox"]
 # What the browser refuses because of the policy is also told to the page; it is written down from the first moment.
 _WATCH = (
     "addEventListener('securitypolicyviolation', e => console.error('CSP ' + e.violatedDirective + ' ' + e.blockedURI))"
@@ -82,7 +81,7 @@ class Visit(NamedTuple):
 @pytest.fixture(scope="module")
 def house() -> Iterator[House]:
     """One service for the tests of a module."""
-    with service_at(work=True) as service, _listening(service) as address:
+    with service_at(work=True) as service, listening_to(create_app(service), lifespan="on") as address:
         key = _filled(service)
         _, reader = service.keys.create("reader", space=key[0].space, scopes=["read"])
         _, newcomer = service.keys.create("newcomer", space=Space("acme", "new"), scopes=["read", "write"])
@@ -101,58 +100,79 @@ def _filled(service: Service) -> tuple[Key, str]:
     return key, token
 
 
-@contextmanager
-def _listening(service: Service) -> Iterator[str]:
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        config = uvicorn.Config(create_app(service), log_config=None, lifespan="on", ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join()
+class Browser:
+    """A browser, and what it keeps between two visits: a context for each choice of colours and language.
+
+    Each context has one page that stays open. With it the browser need not start a process for every visit, nor read the
+    scripts of the dashboard again.
+    """
+
+    def __init__(self, launched: Any) -> None:
+        self._launched = launched
+        self._kept: dict[tuple[str, str], Any] = {}
+
+    def context(self, scheme: str, language: str) -> Any:
+        """A new context, which knows nothing."""
+        made = self._launched.new_context(
+            viewport={"width": 1280, "height": 800}, color_scheme=scheme, locale=language, reduced_motion="reduce"
+        )
+        made.add_init_script(_WATCH)
+        return made
+
+    def kept(self, scheme: str, language: str, address: str) -> Any:
+        """A context that others may have used before; nothing is stored in it, and no other page of theirs is open."""
+        asked = (scheme, language)
+        if asked not in self._kept:
+            self._kept[asked] = self.context(scheme, language)
+            self._kept[asked].new_page().goto(f"{address}/health/live")
+        return self._kept[asked]
+
+    def leave(self, context: Any) -> None:
+        """End a visit."""
+        if context not in self._kept.values():
+            context.close()
+            return
+        for page in context.pages[1:]:
+            if page.url.startswith("http"):
+                page.evaluate("localStorage.clear()")
+            page.close()
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """One browser for the tests of a module. Not for all tests of a process: beside it, no other event loop can run."""
     try:
         program, environment = find()
     except NoBrowser as missing:
         pytest.skip(f"no page was looked at in a browser: {missing}")
     home: Path = tmp_path_factory.mktemp("browser")
-    flags = [*_FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_api.sync_playwright() as playwright:
         launched = playwright.chromium.launch(
-            executable_path=str(program), args=flags, env={**os.environ, "HOME": str(home), **environment}
+            executable_path=str(program), args=_FLAGS, env={**os.environ, "HOME": str(home), **environment}
         )
-        yield launched
+        yield Browser(launched)
         launched.close()
 
 
 @pytest.fixture
-def visit(browser: Any, house: House) -> Iterator[Callable[..., Visit]]:
+def visit(browser: Browser, house: House) -> Iterator[Callable[..., Visit]]:
     """Makes visits; at the end nothing may have gone wrong in any of them but what a test took out of its ``errors``."""
-    visits: list[tuple[Any, Visit]] = []
+    visits: list[Visit] = []
 
-    def begin(*, width: int = 1280, scheme: str = "light", language: str = "en-US") -> Visit:
-        context = browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme=scheme, locale=language, reduced_motion="reduce"
-        )
-        context.add_init_script(_WATCH)
+    def begin(*, width: int = 1280, scheme: str = "light", language: str = "en-US", first: bool = False) -> Visit:
+        """``first`` is for a browser that was never here."""
+        context = browser.context(scheme, language) if first else browser.kept(scheme, language, house.address)
         page = context.new_page()
+        page.set_viewport_size({"width": width, "height": 800})
         page.set_default_timeout(PATIENCE_MS)
         errors: list[str] = []
         page.on("console", lambda said: errors.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: errors.append(str(error)))
-        visits.append((context, Visit(page, house, errors)))
-        return visits[-1][1]
+        visits.append(Visit(page, house, errors))
+        return visits[-1]
 
     yield begin
-    found = [one.errors for _, one in visits]
-    for context, _ in visits:
-        context.close()
+    found = [one.errors for one in visits]
+    for one in visits:
+        browser.leave(one.page.context)
     assert not any(found), found

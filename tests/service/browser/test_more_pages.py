@@ -87,21 +87,25 @@ def test_every_place_shows_what_there_is_and_fits_a_phone(visit: Begin) -> None:
     """In English at 360 pixels, with no error in the console and nothing to scroll sideways."""
     here = visit(width=360)
     here.enter()
+    wrong = []
     for place, content in _PLACES.items():
         here.go(place)
-        assert content in here.page.locator("main").text_content(), place
-        assert here.page.evaluate(_WIDE) <= 0, place
+        if content not in here.page.locator("main").text_content() or here.page.evaluate(_WIDE) > 0:
+            wrong.append((place, here.page.evaluate(_WIDE)))
+    assert wrong == []
 
 
 def test_every_place_speaks_chinese(visit: Begin) -> None:
     """The same in Chinese and dark: of what the pages say themselves nothing is left in English."""
     here = visit(language="zh-CN", scheme="dark")
     here.enter()
+    wrong = []
     for place, content in _PLACES.items():
         here.go(place)
-        assert content in here.page.locator("main").text_content(), place
         left = [text for text in here.page.evaluate(_LEFT) if text not in _SAID_IN_ENGLISH]
-        assert left == [], place
+        if content not in here.page.locator("main").text_content() or left:
+            wrong.append((place, left))
+    assert wrong == []
 
 
 def test_no_page_parses_html_and_the_first_view_needs_none_of_them() -> None:
@@ -323,13 +327,16 @@ def test_what_is_empty_says_what_would_be_there(visit: Begin) -> None:
         assert here.page.locator(".empty p").first.is_visible(), place
 
 
-def test_a_graph_of_two_hundred_facts_can_be_looked_at(visit: Begin, filled: Space) -> None:
+def test_a_graph_of_two_hundred_facts_can_be_looked_at(visit: Begin) -> None:
     """It stops by itself, says that there are more, and names what only one fact names when it is pointed at."""
     here = visit()
-    memory = here.house.service.memory_of(filled)
+    # In a space of its own: so many facts would hide what other pages show.
+    space = Space("acme", "hub")
+    memory = here.house.service.memory_of(space)
+    _, token = here.house.service.keys.create("hub", space=space, scopes=["read"])
     colours = "amber cedar ebony fennel garnet hazel indigo jasper lilac maple olive poppy quartz rose sage".split()
     memory.remember([f"I like {one} {other} tea." for one, other in permutations(colours, 2)], speaker="Hub")
-    here.enter("/graph?start=Hub")
+    here.enter("/graph?start=Hub", key=token)
     assert here.page.locator(".edge").count() == 200
     assert "nearest 200 facts" in here.page.inner_text("main")
     thing = here.page.locator(".node.n-thing >> nth=0")

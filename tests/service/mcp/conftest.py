@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-import uvicorn
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 import memwell
 from memwell.errors import AccessDenied
 from memwell.service.mcp import CALL, McpApp, build_server
+from tests.runtime.remote.serving import listening_to
+from tests.service.waiting import PATIENCE_S
 
 WORDS_ALONE: dict[str, Any] = {"embedder": None, "work": False}
 
@@ -98,7 +96,7 @@ class Served(NamedTuple):
             "Content-Type": "application/json",
             "Accept": "application/json, text/event-stream",
         }
-        return httpx2.post(self.url, content=body, headers={**usual, **headers}, timeout=30)
+        return httpx2.post(self.url, content=body, headers={**usual, **headers}, timeout=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")
@@ -113,8 +111,9 @@ def served() -> Iterator[Served]:
             "writer": Asking(ann, ("write",)),
             "nothing": Asking(ann, ()),
         }
-        with _running(McpApp(hosts=["memory.example.org"], origins=["https://memory.example.org"]), keys) as url:
-            yield Served(url, keys)
+        app = McpApp(hosts=["memory.example.org"], origins=["https://memory.example.org"])
+        with listening_to(_authenticated(app, keys), lifespan="on") as address:
+            yield Served(f"{address}/mcp", keys)
 
 
 def _authenticated(app: McpApp, keys: dict[str, Asking]) -> Any:
@@ -130,32 +129,3 @@ def _authenticated(app: McpApp, keys: dict[str, Asking]) -> Any:
         await app({**scope, **({CALL: keys[given]} if given in keys else {})}, receive, send)
 
     return serve
-
-
-class _Telling(uvicorn.Server):
-    """A server that says when it answers."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.answers = threading.Event()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
-        self.answers.set()
-
-
-@contextmanager
-def _running(app: McpApp, keys: dict[str, Asking]) -> Iterator[str]:
-    """A uvicorn in a thread, on a free port."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        server = _Telling(uvicorn.Config(_authenticated(app, keys), log_level="warning", lifespan="on", ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        try:
-            assert server.answers.wait(20)
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}/mcp"
-        finally:
-            server.should_exit = True
-            thread.join(20)
-            assert not thread.is_alive()

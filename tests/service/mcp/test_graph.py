@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
@@ -189,7 +189,6 @@ CALLS = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(st.lists(CALLS, min_size=6, max_size=20))
 def test_the_nine_tools_do_what_the_reference_server_does(calls: list[tuple[str, dict[str, Any]]]) -> None:
     model = Model()

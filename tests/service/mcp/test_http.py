@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from memwell.service.mcp import TOOLS, McpApp
 from memwell.service.mcp.prompts import PROMPTS
+from tests.service.waiting import PATIENCE_S
 
 SAMPLES: dict[str, dict[str, Any]] = {
     "remember": {"text": "Cara collects stamps."},
@@ -160,10 +161,11 @@ def test_a_foreign_host_or_origin_is_refused(served: Any, headers: dict[str, str
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_only_a_post_is_answered(served: Any, method: str) -> None:
     headers = {"Authorization": "Bearer ann", "Accept": "text/event-stream", "Mcp-Session-Id": "1"}
-    answer = httpx2.request(method, served.url, headers=headers, timeout=10)
+    answer = httpx2.request(method, served.url, headers=headers, timeout=PATIENCE_S)
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
     assert (
-        httpx2.request(method, served.url, headers={**headers, "Host": "evil.example"}, timeout=10).status_code == 421
+        httpx2.request(method, served.url, headers={**headers, "Host": "evil.example"}, timeout=PATIENCE_S).status_code
+        == 421
     )
 
 

@@ -9,7 +9,6 @@ with service_at() as service:
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from memwell.service.parts import Service
 from memwell.service.rest import register
 from memwell.service.routing import Router
 from memwell.settings import load_settings
+from tests.service.waiting import until
 
 _ROUTER = Router(ROUTES.values())
 
@@ -70,15 +70,10 @@ def asked_with(service: Service, key: Key, route: Route, path: dict[str, str], b
     return answer(call, Asked(route.method, route.path, {}, encode(body) if body else b""))
 
 
-def ended(service: Service, key: Key, job: Job, within_s: float = 20.0) -> Job:
+def ended(service: Service, key: Key, job: Job) -> Job:
     """The job when it is over."""
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        now = service.jobs.get(key.space, job.id)
-        if now.status in ("done", "failed"):
-            return now
-        time.sleep(0.01)
-    raise AssertionError(f"the job is still {job.status}")
+    assert until(lambda: service.jobs.get(key.space, job.id).status in ("done", "failed")), "the job does not end"
+    return service.jobs.get(key.space, job.id)
 
 
 def _address(route: Route, path: dict[str, str]) -> str:

@@ -25,6 +25,7 @@ from tests.knowledge.reading.conftest import pdf_of
 from tests.media_files import picture
 from tests.service.rest.asking import ask, ended, key_of, service_at
 from tests.service.rest.sending import send
+from tests.service.waiting import until
 
 RULES = "\n\n".join(f"## Part {part}\n\n" + f"Rule {part} of the house. " * 30 for part in range(40)).encode()
 PDF = pdf_of([["Everybody has 28 days of leave."], ["Salaries are paid on the 25th."]], title="Staff handbook")
@@ -153,8 +154,7 @@ def test_a_document_is_kept_when_the_service_stops_before_its_vectors(tmp_path: 
     service = service_at(tmp_path / "app.db", embedder=HashEmbedder(), work=False)
     ann = key_of(service, "acme", "ann")
     job = send(service, ann, "upload_document", RULES, tmp_path, name="rules.md")
-    while service.jobs.get(ann.space, job.id).stage != "vectors":
-        time.sleep(0.01)
+    assert until(lambda: service.jobs.get(ann.space, job.id).stage == "vectors")
     service.close()
     with service_at(tmp_path / "app.db") as later:
         left = later.jobs.get(ann.space, job.id)

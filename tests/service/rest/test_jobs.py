@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import AccessDenied, InvalidInput, NotFound
@@ -20,6 +20,7 @@ from memwell.service.parts import Service
 from memwell.service.rest.jobs import label_of
 from tests.service.rest.asking import ask, ended, key_of, service_at
 from tests.service.rest.sending import send
+from tests.service.waiting import PATIENCE_S
 
 MEM0 = json.dumps({"results": [{"id": "1", "memory": "Ann likes tea.", "user_id": "ann"}]}).encode()
 
@@ -252,7 +253,6 @@ def test_what_is_no_name_is_refused(name: str):
 
 
 @given(name=st.text(st.characters() | st.sampled_from("/\\.: \x00\x1b\u202e"), max_size=300))
-@settings(max_examples=300)
 def test_a_label_is_harmless_whatever_was_sent(name: str):
     try:
         label = label_of(name)
@@ -273,11 +273,11 @@ def test_a_job_is_cancelled_by_its_own_space_and_logged(service: Service, ann: K
     def work(report: Report) -> None:
         report("holding")
         begun.set()
-        assert let_go.wait(20)
+        assert let_go.wait(PATIENCE_S)
         report("holding", 1)
 
     job = service.jobs.start(ann.space, "hold", work)
-    assert begun.wait(20)
+    assert begun.wait(PATIENCE_S)
     with pytest.raises(NotFound):
         ask(service, bob, "cancel_job", {"id": job.id})
     with pytest.raises(AccessDenied):

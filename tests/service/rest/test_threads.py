@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
@@ -248,7 +248,6 @@ def test_a_key_without_the_scope_does_not_get_in(service: Service):
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=30)
 
 
-@settings(max_examples=25)
 @given(st.lists(TEXTS, min_size=1, max_size=6), st.integers(0, 7), TEXTS)
 def test_what_is_asked_over_rest_is_what_the_library_says(texts: list[str], place: int, words: str):
     with service_at() as service, memwell.open("memory:", embedder=None, work=False) as other:

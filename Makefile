@@ -129,7 +129,7 @@ soak: $(VENV)/dev.stamp
 lint: $(VENV)/dev.stamp
 	@echo "Checking with ruff, import-linter and pyright"
 	@$(style)
-	@$(PYRIGHT)
+	@$(PYRIGHT) --threads 2
 
 bench: $(VENV)/bench.stamp
 	@$(BIN)/python -m benchmarks $(ARGS)

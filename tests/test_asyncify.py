@@ -22,6 +22,7 @@ class Counter:
     def __init__(self) -> None:
         self.value = 0
         self.slow = threading.Event()
+        self.begun = threading.Event()
 
     def add(self, amount: int = 1, *, fail: bool = False) -> int:
         """Add some."""
@@ -31,7 +32,8 @@ class Counter:
         return self.value
 
     def wait(self) -> str:
-        self.slow.wait(30)
+        self.begun.set()
+        self.slow.wait(60)
         self.value += 1
         return LOOSE.get()
 
@@ -83,7 +85,7 @@ def test_cancelling_abandons_the_wait_and_not_the_work():
 
     async def use() -> None:
         waiting = asyncio.ensure_future(counter.await_())
-        await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(counter.begun.wait, 60)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
@@ -99,9 +101,11 @@ class Room:
     def __init__(self) -> None:
         self.lock = threading.RLock()
         self.events: list[str] = []
+        self.asked = threading.Semaphore(0)
 
     @contextmanager
     def enter(self) -> Generator[str]:
+        self.asked.release()
         with self.lock:
             LOOSE.set("inside")
             self.events.append("in")
@@ -137,7 +141,7 @@ def test_an_inner_context_shares_the_thread_of_the_outer():
         async with AsyncContext(room.enter(), LOOSE), AsyncContext(room.enter(), LOOSE):
             room.events.append("both")
 
-    asyncio.run(asyncio.wait_for(use(), 30))
+    asyncio.run(asyncio.wait_for(use(), 60))
     assert room.events == ["in", "in", "both", "out", "out"]
 
 
@@ -159,7 +163,8 @@ def test_who_is_cancelled_while_waiting_to_enter_leaves_nothing_locked():
     async def use() -> None:
         async with AsyncContext(room.enter()):
             waiting = [asyncio.ensure_future(enter()) for _ in range(5)]
-            await asyncio.sleep(0.05)
+            for _ in range(6):
+                assert await asyncio.to_thread(room.asked.acquire, timeout=60)
             for task in waiting:
                 task.cancel()
             results = await asyncio.gather(*waiting, return_exceptions=True)
@@ -171,13 +176,13 @@ def test_who_is_cancelled_while_waiting_to_enter_leaves_nothing_locked():
         # A stranger: it has no part in the lane of the task that started it.
         await asyncio.get_running_loop().create_task(_in_room(room), context=contextvars.Context())
 
-    asyncio.run(asyncio.wait_for(use(), 30))
+    asyncio.run(asyncio.wait_for(use(), 60))
     deadline = time.monotonic() + 30
     while room.events.count("in") != room.events.count("out"):
         assert time.monotonic() < deadline
         time.sleep(0.001)
     assert "free" in room.events
-    assert room.lock.acquire(timeout=30)
+    assert room.lock.acquire(timeout=60)
 
 
 async def _in_room(room: Room) -> None:

@@ -12,7 +12,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -31,6 +30,7 @@ from memwell.models.scripted import HashEmbedder
 from memwell.runtime.wire.routes import ROUTES
 from memwell.settings import Settings, load_settings
 from tests.engines import postgres, redis
+from tests.engines.starting import start_on_free_port, wait_for_server
 
 ROOT = Path(__file__).resolve().parents[1]
 DEPLOY = ROOT / "deploy"
@@ -212,21 +212,26 @@ def without_containers(folder: Path, redis_port: int | None) -> Settings:
 @contextmanager
 def redis_of_the_example(folder: Path) -> Iterator[int]:
     """The port of a Redis with the settings of the example, but for its folder."""
-    port, text = postgres.free_port(), (DEPLOY / "redis.conf.example").read_text(encoding="utf-8")
-    (folder / "redis.conf").write_text(text.replace("dir /data", f"dir {folder}"), encoding="utf-8")
-    command = [redis.program(), folder / "redis.conf", "--port", str(port), "--bind", "127.0.0.1"]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    text = (DEPLOY / "redis.conf.example").read_text(encoding="utf-8").replace("dir /data", f"dir {folder}")
+    (folder / "redis.conf").write_text(text, encoding="utf-8")
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def start(port: int) -> None:
+        command = [redis.program(), folder / "redis.conf", "--port", str(port), "--bind", "127.0.0.1"]
+        servers.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+        wait_for_server(servers[-1], lambda: is_open(port), lambda: "Redis of the example")
+
     try:
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            time.sleep(0.02)
-        yield port
+        yield start_on_free_port(start)
     finally:
-        server.terminate()
-        server.wait(20)
+        for server in servers:
+            server.terminate()
+            server.wait(60)
+
+
+def is_open(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_an_option_that_does_not_exist_is_noticed():

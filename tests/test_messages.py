@@ -363,14 +363,14 @@ PLACES = sorted(with_bad_text("x"))
 
 
 class TestRules:
-    @pytest.mark.parametrize("place", PLACES)
     @pytest.mark.parametrize("bad", BAD_TEXT)
-    def test_bad_text_is_refused_wherever_it_stands(self, place: str, bad: str):
+    def test_bad_text_is_refused_wherever_it_stands(self, bad: str):
         value, rule = BAD_TEXT[bad]
-        with pytest.raises(InvalidInput) as caught:
-            encode_message(with_bad_text(value)[place])
-        assert rule in str(caught.value)
-        assert repr(value) in str(caught.value)
+        for place in PLACES:
+            with pytest.raises(InvalidInput) as caught:
+                encode_message(with_bad_text(value)[place])
+            assert rule in str(caught.value), place
+            assert repr(value) in str(caught.value), place
 
     @pytest.mark.parametrize("bad", ["NUL", "lone surrogate"])
     @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition.attention import softmax
@@ -15,7 +15,6 @@ TEMPERATURES = st.floats(1e-6, 1e6)
 
 
 @given(SCORES, TEMPERATURES)
-@settings(max_examples=200)
 def test_weights_add_up_to_one_and_none_is_below_zero(scores: list[float], temperature: float) -> None:
     weights = softmax(scores, temperature)
     assert math.isclose(math.fsum(weights), 1.0, rel_tol=1e-12)
@@ -24,7 +23,6 @@ def test_weights_add_up_to_one_and_none_is_below_zero(scores: list[float], tempe
 
 
 @given(SCORES, TEMPERATURES)
-@settings(max_examples=200)
 def test_a_higher_score_never_weighs_less(scores: list[float], temperature: float) -> None:
     ordered = sorted(zip(scores, softmax(scores, temperature), strict=True))
     assert [weight for _, weight in ordered] == sorted(weight for _, weight in ordered)

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition.definitions import Definition, definitions, is_question, related_words
@@ -74,9 +74,8 @@ def test_definitions_are_read(text: str, concept: str, definition: str | None) -
     assert "I like" not in one.definition
 
 
-@pytest.mark.parametrize("text", NOT_FOUND)
-def test_what_is_personal_particular_or_a_question_is_none(text: str) -> None:
-    assert definitions(text) == []
+def test_what_is_personal_particular_or_a_question_is_none() -> None:
+    assert {text: found for text in NOT_FOUND if (found := definitions(text))} == {}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +98,6 @@ def test_several_sentences_give_several() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from(list("是不A a is the。.，, means一种 Python\n?“（(")), max_size=300))
-@settings(max_examples=100)
 def test_any_text_is_safe_and_what_is_found_stands_in_it(text: str) -> None:
     for one in definitions(text):
         assert one.concept in text

@@ -73,9 +73,8 @@ def test_a_condition_is_met_in_other_words(condition: str, situation: str) -> No
     assert holds_in(condition, [situation])
 
 
-@pytest.mark.parametrize(("condition", "situation"), NOT_MET)
-def test_a_condition_is_not_met_by_its_opposite(condition: str, situation: str) -> None:
-    assert not holds_in(condition, [situation])
+def test_a_condition_is_not_met_by_its_opposite() -> None:
+    assert [pair for pair in NOT_MET if holds_in(pair[0], [pair[1]])] == []
 
 
 def test_a_condition_may_be_met_by_several_things_together() -> None:

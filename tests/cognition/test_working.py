@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition.working import WorkingMemory
@@ -87,7 +87,6 @@ def test_things_of_any_kind_can_be_held() -> None:
 
 
 @given(st.integers(1, 9), st.lists(st.tuples(st.integers(0, 20), st.floats(0, 10), st.floats(0, 1e6)), max_size=60))
-@settings(max_examples=100)
 def test_capacity_is_never_exceeded_and_what_was_just_added_is_there(
     capacity: int, steps: list[tuple[int, float, float]]
 ) -> None:

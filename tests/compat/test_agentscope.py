@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -11,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from memwell.compat import agentscope
+from tests.compat.named_tests import missing_in, named_on
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "compat" / "agentscope.md").read_text(encoding="utf-8")
-FAULTS = re.findall(r"^\| .* \| `([\w/]+\.py)::([\w:]+)` \|$", PAGE, re.MULTILINE)
+FAULTS = named_on(PAGE)
 
 
 def test_every_name_is_there_and_on_the_page() -> None:
@@ -34,13 +34,8 @@ def test_the_page_lists_many_faults() -> None:
     assert len(FAULTS) >= 25
 
 
-@pytest.mark.parametrize(("file", "name"), FAULTS)
-def test_every_fault_on_the_page_has_its_test(file: str, name: str) -> None:
-    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
-    for part in name.split("::"):
-        found = [node for node in ast.walk(tree) if getattr(node, "name", None) == part]
-        assert found, f"{file} has no {part}"
-        tree = found[0]
+def test_every_fault_on_the_page_has_its_test() -> None:
+    assert missing_in(ROOT / "tests", FAULTS) == []
 
 
 def test_a_program_of_agents_and_memories_loads_no_numpy() -> None:

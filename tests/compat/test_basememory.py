@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from memwell.compat import agentscope, basememory
 from memwell.compat import langchain as langchain_room
 from memwell.storage.sharing import close_shared
+from tests.compat.named_tests import missing_in, named_on
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "compat" / "basememory.md").read_text(encoding="utf-8")
-PROMISES = re.findall(r"^\| .* \| `([\w/]+\.py)::([\w:]+)` \|$", PAGE, re.MULTILINE)
+PROMISES = named_on(PAGE)
 
 SAMPLE = """
 from memwell.compat.basememory import BaseChatMessageMemory, BaseMemory
@@ -120,13 +118,8 @@ def test_the_page_lists_many_promises() -> None:
     assert len(PROMISES) >= 20
 
 
-@pytest.mark.parametrize(("file", "name"), PROMISES)
-def test_every_promise_on_the_page_has_its_test(file: str, name: str) -> None:
-    tree = ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8"))
-    for part in name.split("::"):
-        found = [node for node in ast.walk(tree) if getattr(node, "name", None) == part]
-        assert found, f"{file} has no {part}"
-        tree = found[0]
+def test_every_promise_on_the_page_has_its_test() -> None:
+    assert missing_in(ROOT / "tests", PROMISES) == []
 
 
 def test_a_chat_loads_no_numpy() -> None:

@@ -87,20 +87,22 @@ BROKEN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("wrong", [*BROKEN, None, "text", {"role": "human", "content": "x"}], ids=lambda _: "")
-def test_a_message_that_breaks_a_rule_is_not_added(history: History, wrong: Any):
-    with pytest.raises(InvalidInput):
-        history.add(human("fine"), wrong)
-    assert history.info() is None
+def test_a_message_that_breaks_a_rule_is_not_added(history: History):
+    broken: list[Any] = [*BROKEN, None, "text", {"role": "human", "content": "x"}]
+    for wrong in broken:
+        with pytest.raises(InvalidInput):
+            history.add(human("fine"), wrong)
+        assert history.info() is None, wrong
 
 
-@pytest.mark.parametrize("wrong", [*BROKEN, None, 3, b"bytes", {"role": "human"}, [3]], ids=lambda _: "")
-def test_a_message_that_breaks_a_rule_is_not_put_in_anothers_place(history: History, wrong: Any):
+def test_a_message_that_breaks_a_rule_is_not_put_in_anothers_place(history: History):
     history.add_human("was here")
-    with pytest.raises(InvalidInput):
-        history.edit(0, wrong)
-    assert texts(history) == ["was here"]
-    assert history.versions(0) == []
+    broken: list[Any] = [*BROKEN, None, 3, b"bytes", {"role": "human"}, [3]]
+    for wrong in broken:
+        with pytest.raises(InvalidInput):
+            history.edit(0, wrong)
+        assert texts(history) == ["was here"], wrong
+        assert history.versions(0) == [], wrong
 
 
 @pytest.mark.parametrize("arguments", [3, "text", [1], {1: 2}, {"a": object()}])
@@ -421,7 +423,6 @@ def test_a_result_whose_call_is_gone_does_not_keep_the_rest(history: History):
     assert texts(history)[0] == "3"
 
 
-@settings(max_examples=60)
 @given(
     st.lists(strategies.conversations(max_rounds=2), min_size=1, max_size=3).map(
         lambda talks: [one for talk in talks for one in talk]

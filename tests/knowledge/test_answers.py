@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError
@@ -37,23 +37,23 @@ def _told(text: str, *answers: str | Exception, embedded: bool = False) -> Knowl
 
 
 @pytest.mark.parametrize("knowledge", [SHARED, WORDS_ALONE], ids=["vectors", "words"])
-@pytest.mark.parametrize(("question", "expected"), SUPPORTED)
-def test_what_the_documents_say_is_answered_in_their_own_words(knowledge: Knowledge, question: str, expected: str):
-    answer = knowledge.answer(question)
-    assert (answer.supported, answer.extractive, answer.note) == (True, True, "")
-    assert expected in answer.text
-    cited = {int(number) for number in re.findall(r"\[(\d+)\]", answer.text)}
-    assert cited == set(range(1, len(answer.sources) + 1))
-    for sentence in re.split(r" \[\d+\] ?", answer.text)[:-1]:
-        assert any(sentence in source.text for source in answer.sources)
+def test_what_the_documents_say_is_answered_in_their_own_words(knowledge: Knowledge):
+    for question, expected in SUPPORTED:
+        answer = knowledge.answer(question)
+        assert (answer.supported, answer.extractive, answer.note) == (True, True, ""), question
+        assert expected in answer.text, question
+        cited = {int(number) for number in re.findall(r"\[(\d+)\]", answer.text)}
+        assert cited == set(range(1, len(answer.sources) + 1)), question
+        for sentence in re.split(r" \[\d+\] ?", answer.text)[:-1]:
+            assert any(sentence in source.text for source in answer.sources), question
 
 
 @pytest.mark.parametrize("knowledge", [SHARED, WORDS_ALONE], ids=["vectors", "words"])
-@pytest.mark.parametrize("question", UNSUPPORTED)
-def test_what_they_do_not_say_is_not_answered(knowledge: Knowledge, question: str):
-    answer = knowledge.answer(question)
-    assert (answer.supported, answer.sources) == (False, ())
-    assert answer.text == ("I don't know." if question.isascii() else "我不知道。")
+def test_what_they_do_not_say_is_not_answered(knowledge: Knowledge):
+    answers = {question: knowledge.answer(question) for question in UNSUPPORTED}
+    assert {question: (one.text, one.supported, one.sources) for question, one in answers.items()} == {
+        question: ("I don't know." if question.isascii() else "我不知道。", False, ()) for question in UNSUPPORTED
+    }
 
 
 @pytest.mark.parametrize("embedded", [True, False])
@@ -123,7 +123,6 @@ def test_a_model_answers_with_the_sources_it_cites_and_that_there_are():
 
 
 @given(st.text("[]【】0123456789,，、 ab", max_size=30))
-@settings(max_examples=60)
 def test_whatever_a_model_cites_every_number_names_a_source(said: str):
     chat = ScriptedChat([f"28 days of paid leave a year {said}"])
     knowledge = SHARED
@@ -152,16 +151,16 @@ REFUSALS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("said", REFUSALS)
 @pytest.mark.parametrize(
     ("question", "unknown", "found"),
     [(LEAVE, "I don't know.", "found nothing"), (ZH_LEAVE, "我不知道。", "没有找到答案")],
 )
-def test_a_model_may_say_that_it_does_not_know(said: str, question: str, unknown: str, found: str):
-    knowledge, _ = _asking(said)
-    answer = knowledge.answer(question)
-    assert (answer.text, answer.supported, answer.sources) == (unknown, False, ())
-    assert found in answer.note
+def test_a_model_may_say_that_it_does_not_know(question: str, unknown: str, found: str):
+    for said in REFUSALS:
+        knowledge, _ = _asking(said)
+        answer = knowledge.answer(question)
+        assert (answer.text, answer.supported, answer.sources) == (unknown, False, ()), said
+        assert found in answer.note, said
 
 
 @pytest.mark.parametrize(
@@ -294,7 +293,6 @@ def _fence(messages: list[Message]) -> tuple[str, str, str]:
 
 
 @given(st.lists(st.sampled_from(ATTACKS) | st.text(max_size=60), min_size=1, max_size=4), st.sampled_from(("en", "zh")))
-@settings(max_examples=60)
 def test_nothing_in_a_document_leaves_the_fence(pieces: list[str], language: str):
     text = " apples ".join(pieces)
     knowledge = knowledge_over(open_backend("memory:"), embedder=None)
@@ -410,7 +408,6 @@ def test_a_model_is_told_of_the_conversation_as_data(language: str):
 
 
 @given(st.lists(st.tuples(st.sampled_from(["human", "ai"]), st.integers(1, 900)), min_size=1, max_size=6))
-@settings(max_examples=25, deadline=None)
 def test_only_so_much_of_the_conversation_is_told_and_the_last_of_it(turns: list[tuple[str, int]]):
     says = {"human": human, "ai": ai}
     history = [says[role](f"t{number} " + words * "word\n") for number, (role, words) in enumerate(turns)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.knowledge import Chunking, Knowledge, read_document
@@ -68,7 +68,6 @@ WORDS = st.sampled_from(
 
 
 @given(st.lists(WORDS, max_size=120).map(" ".join), st.integers(12, 80))
-@settings(max_examples=60, deadline=None)
 def test_whatever_the_document_the_place_is_exact_and_the_answer_short(text: str, tokens: int):
     knowledge = _knowing(f"The boiler.\n\n{text}", chunking=Chunking(tokens=tokens, overlap=4, least=4))
     for question in ("Who is the engineer of the boiler?", "锅炉师傅的电话是多少？"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -54,7 +54,6 @@ chunkings = st.builds(
 )
 
 
-@settings(max_examples=80)
 @given(documents(), chunkings)
 def test_chunks_fit_cover_and_go_forward(parsed: Parsed, chunking: Chunking):
     found = chunks(parsed, chunking)

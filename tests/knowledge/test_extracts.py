@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -43,7 +43,6 @@ def _all(text: str) -> tuple[Parsed, list[Line]]:
 
 
 @given(st.lists(PIECES, min_size=1, max_size=8), st.booleans())
-@settings(max_examples=60, deadline=None)
 def test_every_line_of_every_chunk_is_where_it_says_and_short_enough(pieces: list[str], marked: bool):
     text = "\n\n".join(pieces)
     parsed = _markdown(text) if marked else plain(text)

@@ -9,7 +9,7 @@ import tarfile
 import zipfile
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, UnreadableDocument
@@ -62,7 +62,6 @@ def reason_for(data: bytes, **options: str) -> str:
     return refused.value.reason
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(NAMES))
 @example(b"%PDF-1.4\n%%EOF", "")
 @example(b"PK\x03\x04word/document.xml", "a.docx")
@@ -72,13 +71,11 @@ def test_any_bytes_are_read_or_refused(data: bytes, name: str):
     assert outcome_of(data, name) in {"read", *REASONS}
 
 
-@settings(max_examples=250, deadline=None)
 @given(st.lists(PIECES, max_size=40).map("".join), st.sampled_from(NAMES))
 def test_any_text_keeps_its_blocks_in_order(text: str, name: str):
     assert outcome_of(text.encode(), name) in {"read", *REASONS}
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.text(max_size=200), st.sampled_from(["a.txt", "a.py"]))
 def test_plain_text_is_kept_to_the_letter(text: str, name: str):
     data = text.encode("utf-8", "ignore")

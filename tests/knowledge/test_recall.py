@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError, ReadOnlyStore
@@ -27,7 +27,6 @@ def test_questions_in_both_languages_find_their_passage_first(question: str, ans
 SHARED = filled(knowledge_over(open_backend("memory:")))
 
 
-@settings(max_examples=40)
 @given(st.text(max_size=40) | st.sampled_from([one for one, _ in SUPPORTED]), st.integers(0, 30))
 def test_a_passage_is_exactly_what_stands_in_its_document(query: str, limit: int):
     try:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.language import quoting
 from memwell.language.quoting import clean, quoted, seal_of
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200))
 def test_no_line_stands_without_its_bar(text: str) -> None:
     said = quoted(clean(text))
@@ -48,7 +47,6 @@ def test_what_is_not_seen_goes() -> None:
     assert quoted("one\n\n two ") == "| one\n|  two"
 
 
-@settings(max_examples=50)
 @given(st.lists(st.text(max_size=20), max_size=4))
 def test_a_seal_is_made_from_all_it_seals(texts: list[str]) -> None:
     seal = seal_of(*texts)

@@ -74,9 +74,8 @@ def test_the_forms_of_a_word_share_a_stem(forms: str) -> None:
     assert len({stem(form) for form in forms.split()}) == 1
 
 
-@pytest.mark.parametrize(("word", "expected"), STEMS.items())
-def test_the_published_examples(word: str, expected: str) -> None:
-    assert stem(word) == expected
+def test_the_published_examples() -> None:
+    assert {word: stem(word) for word in STEMS} == STEMS
 
 
 @pytest.mark.parametrize("pair", ["hop hope", "rat rate", "wand wander", "king kin", "ring rung"])

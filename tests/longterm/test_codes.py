@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.longterm.codes import Codes
@@ -21,7 +21,6 @@ def _codes(vectors: np.ndarray) -> Codes:
     return codes
 
 
-@settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), rows=st.integers(1, 40), dimensions=st.integers(1, 300))
 def test_products_and_cosines_are_nearly_those_of_the_vectors(seed: int, rows: int, dimensions: int) -> None:
     vectors = _unit(seed, rows + 1, dimensions)

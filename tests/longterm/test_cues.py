@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.language.segment import ascii_words
@@ -36,7 +36,6 @@ PARTS = [
 ]
 
 
-@settings(max_examples=400, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(PARTS), st.sampled_from(["", " ", "'"])), max_size=7))
 def test_they_are_what_the_patterns_find(parts: list[tuple[str, str]]) -> None:
     text = "".join(part + between for part, between in parts)

@@ -4,7 +4,7 @@ import unicodedata
 from itertools import combinations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -89,7 +89,6 @@ def _plain_groups(items: list[str], threshold: float) -> list[list[int]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(texts.filter(bool), max_size=10), st.sampled_from([0.3, 0.5, 0.8, 1.0]))
 def test_no_pair_is_overlooked(items: list[str], threshold: float):
     found = clusters([(str(place), text) for place, text in enumerate(items)], threshold)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError, InvalidInput
@@ -374,7 +374,6 @@ def picture(facts: Facts) -> list[tuple[str, datetime | None, datetime | None]]:
 
 
 @given(HISTORIES)
-@settings(max_examples=40)
 def test_at_any_time_at_most_one_value_holds(claims: list[Claim]) -> None:
     facts = learned(claims)
     for number in range(-1, 12):
@@ -383,7 +382,6 @@ def test_at_any_time_at_most_one_value_holds(claims: list[Claim]) -> None:
 
 
 @given(HISTORIES)
-@settings(max_examples=40)
 def test_every_value_that_was_claimed_stays_in_the_history(claims: list[Claim]) -> None:
     assert {fact.object for fact in learned(claims).history("user")} == {
         one.object for one in claims if not one.negated
@@ -393,7 +391,6 @@ def test_every_value_that_was_claimed_stays_in_the_history(claims: list[Claim]) 
 @given(
     st.lists(told(), max_size=6).flatmap(lambda claims: st.tuples(st.just(claims), st.permutations(range(len(claims)))))
 )
-@settings(max_examples=40)
 def test_the_order_of_learning_does_not_matter(case: tuple[list[Claim], list[int]]) -> None:
     claims, order = case
     other = fresh()
@@ -403,7 +400,6 @@ def test_the_order_of_learning_does_not_matter(case: tuple[list[Claim], list[int
 
 
 @given(HISTORIES, HISTORIES, st.booleans())
-@settings(max_examples=40)
 def test_retracting_is_the_inverse_of_learning(before: list[Claim], after: list[Claim], final: bool) -> None:
     facts = learned(before)
     expected = facts.history("user")
@@ -420,7 +416,6 @@ def test_retracting_is_the_inverse_of_learning(before: list[Claim], after: list[
 
 
 @given(HISTORIES)
-@settings(max_examples=40)
 def test_learning_the_same_again_changes_nothing(claims: list[Claim]) -> None:
     facts = fresh()
     facts.learn(claims, record="r", learned_at=day(50))
@@ -431,7 +426,6 @@ def test_learning_the_same_again_changes_nothing(claims: list[Claim]) -> None:
 
 
 @given(HISTORIES, st.integers(99, 108))
-@settings(max_examples=40)
 def test_looking_back_shows_what_was_learned_by_then(claims: list[Claim], known: int) -> None:
     facts = learned(claims)
     earlier = learned([one for number, one in enumerate(claims) if 100 + number <= known])
@@ -446,7 +440,6 @@ ANY_NAME = st.text(st.sampled_from("a/%~0b é我\U0001f600."), min_size=1, max_s
 
 
 @given(ANY_NAME, ANY_NAME, ANY_NAME)
-@settings(max_examples=40)
 def test_no_name_reaches_into_another(one: str, other: str, record: str) -> None:
     facts = fresh()
     facts.learn([claim("Paris", 0, subject=one)], record=record)
@@ -469,7 +462,6 @@ def test_a_name_with_a_slash_stays_in_its_own_part_of_the_store(one: str, other:
 
 
 @given(HISTORIES, st.text("ab/%", min_size=1, max_size=5))
-@settings(max_examples=40)
 def test_what_is_erased_leaves_no_trace(claims: list[Claim], record: str) -> None:
     backend = open_backend("memory:")
     facts = Facts(backend.kv, "ann")
@@ -525,7 +517,6 @@ class Failing(KeyValue):
 
 
 @given(HISTORIES.filter(bool), st.integers(0, 12))
-@settings(max_examples=40)
 def test_learning_that_was_cut_short_is_mended_by_learning_again(claims: list[Claim], after: int) -> None:
     backend, whole = open_backend("memory:"), fresh()
     whole.learn(claims, record="r", learned_at=day(50))
@@ -539,7 +530,6 @@ def test_learning_that_was_cut_short_is_mended_by_learning_again(claims: list[Cl
 
 
 @given(HISTORIES.filter(bool), st.integers(0, 12))
-@settings(max_examples=40)
 def test_erasing_that_was_cut_short_is_mended_by_erasing_again(claims: list[Claim], after: int) -> None:
     backend = open_backend("memory:")
     Facts(backend.kv, "ann").learn(claims, record="r", learned_at=day(50))

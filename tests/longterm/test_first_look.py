@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.longterm import first_look, signals
@@ -83,7 +83,6 @@ def test_the_best_are_the_same_and_score_the_same(made: Made, weights: Weights) 
     assert np.mean(exact) >= 0.9
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10_000))
 def test_with_the_same_candidates_every_signal_is_the_same_number(seed: int) -> None:
     numbers = np.random.default_rng(seed)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -136,18 +137,20 @@ NO_ORDERS = (
 )
 
 
-@pytest.mark.parametrize("trust", sorted(TRUSTS))
-@pytest.mark.parametrize("text", ORDINARY)
-def test_ordinary_messages_pass_as_they_are(text: str, trust: str):
-    assert Gate().judge(text, trust=trust) == Verdict(True, text)
+def judged(text: str, trust: str) -> Verdict:
+    return Gate().judge(text, trust=trust)
+
+
+def test_ordinary_messages_pass_as_they_are():
+    assert [pair for pair in product(ORDINARY, TRUSTS) if judged(*pair) != Verdict(True, pair[0])] == []
 
 
 @pytest.mark.parametrize("trust", ["user", "model"])
-@pytest.mark.parametrize(("text", "code"), REFUSED.items())
-def test_what_nobody_would_want_back_is_refused_with_a_reason(text: str, code: str, trust: str):
-    verdict = Gate().judge(text, trust=trust)
-    assert not verdict.accepted
-    assert [reason.code for reason in verdict.reasons] == [code]
+def test_what_nobody_would_want_back_is_refused_with_a_reason(trust: str):
+    verdicts = {text: judged(text, trust) for text in REFUSED}
+    assert [text for text, verdict in verdicts.items() if verdict.accepted] == []
+    codes = {text: [reason.code for reason in verdict.reasons] for text, verdict in verdicts.items()}
+    assert codes == {text: [code] for text, code in REFUSED.items()}
 
 
 @pytest.mark.parametrize("text", BOILERPLATE)
@@ -161,19 +164,15 @@ def test_a_phrase_before_something_said_is_no_reason(text: str):
     assert Gate().judge(text, trust="model").accepted
 
 
-@pytest.mark.parametrize("trust", sorted(TRUSTS))
-@pytest.mark.parametrize("text", ORDERS)
-def test_orders_to_a_model_are_kept_and_flagged(text: str, trust: str):
-    verdict = Gate().judge(text, trust=trust)
-    assert verdict.accepted
-    assert verdict.flags == ("injection",)
-    assert verdict.text == text
+def test_orders_to_a_model_are_kept_and_flagged():
+    verdicts = {pair: judged(*pair) for pair in product(ORDERS, TRUSTS)}
+    kept = {pair: (verdict.accepted, verdict.flags, verdict.text) for pair, verdict in verdicts.items()}
+    assert kept == {(text, trust): (True, ("injection",), text) for text, trust in verdicts}
 
 
-@pytest.mark.parametrize("text", NO_ORDERS)
-@pytest.mark.parametrize("trust", ["document", "user"])
-def test_talk_about_such_things_is_not_flagged(text: str, trust: str):
-    assert Gate().judge(text, trust=trust) == Verdict(True, text)
+def test_talk_about_such_things_is_not_flagged():
+    pairs = product(NO_ORDERS, ["document", "user"])
+    assert [pair for pair in pairs if judged(*pair) != Verdict(True, pair[0])] == []
 
 
 def test_secrets_are_taken_out_and_personal_data_is_flagged():
@@ -225,11 +224,11 @@ def test_any_text_gets_a_verdict_with_a_reason_when_refused(text: str):
     assert verdict.text == text or verdict.findings
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize(
     "pattern", ["ignore previous ", "ignore ", "a b", "system", "# system", "忽略以上", "\u200b", "=-", "\n"]
 )
 def test_a_long_text_made_to_be_slow_is_judged_in_linear_time(pattern: str):
+    # The square of the length would run into the time limit of a test.
     text = "x " + (pattern * 100_000)[:99_000]
     assert Gate().judge(text, trust="tool").text == text
 

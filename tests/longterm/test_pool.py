@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -41,7 +41,6 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(changes)
 def test_a_changed_pool_ranks_as_one_built_afresh(changes: list[tuple[list[Entry], list[str]]]) -> None:
     pool, kept = Pool(), {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.language.segment import segment
@@ -34,7 +34,6 @@ def change(postings: Postings, cutter: Cutter, kept: dict[int, Counter[str]], ba
     assert cut.lengths().tolist() == [kept[row].total() for row in new]
 
 
-@settings(max_examples=80, deadline=None)
 @given(CHANGES)
 def test_after_any_changes_every_word_has_its_rows(changes: list[dict[int, str | None]]) -> None:
     postings, kept = Postings(), dict[int, Counter[str]]()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -114,7 +114,6 @@ def test_nothing_known_is_a_short_profile() -> None:
 
 
 @given(st.integers(1, 400), st.sampled_from(["en", "zh"]))
-@settings(max_examples=40)
 def test_a_text_keeps_its_bound_and_cuts_no_entry(limit: int, language: str) -> None:
     found = made(TEXTS)
     text = found.text(language, limit=limit)
@@ -262,7 +261,6 @@ def test_the_trend_of_the_mood() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 40), st.sampled_from(["太棒了", "糟糕", "今天星期一"])), max_size=30))
-@settings(max_examples=40)
 def test_counts_add_up_and_a_trend_keeps_its_bounds(said_: list[tuple[int, str]]) -> None:
     records = [kept(day, text, f"s{day % 3}") for day, text in said_]
     found = profile(known([]), records, limit=100)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -68,7 +68,6 @@ def test_ties_go_to_the_later_and_then_to_the_smaller_id() -> None:
     assert [hit.id for hit in rank(pool, ask("other"), weights=Weights.linear({"words": 1.0}))] == ["b", "c", "a"]
 
 
-@settings(max_examples=25, deadline=None)
 @given(st.permutations(range(6)), st.integers(1, 7))
 def test_the_order_of_arrival_does_not_matter(order: list[int], limit: int) -> None:
     made = [Entry(str(number), f"train {'ticket ' * (number % 3)}", time=float(number // 2)) for number in range(6)]
@@ -141,7 +140,6 @@ def test_importance_counts_as_it_was_given_when_the_time_is_weighted() -> None:
     assert [(hit.id, round(hit.score, 4)) for hit in hits] == [("b", 0.6), ("a", 0.4)]
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10_000), st.tuples(*[st.floats(0.0, 10.0)] * 3))
 def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     seed: int, counts: tuple[float, float, float]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -21,7 +21,6 @@ def line(signals: dict[str, Signal], language: str = "en", **options: str) -> st
     return in_words(signals, language=language, most=4, **given)
 
 
-@settings(max_examples=60)
 @given(HITS, st.booleans())
 def test_parts_are_of_the_whole_and_none_is_small(signals: dict[str, Signal], neighbours: bool):
     found = reasons(signals, neighbours=neighbours)
@@ -30,7 +29,6 @@ def test_parts_are_of_the_whole_and_none_is_small(signals: dict[str, Signal], ne
     assert list(found.values()) == sorted(found.values(), reverse=True)
 
 
-@settings(max_examples=60)
 @given(HITS, st.sampled_from(["", "talk"]), st.sampled_from(["", "Alice"]))
 def test_it_is_one_short_line_without_names_of_signals(signals: dict[str, Signal], session: str, speaker: str):
     for language in ("en", "zh"):

@@ -145,7 +145,7 @@ def test_what_is_written_at_the_last_moment_has_the_vector_of_its_text(
 
 
 @given(st.lists(st.integers(0, 12), max_size=4))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_whoever_goes_on_makes_no_vector_twice(stops: list[int]):
     with open_backend("memory:") as backend:
         filled(backend)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
@@ -36,7 +36,6 @@ def change(pool: Pool, records: dict[str, Record], changed: dict[str, dict[str, 
     pool.apply([Entry(id_, id_) for id_ in changed], ())
 
 
-@settings(max_examples=60, deadline=None)
 @given(CHANGES, st.lists(FILTERS, min_size=1, max_size=3), st.sets(st.sampled_from([f"r{n}" for n in range(90)])))
 def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list[Filter], gone: set[str]):
     pool, records, sieve = Pool(), dict[str, Record](), Sieve()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import ReadOnlyStore
@@ -21,7 +21,6 @@ def answers(memory: Memory) -> tuple[list[str], list[str]]:
     return [record.text for record in memory._all()], facts
 
 
-@settings(max_examples=20)
 @given(TEXTS, TEXTS)
 def test_it_is_what_the_store_would_be(done: list[str], owed: list[str]):
     with open_backend("memory:") as base:

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -14,7 +14,6 @@ from memwell.errors import BadModelOutput, InvalidInput
 from memwell.models.checking import checked_scores, checked_vectors, given_texts
 
 
-@settings(max_examples=30)
 @given(arrays.arrays(np.float32, (3, 4), elements=st.floats(-100, 100, width=32)))
 def test_vectors_come_out_at_unit_length_or_zero(rows: np.ndarray):
     found = checked_vectors(rows.tolist(), 3, "m", 4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError
@@ -29,7 +29,6 @@ def test_a_function_answers():
     assert chat.complete([human("abc")]).text == "cba"
 
 
-@settings(max_examples=30)
 @given(st.lists(st.text(), max_size=4))
 def test_hashed_vectors_are_stable_and_of_unit_length(texts: list[str]):
     rows = HashEmbedder(32).embed(texts)

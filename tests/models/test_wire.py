@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BadModelOutput, InvalidInput
@@ -26,7 +26,6 @@ body = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=40)
 @given(body | junk, st.booleans())
 def test_a_body_is_an_answer_or_refused(value: Any, wants_json: bool):
     try:
@@ -36,7 +35,6 @@ def test_a_body_is_an_answer_or_refused(value: Any, wants_json: bool):
     assert isinstance(found, Answer)
 
 
-@settings(max_examples=40)
 @given(st.binary(max_size=40))
 def test_bytes_are_an_answer_or_refused(data: bytes):
     with pytest.raises(BadModelOutput):
@@ -45,7 +43,6 @@ def test_bytes_are_an_answer_or_refused(data: bytes):
         read_embeddings(data, 1)
 
 
-@settings(max_examples=40)
 @given(st.lists(body | junk, max_size=4), st.booleans())
 def test_a_stream_is_an_answer_or_refused(values: list[Any], done: bool):
     lines = [f"data: {json.dumps(value)}" for value in values] + (["data: [DONE]"] if done else [])
@@ -58,7 +55,6 @@ def test_a_stream_is_an_answer_or_refused(values: list[Any], done: bool):
     assert "".join(texts) == found.message.text
 
 
-@settings(max_examples=40)
 @given(junk | st.fixed_dictionaries({"data": junk | st.lists(st.fixed_dictionaries({"embedding": junk}) | junk)}))
 def test_vectors_are_numbers_or_refused(value: Any):
     try:

@@ -189,7 +189,7 @@ def test_an_agent_can_be_interrupted_from_another_thread():
         await ticks(3)
         thread = threading.Thread(target=agent.interrupt_sync)
         thread.start()
-        answer = await asyncio.wait_for(task, 20)
+        answer = await asyncio.wait_for(task, 60)
         await asyncio.get_running_loop().run_in_executor(None, thread.join)
         return answer
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError
@@ -58,7 +58,6 @@ def values(store: Backend) -> int:
     return sum(".v" in key for key in keys(store))
 
 
-@settings(max_examples=30)
 @given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6), st.integers(0, 3))
 def test_a_cache_answers_as_the_model_does(batches: list[list[str]], most_recent: int):
     with open_backend("memory:") as backend:

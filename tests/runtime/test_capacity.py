@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -102,7 +102,6 @@ def test_a_model_elsewhere_takes_no_cores_here():
     assert amounts(made)["cores_embedding"] == 0.0
 
 
-@settings(max_examples=40)
 @given(st.integers(1, 10**7), st.integers(1, 10), st.sampled_from(sorted(KNOWN.engines)))
 def test_more_users_never_take_fewer_machines(users: int, times: int, engine: str):
     fewer, more = (plan(Load(users=one), engine, known=KNOWN) for one in (users, users * times))

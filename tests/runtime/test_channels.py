@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -74,7 +74,7 @@ def test_without_a_reader_writers_never_wait_and_the_latest_items_stay() -> None
     async def run() -> None:
         channel = Channel(3)
         for number in range(100):
-            await asyncio.wait_for(channel.put(number), 5)
+            await asyncio.wait_for(channel.put(number), 60)
         channel.complete()
         assert [item async for item in channel] == [97, 98, 99]
 
@@ -95,7 +95,7 @@ def test_a_reader_that_breaks_off_lets_waiting_writers_go() -> None:
 
         writers: list[asyncio.Task[bool]] = []
         await read_one()
-        assert await asyncio.wait_for(asyncio.gather(*writers), 5) == [True, True, True]
+        assert await asyncio.wait_for(asyncio.gather(*writers), 60) == [True, True, True]
         assert channel.qsize() == 1
 
     asyncio.run(run())
@@ -108,7 +108,7 @@ def test_a_task_that_called_get_and_ended_is_no_reader_any_more() -> None:
         assert await asyncio.create_task(channel.get()) == 0
         await settled()
         for number in range(5):
-            await asyncio.wait_for(channel.put(number), 5)
+            await asyncio.wait_for(channel.put(number), 60)
         assert await channel.get() == 4
 
     asyncio.run(run())
@@ -150,7 +150,7 @@ def test_every_waiting_reader_hears_the_end() -> None:
         direct = asyncio.create_task(channel.get())
         await settled()
         channel.complete()
-        await asyncio.wait_for(asyncio.gather(*readers), 5)
+        await asyncio.wait_for(asyncio.gather(*readers), 60)
         assert await direct == DONE
 
     asyncio.run(run())
@@ -198,12 +198,11 @@ def test_what_a_cancelled_reader_was_handed_goes_to_the_next_who_waits() -> None
         await settled()
         await channel.put("kept")
         first.cancel()
-        assert await asyncio.wait_for(second, 5) == "kept"
+        assert await asyncio.wait_for(second, 60) == "kept"
 
     asyncio.run(run())
 
 
-@settings(max_examples=25)
 @given(
     st.integers(1, 4),
     st.integers(1, 4),
@@ -228,9 +227,9 @@ def test_many_readers_and_writers_lose_and_double_nothing(
                 await asyncio.sleep(0)
             if len(reading) > 1:
                 reading.pop().cancel()
-        await asyncio.wait_for(asyncio.gather(*writing), 10)
+        await asyncio.wait_for(asyncio.gather(*writing), 60)
         channel.complete()
-        await asyncio.wait_for(asyncio.gather(*reading), 10)
+        await asyncio.wait_for(asyncio.gather(*reading), 60)
         assert sorted(got) == [(writer, number) for writer, count in enumerate(counts) for number in range(count)]
         if readers == 1:
             for writer in range(len(counts)):
@@ -256,10 +255,10 @@ def test_it_works_between_event_loops_and_threads() -> None:
     reader = threading.Thread(target=read)
     reader.start()
     asyncio.run(channel.put("first"))
-    assert reading.wait(10)
+    assert reading.wait(60)
     asyncio.run(write())
     channel.complete()
-    reader.join(10)
+    reader.join(60)
     assert got == ["first", *range(200)]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, NotFound
@@ -107,7 +107,6 @@ PASSAGES = st.lists(st.builds(Passage, id=strategies.ids(), text=strategies.text
 BUDGETS = st.integers(0, 150) | st.integers(0, 3_000)
 
 
-@settings(max_examples=120)
 @given(
     st.one_of(UNTIDY, strategies.conversations(max_rounds=5)),
     strategies.texts(),
@@ -418,7 +417,6 @@ def test_a_memory_cannot_leave_its_frame(forgery: str, language: str):
         assert mark not in context.text()
 
 
-@settings(max_examples=60)
 @given(st.lists(strategies.texts(max_size=120), min_size=1, max_size=3))
 def test_no_text_leaves_its_frame_not_even_an_earlier_frame(said: list[str]):
     first = assemble("Hi", budget=3_000, recaller=Notebook(*(Memo(f"m{n}", text) for n, text in enumerate(said))))

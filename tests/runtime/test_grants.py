@@ -303,7 +303,7 @@ def test_after_a_revoke_no_thread_reads_on(tmp_path: Path):
         ann.revoke("bob")
         ann.remember("after")
         for one in readers:
-            one.join(10)
+            one.join(60)
         assert ended.is_set()
         assert set(seen) <= {"before"}
 

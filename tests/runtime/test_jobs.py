@@ -53,7 +53,7 @@ def _killed_writer(path: Path, first: int, lot: random.Random) -> int:
 def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: Path):
     lot = random.Random(11)
     path, first = tmp_path / "app.db", 0
-    for _ in range(5):
+    for _ in range(3):
         # One more may have been stored than was acknowledged.
         first = _killed_writer(path, first, lot) + 1
     with memwell.open(path, embedder=HashEmbedder(64), work=False) as m:
@@ -62,7 +62,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: P
         told = {int(text.split()[7]) for text in texts}
         assert len(texts) == len(told)
         # What was acknowledged: all but the one number left out after each kill.
-        assert len(set(range(first)) - told) <= 5
+        assert len(set(range(first)) - told) <= 3
         assert m.backend.index.info(m.space).vectors == len(texts)
         for number in sorted(told)[:20]:
             [fact] = m.facts_about(f"person {number}", relation="lives_in")
@@ -91,8 +91,8 @@ def test_two_workers_share_the_work(tmp_path: Path):
             engine.close()
 
 
-def _wait_until(true: Callable[[], bool], seconds: float = 20.0) -> bool:
-    deadline = time.monotonic() + seconds
+def _wait_until(true: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + 60.0
     while not true() and time.monotonic() < deadline:
         time.sleep(0.02)
     return true()
@@ -159,8 +159,7 @@ def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
         asked.append(len(texts))
         if len(asked) == 1:
             # The claim runs out meanwhile; somebody else has it now, and does all there is to do.
-            time.sleep(0.1)
-            assert other.backend.claims.take(inner_space(other.space), "lease", seconds=60)
+            assert _wait_until(lambda: other.backend.claims.take(inner_space(other.space), "lease", seconds=60))
             other.settle()
 
     with other, memwell.open(tmp_path / "app.db", embedder=_Hooked(be_slow), work=False) as m:
@@ -187,7 +186,7 @@ def test_spaces_take_turns(tmp_path: Path):
     m = memwell.open(tmp_path / "app.db", embedder=_Hooked(note))
     with m:
         m.at("mountain").remember([f"mountain of number {n}" for n in range(10 * 64)], session="s")
-        assert begun.wait(20)
+        assert begun.wait(60)
         for name in ("ben", "eva"):
             m.at(name).remember(f"{name} has little to say")
         assert _wait_until(lambda: _lengths(m, "mountain", "ben", "eva") == [640, 1, 1])
@@ -289,7 +288,9 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
     with memwell.open(tmp_path / "app.db", embedder=embedder) as m:
         ann = m.at("ann")
         filled(ann.knowledge)
-        assert not _wait_until(lambda: _has_all_vectors(ann), 0.1)
+        asked = embedder.texts
+        assert _wait_until(lambda: embedder.texts > asked), "the worker has tried"
+        assert not _has_all_vectors(ann)
         embedder.broken = False
         assert _wait_until(lambda: _has_all_vectors(ann))
         assert _wait_until(lambda: m.backend.kv.scan(REGISTRY).items == [])

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError, ReadOnlyStore
@@ -74,7 +74,6 @@ def _plain(value: Any) -> Any:
 
 
 @given(st.lists(writes(), max_size=25), st.integers(1, 5))
-@settings(max_examples=20)
 def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made: list[Operation], long: int) -> None:
     clock, folder = Clock(), tmp_path_factory.mktemp("moved")
     with (
@@ -95,7 +94,6 @@ def test_any_store_moved_is_equal(tmp_path_factory: pytest.TempPathFactory, made
 
 
 @given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4), st.booleans())
-@settings(max_examples=30)
 def test_another_move_brings_the_difference(rounds: list[list[Operation]], few: bool) -> None:
     clock = Clock()
     with (
@@ -494,9 +492,9 @@ def test_no_write_is_lost_when_the_source_is_sealed(pair: tuple[Backend, Backend
 
     writer = threading.Thread(target=work)
     writer.start()
-    started.wait(30)
+    started.wait(60)
     moved = move(source, target, seal=True, reason="moved")
-    writer.join(30)
+    writer.join(60)
     assert moved.sealed
     assert moved.changing == []
     assert_same(source, target)

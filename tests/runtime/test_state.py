@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -75,7 +75,6 @@ class Pair(StateModule):
         self.register_state("note")
 
 
-@settings(max_examples=50)
 @given(SHAPES)
 def test_a_tree_comes_back_as_it_was(shape: tuple[Any, Any]):
     state = Early(*shape).state_dict()
@@ -85,7 +84,6 @@ def test_a_tree_comes_back_as_it_was(shape: tuple[Any, Any]):
     assert other.state_dict() == state
 
 
-@settings(max_examples=50)
 @given(SHAPES, st.randoms(use_true_random=False))
 def test_lenient_and_strict_reach_all_the_way_down(shape: tuple[Any, Any], lot: Any):
     state = Early(*shape).state_dict()

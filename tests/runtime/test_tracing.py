@@ -6,7 +6,7 @@ import gzip
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,8 +16,10 @@ from opentelemetry import trace
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from memwell.errors import ConfigurationError, MissingDependency
+from memwell.runtime import tracing as module
 from memwell.runtime.tracing import Tracer
 from memwell.settings import Settings
+from tests.ports import closed_port
 
 CALLER = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -183,34 +185,39 @@ def silent() -> Iterator[str]:
 
 @contextmanager
 def absent() -> Iterator[str]:
-    with socket.socket() as server:
-        server.bind(("127.0.0.1", 0))
-        yield f"http://127.0.0.1:{server.getsockname()[1]}/v1/traces"
+    with closed_port() as port:
+        yield f"http://127.0.0.1:{port}/v1/traces"
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Tracer]:
+    """Makes tracers that end soon, whoever else is still at it."""
+    monkeypatch.setattr(module, "_LAST_S", 0.05)
+    return lambda url: module._SendingTracer(url, closing_s=0.05)
 
 
 @pytest.mark.parametrize("away", [silent, absent])
-def test_a_collector_that_is_away_keeps_nobody_waiting(away: Any):
+def test_a_collector_that_is_away_keeps_nobody_waiting(away: Any, impatient: Callable[[str], Tracer]):
     with away() as url:
-        tracer = Tracer.of(Settings(otlp_url=url))
+        tracer = impatient(url)
         # More than the queue holds. If each waited for the collector, the test would run out of time.
         for _ in range(5_000):
             with tracer.span("request", operation="recall"):
                 pass
         closing = threading.Thread(target=tracer.close)
         closing.start()
-        closing.join(20)
+        closing.join(60)
         assert not closing.is_alive()
 
 
-def test_nothing_goes_on_trying_after_the_end():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+def test_nothing_goes_on_trying_after_the_end(impatient: Callable[[str], Tracer]):
     before = set(threading.enumerate())
-    tracer = Tracer.of(Settings(otlp_url=f"http://127.0.0.1:{port}/v1/traces"))
-    with tracer.span("work"):
-        pass
-    tracer.close()
-    left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive()]
-    for thread in left:
-        thread.join(5)
-    assert [thread.name for thread in left if thread.is_alive()] == []
+    with absent() as url:
+        tracer = impatient(url)
+        with tracer.span("work"):
+            pass
+        tracer.close()
+        left = [thread for thread in threading.enumerate() if thread not in before and thread.is_alive()]
+        for thread in left:
+            thread.join(60)
+        assert [thread.name for thread in left if thread.is_alive()] == []

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
@@ -18,7 +18,6 @@ from memwell.tokens import default_counter
 TURNS = st.lists(strategies.conversations(max_rounds=3), min_size=1, max_size=3)
 
 
-@settings(max_examples=30)
 @given(turns=TURNS, tokens=st.integers(20, 200))
 def test_an_extract_is_faithful_however_often_it_is_folded(turns: list[list[Message]], tokens: int):
     summariser, summary = Extractive(tokens), ""

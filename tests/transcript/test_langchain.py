@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -53,7 +53,6 @@ def layouts(draw: st.DrawFn) -> dict[str, Any]:
     return {"type": kind, "data": data | draw(st.dictionaries(st.sampled_from(["extra", "foo"]), plain, max_size=1))}
 
 
-@settings(max_examples=60)
 @given(layouts())
 def test_nothing_is_lost(layout: dict[str, Any]) -> None:
     message = from_langchain(layout)

@@ -91,17 +91,23 @@ def read_summary(text: str) -> list[Line]:
     """The lines of a summary, as ``written`` wrote them; a line without a speaker has an empty one."""
     found: list[Line] = []
     for line in check_string(text).split("\n"):
-        speaker = _SPEAKER(line)
-        name, rest = (speaker[1].strip(), line[speaker.end() :]) if speaker else ("", line)
-        found += lines_of(name, rest)
+        found += lines_of(*_labelled(line))
     return found
+
+
+def _labelled(line: str) -> Line:
+    """The line with the speaker it names, or with none."""
+    label = _SPEAKER(line)
+    return Line(label[1].strip(), line[label.end() :].strip()) if label else Line("", line)
 
 
 def written(lines: Iterable[Line]) -> str:
     """The lines as text, the sentences of one speaker in a row wherever they can be told apart again."""
     pieces: list[str] = []
     before = None
-    for line in lines:
+    for said in lines:
+        # Without a speaker, one that stands in the text is read back as the speaker: it is written as that.
+        line = said if said.speaker else _labelled(said.text)
         speaker, text = line
         if before is not None and before.speaker == speaker and _parts_again(before.text, text):
             pieces += (" ", text)

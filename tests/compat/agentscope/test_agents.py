@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
@@ -53,7 +53,6 @@ BLOCKS = st.lists(
 )
 
 
-@settings(max_examples=40)
 @given(
     st.text("ab", max_size=3) | BLOCKS, st.dictionaries(st.text("k", max_size=1), st.lists(st.integers(), max_size=2))
 )

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.compress import MemoryWithCompress
@@ -113,7 +113,6 @@ def test_without_a_model_the_sentences_that_say_most_are_kept():
     asyncio.run(run())
 
 
-@settings(max_examples=20)
 @given(
     shape=st.lists(st.booleans(), min_size=1, max_size=25),
     limit=st.integers(250, 800),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.core_messages import from_core, original_id, to_core
@@ -57,7 +57,6 @@ _RESULT = _block(
 _BLOCKS = st.lists(_SEEN | _CALL | _THOUGHT | _RESULT, max_size=4)
 
 
-@settings(max_examples=150)
 @given(
     _TEXT,
     _TEXT | _BLOCKS | st.lists(_RESULT, min_size=1, max_size=2),

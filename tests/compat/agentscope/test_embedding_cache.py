@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.embedding_cache import (
@@ -298,7 +298,6 @@ def test_half_a_file_is_no_file_and_is_written_anew(cache: FileEmbeddingCache):
     assert cache.retrieve_sync("text") == VECTORS
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     st.binary(max_size=200)
     | st.builds(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.marks import Marks, at, both, either, every, holds, stretches, without
@@ -15,7 +15,6 @@ from memwell.storage.registry import open_backend
 _PLACES = st.sets(st.integers(0, 40) | st.integers(4090, 4100) | st.integers(0, 20_000), max_size=12)
 
 
-@settings(max_examples=100)
 @given(_PLACES, _PLACES)
 def test_sets_of_places_are_sets(left: set[int], right: set[int]) -> None:
     for made, expected in [
@@ -27,7 +26,6 @@ def test_sets_of_places_are_sets(left: set[int], right: set[int]) -> None:
         assert sum(bits.bit_count() for bits in made.values()) == len(expected)
 
 
-@settings(max_examples=100)
 @given(_PLACES)
 def test_stretches_cover_every_place_in_order_and_little_else(places: set[int]) -> None:
     found = list(stretches(at(places)))

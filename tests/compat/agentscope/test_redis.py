@@ -17,6 +17,7 @@ from redis.backoff import NoBackoff
 from memwell.compat.agentscope.messages import Msg
 from memwell.compat.agentscope.redis import RedisMemory
 from memwell.errors import BackendError, BackendUnavailable, InvalidInput
+from tests.ports import closed_port
 from tests.servers import redis_server
 
 BASE = "user_id:u:session:s:"
@@ -169,10 +170,11 @@ def test_many_messages_are_marked_and_deleted_at_once(port: int) -> None:
 
 def test_errors_of_the_server_come_out_as_ours(port: int) -> None:
     async def body() -> None:
-        async with RedisMemory(port=1, retry=Retry(NoBackoff(), 0)) as memory:
-            for use in (memory.size(), memory.add(Msg("a", "x", "user")), memory.get_memory()):
-                with pytest.raises(BackendUnavailable, match="cannot be reached"):
-                    await use
+        with closed_port() as closed:
+            async with RedisMemory(host="127.0.0.1", port=closed, retry=Retry(NoBackoff(), 0)) as memory:
+                for use in (memory.size(), memory.add(Msg("a", "x", "user")), memory.get_memory()):
+                    with pytest.raises(BackendUnavailable, match="cannot be reached"):
+                        await use
         async with RedisMemory("s", "u", port=port) as memory:
             await memory.get_client().set(f"{BASE}messages", "no list")
             with pytest.raises(BackendError, match="failed"):

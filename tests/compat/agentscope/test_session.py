@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.session import JSONSession, MemwellSession, SessionBase, SessionNotFound, StateModule
@@ -88,7 +88,6 @@ def test_files_stay_in_their_folder(tmp_path: Path):
     assert all(name.isascii() and name.endswith(".json") and len(name) <= 255 for name in files)
 
 
-@settings(max_examples=200)
 @given(st.tuples(IDS, IDS | st.just("")), st.tuples(IDS, IDS | st.just("")))
 def test_a_file_is_named_after_one_session_only(one: tuple[str, str], other: tuple[str, str]):
     def name(ids: tuple[str, str]) -> str:
@@ -156,7 +155,6 @@ def test_a_file_elsewhere_or_of_another_case_is_not_read(tmp_path: Path, session
 
 
 @pytest.mark.filterwarnings("ignore:.*is not read")
-@settings(max_examples=100)
 @given(st.tuples(IDS, IDS | st.just("")), st.tuples(IDS, IDS | st.just("")))
 def test_nobody_reads_what_another_session_saved(one: tuple[str, str], other: tuple[str, str]):
     with tempfile.TemporaryDirectory() as folder:

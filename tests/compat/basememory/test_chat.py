@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory import (
@@ -101,7 +101,6 @@ def _chats() -> list[Callable[[Any], BaseChatMessageMemory]]:
 
 @pytest.mark.parametrize("make", _chats(), ids=["own", "given", "stored"])
 @given(steps=STEPS)
-@settings(max_examples=60)
 def test_unread_is_what_one_would_count_by_hand(
     make: Callable[[Any], BaseChatMessageMemory], steps: list[tuple[str, str, int]]
 ) -> None:

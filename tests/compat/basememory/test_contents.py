@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.contents import copied, identity_of, is_changeable
@@ -19,13 +19,11 @@ ITEMS = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=2) | st.dic
 
 
 @given(ITEMS, ITEMS)
-@settings(max_examples=60)
 def test_two_items_have_one_identity_exactly_when_their_json_is_the_same(one: Any, other: Any) -> None:
     assert (identity_of(one) == identity_of(other)) == (json.dumps(one) == json.dumps(other))
 
 
 @given(ITEMS)
-@settings(max_examples=40)
 def test_a_copy_is_equal_and_shares_nothing_that_can_be_changed(item: Any) -> None:
     other = copied(item)
     assert other == item

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.durable import DurableStorage
@@ -22,7 +22,6 @@ STEPS = st.lists(st.tuples(VERBS, st.integers(0, 400), ITEMS), max_size=14)
 
 
 @given(STEPS)
-@settings(max_examples=20)
 def test_it_does_what_a_list_does_packed_or_not(steps: list[tuple[str, int, Any]]) -> None:
     with MemoryBackend() as backend:
         storage, model = DurableStorage(backend), list[Any]()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory import Handler, RecallMessage
@@ -22,7 +22,6 @@ KEYS = st.sampled_from(["content", "text", "sender", "user_id", "type", "role", 
 
 
 @given(TEXT | st.dictionaries(KEYS, VALUES | st.sampled_from(["image", "audio", "system", "recall"]), max_size=5))
-@settings(max_examples=100)
 def test_text_and_dicts_come_back_as_they_were(item: Any) -> None:
     handlers = Handlers()
     stored = decode_message(encode_message(handlers.to_core(item)))

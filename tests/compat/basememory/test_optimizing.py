@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory import (
@@ -39,7 +39,6 @@ def _key(item: Any) -> tuple[str, str]:
 
 
 @given(ITEMS, st.booleans())
-@settings(max_examples=60)
 def test_by_default_every_place_keeps_its_item(items: list[Any], own: bool) -> None:
     memory = BaseMemory(ListStorage(items) if own else list(items))
     report = memory.optimize()
@@ -50,7 +49,6 @@ def test_by_default_every_place_keeps_its_item(items: list[Any], own: bool) -> N
 
 
 @given(ITEMS)
-@settings(max_examples=40)
 def test_by_default_a_store_keeps_every_item_too(items: list[Any]) -> None:
     with MemoryBackend() as backend:
         memory = BaseMemory(store=backend)
@@ -61,7 +59,6 @@ def test_by_default_a_store_keeps_every_item_too(items: list[Any]) -> None:
 
 
 @given(ITEMS)
-@settings(max_examples=40)
 def test_dropping_repeats_keeps_the_first_of_each_in_order(items: list[Any]) -> None:
     firsts = list({_key(item): item for item in reversed(items)}.values())
     for storage in (ListStorage(items), list(items)):

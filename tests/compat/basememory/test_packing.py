@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.packing import Packer, check_level, decode_item, encode_item
@@ -26,7 +26,6 @@ PLAIN = st.recursive(
 
 
 @given(PLAIN | st.text(max_size=50) | st.binary(max_size=50))
-@settings(max_examples=100)
 def test_every_item_comes_back(item: Any) -> None:
     back = decode_item(encode_item(item))
     assert back == item
@@ -34,7 +33,6 @@ def test_every_item_comes_back(item: Any) -> None:
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=80), st.integers(1, 9))
-@settings(max_examples=30)
 def test_many_are_packed_by_what_they_have_in_common_and_each_is_read_alone(items: list[str], level: int) -> None:
     packer = Packer()
     encoded = [encode_item(f"User says: Hello, world! {item}") for item in items]

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.sizes import deep_size
@@ -22,7 +22,6 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=60)
 def test_it_does_what_a_list_does_packed_or_not(steps: list[tuple[str, int, str]]) -> None:
     storage, model = ListStorage(), list[Any]()
     for verb, at, text in steps:

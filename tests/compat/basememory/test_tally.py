@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.tally import Tally
 
 
 @given(st.lists(st.tuples(st.integers(1, 3), st.sampled_from(["Anna", "Ben", None])), max_size=30), st.integers(0, 60))
-@settings(max_examples=60)
 def test_counting_is_counting(steps: list[tuple[int, str | None]], after: int) -> None:
     tally, place, said = Tally(), 0, list[tuple[int, str | None]]()
     for gap, sender in steps:

@@ -8,7 +8,7 @@ from array import array
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.basememory.sizes import deep_size
@@ -19,7 +19,6 @@ NUMBERS = st.lists(st.floats(-1e6, 1e6, allow_subnormal=False), min_size=8, max_
 
 
 @given(NUMBERS, st.sampled_from([0.001, 0.02, 0.3]), st.sampled_from(["int8", "float16", "float32"]))
-@settings(max_examples=80)
 def test_no_vector_is_further_off_than_it_may_be(numbers: list[float], error: float, form: Form) -> None:
     made = sparsified(numbers, error=error, form=form)
     length = math.hypot(*numbers)

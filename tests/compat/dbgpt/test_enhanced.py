@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.enhanced import EnhancedShortTermMemory
@@ -329,7 +329,6 @@ PLANS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
 @given(size=st.integers(0, 4), threshold=st.integers(1, 3), plan=PLANS, seed=st.none() | st.just(1))
 def test_tasks_lose_nothing(size: int, threshold: int, plan: list[Any], seed: int | None) -> None:
     async def later(given_: list[str]) -> list[list[float]]:
@@ -391,7 +390,6 @@ def test_threads_lose_nothing() -> None:
     _check_accounted(written, memory, given_on)
 
 
-@settings(max_examples=40, deadline=None)
 @given(plan=PLANS, size=st.integers(1, 4))
 def test_an_undone_write_leaves_everything_as_it_was(plan: list[Any], size: int) -> None:
     async def at_once(given_: list[str]) -> list[list[float]]:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.fragments import (
@@ -177,7 +177,6 @@ def test_what_json_cannot_hold_is_refused(bad: Any) -> None:
         StructuredAgentMemoryFragment(bad)
 
 
-@settings(max_examples=40)
 @given(TEXTS)
 def test_any_text_becomes_an_insight_of_a_structured_fragment(text: str) -> None:
     (insight,) = InsightMemoryFragment(StructuredAgentMemoryFragment({"thought": "x"}), [text]).insights

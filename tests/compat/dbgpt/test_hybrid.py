@@ -137,7 +137,6 @@ class TestWriting:
         found = memory.long_term_memory.read_sync("ok")
         assert {one.raw_observation: one.importance for one in found} == {"ok": 4.5, "yes": weighed("yes")}
 
-    @settings(max_examples=20, deadline=None)
     @given(importance=st.floats(0.1, 10), sensory=st.integers(0, 2), size=st.integers(0, 2), batch=st.booleans())
     def test_an_importance_that_was_given_arrives_as_it_is(
         self, importance: float, sensory: int, size: int, batch: bool
@@ -307,7 +306,7 @@ class TestFailing:
 
         def slow(self: LastingMemory, content: Any, **options: Any) -> Any:
             storing.set()
-            assert go_on.wait(10)
+            assert go_on.wait(60)
             return remember(self, content, **options)
 
         async def cancelled_while(event: threading.Event | None) -> None:
@@ -462,7 +461,7 @@ def test_a_clone_has_nothing_in_mind_and_shares_what_is_kept(memory: Hybrid):
 
 
 class TestManyWriters:
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     @given(st.integers(0, 3), st.integers(0, 3), st.integers(1, 25), st.sets(st.integers(0, 24)))
     def test_tasks_lose_nothing_whoever_fails(self, buffer_size: int, sensory: int, count: int, failing: set[int]):
         class Picky(ImportanceScorer[Fragment]):

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
@@ -323,7 +323,6 @@ class TestWriting:
         assert long.write_batch_sync([AgentMemoryFragment("apple", importance=1.0)]) is None
         assert long.read_sync("apple")[0].last_accessed_time == NOW
 
-    @settings(max_examples=20, deadline=None)
     @given(TEXTS, st.floats(0, 10), st.booleans(), MOMENTS)
     def test_whatever_an_agent_writes_comes_back(self, text: str, importance: float, insight: bool, moment: datetime):
         with Long(now=NOW, embedder=None) as long:

@@ -62,7 +62,7 @@ class Together(InsightExtractor[AgentMemoryFragment]):
         self.asked.append(llm_client)
         if len(self.asked) == self.expected:
             self.all_asked.set()
-        await asyncio.wait_for(self.all_asked.wait(), 10)
+        await asyncio.wait_for(self.all_asked.wait(), 60)
         return InsightMemoryFragment(memory_fragment, [memory_fragment.raw_observation.upper()])
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.fragments import AgentMemoryFragment
@@ -31,7 +31,6 @@ def test_what_matters_scores_more() -> None:
     assert score("我对花生过敏，必须记住。") > score("好的")
 
 
-@settings(max_examples=40, deadline=None)
 @given(TEXTS)
 def test_scores_and_insights_keep_their_promises(text: str) -> None:
     assert 0.0 <= score(text) <= 10.0

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.fragments import (
@@ -240,7 +240,6 @@ class Model:
 
 
 @pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
-@settings(max_examples=60, deadline=None)
 @given(size=st.integers(0, 5), steps=STEPS, concluding=st.booleans())
 def test_it_is_first_in_first_out(kind: type[Any], size: int, steps: list[Any], concluding: bool) -> None:
     asyncio.run(_check_against(kind(size), Model(size), steps, concluding))
@@ -274,7 +273,6 @@ async def _undone(memory: Any, written: Fragments) -> None:
         raise ZeroDivisionError
 
 
-@settings(max_examples=30, deadline=None)
 @given(size=st.integers(0, 4), before=st.integers(0, 4), count=st.integers(0, 9), concluding=st.booleans())
 def test_a_batch_of_new_fragments_is_as_if_written_one_by_one(
     size: int, before: int, count: int, concluding: bool
@@ -302,7 +300,6 @@ PLANS = st.lists(st.tuples(st.sampled_from(["well", "well", "cancel"]), st.integ
 
 
 @pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
-@settings(max_examples=60, deadline=None)
 @given(size=st.integers(0, 3), rests=st.integers(0, 3), plan=PLANS)
 def test_tasks_lose_nothing(kind: type[Any], size: int, rests: int, plan: list[tuple[str, int, bool]]) -> None:
     asyncio.run(_check_crowd(kind(size), rests, plan))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
@@ -370,7 +370,6 @@ def test_who_saves_later_comes_behind(make: Make) -> None:
     assert first.messages[-1].round_index == 5
 
 
-@settings(max_examples=20)
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["user", "ai", "round", "save", "reload"])), max_size=40))
 def test_whatever_the_order_nothing_saved_is_lost(steps: list[tuple[int, str]]) -> None:
     conv_storage, message_storage = InMemoryStorage[Any](), InMemoryStorage[Any]()

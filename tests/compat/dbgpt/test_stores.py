@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.serialization import MsgpackSerializer, Serializable
@@ -231,7 +231,6 @@ def test_what_an_item_leaves_out_is_at_its_default(storage: Storage) -> None:
 VALUES = st.sampled_from([None, "", "a", "é", 0, 1, 2, True, False, 1.0, 1.5, "1", [], ["a"]])
 
 
-@settings(max_examples=30)
 @given(st.lists(st.tuples(VALUES, VALUES), max_size=8), VALUES, VALUES, st.booleans())
 def test_a_pushed_condition_means_what_python_means(
     rows: list[tuple[Any, Any]], city: Any, age: Any, briefly: bool

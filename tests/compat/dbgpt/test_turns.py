@@ -48,7 +48,7 @@ def test_threads_with_loops_of_their_own_take_turns() -> None:
     for one in threads:
         one.start()
     for one in threads:
-        one.join(30)
+        one.join(60)
     assert sorted(watched.order) == [start + number for start in (0, 100, 200) for number in range(20)]
     assert watched.turns.free
 
@@ -61,7 +61,7 @@ def test_who_has_the_turn_may_ask_again() -> None:
             await watched.enter(1)
             await asyncio.gather(watched.enter(2), asyncio.sleep(0))
 
-    asyncio.run(asyncio.wait_for(run(), 10))
+    asyncio.run(asyncio.wait_for(run(), 60))
     assert watched.order == [1, 2]
 
 
@@ -98,7 +98,7 @@ def test_a_cancelled_waiter_gives_its_turn_to_the_next(after: int) -> None:
         tasks[1].cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    asyncio.run(asyncio.wait_for(run(), 10))
+    asyncio.run(asyncio.wait_for(run(), 60))
     assert watched.turns.free
     assert [one for one in watched.order if one != 1] == [0, 2, 3]
 
@@ -113,7 +113,7 @@ def test_a_waiter_whose_loop_was_closed_is_passed_over() -> None:
             thread = threading.Thread(target=_wait_and_vanish, args=(watched, gone))
             thread.start()
             await asyncio.to_thread(thread.join)
-        await asyncio.wait_for(watched.enter(7), 10)
+        await asyncio.wait_for(watched.enter(7), 60)
 
     asyncio.run(run())
     assert watched.order == [7]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.guide.chat import SimpleLLMChat
@@ -20,7 +20,6 @@ TURNS = [
 
 
 @given(st.lists(st.text(alphabet="ab 记忆。", max_size=40), max_size=12), st.integers(1, 60))
-@settings(max_examples=30, deadline=None)
 def test_the_context_is_the_longest_end_that_fits(texts: list[str], limit: int):
     with SimpleLLMChat(max_context=limit) as chat:
         for text in texts:

@@ -85,7 +85,7 @@ def test_the_history_is_newest_first_over_all_sessions(memory: ConversationMemor
     assert (found[0]["response"], found[0]["topic"], found[1]["topic"]) == ("最后一答", None, "Python异步编程")
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.lists(st.integers(0, 3), max_size=10), st.integers(0, 12))
 @example([1, 0, 1, 0], 2)
 def test_the_history_is_the_last_that_were_stored(sessions: list[int], limit: int) -> None:

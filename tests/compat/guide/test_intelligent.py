@@ -7,7 +7,9 @@ import pytest
 
 from memwell.compat.guide.intelligent import IntelligentMemorySystem
 from memwell.errors import InvalidInput, ModelError
+from memwell.models import transport
 from memwell.models.scripted import ScriptedChat
+from tests.ports import closed_port
 
 KNOWLEDGE = [
     "退货说明：商品可在三十天内退回，运费由商店承担。",
@@ -62,8 +64,12 @@ def test_the_key_is_in_no_environment(tmp_path: Path):
         assert "a-key-to-keep" not in repr(system.llm)
 
 
-def test_a_server_that_cannot_be_reached_is_like_none(tmp_path: Path):
-    with IntelligentMemorySystem("key", tmp_path / "m.db", base_url="http://127.0.0.1:9/v1") as system:
+def test_a_server_that_cannot_be_reached_is_like_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transport, "drawn_between", lambda low, high: low)  # it is asked again without a pause
+    with (
+        closed_port() as port,
+        IntelligentMemorySystem("key", tmp_path / "m.db", base_url=f"http://127.0.0.1:{port}/v1") as system,
+    ):
         system.add_knowledge(KNOWLEDGE)
         response = system.chat("海岛的包裹几天送达？")
         assert "七天" in response["answer"]

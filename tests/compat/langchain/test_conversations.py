@@ -9,7 +9,7 @@ from typing import Any
 
 import langchain_core.messages as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.chat_history import InMemoryChatMessageHistory as Theirs
 
@@ -35,7 +35,6 @@ class Listed:
 KINDS = {"h": HumanMessage, "a": AIMessage, "s": SystemMessage}
 
 
-@settings(max_examples=60)
 @given(st.text("has", max_size=12), st.integers(0, 5), st.integers(0, 40))
 def test_a_view_is_like_a_conversation_of_ours(kinds: str, rounds: int, tokens: int) -> None:
     said = [KINDS[kind](f"{kind}{place}") for place, kind in enumerate(kinds)]

@@ -15,7 +15,7 @@ from typing import Any
 
 import langchain_core.messages as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.langchain import array_files
@@ -48,7 +48,6 @@ def test_the_file_is_theirs(path: Path) -> None:
     assert path.read_text() == json.dumps(theirs.messages_to_dict(TheirFile(str(path)).messages))
 
 
-@settings(max_examples=25)
 @given(data=st.data())
 def test_both_may_write_in_turn(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     path = tmp_path_factory.mktemp("both") / "chat.json"

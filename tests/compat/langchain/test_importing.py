@@ -17,6 +17,7 @@ import memwell
 from memwell.cli import app
 from memwell.compat.langchain.importing import import_redis, import_sql
 from memwell.errors import BackendUnavailable, ConfigurationError, InvalidInput, NotFound
+from tests.ports import closed_port
 from tests.servers import redis_server
 
 with warnings.catch_warnings():
@@ -133,8 +134,8 @@ def test_every_list_in_redis_becomes_a_conversation(memory: memwell.Engine, redi
 
 
 def test_a_server_that_is_away_is_told(memory: memwell.Engine) -> None:
-    with pytest.raises(BackendUnavailable):
-        import_redis(memory, "redis://127.0.0.1:1/0")
+    with closed_port() as port, pytest.raises(BackendUnavailable):
+        import_redis(memory, f"redis://127.0.0.1:{port}/0")
 
 
 def test_what_was_said_may_be_remembered_too(memory: memwell.Engine, tmp_path: Path) -> None:

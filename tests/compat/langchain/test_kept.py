@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.langchain import (
@@ -19,7 +19,7 @@ from memwell.compat.langchain import (
 )
 from memwell.history import History
 from memwell.messages import ToolCall, ai, human, message, system, tool_result
-from memwell.storage import open_backend
+from memwell.storage import Backend, open_backend
 
 
 class Words:
@@ -80,22 +80,29 @@ def act(memory: Any, elsewhere: Any, history: History, step: tuple[Any, ...]) ->
             history.remove(at) if name == "remove" else history.edit(at, given_[1])
 
 
+@pytest.fixture(scope="module", params=["memory:", "sqlite"])
+def backend(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
+    path = tmp_path_factory.mktemp("kept") / "talk.db" if request.param == "sqlite" else request.param
+    with open_backend(path) as opened:
+        yield opened
+
+
+NUMBERS = itertools.count()
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("store", ["memory:", "sqlite:{}/talk.db"])
-@settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_a_memory_that_was_there_shows_what_a_new_one_shows(
-    kind: str, store: str, steps: list[tuple[Any, ...]]
+    backend: Backend, kind: str, steps: list[tuple[Any, ...]]
 ) -> None:
-    with TemporaryDirectory() as folder, open_backend(store.format(folder)) as backend:
-        history = History(backend, "talk")
-        memory, elsewhere = (KINDS[kind](ThreadChatMessageHistory(history)) for _ in range(2))
-        for step in steps:
-            act(memory, elsewhere, history, step)
-            memory.return_messages = not memory.return_messages
-            fresh = KINDS[kind](ThreadChatMessageHistory(history))
-            fresh.return_messages = memory.return_messages
-            assert memory.load_memory_variables({}) == fresh.load_memory_variables({})
+    history = History(backend, f"talk {next(NUMBERS)}")
+    memory, elsewhere = (KINDS[kind](ThreadChatMessageHistory(history)) for _ in range(2))
+    for step in steps:
+        act(memory, elsewhere, history, step)
+        memory.return_messages = not memory.return_messages
+        fresh = KINDS[kind](ThreadChatMessageHistory(history))
+        fresh.return_messages = memory.return_messages
+        assert memory.load_memory_variables({}) == fresh.load_memory_variables({})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.langchain import AIMessage, ChatMessage, HumanMessage, from_core, get_buffer_string, to_core
@@ -9,7 +9,6 @@ from memwell.messages import Message, Role
 from memwell.testing import strategies
 
 
-@settings(max_examples=40)
 @given(strategies.messages(), st.sampled_from(["Human", "我"]))
 def test_a_line_is_what_the_buffer_would_show(message: Message, prefix: str) -> None:
     if message.role is not Role.VIEW:

@@ -6,7 +6,7 @@ from typing import Any
 
 import langchain_core.messages as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.langchain import messages as ours
@@ -44,7 +44,6 @@ def same(mine: list[Any], other: list[Any]) -> bool:
     return ours.messages_to_dict(mine) == theirs.messages_to_dict(other)
 
 
-@settings(max_examples=60)
 @given(conversations, st.sampled_from(["\n", " | "]))
 def test_runs_are_merged(messages: list[Any], separator: str) -> None:
     mine = [ours.ours(one) for one in messages]
@@ -72,7 +71,6 @@ rules = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60)
 @given(conversations, rules)
 def test_filters(messages: list[Any], rule: dict[str, Any]) -> None:
     expected = theirs.filter_messages(messages, **rule)
@@ -137,7 +135,6 @@ def test_what_stands_for_no_message(value: Any, error: type[Exception]) -> None:
         theirs.convert_to_messages([value])
 
 
-@settings(max_examples=20)
 @given(conversations)
 def test_to_langchain_and_back(messages: list[Any]) -> None:
     assert to_langchain_messages(map(ours.ours, messages)) == messages

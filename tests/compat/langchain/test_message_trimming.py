@@ -6,7 +6,7 @@ from typing import Any
 
 import langchain_core.messages as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.messages.utils import count_tokens_approximately as their_count
 
@@ -31,7 +31,6 @@ conversations = st.lists(drawn, max_size=7)
 types = st.none() | st.sampled_from(["human", "ai", ["human", "tool"], theirs.HumanMessage])
 
 
-@settings(max_examples=60)
 @given(conversations, st.booleans(), st.booleans(), st.sampled_from([1.5, 4.0]))
 def test_the_rough_count(messages: list[Any], scaled: bool, named: bool, characters: float) -> None:
     options: dict[str, Any] = {
@@ -60,7 +59,6 @@ def size(messages: list[Any]) -> int:
     return sum(len(str(one.text)) for one in messages) + len(messages)
 
 
-@settings(max_examples=120)
 @given(
     conversations, st.integers(0, 80), st.booleans(), st.booleans(), types, types, st.sampled_from(["first", "last"])
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import langchain_core.messages as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.langchain import messages as ours
@@ -54,7 +54,6 @@ kinds: dict[str, st.SearchStrategy[dict[str, Any]]] = {
 made = st.one_of([st.tuples(st.just(kind), drawn) for kind, drawn in kinds.items()])
 
 
-@settings(max_examples=50)
 @given(made)
 def test_a_message_is_the_same_as_theirs(drawn: tuple[str, dict[str, Any]]) -> None:
     kind, given_fields = drawn
@@ -68,14 +67,12 @@ def test_a_message_is_the_same_as_theirs(drawn: tuple[str, dict[str, Any]]) -> N
     assert ours.messages_from_dict(ours.messages_to_dict([mine])) == [mine]
 
 
-@settings(max_examples=50)
 @given(made)
 def test_the_core_keeps_all_of_it(drawn: tuple[str, dict[str, Any]]) -> None:
     kind, given_fields = drawn
     assert ours.from_core(ours.to_core(getattr(ours, kind)(**given_fields))) == getattr(theirs, kind)(**given_fields)
 
 
-@settings(max_examples=40)
 @given(st.lists(made, max_size=4), st.sampled_from(["prefix", "xml"]), words)
 def test_the_buffer_string_is_theirs(drawn: list[tuple[str, dict[str, Any]]], form: Any, prefix: str) -> None:
     foreign = [getattr(theirs, kind)(**given_fields) for kind, given_fields in drawn]

@@ -6,7 +6,7 @@ from typing import Any
 
 import langchain_core.messages as theirs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.langchain import messages as ours
@@ -69,7 +69,6 @@ drawn = st.one_of(
 )
 
 
-@settings(max_examples=80)
 @given(st.lists(drawn, max_size=4), st.sampled_from(["string", "block"]), st.booleans(), st.booleans())
 def test_as_theirs(messages: list[Any], form: Any, include_id: bool, lenient: bool) -> None:
     options: dict[str, Any] = {

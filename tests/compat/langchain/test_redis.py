@@ -13,6 +13,7 @@ import pytest
 from memwell.compat.langchain.messages import AIMessage, HumanMessage
 from memwell.compat.langchain.redis import RedisChatMessageHistory, RedisEntityStore
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput
+from tests.ports import closed_port
 from tests.servers import redis_server
 
 with warnings.catch_warnings():
@@ -89,12 +90,13 @@ def test_what_cannot_be(url: str) -> None:
 
 
 def test_no_server() -> None:
-    history = RedisChatMessageHistory("s", "redis://127.0.0.1:1/0")
-    for attempt in (lambda: history.messages, lambda: history.add_user_message("x"), lambda: len(history)):
+    with closed_port() as port:
+        history = RedisChatMessageHistory("s", f"redis://127.0.0.1:{port}/0")
+        for attempt in (lambda: history.messages, lambda: history.add_user_message("x"), lambda: len(history)):
+            with pytest.raises(BackendUnavailable):
+                attempt()
         with pytest.raises(BackendUnavailable):
-            attempt()
-    with pytest.raises(BackendUnavailable):
-        RedisEntityStore(url="redis://127.0.0.1:1/0").get("x")
+            RedisEntityStore(url=f"redis://127.0.0.1:{port}/0").get("x")
 
 
 def test_nothing_is_loaded_before_it_is_used() -> None:

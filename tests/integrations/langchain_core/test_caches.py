@@ -67,7 +67,7 @@ ODD = st.text(st.sampled_from('a",:1\\\ud800é安\x00'), max_size=4)
 
 
 @given(text=ODD, cuts=st.tuples(st.integers(0, 4), st.integers(0, 4)), other=st.tuples(ODD, ODD))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_question_gets_the_answer_of_another(
     backend: Backend, text: str, cuts: tuple[int, int], other: tuple[str, str]
 ):

@@ -158,7 +158,7 @@ MESSAGES = st.one_of(
 
 
 @given(told=st.lists(MESSAGES, max_size=4))
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_is_told_comes_back(backend: Backend, told: list[BaseMessage]):
     history = MemwellChatMessageHistory("s", backend)
     history.clear()

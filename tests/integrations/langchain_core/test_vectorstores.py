@@ -164,7 +164,7 @@ ANGLES = st.lists(st.integers(0, 359), min_size=1, max_size=8, unique=True)
 
 
 @given(angles=ANGLES, k=st.integers(0, 9), share=st.sampled_from([0.0, 0.25, 0.5, 1.0]))
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_marginal_relevance_chooses_as_langchains_own_does(backend: Backend, angles: list[int], k: int, share: float):
     ours, theirs = MemwellVectorStore(Compass(), backend), InMemoryVectorStore(Compass())
     ours.delete()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address, ip_address
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
@@ -20,9 +20,8 @@ PRIVATE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("number", PRIVATE)
-def test_private_addresses_in_all_their_forms(number: str):
-    assert not is_public(ip_address(number))
+def test_private_addresses_in_all_their_forms():
+    assert [number for number in PRIVATE if is_public(ip_address(number))] == []
 
 
 @pytest.mark.parametrize("number", ["8.8.8.8", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"])
@@ -30,7 +29,6 @@ def test_public_addresses(number: str):
     assert is_public(ip_address(number))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_an_address_inside_another_is_judged_as_itself(number: int):
     inner = IPv4Address(number)

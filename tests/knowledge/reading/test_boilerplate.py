@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.knowledge.reading.boilerplate import has_name, has_role, is_hidden
@@ -22,7 +22,6 @@ def test_what_is_not_shown(source: str, hidden: bool):
     assert is_hidden(Tag("div", source=source)) == hidden
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(["nav", "menu", "cookie", "footer"]),
     st.text("abcxyz", min_size=1, max_size=4),

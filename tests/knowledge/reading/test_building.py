@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.reading.building import Builder, one_line, storable
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.text(alphabet=st.characters(), max_size=20), min_size=1, max_size=8))
 def test_each_block_is_where_it_says(texts: list[str]):
     builder = Builder()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
@@ -47,7 +47,6 @@ def test_unicode_needs_no_mark(encoding: str, text: str):
     assert decoded(text.encode(encoding)) == (text, ())
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     st.text(alphabet=st.characters(blacklist_characters="\x00\r", blacklist_categories=("Cs",))),
     st.sampled_from(["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"]),

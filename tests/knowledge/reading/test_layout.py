@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.knowledge.reading.layout import HYPHEN, Line, compounds_in, joined, paragraphs, without_running_lines
@@ -47,7 +47,6 @@ def test_a_few_pages_have_no_running_lines():
     assert without_running_lines(pages) == pages
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.text("ab中。- ", min_size=1, max_size=8), st.floats(0, 800), st.floats(0, 20)), max_size=12)
 )

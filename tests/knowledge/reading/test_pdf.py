@@ -100,7 +100,7 @@ def test_too_many_pages_are_refused(make_pdf: Callable[..., bytes], monkeypatch:
         read_pdf(make_pdf([LEAVE]))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.floats(0.0, 1.0), flips=st.lists(st.tuples(st.floats(0.0, 0.999), st.integers(0, 255)), max_size=8))
 def test_damage_is_read_around_or_refused(make_pdf: Callable[..., bytes], cut: float, flips: list[tuple[float, int]]):
     data = bytearray(make_pdf([LEAVE, LEAVE], outline=[("Leave", 0)]))

@@ -6,7 +6,7 @@ import csv
 import io
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
@@ -59,7 +59,6 @@ def test_a_field_beyond_all_measure_is_refused():
         read_table("a,b\n" + "x" * 200_000 + ",1\n")
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.text(alphabet='ab1 ",;\n中', max_size=6), min_size=2, max_size=3), min_size=1, max_size=6))
 def test_every_value_comes_out(rows: list[list[str]]):
     packed = io.StringIO()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.knowledge.reading.tags import Tag, tags_and_texts, unescaped
@@ -39,7 +39,6 @@ def test_attributes_are_read_when_asked_for():
     assert tag.attributes == {"href": "x", "title": "a>b", "hidden": "", "data-x": "<"}
 
 
-@settings(max_examples=150, deadline=None)
 @given(st.text(alphabet="<>/!-=\"' ab&#;x1", max_size=60))
 def test_texts_come_in_order_and_nothing_is_made_up(page: str):
     at = 0

@@ -7,7 +7,7 @@ import zipfile
 
 import docx
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import UnreadableDocument
@@ -117,7 +117,6 @@ def test_bad_xml_is_refused(xml: str):
         read_word(stream.getvalue())
 
 
-@settings(max_examples=60, deadline=None)
 @given(cut=st.floats(0.0, 1.0), flips=st.lists(st.tuples(st.floats(0.0, 0.999), st.integers(0, 255)), max_size=6))
 def test_damage_is_refused_or_read_around(cut: float, flips: list[tuple[float, int]]):
     data = bytearray(packed(f"<w:p>{run('hello')}</w:p>"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -136,7 +136,6 @@ def test_code_headings_and_tables_are_not_asked_about():
     assert all_of([Parsed("A heading that is long enough", (Block("heading", 0, 29, 1),))]) == []
 
 
-@settings(max_examples=30)
 @given(st.lists(st.text(max_size=300), max_size=4), st.integers(2, 10))
 def test_any_text_at_all_gives_questions_or_none(texts: list[str], count: int):
     documents = [plain(text) for text in texts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.knowledge.chunking import plain
@@ -31,7 +31,6 @@ def test_a_chinese_character_counts_as_several():
     assert sum(len(one.text) for one in sample(chinese, 3_000)) < 2_000
 
 
-@settings(max_examples=40)
 @given(st.integers(200, 20_000), st.integers(0, 50))
 def test_it_is_about_as_long_as_wanted_and_made_of_whole_blocks(most: int, seed: int):
     part = sample(DOCUMENTS, most, seed=seed)

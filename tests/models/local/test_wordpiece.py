@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.models.local.wordpiece import MOST_CHARACTERS, WordPieces
@@ -32,7 +32,6 @@ def test_pieces_are_those_of_the_original(text: str, ids: list[int]):
     assert WORDS.encode(text, 256) == [START, *ids, END]
 
 
-@settings(max_examples=30)
 @given(st.text(max_size=300), st.integers(3, 40))
 def test_any_text_is_cut_and_fits(text: str, most: int):
     ids = WORDS.encode(text, most)

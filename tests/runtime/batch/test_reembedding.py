@@ -106,7 +106,7 @@ def test_an_engine_with_another_embedder_does_it_in_the_background(tmp_path: Pat
         m.knowledge.add("Cheese is made of milk.", id="cheese")
     with memwell.open(store, embedder=HashEmbedder(128), space=ANN) as m:
         spaces = (ANN, m.knowledge.space)
-        for _ in range(600):
+        for _ in range(3_000):
             assert m.recall("violin", limit=1)[0].signals["dense"].value > 0.3
             assert m.knowledge.recall("milk", limit=1)[0].signals["dense"].value > 0.3
             if all(m.backend.index.info(space).dimensions == 128 for space in spaces):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.records import Space
@@ -12,7 +12,6 @@ from memwell.runtime.metrics.distinct import Distinct, number_of
 NUMBERS = st.lists(st.integers(0, 2**53 - 1) | st.integers(0, 40), max_size=60)
 
 
-@settings(max_examples=80)
 @given(NUMBERS, NUMBERS, st.integers(1, 30))
 def test_two_are_merged_to_that_of_both(some: list[int], others: list[int], most: int):
     merged, whole = Distinct(most, some), Distinct(most, some + others)
@@ -21,7 +20,6 @@ def test_two_are_merged_to_that_of_both(some: list[int], others: list[int], most
     assert merged.count() == whole.count()
 
 
-@settings(max_examples=40)
 @given(NUMBERS)
 def test_few_are_counted_exactly(numbers: list[int]):
     assert Distinct(61, numbers).count() == len(set(numbers))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -14,7 +14,6 @@ from memwell.runtime.metrics.latencies import BOUNDS, add_to, bucket_of, buckete
 TIMES = st.lists(st.floats(0.0, 200.0) | st.floats(0.0, 0.01) | st.sampled_from(BOUNDS), max_size=60)
 
 
-@settings(max_examples=60)
 @given(TIMES, TIMES)
 def test_histograms_of_parts_add_up_to_that_of_the_whole(some: list[float], others: list[float]):
     added = bucketed(some)
@@ -22,7 +21,6 @@ def test_histograms_of_parts_add_up_to_that_of_the_whole(some: list[float], othe
     assert added == bucketed(some + others)
 
 
-@settings(max_examples=150)
 @given(TIMES.filter(bool), st.sampled_from((0.01, 0.25, 0.5, 0.95, 0.99, 1.0)))
 def test_a_percentile_lies_in_the_bucket_of_the_true_one(times: list[float], share: float):
     true = sorted(times)[max(ceil(share * len(times) - 1e-9), 1) - 1]
@@ -37,7 +35,6 @@ def test_a_percentile_lies_in_the_bucket_of_the_true_one(times: list[float], sha
         assert abs(told - true) <= max(true * 0.2, BOUNDS[0])
 
 
-@settings(max_examples=40)
 @given(TIMES)
 def test_percentiles_do_not_fall(times: list[float]):
     told = latency_of(bucketed(times))

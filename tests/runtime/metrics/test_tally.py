@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.runtime.metrics.tally import Row, Tally
@@ -22,7 +22,6 @@ def tally_of(requests: list[tuple[str, int, int]], spaces: list[int]) -> Tally:
     return tally
 
 
-@settings(max_examples=50)
 @given(REQUESTS, REQUESTS, st.lists(st.integers(0, 99)), st.lists(st.integers(0, 99)))
 def test_tallies_add_up_before_and_after_they_are_stored(
     some: list[tuple[str, int, int]], others: list[tuple[str, int, int]], here: list[int], there: list[int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.records import Space
@@ -36,7 +36,6 @@ def keep(backend: MemoryBackend, rows: dict[str, Written]) -> None:
         backend.kv.put(FIGURES, key, row.value, ttl=row.ttl)
 
 
-@settings(max_examples=60)
 @given(st.lists(st.integers(-3_000, 3_000) | st.integers(-2, 70), max_size=25))
 def test_no_request_is_lost_or_counted_twice_whatever_the_clock_does(steps: list[int]):
     backend, going, minute = MemoryBackend(), course(), NOON

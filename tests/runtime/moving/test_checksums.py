@@ -56,7 +56,7 @@ def test_any_store_goes_there_and_back(engine: str, tmp_path: Path) -> None:
     address = {"postgres": store_url, "redis": single_url, "cluster": cluster_url}[engine]
 
     @given(st.lists(st.lists(writes(), max_size=12), min_size=1, max_size=2))
-    @settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def check(rounds: list[list[Operation]]) -> None:
         with MemoryBackend() as source, open_backend(address(tmp_path / new_id())) as between, MemoryBackend() as back:
             for made in rounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.messages import human
@@ -27,7 +27,6 @@ def one_pass(source: Backend, target: Backend) -> int:
 
 
 @given(st.lists(st.lists(writes(), max_size=10), min_size=2, max_size=4), st.booleans(), st.integers(2, 30))
-@settings(max_examples=25)
 def test_every_pass_brings_all_that_was_done_since(rounds: list[list[Operation]], few: bool, long: int) -> None:
     with MemoryBackend() as source, MemoryBackend() as target, pytest.MonkeyPatch.context() as patch:
         patch.setattr(steps, "_FEW_CHANGES", 100 if few else 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import FileError, InvalidInput
@@ -157,7 +157,6 @@ NESTED = st.recursive(
 
 
 @given(st.lists(NESTED, max_size=3))
-@settings(max_examples=60)
 def test_any_json_is_reported_and_never_a_crash(values: list[Any]) -> None:
     data = as_json(values).getvalue()
     memory = opened()

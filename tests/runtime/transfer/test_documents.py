@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError
@@ -140,7 +140,6 @@ DOCUMENTS = st.dictionaries(ids(), st.tuples(read(), texts(), texts(), OWN), max
 
 
 @given(DOCUMENTS, st.integers(1, 40))
-@settings(max_examples=25)
 def test_any_document_comes_over_in_lines_of_any_length(given_: dict[str, Any], longest: int):
     here, there = home(), home(space="bob")
     for id_, (parsed, source, title, own) in given_.items():

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import FileError, InvalidInput
@@ -26,7 +26,6 @@ def pieces(data: bytes, *keys: str, longest: int = 10_000_000) -> list[Piece]:
 
 
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]), st.integers(1, 9))
-@settings(max_examples=60)
 def test_items_are_cut_where_json_cuts_them(values: list, ascii_: bool, indent: int | None, chunk: int) -> None:
     data = json.dumps(values, ensure_ascii=ascii_, indent=indent).encode()
     with pytest.MonkeyPatch.context() as patch:
@@ -37,7 +36,6 @@ def test_items_are_cut_where_json_cuts_them(values: list, ascii_: bool, indent: 
 
 
 @given(VALUES)
-@settings(max_examples=30)
 def test_items_under_a_key_are_found(values: list) -> None:
     data = json.dumps({"total": [[1]], "results": values, "next": None}).encode()
     assert [json.loads(piece.data) for piece in pieces(data, "results")] == values

@@ -127,7 +127,6 @@ def thread(draw: st.DrawFn, chat: History) -> None:
 
 
 @given(memories())
-@settings(max_examples=25)
 def test_what_went_out_comes_in_again_exactly(memory: Keeper) -> None:
     first = exported(memory)
     other = opened("memory:")

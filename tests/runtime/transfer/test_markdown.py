@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, NotFound
@@ -84,7 +84,6 @@ HOSTILE = [
 
 @given(st.lists(st.tuples(ids(), ids(), texts() | st.sampled_from(HOSTILE), metadata()), max_size=4))
 @example([(f"id {n}", "memory", text, {}) for n, text in enumerate(HOSTILE)])
-@settings(max_examples=40)
 def test_every_text_survives_exactly(given_: list[tuple[str, str, str, dict]]) -> None:
     memory = opened()
     for id_, kind, text, own in given_:
@@ -262,7 +261,6 @@ def test_two_bullets_of_one_memory_are_reported() -> None:
 
 
 @given(st.binary(max_size=300) | texts(max_size=200).map(str.encode))
-@settings(max_examples=40)
 def test_any_file_is_read_without_a_crash(data: bytes) -> None:
     report = import_markdown(opened(), io.BytesIO(b"- " + data))
     assert report.format == "markdown"

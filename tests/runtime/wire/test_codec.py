@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
@@ -35,7 +35,6 @@ PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=60)
 @given(PLAIN, st.integers(-(2**53), 2**53), st.lists(st.text()))
 def test_what_goes_out_comes_back(value: Any, number: int, names: list[str]):
     asked = Asked(number=number, names=names, any=value)
@@ -51,7 +50,6 @@ def test_spaces_vectors_and_views_have_a_form():
         encode(object())
 
 
-@settings(max_examples=200)
 @given(st.binary(max_size=40) | st.text(max_size=40).map(lambda text: text.encode("utf-8", "replace")))
 def test_bytes_are_read_or_refused(data: bytes):
     refused = False
@@ -87,7 +85,6 @@ def test_what_cannot_be_read_is_refused(data: bytes):
         decode(data, Asked)
 
 
-@settings(max_examples=100)
 @given(st.dictionaries(st.sampled_from([*Asked.__struct_fields__, "other"]), st.text() | st.lists(st.text())))
 def test_a_query_is_read_or_refused(values: dict[str, Any]):
     try:
@@ -125,7 +122,6 @@ def test_json_of_another_shape_is_json(data: bytes):
     assert not isinstance(raised.value, NotJson)
 
 
-@settings(max_examples=50)
 @given(st.dates(), PLAIN)
 def test_a_date_is_its_midnight(day: date, value: Any):
     midnight = datetime(day.year, day.month, day.day, tzinfo=UTC)

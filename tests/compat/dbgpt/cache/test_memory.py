@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import random
 import sys
 import threading
@@ -14,7 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.cache import memory
@@ -146,24 +145,26 @@ def mixed(number: int) -> bytes:
     return bytes(int(10 ** random.Random(number).uniform(0, 4.5)))
 
 
-@pytest.mark.parametrize(("make", "count"), [(small, 9000), (large, 160), (mixed, 800)])
+@pytest.mark.parametrize(("make", "count", "megabytes"), [(small, 2000, 0.2), (large, 160, 1), (mixed, 800, 1)])
 @pytest.mark.parametrize("ttl", [None, 1000.0])
-def test_the_memory_taken_is_the_memory_allowed(make: Callable[[int], bytes], count: int, ttl: float | None):
-    gc.collect()
+def test_the_memory_taken_is_the_memory_allowed(
+    make: Callable[[int], bytes], count: int, megabytes: float, ttl: float | None
+):
+    # The collector is not asked: it would look at all that the other tests have loaded, and nothing here waits for it.
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        storage = MemoryCacheStorage(1)
+        storage = MemoryCacheStorage(megabytes)
         for number in range(count):
             storage.set(f"key {number}", make(number), ttl=ttl)
-        gc.collect()
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()
+    allowed = megabytes * MEGABYTE
     assert len(storage) < count, "it overflowed"
-    assert storage.current_memory_usage <= MEGABYTE
-    assert abs(grown - storage.current_memory_usage) < 0.05 * MEGABYTE
-    assert grown > 0.9 * MEGABYTE, "it is used, not only kept"
+    assert storage.current_memory_usage <= allowed
+    assert abs(grown - storage.current_memory_usage) < 0.05 * allowed
+    assert grown > 0.9 * allowed, "it is used, not only kept"
 
 
 def test_large_entries_after_many_small_ones_get_all_the_room():
@@ -397,7 +398,6 @@ def test_threads_never_fail_and_the_account_stays_exact():
     assert storage.current_memory_usage <= storage.max_memory
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     own=st.sampled_from([None, CachePolicy.LRU, CachePolicy.FIFO]),
     configs=st.lists(st.sampled_from([None, *CachePolicy]), min_size=6, max_size=6),

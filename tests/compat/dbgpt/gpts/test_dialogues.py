@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.dialogues import KEY, as_core, as_gpts
@@ -39,7 +39,6 @@ MESSAGES = st.builds(
 )
 
 
-@settings(max_examples=150)
 @given(MESSAGES)
 def test_every_field_comes_back_through_the_core(message: GptsMessage) -> None:
     stored = decode_message(encode_message(as_core(message)))

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.drawing import (
@@ -53,7 +53,6 @@ DIALOGUE_LINE = re.compile(
 )
 
 
-@settings(max_examples=80)
 @given(
     st.lists(
         st.builds(GptsPlan, st.just("c"), st.integers(0, 9), TEXTS, TEXTS, TEXTS, rely=TEXTS, state=TEXTS), max_size=4
@@ -66,7 +65,6 @@ def test_no_text_leaves_its_box(plans: list[GptsPlan]) -> None:
     assert max(map(len, lines)) < 2_000
 
 
-@settings(max_examples=80)
 @given(st.lists(st.builds(GptsMessage, st.just("c"), TEXTS, TEXTS, TEXTS, TEXTS, st.integers(0, 2)), max_size=5))
 def test_no_text_leaves_its_arrow(messages: list[GptsMessage]) -> None:
     lines = mermaid_dialogue(messages, language="zh").splitlines()
@@ -145,7 +143,6 @@ def test_links_to_itself_and_to_nowhere_are_left_out() -> None:
     assert links_of([GptsPlan("c", 1, "x", rely="1,2,8"), GptsPlan("c", 2, "y", rely="1")]) == [(1, 0), (0, 1)]
 
 
-@settings(max_examples=80)
 @given(st.text(max_size=200), st.integers(2, 30))
 def test_a_shortened_text_fits(text: str, most: int) -> None:
     short = shortened(text, most)

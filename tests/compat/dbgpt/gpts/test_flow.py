@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.drawing import links_of
@@ -20,7 +20,6 @@ def corners(svg: str) -> list[tuple[int, int]]:
     return [(int(x), int(y)) for x, y in re.findall(r'<rect x="(\d+)" y="(\d+)" width="190"', svg)]
 
 
-@settings(max_examples=50)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=3), min_size=1, max_size=10))
 def test_boxes_stand_apart_and_the_drawing_is_well_formed(relies: list[list[int]]) -> None:
     plans = [GptsPlan("c", place, "<&>\0\n" * 9, rely=",".join(map(str, rely))) for place, rely in enumerate(relies)]

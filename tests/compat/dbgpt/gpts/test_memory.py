@@ -200,7 +200,7 @@ def test_agents_at_work_at_the_same_time_lose_nothing_and_no_view_takes_one_back
         await asyncio.sleep(0)
         await asyncio.gather(*(memory.append_message("c", said(str(number))) for number in range(40)))
         await memory.complete("c")
-        await asyncio.wait_for(watcher, 10)
+        await asyncio.wait_for(watcher, 60)
         assert sorted(map(int, contents(await memory.get_messages("c")))) == list(range(40))
         assert sizes == sorted(sizes)
         assert sizes[-1] == 40
@@ -217,7 +217,7 @@ def test_a_watcher_in_another_thread() -> None:
     for number in range(5):
         memory.append_message_sync("c", said(str(number)))
     memory.complete_sync("c")
-    watcher.join(10)
+    watcher.join(60)
     assert not watcher.is_alive()
     assert '"markdown":"4"' in got[-1]
 
@@ -299,7 +299,7 @@ class SlowMemory(ListMemory):
         found = super().get_by_conv_id(conv_id)
         if len(found) == 1:
             self.reading.set()
-            self.go.wait(10)
+            self.go.wait(60)
         return found
 
 

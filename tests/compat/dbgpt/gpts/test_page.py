@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.page import MOST_SHOWN, html_page
@@ -88,7 +88,6 @@ MESSAGES = st.builds(
 )
 
 
-@settings(max_examples=60)
 @given(st.lists(PLANS, max_size=3), st.lists(MESSAGES, max_size=3), TEXTS, st.sampled_from(["en", "zh"]))
 def test_no_text_becomes_anything_but_text(
     plans: list[GptsPlan], messages: list[GptsMessage], title: str, language: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.dialogues import as_core
@@ -23,7 +23,6 @@ def texts(recent: RecentDialogues, history: History) -> list[str]:
     return [one.content for one in recent.of(history)]
 
 
-@settings(max_examples=40)
 @given(st.lists(st.sampled_from(["add", "edit", "remove", "trim", "delete", "read"]), max_size=25))
 def test_it_is_never_out_of_date(steps: list[str]) -> None:
     with open_backend("memory:") as backend:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.stores import DefaultGptsMessageMemory, DefaultGptsPlansMemory, ordered
@@ -47,7 +47,6 @@ STEPS = st.one_of(
 )
 
 
-@settings(max_examples=60)
 @given(st.lists(STEPS, max_size=20))
 def test_plans_do_what_a_dictionary_does(steps: list[tuple[object, ...]]) -> None:
     memory, model = DefaultGptsPlansMemory(), dict[tuple[str, int], GptsPlan]()
@@ -155,7 +154,6 @@ def test_two_who_change_a_step_at_once_both_count(backend: Backend) -> None:
     }
 
 
-@settings(max_examples=40)
 @given(st.lists(st.tuples(st.sampled_from(["c", "d"]), AGENTS, AGENTS, st.sampled_from([None, "g", "h"])), max_size=12))
 def test_dialogues_do_what_a_list_does(lines: list[tuple[str, str, str, str | None]]) -> None:
     memory, model = DefaultGptsMessageMemory(), list[GptsMessage]()

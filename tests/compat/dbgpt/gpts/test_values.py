@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.values import (
@@ -27,7 +27,6 @@ TEXTS = st.text(max_size=20)
 MAYBE = st.none() | TEXTS
 
 
-@settings(max_examples=30)
 @given(st.builds(GptsPlan, TEXTS, st.integers(0), MAYBE, MAYBE, MAYBE, MAYBE, MAYBE, MAYBE, state=MAYBE, result=MAYBE))
 def test_a_plan_comes_back_from_its_dictionary_with_its_title(plan: GptsPlan) -> None:
     assert GptsPlan.from_dict(plan.to_dict()) == plan

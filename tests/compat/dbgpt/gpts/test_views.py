@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.dbgpt.gpts.values import GptsMessage
@@ -77,7 +77,6 @@ def test_nothing_said_is_nothing_shown() -> None:
     assert plain_views([]) == []
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.text(max_size=20) | st.just("\n```\nx"), st.none() | st.sampled_from("ab")), max_size=8))
 def test_every_message_is_in_the_view_whatever_it_says(lines: list[tuple[str, str | None]]) -> None:
     shown: list[str] = []

@@ -41,7 +41,7 @@ def test_a_port_of_our_own_is_reached():
 def test_no_name_is_looked_up():
     with pytest.raises(socket.gaierror):
         socket.getaddrinfo("db.example.org", 5432)
-    for here in ("localhost", "127.0.0.1", "::1", "2130706433", "0x7f.1", None):
+    for here in ("localhost", "127.0.0.1", "::1", "2130706433", "0x7f.1", "１２７.０.０.１", None):
         assert socket.getaddrinfo(here, 5432)
 
 

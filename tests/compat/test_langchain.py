@@ -61,6 +61,9 @@ with warnings.catch_warnings():
     from langchain_classic import memory as theirs
     from langchain_community.memory.kg import ConversationKGMemory as TheirGraphMemory
 
+# LangChain says so once a process: which test hears it depends on their order.
+pytestmark = pytest.mark.filterwarnings("ignore:The class `InMemoryChatMessageHistory` was deprecated")
+
 few = settings(max_examples=12)
 words = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=12)
 turns = st.lists(st.tuples(words, words), max_size=9)

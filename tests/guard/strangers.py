@@ -10,6 +10,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import sys
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ def _address(host: object) -> ipaddress.IPv4Address | ipaddress.IPv6Address | No
     name = host.decode(errors="replace") if isinstance(host, bytes) else host
     if name is None or name in _NAMES:
         return ipaddress.IPv4Address("127.0.0.1")
-    plain = str(name).partition("%")[0]
+    # Full-width digits are digits to what resolves a name.
+    plain = unicodedata.normalize("NFKC", str(name)).partition("%")[0]
     try:
         return ipaddress.ip_address(plain)
     except ValueError:

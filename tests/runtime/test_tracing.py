@@ -191,7 +191,7 @@ def absent() -> Iterator[str]:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Tracer]:
-    """Makes tracers that end soon, whoever else is still at it."""
+    """Makes tracers that hardly wait for the collector when they are closed."""
     monkeypatch.setattr(module, "_LAST_S", 0.05)
     return lambda url: module._SendingTracer(url, closing_s=0.05)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import logging
 import os
+import random
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -128,13 +130,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("memwell")
     group.addoption("--quick", action="store_true", help="a few quick tests of every file instead of all")
     group.addoption("--whole", action="append", default=[], metavar="FILE", help="with --quick: all tests of this file")
+    group.addoption(
+        "--shuffle", type=int, metavar="SEED", help="run the files, and the tests of each, in another order"
+    )
     group.addoption("--slowest-files", type=int, default=0, metavar="N", help="list the files that took longest")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--quick``, keep some tests of each file, each once, and all of the files that were named."""
-    if not config.getoption("--quick"):
-        return
+    """Choose the tests of the quick tier, and change the order, where that is asked for."""
+    if config.getoption("--quick"):
+        _keep_quick(config, items)
+    seed = config.getoption("--shuffle")
+    if seed is not None:
+        chance = random.Random(seed)
+        places = {path: chance.random() for path in dict.fromkeys(item.path for item in items)}
+        items.sort(key=lambda item: (places[item.path], chance.random()))
+
+
+def _keep_quick(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep some tests of each file, each once, and all of the files that were named."""
     whole = {(config.rootpath / name).resolve() for name in config.getoption("--whole") or ()}
     slow = [Path(__file__).parent / name for name in _SLOW]
     functions: dict[Path, set[str]] = {}
@@ -150,6 +164,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left)
 
 
+def pytest_collection_finish() -> None:
+    """Keep the collector from looking through all that was collected again and again."""
+    gc.collect()
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """Say what was skipped, a line for each reason, and which files took longest."""
     reasons = Counter(_reason(report) for report in terminalreporter.getreports("skipped"))
@@ -162,7 +182,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         seconds: dict[str, float] = {}
         for report in (one for reports in terminalreporter.stats.values() for one in reports):
             if isinstance(report, pytest.TestReport):
-                name = report.location[0]
+                name = report.nodeid.partition("::")[0]
                 seconds[name] = seconds.get(name, 0.0) + report.duration
         terminalreporter.section("slowest files")
         for name, took in sorted(seconds.items(), key=lambda one: -one[1])[:most]:

@@ -93,25 +93,26 @@ def run_page(page: str, folder: Path, run: Run) -> list[tuple[Example, str]]:
 RUN_WITH = ARITHMETICS if os.environ.get("HYPOTHESIS_PROFILE") == "soak" else (ARITHMETICS[0], ARITHMETICS[-1])
 
 
-def forking(arithmetic: str) -> Iterator[Run]:
-    if not FORKS:
-        yield run_alone
-        return
-    pages = Pages(arithmetic)
-    yield pages.run
-    pages.close()
+@pytest.fixture(scope="session")
+def forking() -> Iterator[Callable[[str], Run]]:
+    """What runs a page in a process that has the models loaded already, and multiplies as it is asked to."""
+    started: dict[str, Pages] = {}
+
+    def with_arithmetic(name: str) -> Run:
+        if not FORKS:
+            return run_alone
+        if name not in started:
+            started[name] = Pages(name)
+        return started[name].run
+
+    yield with_arithmetic
+    for pages in started.values():
+        pages.close()
 
 
-@pytest.fixture(scope="module")
-def forked() -> Iterator[Run]:
-    """What runs a page in a process that has the models loaded already."""
-    yield from forking(ARITHMETICS[0])
-
-
-@pytest.fixture(scope="module", params=RUN_WITH)
-def with_each(request: pytest.FixtureRequest) -> Iterator[Run]:
-    """The same with each arithmetic."""
-    yield from forking(request.param)
+@pytest.fixture
+def forked(forking: Callable[[str], Run]) -> Run:
+    return forking(ARITHMETICS[0])
 
 
 @pytest.fixture(params=["alone", "forked"])
@@ -126,9 +127,12 @@ def check_page(page: Path, folder: Path, run: Run) -> None:
             assert printed == (example.printed or ""), example.code
 
 
+@pytest.mark.parametrize("arithmetic", RUN_WITH)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_examples_print_what_the_page_says(page: Path, tmp_path: Path, with_each: Run) -> None:
-    check_page(page, tmp_path, with_each)
+def test_examples_print_what_the_page_says(
+    page: Path, arithmetic: str, tmp_path: Path, forking: Callable[[str], Run]
+) -> None:
+    check_page(page, tmp_path, forking(arithmetic))
 
 
 def test_the_page_that_is_read_first_is_true_in_a_process_that_nothing_was_done_to(tmp_path: Path) -> None:

@@ -80,3 +80,13 @@ def demonstrated_here(step: str, path: Path, language: str, screen: Console) -> 
     with contextlib.redirect_stdout(shown):
         demo.show_survivors(str(path), language, console(width=screen.width, colours=screen.is_terminal))
     return CompletedProcess([], 0, shown.getvalue(), "")
+
+
+def announce_only(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    """Let ``memwell serve`` say where it listens, and end, without listening."""
+    # Only these tests need a web server.
+    from memwell.service import server
+
+    monkeypatch.setattr(server, "serve", lambda service, ready: ready(address))
+    # Those that other tests left in this process: with threads left the command ends its process at once.
+    monkeypatch.setattr(server, "threads_left", lambda: False)

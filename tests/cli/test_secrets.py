@@ -16,9 +16,8 @@ import pytest
 
 from memwell.messages import human
 from memwell.records import Space, Thread
-from memwell.service import server as service
 from memwell.storage import open_backend
-from tests.commands import Run, running
+from tests.commands import Run, announce_only, running
 from tests.engines.postgres import schema_of, server
 from tests.engines.redis import single
 from tests.ports import closed_port
@@ -140,9 +139,7 @@ def test_the_service_does_not_show_the_password_when_it_starts(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     url = with_secret(tmp_path)
-    monkeypatch.setattr(service, "serve", lambda served, ready: ready("http://127.0.0.1:7411"))
-    # Those of other tests: with threads left the command ends its process at once.
-    monkeypatch.setattr(service, "threads_left", lambda: False)
+    announce_only(monkeypatch, "http://127.0.0.1:7411")
     first = run("serve", "--no-browser", "--store", url)
     second = started(url)
     for said in (first.out + first.err, second):

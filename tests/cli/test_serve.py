@@ -15,10 +15,9 @@ import typer
 
 from memwell import cli
 from memwell.cli import serve as command
-from memwell.service import server
 from memwell.service.keys import Keys
 from memwell.storage import open_backend
-from tests.commands import Run, running
+from tests.commands import Run, announce_only, running
 
 TOKEN = re.compile(r"mw_[0-9a-f]{16}_[0-9a-f]{64}")
 ROOT = Path(__file__).parents[2]
@@ -87,9 +86,7 @@ def test_the_first_start_shows_the_key_once_and_the_second_does_not(
     assert "Stopped" in first
     with open_backend(store) as backend:
         assert Keys(backend).check(tokens[0])
-    monkeypatch.setattr(server, "serve", lambda service, ready: ready("http://127.0.0.1:7411"))
-    # Those of other tests: with threads left the command ends its process at once.
-    monkeypatch.setattr(server, "threads_left", lambda: False)
+    announce_only(monkeypatch, "http://127.0.0.1:7411")
     second = run("serve", "--store", store, "--no-browser", language="zh")
     assert (second.code, second.err) == (0, "")
     assert TOKEN.search(second.out) is None

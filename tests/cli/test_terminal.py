@@ -18,9 +18,8 @@ import memwell
 from memwell.cli import demo
 from memwell.cli.terminal import Listing, console, one_line, visible
 from memwell.history import History
-from memwell.service import server
 from memwell.storage import open_backend
-from tests.commands import Outcome, Run, demonstrated_here, running
+from tests.commands import Outcome, Run, announce_only, demonstrated_here, running
 
 
 @given(st.text())
@@ -123,7 +122,7 @@ def run(
     run = running(capsys, monkeypatch, folder)
     monkeypatch.setenv("COLUMNS", "40")
     monkeypatch.setattr(demo, "_child", demonstrated_here)
-    monkeypatch.setattr(server, "serve", lambda service, ready: ready(ADDRESS))
+    announce_only(monkeypatch, ADDRESS)
     if request.param == "terminal":
         monkeypatch.setenv("TERM", "xterm")
         monkeypatch.setenv("FORCE_COLOR", "1")

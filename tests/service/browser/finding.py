@@ -40,6 +40,8 @@ def fetch(folder: Path = FOLDER) -> Path:
     """Unpack Debian's Chromium, with the libraries that this machine lacks, into a folder. Raises ``NoBrowser``."""
     if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
         raise NoBrowser("apt-get and dpkg are needed to unpack a browser without root")
+    # apt takes a relative folder for one of its own.
+    folder = folder.absolute()
     packages = folder / "packages"
     packages.mkdir(parents=True, exist_ok=True)
     try:

@@ -2,7 +2,7 @@
 
 python -m tests.changed sources    the changed Python files
 python -m tests.changed tests      ``--whole FILE`` for each file that tests them: the one named after a source, or those
-                                   that import it
+                                   that import it, or else those of its folder
 """
 
 from __future__ import annotations
@@ -36,12 +36,34 @@ def python_of(changed: Iterable[PurePosixPath]) -> list[PurePosixPath]:
 def suites_of(changed: Iterable[PurePosixPath], root: Path = ROOT) -> list[PurePosixPath]:
     """The test files of changed files."""
     found: set[PurePosixPath] = set()
-    for path in python_of(changed):
-        if path.is_relative_to(_TESTS):
-            found.update([path] if path.name.startswith("test_") else _importing(path, root))
-        else:
-            found.update(_named_after(path, root) or _importing(path.relative_to("src"), root))
+    for path in changed:
+        if path.suffix == ".md":
+            found.update(_existing([_TESTS / "test_documentation.py"], root))
+        elif path.name.startswith("test_") and path.is_relative_to(_TESTS):
+            found.add(path)
+        elif path.is_relative_to(_TESTS) and path.suffix == ".py":
+            found.update(_importing(path, root))
+        elif path.is_relative_to(_SOURCES):
+            found.update(_named_after(path, root) or _importing(path.relative_to("src"), root) or _nearest(path, root))
     return sorted(found)
+
+
+def _nearest(source: PurePosixPath, root: Path) -> list[PurePosixPath]:
+    """The tests of the folder that a source is in, or of the nearest folder above that has some."""
+    folder = source.parent.relative_to(_SOURCES)
+    while folder.name:
+        inside = [
+            PurePosixPath(file.relative_to(root).as_posix()) for file in (root / _TESTS / folder).glob("test_*.py")
+        ]
+        found = inside + _existing([_TESTS / folder.parent / f"test_{folder.name}.py"], root)
+        if found:
+            return found
+        folder = folder.parent
+    return []
+
+
+def _existing(paths: list[PurePosixPath], root: Path) -> list[PurePosixPath]:
+    return [path for path in paths if (root / path).is_file()]
 
 
 def _named_after(source: PurePosixPath, root: Path) -> list[PurePosixPath]:
@@ -50,7 +72,7 @@ def _named_after(source: PurePosixPath, root: Path) -> list[PurePosixPath]:
     if not folder.is_relative_to(_SOURCES):
         return []
     test = _TESTS / folder.relative_to(_SOURCES) / f"test_{noun}.py"
-    return [test] if (root / test).is_file() else []
+    return _existing([test], root)
 
 
 def _importing(module: PurePosixPath, root: Path) -> list[PurePosixPath]:

@@ -15,9 +15,11 @@ def clone(tmp_path: Path) -> Path:
         "src/memwell/records.py": "",
         "src/memwell/storage/sqlite/__init__.py": "",
         "src/memwell/storage/arguments.py": "",
+        "src/memwell/storage/sqlite/words.py": "",
         "tests/test_records.py": "",
         "tests/storage/test_sqlite.py": "from memwell.storage import arguments, urls\n",
         "tests/storage/test_urls.py": "from memwell.storage.urls import as_url\n",
+        "tests/test_documentation.py": "",
         "docs/page.md": "",
     }
     for name, text in files.items():
@@ -44,13 +46,14 @@ def test_without_a_change_there_is_nothing_to_test(clone: Path):
         ("src/memwell/storage/sqlite/__init__.py", ["tests/storage/test_sqlite.py"]),
         ("src/memwell/storage/arguments.py", ["tests/storage/test_sqlite.py"]),
         ("src/memwell/new.py", []),
+        ("src/memwell/storage/sqlite/words.py", ["tests/storage/test_sqlite.py"]),
+        ("src/memwell/storage/new.py", ["tests/storage/test_sqlite.py", "tests/storage/test_urls.py"]),
+        ("src/memwell/storage/page.css", ["tests/storage/test_sqlite.py", "tests/storage/test_urls.py"]),
         ("tests/storage/test_urls.py", ["tests/storage/test_urls.py"]),
-        ("docs/page.md", []),
+        ("docs/page.md", ["tests/test_documentation.py"]),
     ],
 )
-def test_a_changed_or_new_file_has_the_tests_named_after_it_or_those_that_import_it(
-    clone: Path, changed: str, tests: list[str]
-):
+def test_a_changed_or_new_file_has_the_tests_named_after_it_or_the_nearest(clone: Path, changed: str, tests: list[str]):
     (clone / changed).write_text("changed = True\n")
     assert changed_files(clone) == [PurePosixPath(changed)]
     assert suites(clone) == tests

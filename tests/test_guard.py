@@ -38,9 +38,16 @@ def test_a_port_of_our_own_is_reached():
         connect(("127.0.0.1", port))
 
 
+@pytest.mark.parametrize("address", [("192.0.2.1", 53), ("127.0.0.1", 9)])
+def test_no_datagram_goes_to_a_stranger(address: Any):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one, pytest.raises(StrangersPort):
+        one.sendto(b"x", address)
+
+
 def test_no_name_is_looked_up():
-    with pytest.raises(socket.gaierror):
-        socket.getaddrinfo("db.example.org", 5432)
+    for look_up in (lambda name: socket.getaddrinfo(name, 5432), socket.gethostbyname):
+        with pytest.raises(socket.gaierror, match="tests look no names up"):
+            look_up("db.example.org")
     for here in ("localhost", "127.0.0.1", "::1", "2130706433", "0x7f.1", "１２７.０.０.１", None):
         assert socket.getaddrinfo(here, 5432)
 

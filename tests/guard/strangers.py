@@ -14,6 +14,8 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+_SENDING = ("socket.connect", "socket.sendto", "socket.sendmsg")
+_LOOKING_UP = ("socket.getaddrinfo", "socket.gethostbyname")
 _NAMES = ("", "localhost", "localhost.localdomain", socket.gethostname())
 _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -62,11 +64,11 @@ def check(host: object, port: int) -> None:
 
 
 def _watch(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "socket.connect":
+    if event in _SENDING:
         address = arguments[1]
         if isinstance(address, tuple):
             check(*address[:2])
-    elif event == "socket.getaddrinfo" and _address(arguments[0]) is None:
+    elif event in _LOOKING_UP and _address(arguments[0]) is None:
         raise socket.gaierror(socket.EAI_NONAME, "tests look no names up")
 
 

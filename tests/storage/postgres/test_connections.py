@@ -340,7 +340,6 @@ def test_a_pooler_needs_nothing_that_a_session_would_keep(tmp_path: Path):
         assert kept == (0,)
         assert texts(backend) == [str(number) for number in range(8)]
         assert backend.listen(print) is None
-        assert backend.claims.take(HOME, "duty")
 
 
 def test_secrets_are_in_no_message(tmp_path: Path):

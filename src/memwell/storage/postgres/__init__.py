@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property
 from typing import Any
 
 import psycopg
@@ -19,7 +18,6 @@ from memwell.storage import arguments as given
 from memwell.storage.postgres.address import Address, address_of
 from memwell.storage.postgres.blobs import PostgresBlobs
 from memwell.storage.postgres.checking import complaints
-from memwell.storage.postgres.claims import PostgresClaims
 from memwell.storage.postgres.connections import Connections, Session, current_transaction
 from memwell.storage.postgres.facts import Server, counted, server_of
 from memwell.storage.postgres.failures import is_starting, translated
@@ -31,7 +29,7 @@ from memwell.storage.postgres.schema import SEALED_TABLES, TABLES, migrate, seal
 from memwell.storage.postgres.session import Walls
 from memwell.storage.postgres.spaces import spaces_after
 from memwell.storage.postgres.waking import Waking
-from memwell.storage.protocols import Backend, Claims, Leases
+from memwell.storage.protocols import Backend
 from memwell.values import check_text
 
 OLDEST_SERVER = 140_000
@@ -167,14 +165,6 @@ class PostgresBackend(Backend):
 
         self._connections.write(None, operation)
 
-    @cached_property
-    def claims(self) -> Claims:
-        if self._address.pooled:
-            # A pooler hands a session to another after every transaction, and its locks with it.
-            return Leases(self.kv)
-        self._claims = PostgresClaims(self._connections.pool.spare, self._address.schema, self._address.shown)
-        return self._claims
-
     def notify(self, topic: str) -> None:
         self._waking.notify(topic)
 
@@ -186,9 +176,6 @@ class PostgresBackend(Backend):
         with suppress(BackendError):
             self._index.close()
         self._waking.close()
-        claims = self.__dict__.get("claims")
-        if isinstance(claims, PostgresClaims):
-            claims.close()
         self._connections.close()
 
 

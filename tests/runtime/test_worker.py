@@ -19,16 +19,21 @@ from numpy.typing import NDArray
 
 import memwell
 from memwell.knowledge import knowledge_space
+from memwell.longterm.journal import Owed
+from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
 from memwell.runtime.jobs import REGISTRY, Pending
-from memwell.runtime.worker import Worker, told_afterwards
+from memwell.runtime.worker import Worker, listed_spaces, pending_by_space, told_afterwards
+from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from tests.knowledge.bench import SHELF, Failing, filled
 
 _WRITER = """
     import memwell, sys, itertools
-    from memwell.models.scripted import HashEmbedder
+    from memwell.longterm.journal import Owed
+from memwell.longterm.memory import Memory
+from memwell.models.scripted import HashEmbedder
     m = memwell.open(sys.argv[1], embedder=HashEmbedder(64))
     for n in itertools.count(int(sys.argv[2])):
         m.remember(f"I live in Berlin. This is note {n} of mine.", speaker=f"person {n}", session="talk")
@@ -306,7 +311,9 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
 _ADDER = """
     import memwell, os, signal, sys
     from memwell.knowledge import vectors
-    from memwell.models.scripted import HashEmbedder
+    from memwell.longterm.journal import Owed
+from memwell.longterm.memory import Memory
+from memwell.models.scripted import HashEmbedder
     vectors.MOST_AT_ONCE = 8
     m = memwell.open(sys.argv[1], embedder=HashEmbedder(64), work=sys.argv[2] == "work")
     m.knowledge.add(" ".join(f"Tea number {n} is good. 第 {n} 种茶叶也好。" for n in range(300)), id="long")
@@ -393,3 +400,14 @@ def _assert_no_trace(folder: Path) -> None:
         for file in folder.rglob("*"):
             if file.is_file():
                 assert word.encode() not in file.read_bytes(), f"{word} is in {file.name}"
+
+
+def test_only_spaces_with_pending_work_are_counted():
+    with open_backend("memory:") as backend:
+        ann, bob = Memory(backend, "ann"), Memory(backend, "bob")
+        for memory in (ann, bob):
+            memory.remember(["tea", "milk"])
+            backend.kv.put(REGISTRY, memory.space.encoded(), True)
+        bob.settle()
+        assert set(listed_spaces(backend)) == {ann.space, bob.space}
+        assert pending_by_space(backend) == {ann.space: Owed(2, 2)}

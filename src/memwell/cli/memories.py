@@ -15,7 +15,6 @@ from rich.text import Text as Styled
 
 import memwell
 from memwell.cli.files import check_export, naming_file
-from memwell.cli.owing import owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, check_exists, is_served, opened, space_of
@@ -24,6 +23,7 @@ from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
+from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
 from memwell.values import check_text, shown
 
@@ -106,7 +106,7 @@ def settle_command(store: Store, space: SpaceOption = None) -> None:
             engine.settle()
             console().print(say("settled", count=f"{done:,}"))
             return
-        wanted = [space_of(space)] if space else list(owed_by_space(engine.backend))
+        wanted = [space_of(space)] if space else list(pending_by_space(engine.backend))
         for one in wanted:
             memory = engine.at(one)
             before = memory.owed().vectors

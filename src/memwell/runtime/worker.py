@@ -22,12 +22,14 @@ from datetime import datetime
 from enum import Enum, auto
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from memwell.errors import BackendError, MemwellError, ReadOnlyStore
 from memwell.longterm.erasing import Eraser
 from memwell.longterm.indexing import BATCH
-from memwell.longterm.journal import inner_space, knowledge_space
+from memwell.longterm.journal import Journal, Owed, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
-from memwell.records import Space
+from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.jobs import LEASE_S, REGISTRY, Pending
 from memwell.storage.protocols import Backend
 
@@ -362,6 +364,25 @@ class Worker:
                 continue
             except MemwellError as error:
                 _log.warning("the uses of memories in %r could not be counted: %s", space, error)
+
+
+def pending_by_space(backend: Backend) -> dict[Space, Owed]:
+    """The spaces with pending work, and how many words and vectors each lacks."""
+    listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
+    spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *listed_spaces(backend)])
+    found = {space: _pending_in(backend, space) for space in spaces if len(space) < MAX_SEGMENTS}
+    return {space: owed for space, owed in found.items() if owed.words or owed.vectors}
+
+
+def listed_spaces(backend: Backend) -> Iterator[Space]:
+    """The spaces on the pending list: their first memories may not be indexed yet."""
+    return (Space.decode(entry.key) for entry in Pending(backend.kv, REGISTRY).entries())
+
+
+def _pending_in(backend: Backend, space: Space) -> Owed:
+    owed = Journal(backend, space).owed()
+    # Documents lack vectors alone: their words are stored with them.
+    return owed if _owner_of_documents(space) is None else replace(owed, words=0)
 
 
 def _is_pending(memory: Eraser) -> bool:

@@ -48,7 +48,7 @@ class Listing(Table):
             header_style="dim",
         )
         self.indent = 0
-        """So many spaces stand before every line."""
+        """The number of spaces before every line."""
 
     def whole(self, *names: str, justify: JustifyMethod = "left", style: str | None = None) -> None:
         """Add columns for ids, paths, addresses, names, numbers and times."""

@@ -114,3 +114,24 @@ class ModelError(MemwellError):
 
 class BadModelOutput(ModelError):
     """A model answered, but not in the form it was asked for."""
+
+
+__all__ = [
+    "AccessDenied",
+    "BackendError",
+    "BackendUnavailable",
+    "BadModelOutput",
+    "Busy",
+    "ConfigurationError",
+    "Conflict",
+    "FileError",
+    "InvalidInput",
+    "MemwellError",
+    "MissingDependency",
+    "ModelError",
+    "NotFound",
+    "NotGranted",
+    "ReadOnlyStore",
+    "UnreadableDocument",
+    "Unsupported",
+]

@@ -97,6 +97,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "test_deployment.py",
         "test_documentation.py",
         "test_guard.py",
+        "test_old_stores.py",
         "test_public_surface.py",
     }
 )

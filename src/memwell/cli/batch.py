@@ -1,4 +1,4 @@
-"""``memwell batch``: the upkeep of a whole store, a space at a time, on several processes, and restartable."""
+"""The commands ``batch``: maintenance of a whole store, space by space, in several processes, restartable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``memwell bench recall``: how well recall works on a data set of yours, beside baselines."""
+"""The command ``bench recall``: measures recall on a data set, with baselines."""
 
 from __future__ import annotations
 

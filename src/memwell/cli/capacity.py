@@ -1,4 +1,4 @@
-"""The command that counts machines."""
+"""The command ``capacity``: how many machines a number of users needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstration: a conversation written by a process that is killed, and read by another."""
+"""The commands ``demo`` (a conversation survives the death of its process) and ``explain`` (how ranking works, drawn)."""
 
 from __future__ import annotations
 

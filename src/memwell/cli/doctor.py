@@ -1,4 +1,4 @@
-"""What ``memwell doctor`` finds out: versions, the store's own facts, and whether all of it agrees."""
+"""The command ``doctor``: versions, the store's facts, and whether the store is sound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``memwell keys``: who may use the service over this store. Whoever has the store's file may do everything here."""
+"""The commands ``keys``: make, list, rotate and revoke API keys of the service. They need access to the store itself."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from memwell.cli.stores import SpaceOption, Store, existing, read_only, space_of
 from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
 from memwell.records import Space
+from memwell.service.audit_log import AuditLog, LogEntry, Verified
 from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, id_in_token, without_tokens
-from memwell.service.log import AuditLog, LogEntry, Verified
 from memwell.settings import load_settings
 from memwell.storage import Backend
 from memwell.values import shown

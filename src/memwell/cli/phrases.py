@@ -1,4 +1,4 @@
-"""What the command line says to people, in English and Chinese."""
+"""The texts of the command line, in English and Chinese."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command ``reindex``: what stands beside a store is brought to agree with it, or made anew from its rows."""
+"""The command ``reindex``: compares a vector engine with the store's rows and repairs it, or rebuilds it from them."""
 
 from __future__ import annotations
 

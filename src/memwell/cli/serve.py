@@ -1,4 +1,4 @@
-"""``memwell serve``: the memory as a service, with a page to look at it."""
+"""The commands ``serve`` (REST, MCP and a page over HTTP) and ``mcp`` (MCP over the standard streams)."""
 
 from __future__ import annotations
 

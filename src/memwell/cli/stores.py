@@ -1,4 +1,4 @@
-"""Which store and which space a command is about."""
+"""The options that name a store, a space or a file, and opening what they name."""
 
 from __future__ import annotations
 

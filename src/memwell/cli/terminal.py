@@ -1,4 +1,4 @@
-"""Where the command prints.
+"""The terminal: consoles, tables that never cut what people copy, and progress bars.
 
 What is stored is shown as it is, and can neither style nor steer the terminal. And what people copy, such as a path, an
 id, a key, an address or a command, stands whole on one line, however narrow the terminal is.

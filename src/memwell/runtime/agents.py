@@ -1,4 +1,4 @@
-"""Agents: something that replies, observes and prints, can be interrupted, and leaves nothing behind."""
+"""Agents: objects that reply, observe and print, run hooks, and can be interrupted."""
 
 from __future__ import annotations
 
@@ -338,7 +338,7 @@ GRACE_S = 1.0
 
 
 class Failure(NamedTuple):
-    """Who did not get a message, and why. The error comes without its traceback, which is in the log."""
+    """An agent that did not receive a message, and why. The traceback of the error is in the log."""
 
     agent: Any
     error: BaseException
@@ -466,7 +466,7 @@ _STREAMS_REMEMBERED = 64
 
 
 class Audience(Protocol):
-    """Who hears the replies of an agent; a hub is one."""
+    """The receivers of an agent's replies; a hub is one."""
 
     async def hear(self, message: Any, sender: Any) -> None:
         """Let everybody but the sender observe a message."""

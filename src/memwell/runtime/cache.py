@@ -1,4 +1,4 @@
-"""Embeddings and completions that were already paid for, kept by their content and shared between processes.
+"""Caches of embeddings and completions: stored by content, bounded in number, shared between processes.
 
 A cache is itself a model: it stands in front of one and asks it only for what it has not seen. Its entries belong to one
 space and are found by a digest of the model's name and the whole question, so nothing of one space is read by another.
@@ -264,7 +264,7 @@ class _Recent(Generic[T]):
 
 
 class EmbeddingCache(Embedder):
-    """An embedder that remembers. Vectors come at half precision, whether they were remembered or not.
+    """An embedder with a cache. Vectors have half precision, whether they come from the cache or not.
 
     ``most_entries`` bounds the store and ``most_recent`` this process's memory. With ``transaction`` (a backend's own) a
     batch is stored by one commit. Raises ``InvalidInput`` for a bound that is none.
@@ -366,7 +366,7 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 
 
 class CompletionCache(ChatModel):
-    """A chat model that remembers. The same messages with the same options get the same answer, at no cost.
+    """A chat model with a cache: the same messages with the same options get the stored answer.
 
     A remembered answer is a new message, with an id and a time of its own. An answer that was cut off is not remembered.
     """

@@ -1,4 +1,4 @@
-"""The engine: the one place where store, models, memory, conversations and worker are put together.
+"""The engine: puts store, models, memory, conversations and background worker together. ``memwell.open`` makes one.
 
 import memwell
 

@@ -1,4 +1,4 @@
-"""How well recall works, measured through the public interface on data sets that you name."""
+"""Measures recall on data sets (LoCoMo, LongMemEval and others) through the public interface."""
 
 from __future__ import annotations
 

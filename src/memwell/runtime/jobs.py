@@ -1,4 +1,4 @@
-"""The worker: does in the background what remembering leaves owed.
+"""The background worker: indexes and embeds what ``remember`` has stored.
 
 There is one thread for an engine. It owns nothing: what is owed stands in the journals of the store, so a worker may be
 killed at any moment, and the next one goes on where the last commit was. The workers of all processes share the list of
@@ -150,7 +150,7 @@ class _Listing:
 
 
 class Worker:
-    """Works off what spaces are owed, in one thread that starts when there is something to do."""
+    """Runs the pending work of all spaces, in one thread that starts when there is work."""
 
     def __init__(
         self, backend: Backend, memory_of: Callable[[Space], Memory], *, retention_s: float = 30 * 86_400.0

@@ -1,4 +1,4 @@
-"""What stays in memory and should not: objects that live on, memory that grows, and rings that hold themselves.
+"""Finds memory leaks: objects that stay alive, files whose allocations grow, and reference cycles.
 
     with watching() as watch:
         serve_a_thousand_requests()

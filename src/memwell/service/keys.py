@@ -1,4 +1,4 @@
-"""Keys: who may use the service, for which space, and to do what.
+"""API keys: which space a key opens and which scopes it has; rate limits and counts of wrong keys.
 
     keys = Keys(backend)
     key, token = keys.create("phone", space=Space("acme", "ann"), scopes=BUNDLES["app"])
@@ -475,7 +475,7 @@ class RateLimits:
 
 
 class Failures:
-    """How many wrong keys come from where: 20 a minute from one address, and 600 from everywhere.
+    """Limits wrong keys: 20 a minute from one address, and 600 from all addresses together.
 
     Count a key only after it was refused, so that a right key is never refused for what came from its address. Behind a
     proxy many tenants share one address, and one that sends wrong keys would otherwise lock out the rest. Nothing is lost

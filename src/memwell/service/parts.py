@@ -1,4 +1,4 @@
-"""The parts of a running service, put together: what all requests share."""
+"""The parts of a running service that all requests share: store, keys, limits, logs, jobs, metrics."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
 from memwell.runtime.metrics import Metrics
 from memwell.runtime.tracing import Tracer
+from memwell.service.audit_log import AuditLog
 from memwell.service.idempotency import Once
 from memwell.service.jobs import Jobs
 from memwell.service.keys import SERVICE, Failures, Keys, RateLimits
-from memwell.service.log import AuditLog
 from memwell.settings import Settings
 from memwell.storage.protocols import Backend
 
@@ -32,7 +32,7 @@ _KNOWN_S = 1.0
 
 
 class Readiness:
-    """Asks the store in a thread of its own, once at a time: whoever comes meanwhile waits for the same answer."""
+    """Checks in a thread whether the store answers. Concurrent callers wait for the same check."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -82,7 +82,7 @@ _LEAST_S = 0.5
 
 
 class Service(Closing):
-    """One store, served. Closing it closes the store."""
+    """A store with everything that serves it. Closing it closes the store."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
         self.engine = engine

@@ -1,4 +1,4 @@
-"""Running the service: a socket, a web server around the application, and an orderly end."""
+"""Runs the service: opens the socket, starts uvicorn around the application, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from memwell.records import DEFAULT_SPACE, paged
 from memwell.runtime.wire.codec import encode
 from memwell.runtime.wire.problems import MEDIA_TYPE, http_problem
 from memwell.runtime.wire.running import Key
-from memwell.service import logs
+from memwell.service import request_log as logs
 from memwell.service.app import create_app
 from memwell.service.keys import SCOPES, SERVICE
 from memwell.service.parts import Service
@@ -46,7 +46,7 @@ _DRAIN_S = 15.0
 
 
 class Line(HttpToolsProtocol):
-    """A connection of HTTP/1.1 that refuses a head which is too long or too slow, and ends when more is sent for long."""
+    """An HTTP/1.1 connection that refuses a request head that is too long or too slow."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -147,7 +147,7 @@ class _Noted(msgspec.Struct, frozen=True):
 
 
 class Visit:
-    """A key for whoever started the service, so that the page opens signed in. It ends with the service.
+    """A temporary key for the user who starts the service, so that the page opens signed in. It ends with the service.
 
     Whoever can start it has the store, and could make a key of their own.
     """

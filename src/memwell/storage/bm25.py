@@ -1,4 +1,4 @@
-"""How well words fit: Okapi BM25 with the statistics of one space (or one thread) alone.
+"""Okapi BM25 with the statistics of one space or one thread.
 
 No other space's words enter a score, so nobody can learn of another's records from it, and every backend gives the same.
 """

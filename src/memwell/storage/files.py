@@ -1,4 +1,4 @@
-"""Bytes as files in a folder, each under its digest in a folder of its space."""
+"""Files: blobs in a folder by digest, locked files, atomic replacement, and folders bounded in size."""
 
 from __future__ import annotations
 

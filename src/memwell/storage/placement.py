@@ -1,4 +1,4 @@
-"""Where messages go in a thread: the rule for indexes and rounds, the same for every backend."""
+"""Indexes and rounds of messages: the rule that every backend follows, for appends and for copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which backend a URL means."""
+"""Opens the backend that a URL names."""
 
 from __future__ import annotations
 

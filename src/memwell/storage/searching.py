@@ -1,4 +1,4 @@
-"""Exact search over records held in memory: the definition of every search, which all backends must agree with.
+"""Exact search over records in memory: the reference that every backend must agree with.
 
 Records come with their numbers, in rising order. What is found is the caller's to copy: nothing here changes a record.
 """

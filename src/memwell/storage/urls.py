@@ -1,4 +1,4 @@
-"""What a store's URL is made of: ``HOME,log=URL,kv=URL,index=URL,blobs=URL``. All but the home may be left out."""
+"""Parses a store's URL: ``HOME,log=URL,kv=URL,index=URL,blobs=URL``. All but the home are optional."""
 
 from __future__ import annotations
 

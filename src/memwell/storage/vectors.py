@@ -1,4 +1,4 @@
-"""Nearest vectors: exact in memory, and a graph (HNSW) beside the store for spaces too large for that.
+"""Nearest vectors: exact search in memory, and an HNSW graph for spaces too large for that.
 
 The rows of the store are the only truth. What is here is a cache of them, made when a space is first searched and brought
 up to date from the store's record of changes before every search, so that writes of this and other processes count at once.

@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on."""
+"""A clock for tests that moves only when it is advanced."""
 
 from __future__ import annotations
 

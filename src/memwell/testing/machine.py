@@ -1,4 +1,4 @@
-"""A hypothesis state machine that drives a store beside the reference, and compares every answer.
+"""A hypothesis state machine that makes the same calls to a store and to the reference, and compares the answers.
 
 The store is a ``Subject``: a backend in this process (blocking or through its async twins), or one in a child process that
 can be killed. After a kill the store must hold everything it acknowledged, and of what it was doing all or nothing.

@@ -1,4 +1,4 @@
-"""Putting a prompt together: each part gets its share of the budget, and what one leaves the next may use."""
+"""Assembles a prompt: each part gets a share of the token budget, and the next part may use what one leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of all that was found goes into the prompt: nothing twice, the best first, cut where a sentence ends."""
+"""Chooses which recalled texts enter a prompt, frames them as data, and writes the receipt."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ class Found(Protocol):
 
 
 class Recaller(Protocol):
-    """Whoever can be asked for memories: a ``Memory``, or anything with this one method."""
+    """An object that recalls: a ``Memory``, or anything with this one method."""
 
     def recall(self, query: str, *, limit: int) -> Sequence[Found]:
         """The memories that answer the query best, best first."""
@@ -522,7 +522,7 @@ def _part(text: str, spans: Sequence[Span], first: int, last: int) -> str:
 
 
 class Choice:
-    """Fills a room of so many tokens with candidates, best first."""
+    """Fills a token budget with candidates, best first."""
 
     def __init__(self, query: str, count: Callable[[str], int]) -> None:
         self.chosen: list[tuple[Candidate, int]] = []

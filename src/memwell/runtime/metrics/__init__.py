@@ -1,4 +1,4 @@
-"""Figures of a service: counted as requests come, kept in the store, told to people and to Prometheus."""
+"""Metrics of the service: counted per request, stored, shown on the overview page and to Prometheus."""
 
 from memwell.runtime.metrics.overview import SPANS, costs_of, figures_of, last_quality, note_quality
 from memwell.runtime.metrics.prometheus import exposition

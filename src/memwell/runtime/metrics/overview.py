@@ -1,4 +1,4 @@
-"""The figures of the overview: what the rows of all processes say of a span, and what is stored and owed now."""
+"""The figures of the overview page: requests of all processes over a span, and what is stored and pending now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of this process for Prometheus. No label names a space, a user, or anything that somebody wrote."""
+"""The metrics of this process in Prometheus' format. No label holds a space, a user or any user text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metrics of a service: every request is observed, in a few microseconds, and the figures outlive the process.
+"""Records the metrics of every request, in a few microseconds, and stores them.
 
     metrics = Metrics(engine.backend)
     with metrics.in_flight():

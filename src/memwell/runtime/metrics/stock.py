@@ -1,4 +1,4 @@
-"""How much is stored, told without reading it where a store can, and otherwise counted now and then.
+"""Counts what a store holds: by the store's own statistics where it has them, else by counting at intervals.
 
 A store knows at once how many records and vectors a space has. Conversations, documents and media it has to go through. So
 a count is kept, and made again only after fifty times as long as it took: whatever the size of a store, counting takes no

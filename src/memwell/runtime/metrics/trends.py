@@ -1,4 +1,4 @@
-"""Figures over time, kept in the store: minutes for two days, hours for a year and more.
+"""Metrics over time in the store: by minute for two days, by hour for a year and more.
 
 A row of the store holds the minutes of an hour, or the hours of a day, of the whole service or of one space. Every process
 writes rows of its own, beside those of others and of its earlier lives, and whoever reads adds them up. A space is named
@@ -177,7 +177,7 @@ class Row(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 
 
 class Tally:
-    """Counts that are still growing. Whoever changes one sees to it that nobody else does."""
+    """Counts of the current slot. The caller holds the lock around every change."""
 
     __slots__ = (
         "bytes",
@@ -321,7 +321,7 @@ _DECODER = msgspec.msgpack.Decoder(_Stored)
 
 
 class Course:
-    """What happens to the whole service, or in one space, while it happens. Whoever uses one holds the lock around it."""
+    """The current counts of the whole service or of one space. The caller holds the lock around every use."""
 
     __slots__ = (
         "_days",

@@ -11,7 +11,7 @@ from memwell.errors import BackendError, BadModelOutput, ConfigurationError
 from memwell.records import Space
 from memwell.runtime.wire.routes import ROUTES
 from memwell.runtime.wire.running import Key
-from memwell.service import logs
+from memwell.service import request_log as logs
 from memwell.values import now
 
 TOKEN = f"mw_{'a' * 16}_{'b' * 64}"

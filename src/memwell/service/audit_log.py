@@ -1,4 +1,4 @@
-"""The audit log: what was done that cannot be taken back or that concerns security, by which key, and to what.
+"""The audit log: actions that cannot be undone or concern security, with the key that did them and the target.
 
 Each entry holds the digest of the one before it, so an entry that was changed, removed, inserted or moved breaks the chain,
 and ``verify`` says where. The number and the digest of the last entry, the head, are kept apart, which shows when the end
@@ -56,7 +56,7 @@ class _DamagedHead(BackendError):
 
 
 class Refusals:
-    """Which refusals are noted: of each key or address 20 a minute, and 600 of all together. The rest are counted."""
+    """Limits how many refusals are logged: 20 a minute for each key or address, 600 in all. The rest are counted."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._bounds = Failures(clock, per_minute=_REFUSALS_A_MINUTE)

@@ -1,4 +1,4 @@
-"""The service's log: one line a request and one a failure, for people or for programs, and never a secret in it.
+"""The request log: one line for each request and each failure, as text or JSON, without secrets.
 
 A line names the route and not the address, so no id of a thread and no query is in it; the key is told by its id. Of an
 error that nobody expected it names the kind and the place. What it says is left out: that may be a text of somebody's.

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 from memwell.errors import BackendError, InvalidInput
 from memwell.records import Space, paged
+from memwell.service.audit_log import AuditLog, Refusals, Verified
 from memwell.service.keys import SERVICE
-from memwell.service.log import AuditLog, Refusals, Verified
 from memwell.storage import Backend, open_backend
 from tests.service.waiting import PATIENCE_S
 
@@ -339,7 +339,7 @@ def test_threads_append_one_chain(kind: str, tmp_path: Path):
 
 WRITER = """
 import sys
-from memwell.service.log import AuditLog
+from memwell.service.audit_log import AuditLog
 from memwell.storage import open_backend
 with open_backend(sys.argv[1]) as backend:
     log = AuditLog(backend)

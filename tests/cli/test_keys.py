@@ -12,8 +12,8 @@ from memwell import cli
 from memwell.cli import keys as command
 from memwell.errors import AccessDenied
 from memwell.records import Space
+from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SERVICE, Keys
-from memwell.service.log import AuditLog
 from memwell.storage import open_backend
 from tests.commands import Run, running
 

@@ -310,7 +310,7 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
 
 _ADDER = """
     import memwell, os, signal, sys
-    from memwell.knowledge import vectors
+    from memwell.knowledge import shelf as vectors
     from memwell.longterm.journal import Owed
 from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 
 from memwell.records import Space
 from memwell.runtime.wire.routes import ANY_KEY, ANYONE, ROUTES, Route
-from memwell.service import logs, rest
+from memwell.service import request_log as logs
+from memwell.service import rest
 from memwell.service.call import HANDLERS, Events, File
 from memwell.service.keys import SCOPES
 from tests.service.serving import ANN, BEN, Running, address, running

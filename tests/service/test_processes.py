@@ -21,8 +21,8 @@ import pytest
 
 import memwell
 from memwell.records import Space
+from memwell.service.audit_log import AuditLog
 from memwell.service.keys import SCOPES, Keys
-from memwell.service.log import AuditLog
 from memwell.storage import Backend, open_backend
 from tests.engines import processes
 from tests.service.children import environment

@@ -9,9 +9,8 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, check_at_hand, check_exists, space_of
-from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json
+from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar
 from memwell.settings import load_settings
 
 if TYPE_CHECKING:

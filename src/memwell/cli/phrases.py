@@ -1,4 +1,4 @@
-"""What the command line says to people, in English and Chinese."""
+"""The texts of the command line, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -362,6 +362,3 @@ def say(key: str, language: str | None = None, /, **values: object) -> str:
     chosen = language or load_settings().language
     english, chinese = _PHRASES[key]
     return (chinese if chosen.startswith("zh") else english).format(**values)
-
-
-__all__ = ["say"]

@@ -1,1 +1,1 @@
-"""Where the rooms below are put together and kept running."""
+"""The engine and what runs around it: agents, jobs, the client, import and export, metrics."""

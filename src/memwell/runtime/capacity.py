@@ -1,4 +1,4 @@
-"""How many machines for how many users: arithmetic on measured costs, which are kept apart from what is inferred.
+"""Capacity planning: how many machines a number of users needs, from measured costs. Inferred figures are marked.
 
 The costs lie in ``capacity.json`` beside this file: what ``python -m benchmarks.capacity`` measured on one machine, of each
 engine and at each size. Costs of CPU and bytes add up, so a plan multiplies them; what it cannot know (networks,
@@ -196,6 +196,3 @@ def _nearest(measured: list[Costs], records: int) -> Costs:
 def as_mapping(made: Plan) -> dict[str, Any]:
     """The plan as plain JSON data."""
     return msgspec.to_builtins(made)
-
-
-__all__ = ["Costs", "Figures", "Line", "Load", "Machine", "Plan", "as_mapping", "figures", "plan"]

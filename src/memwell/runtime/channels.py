@@ -1,4 +1,4 @@
-"""What is on its way from those who write to those who read: a bounded channel with back-pressure and an end."""
+"""A bounded channel between writers and readers, with back-pressure and an end."""
 
 from __future__ import annotations
 
@@ -206,6 +206,3 @@ def _give(future: Future[Any], value: Any) -> bool:
 
 def _is_done(item: Any) -> bool:
     return isinstance(item, str) and item == DONE
-
-
-__all__ = ["DONE", "Channel"]

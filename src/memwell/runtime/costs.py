@@ -1,4 +1,4 @@
-"""A ledger that is kept in the store: what models took in each calendar month, and a cap that outlives the process.
+"""A ledger in the store: what models cost in each calendar month, and a spending cap that survives restarts.
 
     ledger = KeptLedger(engine.backend, {"gpt-x": Price(0.5, 1.5)}, spend_cap=20.0)
     server = OpenAICompatible(url, key=key, ledger=ledger)
@@ -49,7 +49,7 @@ class _Month(msgspec.Struct, frozen=True):
 
 
 class KeptLedger(Ledger):
-    """Keeps account of every model by name in a store, month by month in UTC, from any thread and any process.
+    """Counts calls, tokens and cost of every model by name and by month (UTC), from any thread and process.
 
     With ``spend_cap`` a call that might take the month's total over the cap is refused before it is made, with
     ``ModelError``; also refused, with ``BackendError``, is one for which the store cannot be asked. What a call cost is
@@ -193,6 +193,3 @@ def _added(accounts: Mapping[str, Account], others: Mapping[str, Account]) -> di
             None if unknown else (one.cost or 0.0) + (other.cost or 0.0),
         )
     return added
-
-
-__all__ = ["COSTS", "KeptLedger"]

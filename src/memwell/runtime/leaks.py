@@ -1,4 +1,4 @@
-"""What stays in memory and should not: objects that live on, memory that grows, and rings that hold themselves.
+"""Finds memory leaks: objects that stay alive, files whose allocations grow, and reference cycles.
 
     with watching() as watch:
         serve_a_thousand_requests()
@@ -425,17 +425,3 @@ def _name(kind: type) -> str:
 
 def _short(file: str) -> str:
     return "/".join(file.replace("\\", "/").rsplit("/", 4)[-4:])
-
-
-__all__ = [
-    "Collected",
-    "FileGrowth",
-    "Growth",
-    "Ring",
-    "Thresholds",
-    "Watch",
-    "collected_after",
-    "gc_tuned",
-    "live",
-    "watching",
-]

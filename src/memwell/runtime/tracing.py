@@ -1,4 +1,4 @@
-"""Traces for OpenTelemetry, where settings name a collector; otherwise nothing at all.
+"""OpenTelemetry traces, if the settings name a collector.
 
     tracer = Tracer.of(settings)
     with tracer.span("recall", headers=request.headers, operation="recall", limit=10) as span:
@@ -203,6 +203,3 @@ def _provider(url: str) -> tuple[TracerProvider, OTLPSpanExporter]:
         )
     )
     return provider, exporter
-
-
-__all__ = ["Span", "Tracer"]

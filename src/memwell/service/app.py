@@ -1,4 +1,4 @@
-"""The service as an ASGI application: every request comes in here, and every answer goes out."""
+"""The service as an ASGI application: receives every request and sends every response."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from memwell.runtime.metrics.recorder import Kind
 from memwell.runtime.wire.problems import http_problem, problem_of
 from memwell.runtime.wire.routes import ANYONE, ROUTES, Route
 from memwell.runtime.wire.running import Key
-from memwell.service import logs, openapi, pages, rest
+from memwell.service import openapi, pages, rest
+from memwell.service import request_log as logs
 from memwell.service.answering import Answered, Asked, answer, refused
 from memwell.service.bodies import Refused, read_file, read_json
 from memwell.service.call import Call
@@ -383,6 +384,3 @@ def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
 def create_app(service: Service) -> App:
     """The application that serves a service."""
     return App(service)
-
-
-__all__ = ["App", "create_app"]

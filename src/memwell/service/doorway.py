@@ -1,4 +1,4 @@
-"""Who may come in: by which name the service was called, from which page, and with which key."""
+"""Checks the headers of a request first: the host name, the origin of the page, and the API key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CHECKING = 4
 
 
 class Doorway:
-    """Looks at the headers of a request before anything else is done for it."""
+    """Checks host, origin and API key of a request before anything else is done for it."""
 
     def __init__(self, service: Service, later: Callable[[Callable[[], object]], object]) -> None:
         self._service = service
@@ -151,6 +151,3 @@ def _is_number(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-__all__ = ["Doorway"]

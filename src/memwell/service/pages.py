@@ -1,4 +1,4 @@
-"""The dashboard's files: which one is served under which address, and with which headers.
+"""Serves the dashboard's files: the file for each path, and its headers.
 
 The page itself stands at ``/``, its files under ``/dashboard/``. The page names them under a digest of all files, so a
 browser keeps them for good and a new version has new addresses, without a build step.
@@ -152,6 +152,3 @@ def _takes_gzip(accept_encoding: str) -> bool:
         if coding.strip().lower() in ("gzip", "*"):
             return not re.fullmatch(r"\s*q=0(\.0*)?\s*", weight)
     return False
-
-
-__all__ = ["CONTENT_SECURITY_POLICY", "FOLDER", "Page", "page", "version"]

@@ -1,4 +1,4 @@
-"""Where bytes live: the contracts, the backends behind them, and ``open_backend``."""
+"""Storage: the protocols, the backends, and ``open_backend``."""
 
 from memwell.storage.protocols import (
     Backend,

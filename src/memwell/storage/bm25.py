@@ -1,4 +1,4 @@
-"""How well words fit: Okapi BM25 with the statistics of one space (or one thread) alone.
+"""Okapi BM25 with the statistics of one space or one thread.
 
 No other space's words enter a score, so nobody can learn of another's records from it, and every backend gives the same.
 """
@@ -39,6 +39,3 @@ def scores(documents: Mapping[int, Sequence[str]], terms: Sequence[str]) -> dict
         for key, found in counts.items()
         if found
     }
-
-
-__all__ = ["B", "K1", "MAX_TERMS", "distinct_terms", "inverse_frequency", "scores"]

@@ -1,4 +1,4 @@
-"""Filters as SQL, the part that every dialect shares: the tree is walked here; what becomes of a field is the dialect's."""
+"""Filters as SQL: walks the filter; a dialect says how a field is written."""
 
 from __future__ import annotations
 
@@ -69,6 +69,3 @@ def joined(word: str, members: Sequence[Condition]) -> Condition:
 
 def _negated(condition: Condition) -> Condition:
     return Condition(f"(NOT {condition.sql})", condition.bindings)
-
-
-__all__ = ["ORDER", "Condition", "Dialect", "Subject", "joined"]

@@ -1,4 +1,4 @@
-"""Which spaces belong together: a space, and what memwell keeps about it in the spaces under it.
+"""The owner of a space: the space itself, or the space whose internal data it holds.
 
 What changes together lies in one domain. A store whose writers work side by side lets the transactions of one domain wait
 for each other, and those of different domains not.
@@ -18,6 +18,3 @@ def domain(space: Space) -> Space:
         if depth and segment == _OWN:
             return Space(*space[:depth])
     return space
-
-
-__all__ = ["domain"]

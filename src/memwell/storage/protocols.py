@@ -1,4 +1,4 @@
-"""The narrow waist: what every store can do. Everything above is written once against these classes.
+"""The storage protocols: what a backend does. Everything above is written once against these classes.
 
 Each class is a contract. Its methods block; each has an async twin of the same name with an ``a`` in front, derived here
 for all backends. Every read and write names its space. Any method of an open backend may raise ``BackendError`` (the

@@ -1,4 +1,4 @@
-"""Exact search over records held in memory: the definition of every search, which all backends must agree with.
+"""Exact search over records in memory: the reference that every backend must agree with.
 
 Records come with their numbers, in rising order. What is found is the caller's to copy: nothing here changes a record.
 """
@@ -134,6 +134,3 @@ class Postings:
                 score = weight * (count * (bm25.K1 + 1.0)) / (count + weakened)
                 found[number] = found.get(number, 0) + score
         return found
-
-
-__all__ = ["Numbered", "Postings", "asked_terms", "filtered", "matching", "nearest", "page"]

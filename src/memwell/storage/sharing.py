@@ -1,4 +1,4 @@
-"""One open store for all in a process who name it.
+"""Shares one open store among all callers in a process that name the same URL.
 
 Frameworks make a new history for every call. Opening a file anew each time would cost more than the call itself, so a store
 that is named by its URL is opened once and stays open until the process ends.
@@ -99,5 +99,3 @@ def _close(opened: _Opened) -> None:
 
 
 atexit.register(close_shared)
-
-__all__ = ["Store", "close_shared", "shared_backend"]

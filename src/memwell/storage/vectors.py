@@ -1,4 +1,4 @@
-"""Nearest vectors: exact in memory, and a graph (HNSW) beside the store for spaces too large for that.
+"""Nearest vectors: exact search in memory, and an HNSW graph for spaces too large for that.
 
 The rows of the store are the only truth. What is here is a cache of them, made when a space is first searched and brought
 up to date from the store's record of changes before every search, so that writes of this and other processes count at once.
@@ -464,19 +464,3 @@ class VectorCache:
 def _rescored(rows: VectorRows, query: Floats, keys: Sequence[int], limit: int) -> list[Scored]:
     """Exact scores for likely candidates: the graph computes at half precision."""
     return Matrix(rows.dimensions, rows.change, rows.some(keys)).view().nearest(query, limit, None)
-
-
-__all__ = [
-    "Floats",
-    "Graph",
-    "Matrix",
-    "Scored",
-    "SidecarFile",
-    "VectorCache",
-    "VectorRows",
-    "as_query",
-    "build_index",
-    "load_index",
-    "save_index",
-    "update_index",
-]

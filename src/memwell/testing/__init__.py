@@ -1,4 +1,4 @@
-"""What memwell tests itself with, shipped so that others can test code and backends of their own with it.
+"""Test suites and hypothesis strategies, shipped for backends and programs of your own.
 
 ``conformance`` holds the suites that a backend must pass. ``strategies``, ``questions`` and ``operations`` are hypothesis
 strategies for memwell's values, for searches and for calls; ``machine`` drives a store beside the reference, ``child`` in a

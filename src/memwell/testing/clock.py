@@ -1,4 +1,4 @@
-"""A clock that stands still until it is told to go on."""
+"""A clock for tests that moves only when it is advanced."""
 
 from __future__ import annotations
 
@@ -24,6 +24,3 @@ class Clock:
         if self.sleeps:
             time.sleep(seconds)
         self.now += seconds
-
-
-__all__ = ["Clock"]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.history import History
-from memwell.longterm.attachments import blobs_space
 from memwell.longterm.changing import Changer
 from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
 from memwell.longterm.remembering import Rememberer
+from memwell.longterm.traits import blobs_space
 from memwell.messages import Image, human
 from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import export_jsonl, import_jsonl, jsonl

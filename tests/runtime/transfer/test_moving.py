@@ -29,7 +29,7 @@ from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.copies import talked
-from memwell.testing.operations import Operation, everything, outcome, writes
+from memwell.testing.strategies import Operation, everything, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url
 

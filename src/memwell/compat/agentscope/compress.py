@@ -23,7 +23,7 @@ from memwell.history import History
 from memwell.messages import Message, Role, ai, human
 from memwell.models.ports import ChatModel
 from memwell.runtime.state import MissingState
-from memwell.strategies.summarising import Extractive, ModelSummariser, Summariser, condensed, said_something
+from memwell.strategies.summary import Extractive, ModelSummariser, Summariser, condensed, said_something
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai
 from memwell.values import check_count, check_text, shown

@@ -11,7 +11,7 @@ from memwell.compat.agentscope.marks import Marks, Places, at, both, either, eve
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import Conflict
 from memwell.history import History
-from memwell.history.handle import kept_beside, key_part
+from memwell.history.reading import kept_beside, key_part
 from memwell.messages import Message
 from memwell.storage.protocols import Backend
 from memwell.values import new_id

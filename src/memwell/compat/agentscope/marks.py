@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, cast
 
 from memwell.filters import id_begins_with
 from memwell.history import History
-from memwell.history.handle import kept_beside, key_part
+from memwell.history.reading import kept_beside, key_part
 from memwell.records import paged
 from memwell.storage.protocols import Backend, ThreadInfo
 

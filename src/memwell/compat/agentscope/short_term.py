@@ -18,10 +18,10 @@ from memwell.compat.agentscope.messages import Msg, TextBlock
 from memwell.errors import InvalidInput, MemwellError, ModelError
 from memwell.history import History
 from memwell.messages import Message, Role
+from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend
-from memwell.storage.replacing import replace_file
 from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
-from memwell.strategies.summarising import DEFAULT_TOKENS, ModelSummariser, Summariser
+from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter
 from memwell.transcript import from_openai
 from memwell.values import check_count, shown

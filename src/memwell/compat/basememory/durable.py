@@ -12,7 +12,7 @@ from memwell.compat.basememory.packing import decode_item, encode_item
 from memwell.compat.basememory.shelf import CannotOptimize
 from memwell.errors import InvalidInput
 from memwell.filters import AllOf, Where
-from memwell.history.handle import key_part
+from memwell.history.reading import key_part
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.sharing import Store, shared_backend

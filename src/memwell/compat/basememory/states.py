@@ -12,7 +12,7 @@ import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.filters import id_begins_with
-from memwell.history.handle import kept_beside, key_part
+from memwell.history.reading import kept_beside, key_part
 from memwell.records import Thread, paged
 from memwell.storage.protocols import Backend
 from memwell.values import shown

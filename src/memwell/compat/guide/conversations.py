@@ -17,7 +17,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.language.keywords import keywords as keywords_of
 from memwell.language.sentiment import sentiment
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.messages import Message, Role, ai, human
 from memwell.records import Space, paged
 from memwell.runtime.engine import Engine

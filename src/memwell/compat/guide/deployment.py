@@ -8,7 +8,7 @@ from memwell.compat.guide.monitoring import measure, page
 from memwell.errors import Conflict, FileError, NotFound
 from memwell.runtime.engine import open as open_memory
 from memwell.settings import load_settings
-from memwell.storage.replacing import replace_file
+from memwell.storage.files import replace_file
 
 _COMPOSE = """\
 # Start with: POSTGRES_PASSWORD=… docker compose up --build

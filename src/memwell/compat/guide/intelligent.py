@@ -19,7 +19,7 @@ from memwell.messages import ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
 from memwell.runtime.engine import open as open_memory
-from memwell.strategies.summarising import Extractive, ModelSummariser
+from memwell.strategies.summary import Extractive, ModelSummariser
 from memwell.values import check_text
 
 _OPENAI = "https://api.openai.com/v1"

@@ -9,7 +9,7 @@ from typing import Any, cast
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput
 from memwell.longterm.media import MediaItem
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.runtime.engine import open as open_memory
 from memwell.values import check_id, check_text, shown
 

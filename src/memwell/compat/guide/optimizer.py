@@ -8,7 +8,7 @@ from typing import Any
 from memwell.compat.guide.given_texts import add_texts
 from memwell.errors import InvalidInput
 from memwell.knowledge import Chunking, Knowledge
-from memwell.knowledge.reranking import FeatureReranker
+from memwell.knowledge.recall import FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.models.local import LocalEmbedder

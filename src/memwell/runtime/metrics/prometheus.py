@@ -1,4 +1,4 @@
-"""The figures of this process for Prometheus. No label names a space, a user, or anything that somebody wrote."""
+"""The metrics of this process in Prometheus' format. No label holds a space, a user or any user text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from memwell.errors import MissingDependency
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
-from memwell.runtime.metrics.latencies import BOUNDS, COARSE
 from memwell.runtime.metrics.recorder import Metrics, OperationCounts
+from memwell.runtime.metrics.trends import BOUNDS, COARSE
 from memwell.runtime.wire.figures import Queue, Stored
 
 if TYPE_CHECKING:
@@ -136,6 +136,3 @@ def _build(version: str) -> Metric:
     build = InfoMetricFamily("memwell_build", "What is running.")
     build.add_metric((), {"version": version, "python": platform.python_version()})
     return build
-
-
-__all__ = ["exposition"]

@@ -1,4 +1,4 @@
-"""How much is stored, told without reading it where a store can, and otherwise counted now and then.
+"""Counts what a store holds: by the store's own statistics where it has them, else by counting at intervals.
 
 A store knows at once how many records and vectors a space has. Conversations, documents and media it has to go through. So
 a count is kept, and made again only after fifty times as long as it took: whatever the size of a store, counting takes no
@@ -198,6 +198,3 @@ def _is_shelf(space: Space) -> bool:
 def _owner(space: Space) -> Space:
     """The space whose documents these are, or the space itself."""
     return Space(*space[:-2]) if _is_shelf(space) else space
-
-
-__all__ = ["Stock"]

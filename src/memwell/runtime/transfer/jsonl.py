@@ -19,11 +19,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.history.copying import media_of
-from memwell.history.handle import blobs_beside, keep_blob
-from memwell.longterm.attachments import blobs_space, features_space, named_blobs
+from memwell.history.reading import blobs_beside, keep_blob
+from memwell.history.writing import media_of
 from memwell.longterm.base import MemoryBase, Version
-from memwell.longterm.traits import traits_of
+from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
 from memwell.records import Record, Space, Thread, pack_half, unpack_half
 from memwell.runtime.transfer.files import (

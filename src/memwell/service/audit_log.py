@@ -1,0 +1,321 @@
+"""The audit log: actions that cannot be undone or concern security, with the key that did them and the target.
+
+Each entry holds the digest of the one before it, so an entry that was changed, removed, inserted or moved breaks the chain,
+and ``verify`` says where. The number and the digest of the last entry, the head, are kept apart, which shows when the end
+was cut off.
+
+What that does not stop: whoever may write the store's file can write the whole log anew, with all its digests and the head,
+and nothing in the file contradicts it. Against that, write the head's digest down elsewhere from time to time;
+``verify(noted=…)`` says whether it is still in the chain.
+
+What a key may not do is noted as refused, at most 20 times a minute for each key; how many more there were stands in the
+next such entry.
+
+The log holds ids, names of actions and counts. It holds no text of a memory and no secret. It is never shortened.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime
+from hashlib import sha256
+from typing import Any, cast
+
+import msgspec
+
+from memwell._asyncify import asyncify
+from memwell.errors import BackendError, Busy, Conflict, InvalidInput
+from memwell.longterm.base import utc_now
+from memwell.records import Page, Space, paged
+from memwell.runtime.wire.running import LogEntry, Outcome, Verified
+from memwell.service.keys import SERVICE, Failures, without_tokens
+from memwell.storage.protocols import Backend, Entry
+from memwell.values import check_count, check_id, check_text, shown
+
+_LOG = SERVICE / "log"
+_HEAD = _LOG / "head"
+_BEGINNING = "0" * 64
+_MOST_TARGETS = 100
+_MOST_DETAILS = 20
+_LONGEST = 200
+_PAGE = 1000
+_TRIES = 20
+_REFUSALS_A_MINUTE = 20
+_MOST_WHO = 10_000
+_CURSOR = re.compile("([<>])([0-9]{1,15})")
+_ENCODER = msgspec.json.Encoder(order="sorted")
+
+
+class _DamagedHead(BackendError):
+    """The head is not what was written."""
+
+
+class Refusals:
+    """Limits how many refusals are logged: 20 a minute for each key or address, 600 in all. The rest are counted."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._bounds = Failures(clock, per_minute=_REFUSALS_A_MINUTE)
+        self._lock = threading.Lock()
+        self._unnoted: OrderedDict[str, int] = OrderedDict()
+
+    def count(self, who: str) -> int | None:
+        """How many were not noted before this one, which is to be; None when it is not to be noted either."""
+        with self._lock:
+            try:
+                self._bounds.count(who)
+            except Busy:
+                self._unnoted[who] = self._unnoted.get(who, 0) + 1
+                if len(self._unnoted) > _MOST_WHO:
+                    self._unnoted.popitem(last=False)
+                return None
+            return self._unnoted.pop(who, 0)
+
+
+def _at_once(work: Callable[[], object]) -> object:
+    return work()
+
+
+class AuditLog:
+    """The audit log of a store. Several threads and processes may append to it at once."""
+
+    def __init__(self, backend: Backend, clock: Callable[[], datetime] = utc_now) -> None:
+        self._backend = backend
+        self._kv = backend.kv
+        self._clock = clock
+        self._refusals = Refusals()
+
+    def append(
+        self,
+        action: str,
+        *,
+        key: str | None = None,
+        space: Space | None = None,
+        targets: Iterable[str] = (),
+        outcome: Outcome = "done",
+        detail: Mapping[str, str | int] | None = None,
+    ) -> LogEntry:
+        """Add an entry at the end. Inside a transaction it is stored with the rest of it, or not at all.
+
+        Of more than 100 targets the first 100 are kept, and the number of all is ``targets`` in the detail. A longer text
+        than 200 characters is cut; as a target it becomes its digest. Raises ``InvalidInput`` for anything but text and
+        whole numbers, and ``BackendError`` when the log was tampered with so that nothing can follow its head.
+        """
+        ids = list(targets)
+        told = _checked_detail({} if detail is None else detail)
+        if len(ids) > _MOST_TARGETS:
+            told["targets"] = len(ids)
+        fields: dict[str, Any] = {
+            "key": None if key is None else _cut(check_id(key, "a key's id")),
+            "space": None if space is None else list(space),
+            "action": _cut(check_id(action, "an action")),
+            "targets": [_target(one) for one in ids[:_MOST_TARGETS]],
+            "outcome": _checked_outcome(outcome),
+            "detail": told,
+        }
+        return self._chained(fields)
+
+    def refuse(
+        self,
+        action: str,
+        *,
+        code: str,
+        key: str | None = None,
+        space: Space | None = None,
+        address: str = "",
+        later: Callable[[Callable[[], object]], object] = _at_once,
+    ) -> bool:
+        """Note that somebody asked for what is not theirs, and return whether it was noted.
+
+        It is not when the key, or the address of who has none, was refused too often of late; then it is only counted.
+        ``later`` runs what writes, for a caller that must not wait.
+        """
+        unnoted = self._refusals.count(key or address)
+        if unnoted is None:
+            return False
+        detail: dict[str, str | int] = {"code": code, **({"unnoted": unnoted} if unnoted else {})}
+        later(lambda: self.append(action, key=key, space=space, outcome="refused", detail=detail))
+        return True
+
+    def _chained(self, fields: dict[str, Any]) -> LogEntry:
+        for _ in range(_TRIES):
+            # In a store whose transactions do not exclude one another, somebody else may be faster.
+            with suppress(Conflict), self._backend.transaction():
+                return self._put(fields)
+        raise BackendError("the audit log cannot be continued: its head does not fit its entries; verify it")
+
+    def _put(self, fields: dict[str, Any]) -> LogEntry:
+        number, previous, version = self._head()
+        moment = msgspec.to_builtins(self._clock())
+        value = {"number": number + 1, "time": moment, **fields, "previous": previous}
+        value["digest"] = _digest(value)
+        self._kv.put(_LOG, _key(number + 1), value, expect=0)
+        self._kv.put(_HEAD, "head", [number + 1, value["digest"]], expect=version)
+        return msgspec.convert(value, LogEntry, dec_hook=_as_space)
+
+    def _head(self) -> tuple[int, str, int]:
+        """The number and digest of the last entry, and the version at which that was read."""
+        entry = self._kv.get(_HEAD, "head")
+        if entry is None:
+            return 0, _BEGINNING, 0
+        try:
+            number, digest = msgspec.convert(entry.value, tuple[int, str])
+        except msgspec.ValidationError as error:
+            raise _DamagedHead(f"the head of the audit log is damaged: {error}") from None
+        return number, digest, entry.version
+
+    def _head_after(self, walked: int) -> tuple[int, str]:
+        try:
+            return self._head()[:2]
+        except _DamagedHead:
+            return walked + 1, ""
+
+    def entries(self, *, limit: int = 100, cursor: str | None = None, newest_first: bool = True) -> Page[LogEntry]:
+        """One page of the log. Raises ``InvalidInput`` for a cursor that is not of such a list, or a limit below 1, and
+        ``BackendError`` for an entry that cannot be read; ``verify`` says what is wrong.
+        """
+        check_count(limit, "limit", least=1)
+        start = None if cursor is None else _checked_cursor(cursor, "<" if newest_first else ">")
+        if not newest_first:
+            page = self._kv.scan(_LOG, limit=limit, cursor=_key(start or 0))
+            return Page([_entry(one) for one in page.items], None if page.next is None else f">{int(page.next)}")
+        # Keys are numbers without a gap, so a page from the end is one read from where it begins.
+        last = self._head()[0] if start is None else start
+        before = max(last - limit, 0)
+        found = [_entry(one) for one in self._kv.scan(_LOG, limit=limit, cursor=_key(before)).items]
+        items = [entry for entry in reversed(found) if entry.number <= last]
+        return Page(items, f"<{before}" if before else None)
+
+    def verify(
+        self, progress: Callable[[int, int | None], None] | None = None, *, noted: str | None = None
+    ) -> Verified:
+        """Read the whole log and say whether it is as it was written, and whether ``noted``, a digest, is in it."""
+        walk = _Walk(noted)
+        head = self._head_after(0)
+        while True:
+            promised = head
+            for entry in self._after(walk.number):
+                if not walk.follows(entry):
+                    break
+                if progress is not None and walk.number % _PAGE == 0:
+                    progress(walk.number, promised[0])
+            # Read after its entries, so that what was appended meanwhile is no entry too many.
+            head = self._head_after(walk.number)
+            if walk.broken_at is not None or walk.number < promised[0] or head[0] <= walk.number:
+                return walk.ended(*head)
+
+    def _after(self, number: int) -> Iterator[Entry]:
+        # From the very beginning, to see what lies before the first entry.
+        start = _key(number) if number else None
+        return paged(lambda cursor: self._kv.scan(_LOG, limit=_PAGE, cursor=cursor or start))
+
+    aappend = asyncify(append)
+    aentries = asyncify(entries)
+    averify = asyncify(verify)
+
+
+class _Walk:
+    """How far the chain was followed."""
+
+    def __init__(self, noted: str | None) -> None:
+        self.number = 0
+        self.digest: str = _BEGINNING
+        self.broken_at: int | None = None
+        self._noted = noted
+        self._seen = noted is None or noted == _BEGINNING
+
+    def follows(self, entry: Entry) -> bool:
+        """Whether this is the next one, unchanged; then it is the last one seen."""
+        number = self.number + 1
+        digest = _fitting(entry.value, number, self.digest) if entry.key == _key(number) else None
+        if digest is None:
+            self.broken_at = number
+            return False
+        self.number, self.digest = number, digest
+        self._seen = self._seen or self.digest == self._noted
+        return True
+
+    def ended(self, number: int, digest: str) -> Verified:
+        """What was found, when this is the head."""
+        if self.broken_at is None and (number, digest) != (self.number, self.digest):
+            # Entries behind the head, or none where the head says there is one. With the same number it is the last itself.
+            self.broken_at = min(number, self.number) + (number != self.number)
+        ok = self.broken_at is None and self._seen
+        return Verified(entries=self.number, ok=ok, broken_at=self.broken_at, head=self.digest)
+
+
+def _fitting(value: object, number: int, previous: str) -> str | None:
+    """The digest of an entry, if it is unchanged and this is its place."""
+    if not isinstance(value, dict):
+        return None
+    rest = dict(cast("dict[str, Any]", value))
+    digest = rest.pop("digest", None)
+    # Compared as JSON: to Python 1, 1.0 and True are the same.
+    placed = _ENCODER.encode([rest.get("number"), rest.get("previous")]) == _ENCODER.encode([number, previous])
+    right = _digest(rest)
+    return right if placed and digest == right else None
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    return sha256(_ENCODER.encode(fields)).hexdigest()
+
+
+def _key(number: int) -> str:
+    return f"{number:015d}"
+
+
+def _entry(entry: Entry) -> LogEntry:
+    try:
+        read = msgspec.convert(entry.value, LogEntry, dec_hook=_as_space)
+    except (msgspec.ValidationError, InvalidInput) as error:
+        raise BackendError(f"the entry {entry.key} of the audit log is damaged: {error}") from None
+    if entry.key != _key(read.number):
+        raise BackendError(f"the entry {entry.key} of the audit log is damaged: it says that it is {read.number}")
+    return read
+
+
+def _as_space(kind: type, value: Any) -> Space:
+    # The only type of an entry that is not plain JSON data.
+    return Space(*msgspec.convert(value, list[str]))
+
+
+def _checked_cursor(cursor: object, direction: str) -> int:
+    found = _CURSOR.fullmatch(cursor) if isinstance(cursor, str) else None
+    if found is None or found[1] != direction:
+        raise InvalidInput(f"this is no cursor of this list: {shown(cursor)}")
+    return int(found[2])
+
+
+def _checked_outcome(outcome: str) -> str:
+    if outcome not in ("done", "refused"):
+        raise InvalidInput(f"outcome must be 'done' or 'refused', not {shown(outcome)}")
+    return outcome
+
+
+def _checked_detail(detail: Mapping[str, str | int]) -> dict[str, str | int]:
+    if len(detail) > _MOST_DETAILS:
+        raise InvalidInput(f"detail must have at most {_MOST_DETAILS} fields, not {len(detail)}")
+    return {_cut(check_id(name, "a name in detail")): _checked_value(value) for name, value in detail.items()}
+
+
+def _checked_value(value: object) -> str | int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if not -(2**63) <= value < 2**63:
+            raise InvalidInput(f"detail must hold integers of 64 bits, not {shown(value)}")
+        return value
+    return _cut(check_text(value, "detail"))
+
+
+def _cut(text: str) -> str:
+    safe = without_tokens(text)
+    return safe if len(safe) <= _LONGEST else f"{safe[: _LONGEST - 1]}…"
+
+
+def _target(id_: object) -> str:
+    text = without_tokens(check_id(id_, "a target"))
+    # So long an id may be somebody's words.
+    return text if len(text) <= _LONGEST else f"sha256:{sha256(text.encode()).hexdigest()}"

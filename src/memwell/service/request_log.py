@@ -1,0 +1,127 @@
+"""The request log: one line for each request and each failure, as text or JSON, without secrets.
+
+A line names the route and not the address, so no id of a thread and no query is in it; the key is told by its id. Of an
+error that nobody expected it names the kind and the place. What it says is left out: that may be a text of somebody's.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import traceback
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, TextIO, cast
+
+from memwell.errors import BadModelOutput, ConfigurationError, MemwellError
+from memwell.runtime.wire.routes import Route
+from memwell.runtime.wire.running import Key
+from memwell.service.keys import without_tokens
+
+_log = logging.getLogger("memwell.service")
+_FIELDS = "memwell"
+FORMATS = ("text", "json", "off")
+
+
+def request(id_: str, method: str, route: Route, status: int, seconds: float, key: Key | None) -> None:
+    """A request was answered."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    fields = {
+        "request": id_,
+        "method": method,
+        "route": route.name,
+        "status": status,
+        "ms": round(seconds * 1000, 2),
+        "key": "" if key is None else key.id,
+    }
+    _log.info("%s %s %s %.1f ms", method, route.name, status, seconds * 1000, extra={_FIELDS: fields})
+
+
+def failure(id_: str, route: Route, error: BaseException) -> None:
+    """Something went wrong that the caller is not told of."""
+    fields = {"request": id_, "route": route.name}
+    _log.error("%s failed (request %s)", route.name, id_, exc_info=error, extra={_FIELDS: fields})
+
+
+def warn(what: str, error: BaseException) -> None:
+    """Something went wrong that no caller asked for."""
+    _log.warning("%s: %s", what, _said_by(error))
+
+
+def _said_by(error: BaseException) -> str:
+    kind = type(error).__name__
+    # Our own say what is wrong in our own words. That of a model's output shows the output.
+    is_ours = isinstance(error, MemwellError) and not isinstance(error, BadModelOutput)
+    return f"{kind}: {error}" if is_ours and str(error) else kind
+
+
+def _trace(error: BaseException) -> str:
+    """Where an error came from, and what it came from, with the kinds of all."""
+    told: list[str] = []
+    for one in _chain(error, set()):
+        told += [*traceback.format_tb(one.__traceback__), _said_by(one), "\n"]
+    return "".join(told).rstrip()
+
+
+def _chain(error: BaseException, seen: set[int]) -> Iterator[BaseException]:
+    """An error after those that it came from."""
+    if id(error) in seen:
+        return
+    seen.add(id(error))
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from _chain(before, seen)
+    if isinstance(error, BaseExceptionGroup):
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _chain(one, seen)
+    yield error
+
+
+class _Own(logging.StreamHandler[TextIO]):
+    """A handler that was put up here, so that it can be told from others'."""
+
+
+class _Text(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.fromtimestamp(record.created, UTC).strftime("%H:%M:%S")
+        line = f"{moment} {record.levelname.lower():7} {record.getMessage()}"
+        fields: dict[str, Any] = getattr(record, _FIELDS, {})
+        if fields.get("key"):
+            line += f" key={fields['key']}"
+        if record.exc_info and record.exc_info[1] is not None:
+            line += "\n" + _trace(record.exc_info[1])
+        return without_tokens(line)
+
+
+class _Json(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        line = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **getattr(record, _FIELDS, {}),
+        }
+        if record.exc_info and record.exc_info[1] is not None:
+            line["error"] = _trace(record.exc_info[1])
+        return without_tokens(json.dumps(line, ensure_ascii=False))
+
+
+def set_up(form: str, stream: TextIO | None = None) -> None:
+    """Write the log of the service and of the library to standard error. Raises ``ConfigurationError`` for another form."""
+    if form not in FORMATS:
+        raise ConfigurationError(f"the log is written as {', '.join(FORMATS)}, not {form!r}")
+    for name in ("memwell", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        for old in [one for one in logger.handlers if isinstance(one, _Own)]:
+            logger.removeHandler(old)
+        logger.propagate = False
+        logger.setLevel(logging.INFO if name == "memwell" else logging.WARNING)
+        if form == "off":
+            logger.setLevel(logging.CRITICAL + 1)
+            continue
+        handler = _Own(stream or sys.stderr)
+        handler.setFormatter(_Json() if form == "json" else _Text())
+        logger.addHandler(handler)

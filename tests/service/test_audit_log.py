@@ -1,0 +1,408 @@
+"""Whatever is done to the log afterwards is found, and whoever appends at the same time gets a place of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from memwell.errors import BackendError, InvalidInput
+from memwell.records import Space, paged
+from memwell.service.audit_log import AuditLog, Refusals, Verified
+from memwell.service.keys import SERVICE
+from memwell.storage import Backend, open_backend
+from tests.service.waiting import PATIENCE_S
+
+NOW = datetime(2030, 1, 1, 12, 30, 15, 250, tzinfo=UTC)
+LOG = SERVICE / "log"
+HEAD = LOG / "head"
+COUNT = 6
+FIELDS = ("number", "time", "key", "space", "action", "targets", "outcome", "detail", "previous", "digest")
+
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    # No store keeps NUL or a lone surrogate.
+    | st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00")),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(FIELDS), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@pytest.fixture
+def backend() -> Iterator[Backend]:
+    with open_backend("memory:") as backend:
+        yield backend
+
+
+@pytest.fixture
+def log(backend: Backend) -> AuditLog:
+    return AuditLog(backend, lambda: NOW)
+
+
+def fill(log: AuditLog, count: int = COUNT) -> None:
+    for one in range(count):
+        log.append("memory.erase", key="k1", space=Space("acme", "安"), targets=[f"m{one}"], detail={"memories": one})
+
+
+def name(number: int) -> str:
+    return f"{number:015d}"
+
+
+def value_of(backend: Backend, number: int) -> dict[str, Any]:
+    entry = backend.kv.get(LOG, name(number))
+    assert entry is not None
+    return dict(cast("dict[str, Any]", entry.value))
+
+
+def test_an_entry_says_who_did_what_to_what(log: AuditLog):
+    first = log.append("key.create", targets=["k1"])
+    entry = log.append(
+        "memory.erase", key="k1", space=Space("acme"), targets=["m1"], outcome="refused", detail={"n": 2}
+    )
+    assert (first.number, first.key, first.space, first.previous) == (1, None, None, "0" * 64)
+    assert (entry.number, entry.time, entry.key, entry.space) == (2, NOW, "k1", Space("acme"))
+    assert (entry.action, entry.targets, entry.outcome) == ("memory.erase", ("m1",), "refused")
+    assert entry.detail == {"n": 2}
+    assert entry.previous == first.digest
+    assert isinstance(entry.space, Space)
+    assert log.entries().items == [entry, first]
+
+
+def test_the_digest_can_be_computed_by_anybody(log: AuditLog, backend: Backend):
+    entry = log.append('忘 "\\/\x7f\n\u2028', key="k1", space=Space("茶"), targets=["é"], detail={"z": "ß", "a": -1})
+    value = value_of(backend, 1)
+    assert value.pop("digest") == entry.digest
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    assert sha256(text.encode()).hexdigest() == entry.digest
+    assert value["time"] == "2030-01-01T12:30:15.000250Z"
+
+
+def test_an_untouched_log_is_whole(log: AuditLog):
+    assert log.verify() == Verified(entries=0, ok=True, broken_at=None, head="0" * 64)
+    fill(log)
+    head = log.entries(limit=1).items[0].digest
+    assert log.verify() == Verified(entries=COUNT, ok=True, broken_at=None, head=head)
+
+
+@given(number=st.integers(1, COUNT), field=st.sampled_from([*FIELDS, "more"]), value=plain)
+def test_a_changed_field_is_found(number: int, field: str, value: Any):
+    with open_backend("memory:") as backend:
+        log = AuditLog(backend)
+        fill(log)
+        written = value_of(backend, number)
+        before = json.dumps(written.get(field, "absent"), sort_keys=True)
+        assume(json.dumps(value, sort_keys=True) != before)
+        backend.kv.put(LOG, name(number), {**written, field: value})
+        found = log.verify()
+        assert not found.ok
+        assert found.broken_at == number
+
+
+@given(number=st.integers(1, COUNT), field=st.sampled_from(FIELDS))
+def test_a_removed_field_is_found(number: int, field: str):
+    with open_backend("memory:") as backend:
+        log = AuditLog(backend)
+        fill(log)
+        written = value_of(backend, number)
+        backend.kv.put(LOG, name(number), {key: value for key, value in written.items() if key != field})
+        assert log.verify().broken_at == number
+
+
+@given(number=st.integers(1, COUNT), value=plain | st.binary())
+def test_an_entry_that_is_something_else_is_found(number: int, value: Any):
+    with open_backend("memory:") as backend:
+        log = AuditLog(backend)
+        fill(log)
+        backend.kv.put(LOG, name(number), value)
+        assert log.verify().broken_at == number
+
+
+@pytest.mark.parametrize("number", range(1, COUNT + 1))
+def test_a_changed_entry_with_a_digest_that_fits_is_found(log: AuditLog, backend: Backend, number: int):
+    fill(log)
+    changed = {**value_of(backend, number), "detail": {"memories": 99}}
+    changed.pop("digest")
+    text = json.dumps(changed, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    backend.kv.put(LOG, name(number), {**changed, "digest": sha256(text.encode()).hexdigest()})
+    # The next one, or the head, says that it was another.
+    assert log.verify().broken_at == min(number + 1, COUNT)
+
+
+def test_a_last_entry_with_another_number_is_found_though_the_head_was_changed_too(log: AuditLog, backend: Backend):
+    fill(log)
+    changed = {**value_of(backend, COUNT), "number": 99}
+    changed.pop("digest")
+    text = json.dumps(changed, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    digest = sha256(text.encode()).hexdigest()
+    backend.kv.put(LOG, name(COUNT), {**changed, "digest": digest})
+    backend.kv.put(HEAD, "head", [COUNT, digest])
+    assert log.verify().broken_at == COUNT
+
+
+@pytest.mark.parametrize("number", range(1, COUNT + 1))
+def test_a_removed_entry_is_found(log: AuditLog, backend: Backend, number: int):
+    fill(log)
+    backend.kv.delete(LOG, name(number))
+    found = log.verify()
+    assert (found.ok, found.broken_at, found.entries) == (False, number, number - 1)
+
+
+@pytest.mark.parametrize("keep", range(COUNT))
+def test_an_end_that_was_cut_off_is_found(log: AuditLog, backend: Backend, keep: int):
+    fill(log)
+    for number in range(keep + 1, COUNT + 1):
+        backend.kv.delete(LOG, name(number))
+    found = log.verify()
+    assert (found.ok, found.broken_at) == (False, keep + 1)
+
+
+@given(st.permutations(range(1, COUNT + 1)))
+def test_another_order_is_found(order: list[int]):
+    assume(order != sorted(order))
+    with open_backend("memory:") as backend:
+        log = AuditLog(backend)
+        fill(log)
+        values = [backend.kv.get(LOG, name(number)) for number in order]
+        for place, entry in enumerate(values, 1):
+            assert entry is not None
+            backend.kv.put(LOG, name(place), entry.value)
+        first = next(place for place, number in enumerate(order, 1) if place != number)
+        assert log.verify().broken_at == first
+
+
+@pytest.mark.parametrize("key", ["000000000000000a", "0", name(0), name(COUNT + 1), "zzz"])
+def test_an_entry_too_many_is_found(log: AuditLog, backend: Backend, key: str):
+    fill(log)
+    last = backend.kv.get(LOG, name(COUNT))
+    assert last is not None
+    backend.kv.put(LOG, key, last.value)
+    assert not log.verify().ok
+
+
+@pytest.mark.parametrize("key", [name(2), "000000000000003a"])
+def test_an_entry_in_a_wrong_place_is_named(log: AuditLog, backend: Backend, key: str):
+    fill(log)
+    other = backend.kv.get(LOG, name(5))
+    assert other is not None
+    backend.kv.put(LOG, key, other.value)
+    for newest_first in (True, False):
+        with pytest.raises(BackendError, match=f"{key}.*damaged"):
+            log.entries(newest_first=newest_first)
+
+
+@pytest.mark.parametrize("head", [None, 7, [], [COUNT], [COUNT, "x"], [COUNT - 1, "x"], [COUNT + 1, "x"], ["a", "b"]])
+def test_a_changed_head_is_found(log: AuditLog, backend: Backend, head: Any):
+    fill(log)
+    backend.kv.put(HEAD, "head", head)
+    assert not log.verify().ok
+    assert log.verify().broken_at is not None
+    backend.kv.delete(HEAD, "head")
+    assert not log.verify().ok
+
+
+@pytest.mark.parametrize("head", [[], [COUNT - 1, "x"], None])
+def test_a_log_whose_head_was_tampered_with_is_not_continued(log: AuditLog, backend: Backend, head: Any):
+    fill(log)
+    backend.kv.put(HEAD, "head", head)
+    with pytest.raises(BackendError, match="head"):
+        log.append("key.create")
+    assert len(backend.kv.scan(LOG).items) == COUNT
+
+
+def test_a_log_that_was_written_anew_lacks_the_noted_digest(log: AuditLog):
+    fill(log)
+    noted = log.verify().head
+    fill(log)
+    assert log.verify(noted=noted).ok
+    with open_backend("memory:") as other:
+        anew = AuditLog(other)
+        fill(anew, 2 * COUNT)
+        assert anew.verify().ok, "nothing in the store itself contradicts it"
+        found = anew.verify(noted=noted)
+        assert (found.ok, found.broken_at) == (False, None)
+
+
+def test_verifying_tells_how_far_it_is(log: AuditLog, backend: Backend):
+    with backend.transaction():
+        fill(log, 2500)
+    told: list[tuple[int, int | None]] = []
+    assert log.verify(lambda done, total: told.append((done, total))).entries == 2500
+    assert told == [(1000, 2500), (2000, 2500)]
+
+
+def test_the_log_is_read_page_by_page_from_either_end(log: AuditLog):
+    fill(log, 23)
+    for limit in (1, 5, 22, 23, 24, 100):
+        newest = [one.number for one in paged(lambda at, limit=limit: log.entries(limit=limit, cursor=at))]
+        assert newest == list(range(23, 0, -1))
+        oldest = paged(lambda at, limit=limit: log.entries(limit=limit, cursor=at, newest_first=False))
+        assert [one.number for one in oldest] == list(range(1, 24))
+
+
+def test_what_is_added_does_not_shift_the_pages(log: AuditLog):
+    fill(log, 10)
+    page = log.entries(limit=4)
+    fill(log, 3)
+    assert [one.number for one in log.entries(limit=4, cursor=page.next).items] == [6, 5, 4, 3]
+
+
+@pytest.mark.parametrize("cursor", ["", "x", ">5", "<", "<-1", "<5 ", "<" + "9" * 16, "<٣", 5, "\x00"])
+def test_a_bad_cursor_is_refused(log: AuditLog, cursor: Any):
+    fill(log)
+    with pytest.raises(InvalidInput, match="cursor"):
+        log.entries(cursor=cursor)
+    with pytest.raises(InvalidInput):
+        log.entries(limit=0)
+
+
+def test_a_damaged_entry_is_named(log: AuditLog, backend: Backend):
+    fill(log)
+    for value in ({"number": 1}, 7, b"x"):
+        backend.kv.put(LOG, name(3), value)
+        with pytest.raises(BackendError, match=f"{name(3)}.*damaged"):
+            log.entries()
+
+
+def test_an_entry_is_bounded_and_holds_no_token(log: AuditLog):
+    token = f"mw_{'a' * 16}_{'b' * 64}"
+    detail: dict[str, str | int] = {"text": "x" * 5000, "token": token}
+    entry = log.append(f"a {token}", targets=[*(str(one) for one in range(500)), token], detail=detail)
+    assert len(entry.targets) == 100
+    assert entry.detail["targets"] == 501
+    assert len(str(entry.detail["text"])) == 200
+    long = log.append("b", key=token, targets=["words of somebody " * 20, token])
+    assert long.targets[0].startswith("sha256:")
+    assert "b" * 64 not in f"{entry} {long}"
+    assert log.verify().ok
+
+
+BAD: tuple[dict[str, Any], ...] = (
+    *({"action": action} for action in ("", None, "a\x00", "\ud800", "x" * 2000)),
+    *({"targets": targets} for targets in ([None], [""], ["\x00"], [7])),
+    *({"detail": detail} for detail in ({"a": None}, {"a": 1.5}, {"a": True}, {"a": 2**63}, {"": 1}, {7: 1})),
+    {"detail": {str(one): one for one in range(21)}},
+    {"outcome": "perhaps"},
+    {"key": ""},
+)
+
+
+@pytest.mark.parametrize("wrong", BAD, ids=lambda wrong: repr(wrong)[:40])
+def test_bad_input_is_not_logged(log: AuditLog, wrong: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        log.append(**{"action": "a", **wrong})
+    assert log.entries().items == []
+
+
+def test_an_entry_goes_with_its_transaction(log: AuditLog, backend: Backend):
+    fill(log, 1)
+
+    class Failed(Exception):
+        pass
+
+    with suppress(Failed), backend.transaction():
+        log.append("memory.erase")
+        raise Failed
+    assert log.verify().entries == 1
+    fill(log, 1)
+    assert log.verify().ok
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_threads_append_one_chain(kind: str, tmp_path: Path):
+    with open_backend("memory:" if kind == "memory" else tmp_path / "a.db") as backend:
+        log = AuditLog(backend)
+        threads = [threading.Thread(target=fill, args=(log, 25)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        while any(thread.is_alive() for thread in threads):
+            assert log.verify().ok, "also while it grows"
+        for thread in threads:
+            thread.join()
+        assert log.verify().entries == 100
+        assert log.verify().ok
+
+
+WRITER = """
+import sys
+from memwell.service.audit_log import AuditLog
+from memwell.storage import open_backend
+with open_backend(sys.argv[1]) as backend:
+    log = AuditLog(backend)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for one in range(60):
+        log.append("key.create", targets=[f"{sys.argv[2]}-{one}"])
+"""
+
+
+def test_processes_append_one_chain(tmp_path: Path):
+    path = tmp_path / "a.db"
+    with open_backend(path) as backend:
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", WRITER, str(path), who], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            for who in "ab"
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            assert writer.stdout.readline() == "ready\n"
+        for writer in writers:
+            writer.communicate("go\n", timeout=PATIENCE_S)
+        assert [writer.returncode for writer in writers] == [0, 0]
+        log = AuditLog(backend)
+        found = log.verify()
+        assert (found.ok, found.entries) == (True, 120)
+        told = {entry.targets[0] for entry in log.entries(limit=200).items}
+        assert told == {f"{who}-{one}" for who in "ab" for one in range(60)}
+
+
+def test_the_async_twins_do_the_same(log: AuditLog):
+    async def run() -> None:
+        entry = await log.aappend("key.create")
+        assert (await log.aentries()).items == [entry]
+        assert (await log.averify()).head == entry.digest
+
+    asyncio.run(run())
+
+
+def test_refusals_are_noted_up_to_a_bound_and_the_rest_counted(log: AuditLog, monkeypatch: pytest.MonkeyPatch):
+    clock = [0.0]
+    monkeypatch.setattr(log, "_refusals", Refusals(lambda: clock[0]))
+    noted = [log.refuse("erase", code="missing-scope", key="k1", space=Space("acme")) for _ in range(50)]
+    assert noted == [True] * 20 + [False] * 30
+    assert log.refuse("erase", code="missing-scope", key="k2")
+    assert log.refuse("recall", code="foreign-origin", address="10.0.0.1")
+    clock[0] = 3.0
+    assert log.refuse("recall", code="not-granted", key="k1")
+    entries = log.entries(limit=100).items
+    assert len(entries) == 23
+    assert (entries[0].outcome, entries[0].detail) == ("refused", {"code": "not-granted", "unnoted": 30})
+    assert [(one.action, one.key, one.detail) for one in entries[1:3]] == [
+        ("recall", None, {"code": "foreign-origin"}),
+        ("erase", "k2", {"code": "missing-scope"}),
+    ]
+    assert log.verify().ok
+
+
+def test_what_is_refused_can_be_written_later(log: AuditLog):
+    waiting: list[Callable[[], object]] = []
+    assert log.refuse("erase", code="missing-scope", key="k1", later=waiting.append)
+    assert log.entries().items == []
+    waiting[0]()
+    assert [one.action for one in log.entries().items] == ["erase"]

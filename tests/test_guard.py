@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from memwell.storage.postgres.pool import Patient
+from memwell.storage.postgres.connections import Patient
 from tests.ports import closed_port
 
 StrangersPort: type[BaseException] = import_module("strangers").StrangersPort

@@ -12,8 +12,8 @@ from memwell.cli.phrases import say
 from memwell.errors import ReadOnlyStore
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
-from memwell.runtime.moving import MoveRefused
-from memwell.runtime.moving.marks import _REFUSALS as CODES
+from memwell.runtime.transfer import MoveRefused
+from memwell.runtime.transfer.moving import _REFUSALS as CODES
 from memwell.storage import open_backend
 from tests.commands import Run, running
 

@@ -10,25 +10,45 @@ import sys
 import textwrap
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import memwell
 from memwell.errors import Busy, ConfigurationError, InvalidInput, NotFound, UnreadableDocument
 from memwell.knowledge.ingest import Ingested
+from memwell.longterm.base import utc_now
 from memwell.records import Space
-from memwell.runtime.wire.running import Job
-from memwell.service import job_files, job_states, job_work
+from memwell.runtime import jobs as queue_module
+from memwell.runtime.engine import Engine
+from memwell.runtime.jobs import SERVICE_JOBS, Job, Kept, Queue
+from memwell.service import job_files
 from memwell.service import jobs as jobs_module
-from memwell.service.jobs import MOST_WAITING, MOST_WAITING_EACH, Jobs, Made, Ongoing, Report
+from memwell.service.job_files import Made
+from memwell.service.jobs import (
+    MOST_WAITING,
+    MOST_WAITING_EACH,
+    REPEATED,
+    Jobs,
+    Ongoing,
+    Report,
+    Turns,
+    Work,
+    check_room,
+    key_of,
+)
 from memwell.storage import Backend, open_backend
 from memwell.storage.sqlite import SqliteBackend
+from memwell.values import new_id
 from tests.service.waiting import PATIENCE_S, until
 
 ANN, BOB = Space("acme", "ann"), Space("acme", "bob")
@@ -468,7 +488,7 @@ def test_a_process_that_has_jobs_says_again_and_again_that_it_lives(backend: Bac
     put, said, held = backend.kv.put, list[str](), Held()
 
     def noted(space: Space, key: str, *args: Any, **options: Any) -> Any:
-        if space == job_states._OWNERS:
+        if space == queue_module._OWNERS:
             said.append(key)
         return put(space, key, *args, **options)
 
@@ -544,7 +564,7 @@ def test_a_large_result_is_read_by_itself_and_a_huge_one_is_a_file(running: Jobs
     assert until(lambda: running.busy == 0)
     assert running.get(ANN, job.id).result == large
     assert running.all(ANN)[0].result is None
-    monkeypatch.setattr(job_work, "MAX_CONTENT_BYTES", 1000)
+    monkeypatch.setattr(jobs_module, "MAX_CONTENT_BYTES", 1000)
     huge = ended(running, ANN, running.start(ANN, "audit", lambda report: large))
     assert (huge.status, huge.result, huge.file) == ("done", None, "memwell-audit.json")
     assert b"\\u0000" in running.file(ANN, huge.id)[0].read_bytes()
@@ -635,3 +655,240 @@ def test_a_state_that_could_not_be_stored_is_stored_later(
     assert ended(running, ANN, job).status == "done"
     with Jobs(backend) as other:
         assert other.get(ANN, job.id).status == "done"
+
+
+# Jobs whose process is gone
+
+
+@pytest.fixture
+def memory(backend: Backend) -> Engine:
+    return memwell.open(backend, embedder=None, work=False, space=ANN)
+
+
+class Counted:
+    """Work that any process can do, and how often it was begun and done."""
+
+    def __init__(self) -> None:
+        self.begun, self.done = list[str](), list[str]()
+        self.go_on = threading.Event()
+        self.go_on.set()
+
+    def maker(self, memory: Engine, asked: Any) -> Work:
+        def work(report: Report) -> dict[str, Any]:
+            self.begun.append(report.id)
+            while not self.go_on.wait(0.01):
+                report("counting", 1, 2)
+            report("counting", 2, 2)
+            self.done.append(report.id)
+            return {"of": memory.space[-1], "asked": asked}
+
+        return work
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
+    made = Counted()
+    monkeypatch.setitem(REPEATED, "count", (dict, made.maker))
+    return made
+
+
+def left_behind(backend: Backend, **fields: Any) -> Job:
+    """A job that runs by what is stored, and whose process is gone."""
+    job = Job(id=new_id(), action="count", status="running", created=utc_now(), updated=utc_now(), stage="half", done=1)
+    kept = Kept(job, space=tuple(ANN), again=msgspec.msgpack.encode({"n": 1}))
+    gone = Queue(backend, SERVICE_JOBS, kept_s=60)
+    gone.add(key_of(ANN, job.id), replace(kept, **fields))
+    gone.close()
+    return job
+
+
+def test_a_job_of_a_process_that_is_gone_is_begun_anew_by_another(backend: Backend, memory: Engine, counted: Counted):
+    job = left_behind(backend)
+    with Jobs(backend) as jobs:
+        assert jobs.get(ANN, job.id).status == "waiting", "who asks meanwhile does not hear that it failed"
+        assert jobs.take_up(memory.at) == 1
+        assert until(lambda: jobs.get(ANN, job.id).status == "done")
+        assert jobs.get(ANN, job.id).result == {"of": "ann", "asked": {"n": 1}}
+        assert jobs.take_up(memory.at) == 0
+    assert counted.done == [job.id]
+
+
+def test_of_several_that_look_at_once_one_takes_a_job(backend: Backend, memory: Engine, counted: Counted):
+    left = sorted(left_behind(backend).id for _ in range(6))
+    processes = [Jobs(backend) for _ in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        taken = list(pool.map(lambda jobs: jobs.take_up(memory.at), processes))
+    assert sum(taken) == 6
+    # What the work has done is written down a moment later, and each process sees it in the store.
+    for jobs in processes:
+        assert until(lambda jobs=jobs: {job.status for job in jobs.all(ANN)} == {"done"})
+    for jobs in processes:
+        jobs.close()
+    assert sorted(counted.done) == sorted(counted.begun) == left
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [({"again": None}, "what was sent for it"), ({"begun": 3}, "three times")],
+    ids=["what was sent is gone", "nobody lived to end it"],
+)
+def test_what_nobody_can_go_on_with_has_failed(
+    backend: Backend, memory: Engine, counted: Counted, fields: dict[str, Any], told: str
+):
+    job = left_behind(backend, **fields)
+    with Jobs(backend) as jobs:
+        for _ in range(2):
+            seen = jobs.get(ANN, job.id)
+            assert (seen.status, seen.problem["code"]) == ("failed", "interrupted")  # type: ignore[index]
+            assert told in seen.problem["detail"]  # type: ignore[index]
+            # The second time that is what is stored.
+            assert jobs.take_up(memory.at) == 0
+    assert counted.begun == []
+    assert list(Queue(backend, SERVICE_JOBS).free()) == []
+
+
+def test_what_was_cancelled_before_anybody_went_on_is_not_begun(backend: Backend, memory: Engine, counted: Counted):
+    job = left_behind(backend)
+    with Jobs(backend) as jobs:
+        jobs.cancel(ANN, job.id)
+        assert jobs.take_up(memory.at) == 0
+        assert jobs.get(ANN, job.id).problem["code"] == "cancelled"  # type: ignore[index]
+    assert counted.begun == []
+
+
+def test_a_process_that_stops_leaves_its_jobs_to_the_others(backend: Backend, memory: Engine, counted: Counted):
+    counted.go_on.clear()
+    first = Jobs(backend, threads=2)
+    ids = sorted(first.repeat(memory, "count", {"n": number}).id for number in range(4))
+    assert until(lambda: len(counted.begun) == 1)
+    first.close()
+    counted.go_on.set()
+    with Jobs(backend) as second:
+        assert {job.status for job in second.all(ANN)} == {"waiting"}
+        assert second.take_up(memory.at) == 4
+        assert until(lambda: {job.status for job in second.all(ANN)} == {"done"})
+    assert sorted(counted.done) == ids
+
+
+def test_who_was_taken_for_dead_writes_over_nobodys_end(
+    backend: Backend, memory: Engine, counted: Counted, monkeypatch: pytest.MonkeyPatch
+):
+    counted.go_on.clear()
+    with Jobs(backend) as slow, Jobs(backend) as other:
+        job = slow.repeat(memory, "count", {})
+        assert until(lambda: other.get(ANN, job.id).status == "running")
+        # As when it was held up: it says nothing for longer than its lease.
+        pending = slow._queue.pending
+        monkeypatch.setattr(pending, "beat", lambda: None)
+
+        def is_taken() -> bool:
+            pending.end_lease(pending.owner)
+            # It may write just now how far the job is; then the other one comes again.
+            return other.take_up(memory.at) == 1
+
+        assert until(is_taken)
+        assert until(lambda: slow.busy == 0), "who has lost a job lets it be"
+        counted.go_on.set()
+        assert until(lambda: other.get(ANN, job.id).status == "done")
+        assert slow.get(ANN, job.id) == other.get(ANN, job.id)
+    assert counted.done == [job.id]
+
+
+def test_what_one_process_erases_is_in_no_file_of_another(backend: Backend, memory: Engine):
+    def made(report: Report) -> Made:
+        path = report.path(".txt")
+        path.write_text("the words of Ann")
+        return Made(path=path, name="a.txt")
+
+    begun, go_on = threading.Event(), threading.Event()
+
+    def made_slowly(report: Report) -> Made:
+        begun.set()
+        assert go_on.wait(PATIENCE_S)
+        return made(report)
+
+    with Jobs(backend) as one, Jobs(backend) as other:
+        ready, under_way = one.start(ANN, "export", made), one.start(ANN, "export", made_slowly)
+        assert until(lambda: other.get(ANN, ready.id).status == "done")
+        assert begun.wait(PATIENCE_S)
+        path, _ = one.file(ANN, ready.id)
+        assert other.drop_results(ANN) == 1
+        go_on.set()
+        with pytest.raises(NotFound):
+            one.file(ANN, ready.id)
+        assert until(lambda: one.get(ANN, under_way.id).status == "failed")
+        one.take_up(memory.at)
+        assert not path.exists()
+        assert list(path.parent.iterdir()) == []
+
+
+# Turns
+
+SPACES = [Space("a"), Space("b"), Space("c"), Space("d")]
+
+
+@given(
+    threads=st.integers(1, 4),
+    steps=st.lists(st.sampled_from([*SPACES, *SPACES, None, None, None]), max_size=60),
+    data=st.data(),
+)
+def test_whoever_waits_comes_to_run_and_no_space_has_all_threads(
+    threads: int, steps: list[Space | None], data: st.DataObject
+):
+    turns: Turns[tuple[Space, int]] = Turns(threads)
+    running: list[tuple[Space, int]] = []
+    waiting: Counter[Space] = Counter()
+    begun: list[tuple[Space, int]] = []
+
+    def begin() -> None:
+        while (taken := turns.take()) is not None:
+            counts = Counter(space for space, _ in running)
+            # A space that has none running goes before one that has.
+            assert counts[taken[0]] <= min(counts[space] for space in waiting if waiting[space])
+            waiting[taken[0]] -= 1
+            running.append(taken)
+            begun.append(taken)
+
+    for number, step in enumerate(steps):
+        if step is not None:
+            turns.add(step, (step, number))
+            waiting[step] += 1
+        elif running:
+            turns.ended(running.pop(data.draw(st.integers(0, len(running) - 1)))[0])
+        begin()
+        counts = Counter(space for space, _ in running)
+        assert turns.running == len(running) <= threads
+        assert all(count <= max(1, threads - 1) for count in counts.values())
+    while running:
+        turns.ended(running.pop()[0])
+        begin()
+    assert sorted(begun, key=lambda one: one[1]) == [(step, at) for at, step in enumerate(steps) if step is not None]
+    for space in SPACES:
+        # Within a space the first that came is the first that begins.
+        assert [at for whose, at in begun if whose == space] == sorted(at for whose, at in begun if whose == space)
+
+
+def test_what_is_dropped_does_not_begin():
+    turns: Turns[int] = Turns(1)
+    for number in range(4):
+        turns.add(SPACES[number % 2], number)
+    assert turns.drop(SPACES[0], 0)
+    assert not turns.drop(SPACES[0], 0)
+    assert not turns.drop(SPACES[0], 1)
+    assert not turns.drop(SPACES[3], 1)
+    assert turns.take() == 2
+    assert sorted(turns.drop_all()) == [1, 3]
+    turns.ended(SPACES[0])
+    assert (turns.take(), turns.running) == (None, 0)
+
+
+def test_there_is_room_for_so_many_in_all_and_of_each():
+    own = [SPACES[0]] * (MOST_WAITING_EACH - 1)
+    check_room(own, SPACES[0])
+    with pytest.raises(Busy, match="of your jobs"):
+        check_room([*own, SPACES[0]], SPACES[0])
+    check_room([*own, SPACES[0]], SPACES[1])
+    many = [Space("x", str(number)) for number in range(MOST_WAITING)]
+    check_room(many[1:], SPACES[0])
+    with pytest.raises(Busy):
+        check_room(many, SPACES[0])

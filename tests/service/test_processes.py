@@ -37,7 +37,7 @@ import sys, time
 import memwell
 from memwell.records import Space
 from memwell.service import app, rest
-from memwell.service.job_work import REPEATED
+from memwell.service.jobs import REPEATED
 from memwell.service.jobs import Jobs
 from memwell.service.parts import Service
 from memwell.service.server import serve

@@ -10,7 +10,7 @@ import pytest
 from memwell.errors import ConfigurationError, ReadOnlyStore
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
-from memwell.runtime.moving import move
+from memwell.runtime.transfer import move
 from memwell.settings import Settings
 from memwell.storage import open_backend
 from memwell.storage.elsewhere import REMEMBERED, check_parts, in_bytes, in_values

@@ -17,7 +17,6 @@ from memwell.cli import demo as explain
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
 from memwell.cli.phrases import say
-from memwell.cli.reembed import reembed_command
 from memwell.cli.serve import mcp_command, serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
 from memwell.cli.terminal import (
@@ -188,7 +187,7 @@ def _look_for_leaks(as_json: bool) -> None:
 
 app.command("serve")(serve_command)
 app.command("mcp")(mcp_command)
-app.command("reembed")(reembed_command)
+app.command("reembed")(batch.reembed_command)
 app.add_typer(keys.app, name="keys")
 app.add_typer(backup.app)
 app.add_typer(memories.app)

@@ -1,4 +1,4 @@
-"""The commands ``batch``: maintenance of a whole store, space by space, in several processes, restartable."""
+"""``memwell batch`` and ``memwell reembed``: work over a whole store, on several processes, and restartable."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.reembed import Workers
-from memwell.cli.stores import Store, check_at_hand, check_exists
+from memwell.cli.stores import SpaceOption, Store, check_at_hand, check_exists, space_of
 from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar
+from memwell.settings import load_settings
 
 if TYPE_CHECKING:
     from memwell.runtime.batch import Batch
@@ -20,6 +20,10 @@ app = typer.Typer(
     cls=Commands, help="Work over a whole store, restartable. 对整个存储的批处理，可续跑。", no_args_is_help=True
 )
 
+Workers = Annotated[
+    int | None,
+    typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
+]
 Kept = Annotated[
     bool, typer.Option("--again/--kept", help="Do it anew, or go on and print what was done. 重新做，或接着做。")
 ]
@@ -84,3 +88,33 @@ def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Listing:
     for segments, *counts in rows:
         table.add_row(one_line(" / ".join(segments)), *(f"{count:,}" for count in counts))
     return table
+
+
+def reembed_command(
+    store: Store,
+    embedder: Annotated[
+        str | None, typer.Option(help="local, minilm or use; that of the settings by default. 嵌入模型。")
+    ] = None,
+    space: SpaceOption = None,
+    workers: Workers = None,
+) -> None:
+    """Make all vectors anew by another embedder; the old ones serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
+    check_at_hand(store)
+    check_exists(store)
+    # Loads numpy and the models, which other commands do without.
+    from memwell.runtime.batch.reembedding import reembed  # noqa: PLC0415
+
+    chosen = load_settings().embedder
+    name = embedder or chosen
+    with progress_bar(say("reembedding")) as progress:
+        done = reembed(
+            store, name, spaces=None if space is None else [space_of(space)], workers=workers, progress=progress
+        )
+    console().print(say("reembedded", records=f"{done.records:,}", spaces=f"{done.spaces:,}"))
+    if name != chosen:
+        console(stderr=True).print(Styled(say("reembed_setting", name=one_line(name)), style="yellow"))
+    for left in done.left:
+        where = one_line(" / ".join(left))
+        console(stderr=True).print(Styled(say("reembed_left", space=where), style="yellow"))
+    if done.left:
+        raise typer.Exit(1)

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text as Styled
 
-from memwell.cli.owing import noted, owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.terminal import Listing, one_line, visible
 from memwell.errors import MemwellError
@@ -20,6 +19,7 @@ from memwell.messages import ai, human
 from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime import engine
 from memwell.runtime.leaks import Growth, watching
+from memwell.runtime.worker import listed_spaces, pending_by_space
 from memwell.settings import load_settings
 from memwell.storage.protocols import Backend
 
@@ -45,7 +45,7 @@ def examine(backend: Backend, console: Console) -> dict[str, Any]:
         facts = of_users(backend)
         owed = [
             {"space": list(space), "words": one.words, "vectors": one.vectors}
-            for space, one in owed_by_space(backend).items()
+            for space, one in pending_by_space(backend).items()
         ]
         model = _embedder_facts()
     return {"versions": versions(), "store": facts, "owed": owed, "embedder": model, "problems": problems}
@@ -55,7 +55,7 @@ def of_users(backend: Backend) -> dict[str, Any]:
     """What the store says of itself, without the conversations and spaces in which memwell keeps its own notes."""
     facts = backend.facts()
     spaces: list[dict[str, Any]] = facts.get("spaces", [])
-    remembered = {Space(*one["space"]) for one in spaces} | set(noted(backend))
+    remembered = {Space(*one["space"]) for one in spaces} | set(listed_spaces(backend))
     for space in remembered:
         if len(space) < MAX_SEGMENTS:
             for own in backend.log.threads(inner_space(space)).items:

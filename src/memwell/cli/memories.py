@@ -14,13 +14,13 @@ import typer
 from rich.text import Text as Styled
 
 import memwell
-from memwell.cli.owing import owed_by_space
 from memwell.cli.phrases import say
 from memwell.cli.stores import SpaceOption, Store, check_exists, check_export, is_served, naming_file, opened, space_of
 from memwell.cli.terminal import AsJson, console, fact_table, hit_table, one_line, print_json, progress_bar, visible
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
+from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
 from memwell.values import check_text, shown
 
@@ -103,7 +103,7 @@ def settle_command(store: Store, space: SpaceOption = None) -> None:
             engine.settle()
             console().print(say("settled", count=f"{done:,}"))
             return
-        wanted = [space_of(space)] if space else list(owed_by_space(engine.backend))
+        wanted = [space_of(space)] if space else list(pending_by_space(engine.backend))
         for one in wanted:
             memory = engine.at(one)
             before = memory.owed().vectors

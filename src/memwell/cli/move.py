@@ -12,7 +12,7 @@ from memwell.cli.phrases import say
 from memwell.cli.stores import check_at_hand, existing
 from memwell.cli.terminal import console, one_line, progress_bar
 from memwell.errors import ConfigurationError
-from memwell.runtime.moving import Moved, MoveRefused, move
+from memwell.runtime.transfer import Moved, MoveRefused, move
 from memwell.settings import load_settings
 from memwell.storage import open_backend
 from memwell.storage.urls import without_secrets

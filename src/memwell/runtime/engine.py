@@ -38,8 +38,8 @@ from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import DEFAULT_SPACE, MAX_SEGMENTS, Page, Space, SpaceLike, as_space
 from memwell.runtime.context import Context, Passage, Receipts, Shares, assemble
 from memwell.runtime.grants import OWN_SPACES, Grant, Grants, SharedMemory
-from memwell.runtime.jobs import Worker, is_held_back
 from memwell.runtime.transfer import Imported, Progress, detect, export_jsonl, export_markdown, import_file
+from memwell.runtime.worker import Worker, is_held_back
 from memwell.settings import Settings, load_settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import ThreadInfo

@@ -1,410 +1,472 @@
-"""The background worker: indexes and embeds what ``remember`` has stored.
+"""The job queue of a store: durable jobs, each owned by one process under a lease, with retries, progress and results.
 
-There is one thread for an engine. It owns nothing: what is owed stands in the journals of the store, so a worker may be
-killed at any moment, and the next one goes on where the last commit was. The workers of all processes share the list of
-spaces that are owed something; a claim keeps two of them from doing the same at the same time. Without it nothing would be
-done twice either, only some of it in vain: whoever is second finds the journal moved on, and stores nothing.
+    queue = Queue(backend, Space("memwell", "service", "jobs"))
+    version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to whoever claims it
+    for found in queue.free(): ...                   # open jobs that no living process owns
+    found = queue.claim(found.key)                   # one process gets it
+    version = queue.write(key, kept, version)        # progress, and at last the end
 
-Spaces take turns after each piece, so that one with a mountain of work does not keep the others from theirs.
+Three kinds of work wait here: the jobs of the service, the pieces of batches, and the spaces whose memories are to be
+indexed. Everything is in the key-value part of the store. ``Pending`` is the list of keys with open work; its entries name
+the owner. ``Queue`` adds the state of each job. A process that owns something renews one entry every few seconds. When
+the entry runs out, what the process owned is free, and another process claims it. An owner writes a job at the version
+that it wrote last: an owner that finds another version has lost the job.
 """
 
 from __future__ import annotations
 
-import logging
-import random
 import threading
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from datetime import datetime
-from enum import Enum, auto
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from memwell.errors import BackendError, Conflict, MemwellError, ReadOnlyStore
-from memwell.longterm.erasing import Eraser
-from memwell.longterm.indexing import BATCH
-from memwell.longterm.journal import inner_space, knowledge_space
-from memwell.longterm.memory import Memory
+import msgspec
+from msgspec.structs import replace
+
+from memwell.errors import Conflict, MemwellError
+from memwell.filters import id_begins_with
 from memwell.records import Space, paged
-from memwell.storage.protocols import Backend
-
-_log = logging.getLogger("memwell.jobs")
+from memwell.runtime.wire.problems import Problem
+from memwell.storage.protocols import Backend, Entry, KeyValue
+from memwell.values import new_id
 
 REGISTRY = Space("memwell", "spaces")
-"""Which spaces are owed work, so that every worker finds what any process left."""
+"""The pending list of spaces whose memories or documents are to be indexed."""
 
-_DUTY = "lease"
-_LEASE_S = 30.0
-_WITH_CHAT_S = 300.0
-"""A piece that asks a chat model takes longer, and doing it twice would cost twice."""
-_LOOK_S = 5.0
-"""How often the list is looked at, for what nobody has told of here."""
-_AGAIN_S = 1.0
-"""How soon work is tried again that another process was at, or that failed; then ever less often."""
-_SURE_S = 1.0
-"""For how long a process that does the work itself trusts that a space it has listed is still on the list."""
-_USES_EVERY_S = 30.0
-_CLOSING_S = 10.0
-_PURGE_EVERY_S = 86_400.0
-_TOPIC = "memwell work "
+SERVICE_JOBS = Space("memwell", "service", "jobs")
+"""The queue of the service."""
 
-_held_back: ContextVar[dict[Space, Callable[[Space], None]] | None] = ContextVar("memwell_held_back", default=None)
+ENDED = ("done", "failed")
+"""The states after which a job changes no more."""
 
+LEASE_S = 10.0
+TRIES = 3
+"""How often a job is begun before it is given up."""
 
-class _Left(Enum):
-    """What a piece of work leaves: nothing, more of it, or all for a later time."""
+_OWNERS = SERVICE_JOBS / "owners"
+"""The processes that own open work. Every queue of a store has its owners here."""
 
-    NOTHING = auto()
-    MORE = auto()
-    LATER = auto()
+_CANCELLED_S = 3600.0
+"""How long a cancellation request is kept."""
 
+_CLOSING_S = 1.0
+_PAGE = 500
+_LARGEST_INLINE = 16_384
+"""A larger result is stored apart from its job, and not read when jobs are listed."""
 
-class _Uses(NamedTuple):
-    """How often memories were recalled since it was last stored, and when last."""
-
-    counts: Counter[str]
-    last: dict[str, datetime]
+INTERRUPTED = Problem(
+    type="urn:memwell:problem:interrupted",
+    title="The service ended before the work did",
+    status=503,
+    code="interrupted",
+    detail="the process that did this is gone, and what was sent for it too; start it again",
+)
+_IN_VAIN = "no process that began this was there to end it, three times; look for the reason in its log"
 
 
-@contextmanager
-def told_afterwards() -> Generator[None]:
-    """Let whatever is said inside to be owed be told at the end, unless that is an error.
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """Work that takes a while. ``status`` is ``waiting``, ``running``, ``done`` or ``failed``.
 
-    It goes around a transaction: what a worker is told of before it is stored, it would look for in vain.
+    ``stage`` says what it is at; ``done`` of ``of`` how far it is. ``result`` is what came of it, in the shape of the call
+    that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
+
+    A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
+    vectors are made. When nobody waits for them any longer (the service stops, somebody cancels the job, none was made for
+    half a minute) it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
     """
-    spaces: dict[Space, Callable[[Space], None]] = {}
-    token = _held_back.set(spaces)
-    try:
-        yield
-    finally:
-        _held_back.reset(token)
-    for space, tell in spaces.items():
-        tell(space)
+
+    id: str
+    action: str
+    status: str
+    created: datetime
+    updated: datetime
+    stage: str = ""
+    done: int = 0
+    of: int | None = None
+    result: dict[str, Any] | None = None
+    file: str = ""
+    problem: dict[str, Any] | None = None
+    note: str = ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether it changes no more."""
+        return self.status in ENDED
 
 
-def is_held_back(space: Space, tell: Callable[[Space], None]) -> bool:
-    """Whether telling of this space is put off until the end of ``told_afterwards``."""
-    spaces = _held_back.get()
-    if spaces is None:
-        return False
-    spaces[space] = tell
-    return True
+class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A job as it is stored. ``apart`` says that its result is an entry of its own.
+
+    ``again`` is what any process needs to do it, None for what only the process that was asked can do. ``begun`` counts
+    the tries.
+    """
+
+    job: Job
+    owner: str = ""
+    apart: bool = False
+    space: tuple[str, ...] = ()
+    again: bytes | None = None
+    begun: int = 1
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether another process may begin it when its own is gone."""
+        return self.again is not None and self.begun < TRIES
+
+    def interrupted(self) -> Job:
+        """The job as it ends when its process is gone and no other can begin it."""
+        detail = self.job.note or (INTERRUPTED.detail if self.again is None else _IN_VAIN)
+        problem = msgspec.to_builtins(replace(INTERRUPTED, detail=detail))
+        return replace(self.job, status="failed", note="", problem=problem)
 
 
-class _Listing:
-    """The list of spaces that are owed work, and the word to other processes that there is something on it."""
+class Pending:
+    """Keys of open work in a space of the store, each owned by at most one living process.
 
-    def __init__(self, backend: Backend) -> None:
-        self._backend = backend
-        self._sure: dict[Space, float] = {}
+    An entry holds its owner's id; an empty one, or one of an owner that is gone, is free. An entry of an earlier version
+    says only True, and is free too.
+    """
 
-    def note(self, space: Space, *, sure_s: float = 0.0) -> None:
-        """Have a space on the list; not looked at again for ``sure_s`` after it was seen there."""
-        now = time.monotonic()
-        if now - self._sure.get(space, float("-inf")) < sure_s:
+    def __init__(
+        self,
+        kv: KeyValue,
+        space: Space,
+        *,
+        lease_s: float = LEASE_S,
+        kept_s: float | None = None,
+        owner: str | None = None,
+    ) -> None:
+        self._kv = kv
+        self._space = space
+        self._lease_s = lease_s
+        self._kept_s = kept_s
+        self.owner = new_id() if owner is None else owner
+        self._lock = threading.Lock()
+        self._held: set[str] = set()
+        self._beaten = float("-inf")
+        self._heart: threading.Thread | None = None
+        self._stop = threading.Event()
+
+    # The list
+
+    def offer(self, key: str, *, mine: bool = False) -> None:
+        """Put a key on the list unless it is there. With ``mine`` this process owns it."""
+        if mine:
+            self._hold(key)
+        elif self._kv.get(self._space, key) is not None:
             return
-        # Whoever has done the work takes it off, in any process.
-        if self._backend.kv.get(REGISTRY, space.encoded()) is None:
-            self._backend.kv.put(REGISTRY, space.encoded(), True)
-        self._sure[space] = now
+        with suppress(Conflict):
+            self._kv.put(self._space, key, self.owner if mine else "", ttl=self._kept_s, expect=0)
 
-    def tell_others(self, space: Space) -> None:
-        """Wake the workers of other processes, where the store can; elsewhere they see it when they look next."""
-        # What they are told is not what makes it done, so that it cannot be told, or is too long, is no failure.
-        with suppress(MemwellError):
-            self._backend.notify(_TOPIC + space.encoded())
+    def entries(self) -> Iterator[Entry]:
+        """Every entry of the list."""
+        return paged(lambda cursor: self._kv.scan(self._space, limit=_PAGE, cursor=cursor))
 
-    def spaces(self) -> Iterator[Space]:
-        """All that are on the list."""
-        entries = paged(lambda cursor: self._backend.kv.scan(REGISTRY, limit=500, cursor=cursor))
-        while True:
-            try:
-                entry = next(entries, None)
-            except MemwellError as error:
-                _log.warning("the spaces that are owed work cannot be listed: %s", error)
-                return
-            if entry is None:
-                return
-            yield Space.decode(entry.key)
+    def free(self) -> Iterator[str]:
+        """The keys that no living process owns."""
+        alive = dict[str, bool]()
+        for entry in self.entries():
+            owner = _owner(entry)
+            if owner not in alive:
+                alive[owner] = self.is_alive(owner)
+            if not alive[owner]:
+                yield entry.key
 
     def is_empty(self) -> bool:
         """Whether nothing is on the list."""
-        return not self._backend.kv.scan(REGISTRY, limit=1).items
+        return not self._kv.scan(self._space, limit=1).items
 
-    def strike(self, space: Space, still_owed: Callable[[], bool]) -> bool:
-        """Take a space off the list, unless something is owed; whether nothing is."""
-        entry = self._backend.kv.get(REGISTRY, space.encoded())
-        if still_owed():
-            return False
-        self._sure.pop(space, None)
+    def count(self) -> int:
+        """How many keys are on the list."""
+        return self._kv.count(self._space)
+
+    # Ownership
+
+    def claim(self, key: str) -> bool:
+        """Own a key of the list, or go on owning it. False when another process owns it, or it is not on the list."""
+        entry = self._kv.get(self._space, key)
+        if entry is None:
+            return self._lose(key)
+        owner = _owner(entry)
+        if owner == self.owner:
+            self._hold(key)
+            return True
+        if self.is_alive(owner):
+            return self._lose(key)
+        self._hold(key)
+        try:
+            self._kv.put(self._space, key, self.owner, ttl=self._kept_s, expect=entry.version)
+        except Conflict:
+            return self._lose(key)
+        return True
+
+    def release(self, key: str) -> None:
+        """Let another process claim a key that this one owns."""
+        entry = self._own_entry(key)
         if entry is not None:
             with suppress(Conflict):
-                self._backend.kv.delete(REGISTRY, space.encoded(), expect=entry.version)
-        if still_owed():
-            # It came in between, from somebody who saw the space on the list.
-            self.note(space)
-            return False
-        return True
+                self._kv.put(self._space, key, "", ttl=self._kept_s, expect=entry.version)
 
+    def remove(self, key: str) -> None:
+        """Take a key that this process owns off the list."""
+        entry = self._own_entry(key)
+        if entry is not None:
+            with suppress(Conflict):
+                self._kv.delete(self._space, key, expect=entry.version)
 
-class Worker:
-    """Runs the pending work of all spaces, in one thread that starts when there is work."""
+    def owned_by(self, owner: str) -> list[str]:
+        """The keys that a process owns."""
+        return [entry.key for entry in self.entries() if entry.value == owner]
 
-    def __init__(
-        self, backend: Backend, memory_of: Callable[[Space], Memory], *, retention_s: float = 30 * 86_400.0
-    ) -> None:
-        self._backend = backend
-        self._memory_of = memory_of
-        self._retention_s = retention_s
-        self._listing = _Listing(backend)
-        self._owing: set[Space] = set()
-        self._others: set[Space] = set()
-        """What stands on the list and cannot be done here."""
-        self._unfinished: dict[Space, Eraser] = {}
-        """Held until their work is done: they count how often something has been tried in vain."""
-        self._put_off: dict[Space, tuple[float, float]] = {}
-        """What was tried in vain: when it is tried again, and after what a pause."""
-        self._uses: dict[Space, _Uses] = {}
-        self._lock = threading.Lock()
-        self._claimed: set[Space] = set()
-        self._looked = float("-inf")
-        self._wake = threading.Event()
-        self._stopped = False
-        self._thread: threading.Thread | None = None
-        self._stop_listening: Callable[[], None] | None = None
+    def _own_entry(self, key: str) -> Entry | None:
+        self._lose(key)
+        entry = self._kv.get(self._space, key)
+        return entry if entry is not None and entry.value == self.owner else None
 
-    def tell(self, space: Space) -> None:
-        """There is something to do in this space, and somebody here who does it."""
-        self._list(space, sure_s=_SURE_S)
-        self._take_on(space)
-
-    def _list(self, space: Space, *, sure_s: float = 0.0) -> None:
-        # What was remembered is stored by now, and what it is owed stands in its journal: without the list the worker here
-        # does it all the same, and without a worker whoever recalls from the space or writes to it next.
-        try:
-            self._listing.note(space, sure_s=sure_s)
-        except ReadOnlyStore:
-            raise
-        except BackendError as error:
-            _log.warning("%r could not be put on the list of spaces that are owed work: %s", space, error)
-
-    def _take_on(self, space: Space) -> None:
-        self._owing.add(space)
-        if not self._wake.is_set():
-            self._wake.set()
-        if self._thread is None:
-            self.start()
-
-    def note(self, space: Space) -> None:
-        """There is something to do in this space, for whoever comes."""
-        self._list(space)
-        self._listing.tell_others(space)
-
-    def attend(self) -> None:
-        """Be there for what other processes leave owed: begin when there is something, and hear when something comes."""
-        if self._stop_listening is None and not self._stopped:
-            self._stop_listening = self._backend.listen(self._heard)
-        self.start_if_owed()
-
-    def start_if_owed(self) -> None:
-        """Begin when another process has left something to do."""
-        if self._thread is None and not self._listing.is_empty():
-            self.start()
-
-    def start(self) -> None:
-        """Begin, with what an earlier process left owed."""
+    def _hold(self, key: str) -> None:
+        # Said before anything is owned: an owner that nobody hears of counts as gone.
+        self.beat()
         with self._lock:
-            if self._thread is None and not self._stopped:
-                self._thread = threading.Thread(target=self._run, name="memwell-worker", daemon=True)
-                self._thread.start()
+            self._held.add(key)
+            if self._heart is None and not self._stop.is_set():
+                self._heart = threading.Thread(target=self._beat_on, name="memwell-lease", daemon=True)
+                self._heart.start()
 
-    def _heard(self, topic: str) -> None:
-        if topic.startswith(_TOPIC) and not self._stopped:
-            self._take_on(Space.decode(topic[len(_TOPIC) :]))
-
-    def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
-        """Memories were recalled at a moment. Their counts are stored now and then, not at once."""
+    def _lose(self, key: str) -> bool:
         with self._lock:
-            uses = self._uses.setdefault(space, _Uses(Counter(), {}))
-            uses.counts.update(ids)
-            for id_ in ids:
-                uses.last[id_] = max(at, uses.last.get(id_, at))
+            self._held.discard(key)
+        return False
+
+    # The lease
+
+    def is_alive(self, owner: str) -> bool:
+        """Whether the process of this id renews its lease, or is this one."""
+        return bool(owner) and (owner == self.owner or self._kv.get(_OWNERS, owner) is not None)
+
+    def beat(self) -> None:
+        """Renew the lease, unless that was done a moment ago."""
+        if time.monotonic() - self._beaten > self._lease_s / 4:
+            self._kv.put(_OWNERS, self.owner, True, ttl=self._lease_s)
+            self._beaten = time.monotonic()
+
+    def _beat_on(self) -> None:
+        while not self._stop.wait(self._lease_s / 4):
+            with self._lock:
+                if not self._held:
+                    self._heart = None
+                    return
+            with suppress(MemwellError):
+                self.beat()
+
+    def end_lease(self, owner: str) -> None:
+        """Free what a process owns that is known to be gone."""
+        self._kv.delete(_OWNERS, owner)
 
     def close(self) -> None:
-        """Stop after the piece of work under way. What is still owed is done by the next one."""
+        """Own nothing any more."""
+        self._stop.set()
+        heart = self._heart
+        if heart is not None:
+            # Not for ever: it may wait for a transaction of whoever closes this.
+            heart.join(_CLOSING_S)
         with self._lock:
-            self._stopped = True
-            thread = self._thread
-        if self._stop_listening is not None:
-            self._stop_listening()
-            self._stop_listening = None
-        self._wake.set()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(_CLOSING_S)
-        for space in list(self._claimed):
-            self._let_go(space)
-        self.store_uses()
-        # Who makes memories holds this worker too: the ring would keep all of it until the collector comes.
-        self._memory_of = _closed
-        self._unfinished.clear()
+            self._held.clear()
+            said = self._beaten > float("-inf")
+        if said:
+            with suppress(MemwellError):
+                self.end_lease(self.owner)
 
-    def settle(self, spaces: Sequence[Space]) -> None:
-        """Do all that these spaces are owed, in the calling thread."""
-        for space in spaces:
-            self._owed_to(space).settle()
 
-    def _owed_to(self, space: Space) -> Eraser:
-        """What is owed the work of a space: its memory, or the documents that stand in it."""
-        owner = _owner_of_documents(space)
-        if owner is None:
-            return self._memory_of(space)
-        # Past the cache that memories have: what is removed must not leave its vectors there.
-        memory = self._memory_of(owner)
-        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=memory.embedder, wish=memory.wish)
+def _owner(entry: Entry) -> str:
+    return entry.value if isinstance(entry.value, str) else ""
 
-    # The thread
 
-    def _run(self) -> None:
-        stored = time.monotonic()
-        while not self._stopped:
-            self._wake.clear()
-            self._look()
-            self._round()
-            if time.monotonic() - stored > _USES_EVERY_S:
-                self.store_uses()
-                stored = time.monotonic()
-            if not self._owing:
-                self._wake.wait(self._pause())
+class Found(NamedTuple):
+    """A job of a queue, and the version at which it is stored."""
 
-    def _look(self) -> None:
-        """See whose time has come again, and now and then what others have put on the list."""
-        now = time.monotonic()
-        self._owing.update(space for space, (due, _) in self._put_off.items() if due <= now)
-        if now - self._looked >= _LOOK_S:
-            self._looked = now
-            passed_over = self._others | set(self._put_off)
-            self._owing.update(space for space in self._listing.spaces() if space not in passed_over)
+    key: str
+    kept: Kept
+    version: int
 
-    def _pause(self) -> float:
-        now = time.monotonic()
-        return max(0.0, min([now + _LOOK_S, *(due for due, _ in self._put_off.values())]) - now)
 
-    def _round(self) -> None:
-        """A piece for each space that is owed something."""
-        spaces = list(self._owing)
-        # Several workers that go down one list in one order would be at the same spaces all the time.
-        random.shuffle(spaces)
-        for space in spaces:
-            if self._stopped:
-                return
-            self._owing.discard(space)
-            left = self._work(space)
-            if left is _Left.LATER:
-                _, waited = self._put_off.get(space, (0.0, 0.0))
-                pause = min(2 * waited, _LEASE_S) or _AGAIN_S
-                self._put_off[space] = (time.monotonic() + pause, pause)
-            else:
-                self._put_off.pop(space, None)
-            if left is _Left.MORE:
-                self._owing.add(space)
-            if left is not _Left.NOTHING and len(spaces) > 1:
-                # While the others have their turns, another process may go on with this one.
-                self._let_go(space)
+class Queue:
+    """Jobs with their states, in a space of the store. ``kept_s`` is how long a job is kept after its last change."""
 
-    def _work(self, space: Space) -> _Left:
-        """A piece of what one space is owed."""
-        memory = self._owed_to(space)
-        if memory.embedder is None and _owner_of_documents(space) is not None:
-            # They are owed nothing but vectors, and stay on the list for whoever can make them.
-            self._others.add(space)
-            return _Left.NOTHING
-        self._unfinished[space] = memory
-        left = self._piece(space, memory)
-        if left is _Left.NOTHING:
-            self._unfinished.pop(space, None)
-        return left
+    def __init__(
+        self,
+        backend: Backend,
+        space: Space,
+        *,
+        lease_s: float = LEASE_S,
+        kept_s: float | None = None,
+        owner: str | None = None,
+    ) -> None:
+        self._backend = backend
+        self._kv = backend.kv
+        self._space = space
+        self._results = space / "results"
+        self._cancelled = space / "cancelled"
+        self._kept_s = kept_s
+        self.pending = Pending(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
 
-    def _piece(self, space: Space, memory: Eraser) -> _Left:
-        done = 0
+    # A job from its beginning to its end
+
+    def add(self, key: str, kept: Kept, *, mine: bool = True) -> int:
+        """Store a new job, and return its version. With ``mine`` this process owns it, else any may claim it.
+
+        Raises ``Conflict`` when the queue has a job of this key.
+        """
+        with self._backend.transaction():
+            self.pending.offer(key, mine=mine)
+            return self._put(key, replace(kept, owner=self.pending.owner if mine else ""), expect=0)
+
+    def claim(self, key: str) -> Found | None:
+        """Own a job that is free, and return it as it is now. None when another process was faster, or it has ended."""
+        if not self.pending.claim(key):
+            return None
+        found = self.find(key)
+        if found is not None and not found.kept.job.ended:
+            return found
+        self.pending.remove(key)
+        return None
+
+    def write(self, key: str, kept: Kept, version: int) -> int:
+        """Store the state of a job that this process owns, and return its version. An ended one is open no more.
+
+        Raises ``Conflict`` when another process has claimed it meanwhile.
+        """
+        job, ended = kept.job, kept.job.ended
+        result = None if job.result is None else msgspec.json.encode(job.result)
+        apart = result is not None and len(result) > _LARGEST_INLINE
+        job = replace(job, result=None) if apart else job
+        # No process begins an ended job again; only a queue that keeps its jobs for good keeps what they were asked.
+        again = None if ended and self._kept_s is not None else kept.again
+        stored = replace(kept, job=job, owner=self.pending.owner, apart=apart, again=again)
         try:
-            # Asked each time: whose claim is lost has nothing more to do here, and what was not stored by then is not.
-            while not self._stopped and self._claims(space, memory):
-                brought_on = memory.indexer.work()
-                done += brought_on
-                if not brought_on:
-                    self._purge(space, memory)
-                    self._let_go(space)
-                    return _Left.NOTHING if self._settled(space, memory) else _Left.LATER
-                if done >= BATCH:
-                    return _Left.MORE
-        except ReadOnlyStore:
-            # Nothing can be done about it here; whoever may write will.
-            self._others.add(space)
-            return _Left.NOTHING
-        except Exception as error:  # noqa: BLE001 - whatever is wrong in one space, the others' work must go on
-            if not self._stopped:
-                _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
-        return _Left.LATER
+            with self._backend.transaction() if ended else nullcontext():
+                written = self._put(key, stored, expect=version)
+                if apart:
+                    self._kv.put(self._results, key, result, ttl=self._kept_s)
+                if ended:
+                    self.pending.remove(key)
+        except Conflict:
+            # A claim that came to nothing must not keep the others from it.
+            self.pending.release(key)
+            raise
+        return written
 
-    def _settled(self, space: Space, memory: Eraser) -> bool:
-        """Whether nothing is owed any more. Then the space is taken off the list."""
+    def give_back(self, key: str, kept: Kept, version: int) -> None:
+        """Leave a job to another process. Raises ``Conflict`` as ``write`` does."""
+        with self._backend.transaction():
+            self._put(key, replace(kept, owner=""), expect=version)
+            self.pending.release(key)
 
-        def still_owed() -> bool:
-            owed = memory.owed()
-            return bool(owed.words or (owed.vectors and memory.embedder is not None))
+    def retry(self, found: Found, failed: Job, tries: int) -> None:
+        """Count a try that failed: the job is free again, or ends as ``failed`` when it was begun ``tries`` times."""
+        kept = replace(found.kept, begun=found.kept.begun + 1)
+        # When another process has claimed it, that one counts its own tries.
+        with suppress(Conflict):
+            if kept.begun < tries:
+                self.give_back(found.key, kept, found.version)
+            else:
+                self.write(found.key, replace(kept, job=failed), found.version)
 
-        return self._listing.strike(space, still_owed)
+    def reopen(self, key: str, kept: Kept) -> None:
+        """Open an ended job again, for any process."""
+        with self._backend.transaction():
+            self._put(key, kept)
+            self.pending.offer(key)
 
-    def _claims(self, space: Space, memory: Eraser) -> bool:
-        """Whether the work of this space is ours for a while."""
-        seconds = _LEASE_S if getattr(memory, "chat", None) is None else _WITH_CHAT_S
-        if not self._backend.claims.take(inner_space(space), _DUTY, seconds=seconds):
-            self._claimed.discard(space)
+    def _put(self, key: str, kept: Kept, expect: int | None = None) -> int:
+        # As bytes: a result may hold what no JSON value of a store may, such as a NUL.
+        return self._kv.put(self._space, key, msgspec.msgpack.encode(kept), ttl=self._kept_s, expect=expect).version
+
+    # Finding jobs
+
+    def free(self) -> Iterator[Found]:
+        """The open jobs that no living process owns."""
+        for key in list(self.pending.free()):
+            found = self.find(key)
+            if found is None:
+                # An earlier version lists a job a moment before it stores it.
+                continue
+            if found.kept.job.ended:
+                # An earlier version takes a job off the list a moment after its end.
+                self.claim(key)
+            elif not self.pending.is_alive(found.kept.owner):
+                yield found
+
+    def find(self, key: str) -> Found | None:
+        """A job as it is stored."""
+        entry = self._kv.get(self._space, key)
+        return None if entry is None else Found(key, _read(entry), entry.version)
+
+    def get(self, key: str) -> Job | None:
+        """A job with its result, as it is to be shown."""
+        found = self.find(key)
+        return None if found is None else self.with_result(found)
+
+    def with_result(self, found: Found) -> Job:
+        """A job with its result, also one that is stored apart."""
+        apart = self._kv.get(self._results, found.key) if found.kept.apart else None
+        job = self._as_seen(found.kept)
+        return job if apart is None else replace(job, result=msgspec.json.decode(apart.value))
+
+    def all(self, prefix: str = "") -> Iterator[Found]:
+        """The jobs whose keys begin so, without results that are stored apart."""
+        where = id_begins_with(prefix)
+        for entry in paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor)):
+            yield Found(entry.key, _read(entry), entry.version)
+
+    def shown(self, prefix: str) -> dict[str, Job]:
+        """The jobs whose keys begin so, as they are to be shown, without results that are stored apart."""
+        return {found.key: self._as_seen(found.kept) for found in self.all(prefix)}
+
+    def _as_seen(self, kept: Kept) -> Job:
+        """A job of a process that is gone does not run, though that is the last that was written of it."""
+        if kept.job.ended or not kept.owner or self.pending.is_alive(kept.owner):
+            return kept.job
+        return replace(kept.job, status="waiting") if kept.goes_on else kept.interrupted()
+
+    # Results and cancellation
+
+    def drop_result(self, key: str) -> bool:
+        """Drop the result of an ended job; whether it had one."""
+        found = self.find(key)
+        if found is None or not found.kept.job.ended:
             return False
-        self._claimed.add(space)
+        job = found.kept.job
+        if not (found.kept.apart or job.result or job.file):
+            return False
+        with self._backend.transaction():
+            self._kv.delete(self._results, key)
+            self._put(key, Kept(replace(job, result=None, file=""), found.kept.owner))
         return True
 
-    def _let_go(self, space: Space) -> None:
-        """Give the claim back, so that nobody waits for it to run out."""
-        if space in self._claimed:
-            self._claimed.discard(space)
-            with suppress(MemwellError):
-                self._backend.claims.release(inner_space(space), _DUTY)
+    def cancel(self, key: str) -> None:
+        """Request that the owner of a job cancels it."""
+        self._kv.put(self._cancelled, key, True, ttl=_CANCELLED_S)
 
-    def _purge(self, space: Space, memory: Eraser) -> None:
-        """Once a day, erase what expired and what was forgotten longer ago than its retention."""
-        if _owner_of_documents(space) is not None:
-            # Documents do neither; looking through all their chunks would be in vain.
-            return
-        inner = inner_space(space)
-        if self._backend.kv.get(inner, "purged") is None:
-            memory.purge(self._retention_s)
-            self._backend.kv.put(inner, "purged", True, ttl=_PURGE_EVERY_S)
+    def cancelled(self) -> list[str]:
+        """The keys of jobs that are to be cancelled, of any process."""
+        return [entry.key for entry in self._kv.scan(self._cancelled, limit=_PAGE).items]
 
-    def store_uses(self, only: Space | None = None) -> None:
-        """Store the counts of all spaces, or of one, now."""
-        with self._lock:
-            spaces = list(self._uses) if only is None else [only]
-            uses = {space: self._uses.pop(space) for space in spaces if space in self._uses}
-        for space, (counts, last) in uses.items():
-            try:
-                self._memory_of(space).note_uses(counts, last)
-            except ReadOnlyStore:
-                continue
-            except MemwellError as error:
-                _log.warning("the uses of memories in %r could not be counted: %s", space, error)
+    def take_cancel(self, key: str) -> None:
+        """Drop a cancellation request: it is being followed."""
+        self._kv.delete(self._cancelled, key)
+
+    def clear(self) -> None:
+        """Drop every job."""
+        for space in (self._space / "open", self._results, self._space):
+            for entry in list(paged(lambda cursor, space=space: self._kv.scan(space, limit=_PAGE, cursor=cursor))):
+                self._kv.delete(space, entry.key)
+
+    def close(self) -> None:
+        """Own nothing any more: other processes may claim what this one had."""
+        self.pending.close()
 
 
-def _owner_of_documents(space: Space) -> Space | None:
-    """The space whose documents stand in this one, if any do."""
-    owner = space[:-2]
-    return Space(*owner) if owner and space == knowledge_space(Space(*owner)) else None
-
-
-def _closed(space: Space) -> Memory:
-    raise BackendError(f"the store is closed; nothing is done for {space!r} any more")
-
-
-__all__ = ["REGISTRY", "Worker", "is_held_back", "told_afterwards"]
+def _read(entry: Entry) -> Kept:
+    return msgspec.msgpack.decode(entry.value, type=Kept)

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import msgspec.inspect as shapes
 
 from memwell.errors import Busy, Conflict, InvalidInput, MemwellError
-from memwell.runtime.jobs import told_afterwards
 from memwell.runtime.wire.codec import NotJson, convert, decode, encode
 from memwell.runtime.wire.problems import Problem, http_problem, problem_of
 from memwell.runtime.wire.routes import ERASE, JSON, READ, Route
+from memwell.runtime.worker import told_afterwards
 from memwell.service.call import HANDLERS, Call, Events, File
 from memwell.service.idempotency import Kept, Overtaken, fingerprint_of
 from memwell.values import shown

@@ -117,6 +117,3 @@ def _remove_left_behind() -> None:
             continue
         if own and not folder.is_symlink() and found.st_mtime < time.time() - _LEFT_BEHIND_S:
             shutil.rmtree(folder, ignore_errors=True)
-
-
-__all__ = ["JobFiles", "KEPT_S", "Made"]

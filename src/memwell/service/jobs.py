@@ -1,168 +1,549 @@
-"""Jobs: work that takes longer than a request should, done in threads of its own and followed by whoever started it.
+"""The service's jobs: work that takes longer than a request, done in threads of this process.
 
     job = jobs.start(space, "import", work)         # at once; work(report) runs in a thread
-    job = jobs.repeat(memory, "export", asked)      # one that another process goes on with when this one is gone
+    job = jobs.repeat(memory, "export", asked)      # one that another process begins again when this one is gone
     jobs.get(space, job.id)                         # how far it is, and at the end what came of it
-    jobs.cancel(space, job.id)                      # when nobody wants it any more
+    jobs.cancel(space, job.id)
 
-Spaces take turns, and none has all the threads. How far a job is stands in the store, so that every process that serves it
-can tell. A process that has jobs says every few seconds that it is alive. When that stops, another one begins those anew
-that have not ended, or calls them failed where what was sent for them is gone too. A process that is told to stop leaves
-such jobs to the others at once. Files that jobs make lie in a folder that only this user can open; they are gone after an
-hour, and with the process.
+The jobs are in the store's queue (``memwell.runtime.jobs``), so every process that serves the store shows all of them.
+Spaces take turns, and none has all the threads. When a process is gone, another begins its jobs again, or fails those whose
+upload is gone too. A process that stops leaves its jobs to the others at once. Files that jobs make are in a folder that
+only this user can open; they are removed after an hour, and with the process.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import Closing
-from memwell.errors import Busy, Conflict, MemwellError
+from memwell.errors import Busy, Conflict, MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire.running import Job
-from memwell.service.job_files import Made
-from memwell.service.job_keeping import KeptJobs, remove
-from memwell.service.job_states import ENDED, Kept, key_of
-from memwell.service.job_turns import MOST_WAITING, MOST_WAITING_EACH, Turns, check_room
-from memwell.service.job_work import (
-    REPEATED,
-    STOPPED,
-    Live,
-    Ongoing,
-    Outcome,
-    Report,
-    Watched,
-    Work,
-    cancelled,
-    outcome_of,
-    stopping,
-    told,
-)
+from memwell.runtime.jobs import LEASE_S, SERVICE_JOBS, Found, Job, Kept, Queue
+from memwell.runtime.wire.codec import encode
+from memwell.runtime.wire.problems import Problem, problem_of
+from memwell.service.job_files import JobFiles, Made
 from memwell.storage.protocols import Backend
-from memwell.values import new_id
+from memwell.values import MAX_CONTENT_BYTES, new_id, shown
 
 _log = logging.getLogger("memwell.service.jobs")
 
+MOST_WAITING = 64
+"""How many jobs may wait for a thread. A request for one more is refused as ``Busy``."""
+
+MOST_WAITING_EACH = 16
+"""How many of them may be of one space."""
+
+_ERASED = SERVICE_JOBS / "erased"
+_KEPT_S = 7 * 86_400.0
+_MOST_LISTED = 200
 _WRITE_EVERY_S = 0.5
 _LOOK_EVERY_S = 0.2
+_ID = re.compile("[0-9a-f]{32}")
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[["Report"], Any]
+"""What a job does. It returns its result: a struct or a dict of plain data, a ``Made`` file, None, or ``Ongoing``."""
+
+Progress: TypeAlias = Callable[[int, int | None], None]
+
+Maker: TypeAlias = Callable[[Engine, Any], Work]
+"""Makes the work of a job from its memory and from what was asked."""
+
+REPEATED: dict[str, tuple[type[Any], Maker]] = {}
+"""The actions that any process can do again, by name: the shape of what was asked, and the maker of the work."""
+
+M = TypeVar("M", bound=Maker)
 
 
-class _BegunJobs(KeptJobs):
-    """How jobs begin: because somebody asked for them, or because the process that was at them is gone."""
+def repeated(action: str, shape: type[Any]) -> Callable[[M], M]:
+    """Register the maker of an action that may be done twice: another process begins it again when one is gone."""
 
-    _closed = False
+    def register(maker: M) -> M:
+        REPEATED[action] = (shape, maker)
+        return maker
 
-    def start(self, space: Space, action: str, work: Work, *, owned: Path | None = None) -> Job:
-        """Begin a job, and return at once. ``owned`` is a file that goes when the job ends, and when it cannot begin.
+    return register
 
-        Raises ``Busy`` when too many are waiting, in all or of this space, or the service is stopping.
-        """
-        return self._begin(self._new(space, action), work, owned)
 
-    def repeat(self, memory: Engine, action: str, asked: Any) -> Job:
-        """Begin a job of those that are ``repeated``, and return at once. Raises ``Busy`` as ``start`` does."""
-        kept = replace(self._new(memory.space, action), again=msgspec.msgpack.encode(asked))
-        return self._begin(kept, REPEATED[action][1](memory, asked))
+class Report:
+    """How a job reports its progress: ``report("reading", 3, 10)``. It may be called as often as one likes.
 
-    def _new(self, space: Space, action: str) -> Kept:
-        now = self._clock()
-        job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
-        return Kept(job, "", space=tuple(space))
+    Raises ``Busy`` when the service is stopping and ``Cancelled`` after a cancellation request, which ends the job; what it
+    has stored by then stays.
+    """
 
-    def _begin(self, kept: Kept, work: Work, owned: Path | None = None, *, version: int = 0) -> Job:
-        live = Live(key_of(Space(*kept.space), kept.job.id), kept, work, owned)
-        live.version = version
+    def __init__(self, id_: str, tell: Callable[[str, int, int | None], None], files: JobFiles) -> None:
+        self.id = id_
+        self._tell = tell
+        self._files = files
+
+    def __call__(self, stage: str, done: int = 0, of: int | None = None) -> None:
+        self._tell(stage, done, of)
+
+    def stage(self, name: str) -> Progress:
+        """A ``progress`` function, as the library's calls take it, for one stage."""
+        self(name)
+        return lambda done, of: self(name, done, of)
+
+    def path(self, ending: str) -> Path:
+        """Where the job may write a file that ends so. It is kept only if the job returns it as ``Made``."""
+        return self._files.path(self.id, ending)
+
+
+class Ongoing(msgspec.Struct, frozen=True, kw_only=True):
+    """The job's own work is done and stored, and the rest goes on without it: no thread waits for that.
+
+    ``left`` is asked now and then; ``result`` is asked for when none is left. When the service stops, the job is cancelled,
+    or nothing changes for ``patience_s``, the job is done too, and ``note`` says what is left.
+    """
+
+    stage: str
+    of: int
+    left: Callable[[], int]
+    result: Callable[[], Any]
+    note: Callable[[int], str]
+    patience_s: float = 30.0
+
+
+class Cancelled(MemwellError):
+    """The job was cancelled."""
+
+    code = "cancelled"
+
+
+class _Outcome(msgspec.Struct, frozen=True):
+    """What came of a job: its result as JSON, a file, or a problem; and a note on what is left."""
+
+    result: bytes | None = None
+    made: Made | None = None
+    problem: Problem | None = None
+    note: str = ""
+
+    def ended(self, job: Job, now: datetime) -> Job:
+        """The job as it ends with this."""
+        if self.problem is not None:
+            return replace(job, status="failed", updated=now, note="", problem=msgspec.to_builtins(self.problem))
+        return replace(
+            job,
+            status="done",
+            updated=now,
+            note=self.note,
+            result=None if self.result is None else msgspec.json.decode(self.result),
+            file="" if self.made is None else self.made.name,
+        )
+
+
+class _Live:
+    """A job of this process that has not ended, or whose end is not stored yet: until then it is shown as running."""
+
+    def __init__(self, key: str, kept: Kept, work: Work, owned: Path | None = None) -> None:
+        self.key = key
+        self.kept = kept
+        """As it was begun."""
+        self.version = 0
+        self.space = Space(*kept.space)
+        self.job = kept.job
+        self.work = work
+        self.owned = owned
+        self.erasures = 0
+        self.outcome: _Outcome | None = None
+        self.changed = False
+        self.cancelled = False
+        self.outdated = False
+        """Something was erased since it began, which a file that it makes may still hold."""
+        self.ongoing: _Watched | None = None
+        self.lost = False
+        """Whether another process owns it by now."""
+        self.written = threading.Event()
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has not begun."""
+        return self.outcome is None and self.job.status == "waiting"
+
+    def state(self, now: datetime) -> Job:
+        """The job as it is to be stored."""
+        if self.outcome is None:
+            return self.job
+        outdated = self.outdated and self.outcome.made is not None
+        return (_Outcome(problem=_OUTDATED) if outdated else self.outcome).ended(self.job, now)
+
+
+class _Watched:
+    """An ``Ongoing`` as it was last seen."""
+
+    def __init__(self, ongoing: Ongoing, report: Report) -> None:
+        self.stage = ongoing.stage
+        self.left = ongoing.of
+        self._of = ongoing.of
+        self._ongoing = ongoing
+        self._report = report
+        self._changed = time.monotonic()
+
+    @property
+    def done(self) -> int:
+        """How much of it is done."""
+        return max(self._of - self.left, 0)
+
+    @property
+    def of(self) -> int:
+        """How much there is: more may have come meanwhile."""
+        return max(self._of, self.left)
+
+    @property
+    def note(self) -> str:
+        """The note on what is left."""
+        return self._ongoing.note(self.left) if self.left else ""
+
+    def look(self) -> bool:
+        """See how much is left; whether to look again."""
         try:
-            self._admit(live)
-            live.erasures = self._states.erasures(live.space)
-            live.version = self._states.begin(live.key, kept, version=version)
-            self._queue(live)
-        except BaseException:
-            self._forget(live)
-            raise
-        return kept.job
+            left = self._ongoing.left()
+        except Exception as error:  # noqa: BLE001 - it may not end the one thread that looks after all jobs
+            _log.debug("what is left of the job %s is not known: %s", self._report.id, error)
+            left = self.left
+        if left != self.left:
+            self.left, self._changed = left, time.monotonic()
+        return left > 0 and time.monotonic() - self._changed < self._ongoing.patience_s
 
-    def take_up(self, memory_of: Callable[[Space], Engine]) -> int:
-        """Begin the jobs anew whose process is gone, and return how many. Those that nobody can do again have failed.
+    def outcome(self, job: Job) -> _Outcome:
+        """What came of the job, whether or not something is left."""
+        try:
+            return replace(_outcome_of(self._ongoing.result(), self._report, job.action), note=self.note)
+        except Exception as error:  # noqa: BLE001 - it is shown as the job's problem; the other jobs go on
+            return _Outcome(problem=_problem(error, job))
 
-        Call it every few seconds. When several processes do, one of them gets a job.
-        """
-        taken = 0
-        for key, kept, version in self._states.left_behind():
-            with self._lock:
-                if self._closed or key in self._live:
-                    continue
-            # Another was faster, or has more room.
-            with suppress(Conflict, Busy):
-                taken += self._take_over(key, kept, version, memory_of)
-        self._drop_erased()
+
+def _outcome_of(result: Any, report: Report, action: str) -> _Outcome:
+    """What a job returned, as it is stored."""
+    made = result if isinstance(result, Made) else None
+    said = made.result if made is not None else result
+    written = None if said is None else encode(said)
+    if written is None or len(written) <= MAX_CONTENT_BYTES:
+        return _Outcome(written, made)
+    # Too large for a value of a store: to be fetched as a file.
+    path = report.path(".json")
+    path.write_bytes(written)
+    return _Outcome(made=Made(path=path, name=f"memwell-{action}.json"))
+
+
+def _problem(error: BaseException, job: Job) -> Problem:
+    """A failure as the one who started the job sees it; details that they may not see are logged."""
+    known = error if isinstance(error, MemwellError) else MemwellError(type(error).__name__)
+    problem = problem_of(known, request=job.id)
+    # A name that is no text in any encoding could not be stored.
+    problem = replace(problem, detail=problem.detail.encode(errors="replace").decode())
+    if problem.status in (500, 501):
+        _log.error("the job %s (%s) failed", job.id, job.action, exc_info=error)
+    return problem
+
+
+def _stopping() -> Busy:
+    return Busy("the service is stopping; start it again in a moment", code="stopping", retry_after=5.0)
+
+
+def _cancelled() -> Cancelled:
+    return Cancelled("it was cancelled; what was stored by then stays")
+
+
+_STOPPED = replace(
+    problem_of(_stopping()), detail="the service was stopped before this was done; start it again", retry_after=None
+)
+_OUTDATED = problem_of(Conflict("something was erased while this was written; start it again"))
+
+
+class Turns(Generic[T]):
+    """Decides which job runs next: spaces take turns, and none has all the threads. The caller holds a lock."""
+
+    def __init__(self, threads: int) -> None:
+        self._free = threads
+        # The last thread is for another space: long jobs of one space do not stop the rest.
+        self._most_running = max(1, threads - 1)
+        self._waiting: dict[Space, deque[T]] = {}
+        """The space that was served longest ago is first."""
+        self._running: Counter[Space] = Counter()
+
+    def add(self, space: Space, one: T) -> None:
+        """Let it wait for its turn."""
+        self._waiting.setdefault(space, deque()).append(one)
+
+    def take(self) -> T | None:
+        """The one that runs now, or None when none that waits may. Its ``ended`` must follow."""
+        space = self._next() if self._free else None
+        if space is None:
+            return None
+        queue = self._waiting.pop(space)
+        taken = queue.popleft()
+        if queue:
+            self._waiting[space] = queue
+        self._running[space] += 1
+        self._free -= 1
         return taken
 
-    def _take_over(self, key: str, kept: Kept, version: int, memory_of: Callable[[Space], Engine]) -> bool:
-        shape, maker = REPEATED.get(kept.job.action, (None, None))
-        if key in self._states.cancelled():
-            self._states.take_cancel(key)
-            given_up = Live(key, kept, _nothing)
-            given_up.outcome = Outcome(problem=told(cancelled(), kept.job))
-            self._states.give_up(key, given_up.state(self._clock()), version=version)
-        elif maker is None or kept.again is None or not kept.goes_on:
-            self._states.give_up(key, kept.interrupted(), version=version)
-        else:
-            work = maker(memory_of(Space(*kept.space)), msgspec.msgpack.decode(kept.again, type=shape))
-            anew = replace(kept.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
-            self._begin(replace(kept, job=anew, begun=kept.begun + 1), work, version=version)
-            return True
-        return False
+    def _next(self) -> Space | None:
+        fewest = min((self._running[space] for space in self._waiting), default=self._most_running)
+        if fewest >= self._most_running:
+            return None
+        return next(space for space in self._waiting if self._running[space] == fewest)
 
-    def _drop_erased(self) -> None:
-        """Remove the files here whose words another process has erased."""
-        for id_, key in self._files.held():
-            job = self._states.get(key)
-            if job is not None and job.status in ENDED and not job.file:
-                self._files.drop(id_)
+    def drop(self, space: Space, one: T) -> bool:
+        """Take it out of those that wait; whether it was there."""
+        queue = self._waiting.get(space)
+        if queue is None or one not in queue:
+            return False
+        queue.remove(one)
+        if not queue:
+            del self._waiting[space]
+        return True
 
-    def _admit(self, live: Live) -> None:
-        """Have it among those of this process. Raises ``Busy`` when there is no room."""
-        raise NotImplementedError
+    def drop_all(self) -> list[T]:
+        """Take out all that wait."""
+        dropped = [one for queue in self._waiting.values() for one in queue]
+        self._waiting.clear()
+        return dropped
 
-    def _queue(self, live: Live) -> None:
-        """Let it wait for a thread."""
-        raise NotImplementedError
+    def ended(self, space: Space) -> None:
+        """One that was taken needs its thread no more."""
+        self._free += 1
+        self._running[space] -= 1
+        if not self._running[space]:
+            del self._running[space]
+
+    @property
+    def running(self) -> int:
+        """How many were taken and have not ended."""
+        return self._running.total()
 
 
-class Jobs(_BegunJobs, Closing):
+def check_room(waiting: Collection[Space], space: Space) -> None:
+    """Raises ``Busy`` when no more may wait, in all or of this space; ``waiting`` has the space of each that does."""
+    if len(waiting) >= MOST_WAITING:
+        raise Busy(f"{MOST_WAITING} jobs are waiting already; try again in a while", retry_after=5.0)
+    if sum(one == space for one in waiting) >= MOST_WAITING_EACH:
+        raise Busy(f"{MOST_WAITING_EACH} of your jobs are waiting already; try again in a while", retry_after=5.0)
+
+
+class _Shown:
+    """The jobs of a store as they are shown, and their states as they are stored. A job exists for its own space alone."""
+
+    def __init__(self, backend: Backend, lease_s: float, clock: Callable[[], datetime]) -> None:
+        self._kv = backend.kv
+        self._queue = Queue(backend, SERVICE_JOBS, lease_s=lease_s, kept_s=_KEPT_S)
+        self._clock = clock
+        self._files = JobFiles()
+        self._live: dict[str, _Live] = {}
+        self._lock = threading.Lock()
+        # Held while a state is written, so that an older one never lands on top. Never waited for by a request: it may be
+        # inside a transaction that the writer waits for.
+        self._writing = threading.Lock()
+
+    def get(self, space: Space, id_: str) -> Job:
+        """One job. Raises ``NotFound`` for an id that is no job of this space."""
+        if _ID.fullmatch(id_) is None:
+            raise NotFound(f"there is no job {shown(id_)}")
+        key = key_of(space, id_)
+        with self._lock:
+            live = self._live.get(key)
+        job = self._queue.get(key) if live is None else live.job
+        if job is None:
+            raise NotFound(f"there is no job {shown(id_)}")
+        return self._with_file(job)
+
+    def _with_file(self, job: Job) -> Job:
+        return job if not job.file or self._files.get(job.id) else replace(job, file="")
+
+    def all(self, space: Space) -> list[Job]:
+        """The newest 200 jobs of a space, newest first. A large result is left out; ``get`` has it."""
+        with self._lock:
+            live = {key: one.job for key, one in self._live.items() if one.space == space}
+        found = {**self._queue.shown(key_of(space, "")), **live}
+        newest = sorted(found, reverse=True)[:_MOST_LISTED]
+        return [self._with_file(found[key]) for key in newest]
+
+    def watch(self, space: Space, id_: str) -> Iterator[Job | None]:
+        """The job, and again whenever it has changed; None for each look that found nothing new. It ends with the job.
+
+        Raises ``NotFound`` at once for an id that is no job of this space.
+        """
+        return self._watched(space, self.get(space, id_))
+
+    def _watched(self, space: Space, job: Job) -> Iterator[Job | None]:
+        yield job
+        while not job.ended:
+            seen, job = job, self.get(space, job.id)
+            yield None if job == seen else job
+
+    def file(self, space: Space, id_: str) -> tuple[Path, str]:
+        """The file that a job has made, and its name. Raises ``NotFound`` when there is none, or no longer."""
+        job, found = self.get(space, id_), self._files.get(id_)
+        # After an erasure the file is gone for every process at once.
+        if found is None or (job.ended and not job.file):
+            raise NotFound(f"the job {id_} has no file here; a file is kept for an hour, by the process that made it")
+        return found
+
+    def drop_results(self, space: Space) -> int:
+        """Drop the results and files of all ended jobs of a space, and return of how many.
+
+        For when something is erased: a result or an export may hold its words. A job that is writing a file fails. It may
+        be part of a transaction.
+        """
+        with self._lock:
+            for live in self._live.values():
+                live.outdated = live.outdated or live.space == space
+        self._kv.put(_ERASED, _digest(space), True, ttl=_KEPT_S)
+        keys = [found.key for found in self._queue.all(key_of(space, ""))]
+        dropped = [key for key in keys if self._queue.drop_result(key)]
+        for key in dropped:
+            self._files.drop(key.rpartition("/")[2])
+        return len(dropped)
+
+    def _erasures(self, space: Space) -> int:
+        """A number that changes whenever something is erased."""
+        entry = self._kv.get(_ERASED, _digest(space))
+        return 0 if entry is None else entry.version
+
+    @property
+    def busy(self) -> int:
+        """How many jobs wait or run in this process."""
+        with self._lock:
+            return len(self._live)
+
+    # Storing states
+
+    def _advance(self, live: _Live, stage: str, done: int, of: int | None, note: str = "") -> None:
+        job = live.job
+        # The total may shrink while the job runs; its progress bar must not go back.
+        done = max(done, job.done) if stage == job.stage else done
+        self._change(live, stage=stage, done=done, of=None if of is None else max(of, done), note=note)
+
+    def _change(self, live: _Live, **changes: Any) -> None:
+        with self._lock:
+            if live.outcome is None:
+                live.job = replace(live.job, updated=self._clock(), **changes)
+                live.changed = True
+
+    def _write(self, live: _Live) -> None:
+        """Store the state of a job. The keeper tries again what fails here."""
+        with self._writing:
+            with self._lock:
+                if not live.changed:
+                    # The keeper was here first. To write an end twice could bring back what was dropped in between.
+                    return
+                live.changed = False
+            try:
+                outdated = self._is_outdated(live)
+                job = live.state(self._clock())
+                live.version = self._queue.write(live.key, replace(live.kept, job=job), live.version)
+            except Conflict:
+                _log.warning("another process owns the job %s by now; it ends here", live.job.id)
+                self._lose(live)
+                return
+            except MemwellError as error:
+                live.changed = True
+                _log.warning("the state of the job %s could not be stored: %s", live.job.id, error)
+                return
+        if job.ended:
+            self._let_go(live, outdated)
+
+    def _is_outdated(self, live: _Live) -> bool:
+        """Whether something was erased since it began, in any process."""
+        if live.outcome is not None and live.outcome.made is not None:
+            live.outdated = live.outdated or self._erasures(live.space) != live.erasures
+        return live.outdated
+
+    def _let_go(self, live: _Live, outdated: bool) -> None:
+        if self._is_outdated(live):
+            self._files.drop(live.job.id)
+            if not outdated:
+                # Something was erased while the end was written, too early for it to be found there.
+                self._queue.drop_result(live.key)
+        self._leave(live)
+
+    def _lose(self, live: _Live) -> None:
+        # It ends with its next report.
+        live.lost = live.cancelled = True
+        _remove(live.owned)
+        self._files.drop(live.job.id)
+        self._leave(live)
+
+    def _leave(self, live: _Live) -> None:
+        with self._lock:
+            self._live.pop(live.key, None)
+        live.written.set()
+
+
+class Jobs(_Shown, Closing):
     """The jobs of a store, and the threads of this process that do them."""
 
     def __init__(
-        self, backend: Backend, threads: int = 3, *, clock: Callable[[], datetime] = utc_now, lease_s: float = 10.0
+        self, backend: Backend, threads: int = 3, *, clock: Callable[[], datetime] = utc_now, lease_s: float = LEASE_S
     ) -> None:
         super().__init__(backend, lease_s, clock)
         self._pause_s = min(_WRITE_EVERY_S, lease_s / 4)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="memwell-job")
-        self._turns: Turns[Live] = Turns(threads)
+        self._turns: Turns[_Live] = Turns(threads)
         self._wake = threading.Condition(self._lock)
         self._keeper: threading.Thread | None = None
         self._closed = False
 
-    # Beginning and cancelling
+    # Beginning
 
-    def _admit(self, live: Live) -> None:
+    def start(self, space: Space, action: str, work: Work, *, owned: Path | None = None) -> Job:
+        """Begin a job, and return at once. ``owned`` is a file that is removed when the job ends or cannot begin.
+
+        Raises ``Busy`` when too many are waiting, in all or of this space, or the service is stopping.
+        """
+        kept = self._new(space, action)
+        return self._begin(kept, work, owned, lambda key: self._queue.add(key, kept))
+
+    def repeat(self, memory: Engine, action: str, asked: Any) -> Job:
+        """Begin a job of an action that is ``repeated``, and return at once. Raises ``Busy`` as ``start`` does."""
+        kept = replace(self._new(memory.space, action), again=msgspec.msgpack.encode(asked))
+        return self._begin(kept, REPEATED[action][1](memory, asked), None, lambda key: self._queue.add(key, kept))
+
+    def _new(self, space: Space, action: str) -> Kept:
+        now = self._clock()
+        job = Job(id=new_id(), action=action, status="waiting", created=now, updated=now)
+        return Kept(job, space=tuple(space))
+
+    def _begin(self, kept: Kept, work: Work, owned: Path | None, store: Callable[[str], int]) -> Job:
+        live = _Live(key_of(Space(*kept.space), kept.job.id), kept, work, owned)
+        try:
+            self._admit(live)
+            live.erasures = self._erasures(live.space)
+            live.version = store(live.key)
+            with self._lock:
+                if self._closed:
+                    raise _stopping()
+                self._turns.add(live.space, live)
+        except BaseException:
+            with self._lock:
+                self._live.pop(live.key, None)
+            _remove(live.owned)
+            raise
+        self._begin_next()
+        return kept.job
+
+    def _admit(self, live: _Live) -> None:
         with self._wake:
             if self._closed:
-                raise stopping()
+                raise _stopping()
             check_room([one.space for one in self._live.values() if one.waits], live.space)
             self._live[live.key] = live
             if self._keeper is None:
@@ -170,12 +551,54 @@ class Jobs(_BegunJobs, Closing):
                 self._keeper.start()
             self._wake.notify()
 
-    def _queue(self, live: Live) -> None:
-        with self._lock:
-            if self._closed:
-                raise stopping()
-            self._turns.add(live.space, live)
-        self._begin_next()
+    def take_up(self, memory_of: Callable[[Space], Engine]) -> int:
+        """Begin the jobs again whose process is gone, and return how many. Those that no process can do again fail.
+
+        Call it every few seconds. When several processes do, one of them gets a job.
+        """
+        taken = 0
+        for found in self._queue.free():
+            with self._lock:
+                if self._closed or found.key in self._live:
+                    continue
+            # Another was faster, or has more room.
+            with suppress(Conflict, Busy):
+                taken += self._take_over(found, memory_of)
+        self._drop_erased()
+        return taken
+
+    def _take_over(self, found: Found, memory_of: Callable[[Space], Engine]) -> bool:
+        kept = found.kept
+        shape, maker = REPEATED.get(kept.job.action, (None, None))
+        if found.key in self._queue.cancelled():
+            problem = _problem(_cancelled(), kept.job)
+            self._claimed(found.key, replace(kept, job=_Outcome(problem=problem).ended(kept.job, self._clock())))
+            self._queue.take_cancel(found.key)
+        elif maker is None or kept.again is None or not kept.goes_on:
+            self._claimed(found.key, replace(kept, job=kept.interrupted()))
+        else:
+            work = maker(memory_of(Space(*kept.space)), msgspec.msgpack.decode(kept.again, type=shape))
+            fresh = replace(kept.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
+            again = replace(kept, job=fresh, begun=kept.begun + 1)
+            self._begin(again, work, None, lambda key: self._claimed(key, again))
+            return True
+        return False
+
+    def _claimed(self, key: str, kept: Kept) -> int:
+        """Own a job that is free and store its new state. Raises ``Conflict`` when another process was faster."""
+        found = self._queue.claim(key)
+        if found is None:
+            raise Conflict(f"another process has begun the job {kept.job.id}")
+        return self._queue.write(key, kept, found.version)
+
+    def _drop_erased(self) -> None:
+        """Remove the files here whose words another process has erased."""
+        for id_, key in self._files.held():
+            job = self._queue.get(key)
+            if job is not None and job.ended and not job.file:
+                self._files.drop(id_)
+
+    # Running, in a thread of the pool
 
     def _begin_next(self) -> None:
         while True:
@@ -186,62 +609,35 @@ class Jobs(_BegunJobs, Closing):
                 future = self._pool.submit(self._run, live)
             future.add_done_callback(lambda future, live=live: self._ran(live, future))
 
-    def cancel(self, space: Space, id_: str) -> Job:
-        """Have a job end. One that waits has failed at once; one that runs ends with its next report.
-
-        What a job has stored stays. One that has ended is as it was. Raises ``NotFound`` as ``get`` does.
-        """
-        found = self.get(space, id_)
-        key = key_of(space, id_)
-        with self._lock:
-            live = self._live.get(key)
-        if live is not None:
-            self._cancel(live)
-        elif found.status not in ENDED:
-            # Another process does it, and looks for this.
-            self._states.cancel(key)
-        return self.get(space, id_)
-
-    def _cancel(self, live: Live) -> None:
-        with self._wake:
-            live.cancelled = True
-            waited = self._turns.drop(live.space, live)
-        if waited:
-            self._end(live, Outcome(problem=told(cancelled(), live.job)))
-        elif live.ongoing is not None:
-            self._end(live, live.ongoing.outcome(live.job))
-
-    # Running, in a thread of the pool
-
-    def _run(self, live: Live) -> Outcome | Watched:
+    def _run(self, live: _Live) -> _Outcome | _Watched:
         if live.cancelled:
-            raise cancelled()
+            raise _cancelled()
         self._change(live, status="running")
-        report = Report(live.job.id, lambda stage, done, of: self._tell(live, stage, done, of), self._files)
+        report = Report(live.job.id, lambda stage, done, of: self._reported(live, stage, done, of), self._files)
         result = live.work(report)
-        return Watched(result, report) if isinstance(result, Ongoing) else outcome_of(result, report, live.job.action)
+        return _Watched(result, report) if isinstance(result, Ongoing) else _outcome_of(result, report, live.job.action)
 
-    def _tell(self, live: Live, stage: str, done: int, of: int | None) -> None:
+    def _reported(self, live: _Live, stage: str, done: int, of: int | None) -> None:
         if self._closed:
-            raise stopping()
+            raise _stopping()
         if live.cancelled:
-            raise cancelled()
+            raise _cancelled()
         self._advance(live, stage, done, of)
 
-    def _ran(self, live: Live, future: Future[Outcome | Watched]) -> None:
+    def _ran(self, live: _Live, future: Future[_Outcome | _Watched]) -> None:
         error = None if future.cancelled() else future.exception()
         if future.cancelled() or (self._closed and isinstance(error, Busy) and error.code == "stopping"):
             self._stop(live)
         elif error is not None:
-            self._end(live, Outcome(problem=told(error, live.job)))
+            self._end(live, _Outcome(problem=_problem(error, live.job)))
         else:
             self._gave(live, future.result())
         with self._lock:
             self._turns.ended(live.space)
         self._begin_next()
 
-    def _gave(self, live: Live, given: Outcome | Watched) -> None:
-        if isinstance(given, Outcome):
+    def _gave(self, live: _Live, given: _Outcome | _Watched) -> None:
+        if isinstance(given, _Outcome):
             self._end(live, given)
             return
         self._advance(live, given.stage, given.done, given.of, given.note)
@@ -251,36 +647,50 @@ class Jobs(_BegunJobs, Closing):
         if self._closed or live.cancelled:
             self._end(live, given.outcome(live.job))
 
-    def _end(self, live: Live, outcome: Outcome) -> None:
-        """Write down what came of a job, once: who is later finds that it has ended."""
+    def _end(self, live: _Live, outcome: _Outcome) -> None:
+        """Store what came of a job, once."""
         with self._lock:
             if live.outcome is not None or live.lost:
                 return
             live.outcome = outcome
-        # Whoever sees that it has ended finds its file, and none that it no longer needs.
+        # Before the end is seen its file is there, or gone when it is not needed.
         if outcome.made is not None:
             self._files.keep(live.job.id, outcome.made, live.key)
         else:
             self._files.drop(live.job.id)
-        remove(live.owned)
+        _remove(live.owned)
         live.changed = True
         self._write(live)
 
-    def _stop(self, live: Live) -> None:
-        """Leave a job to another process, or call it failed."""
-        if not live.goes_on:
-            self._end(live, Outcome(problem=STOPPED))
-            return
-        self._change(live, status="waiting", stage="", done=0, of=None, note="")
-        live.changed = True
-        self._write(live)
-        self._files.drop(live.job.id)
-        # What comes of it here is nobody's any more.
-        live.lost = True
-        self._leave(live)
+    # Cancelling
 
-    # The keeper: one thread that writes what changed, says that this process is alive, looks after what goes on by itself
-    # and what others want cancelled, and removes old files
+    def cancel(self, space: Space, id_: str) -> Job:
+        """Cancel a job. One that waits has failed at once; one that runs ends with its next report.
+
+        What a job has stored stays. One that has ended is as it was. Raises ``NotFound`` as ``get`` does.
+        """
+        found = self.get(space, id_)
+        key = key_of(space, id_)
+        with self._lock:
+            live = self._live.get(key)
+        if live is not None:
+            self._cancel(live)
+        elif not found.ended:
+            # The process that owns it looks for this.
+            self._queue.cancel(key)
+        return self.get(space, id_)
+
+    def _cancel(self, live: _Live) -> None:
+        with self._wake:
+            live.cancelled = True
+            waited = self._turns.drop(live.space, live)
+        if waited:
+            self._end(live, _Outcome(problem=_problem(_cancelled(), live.job)))
+        elif live.ongoing is not None:
+            self._end(live, live.ongoing.outcome(live.job))
+
+    # The keeper: one thread that stores changes, looks after what goes on by itself and after cancellation requests, and
+    # removes old files
 
     def _keep(self) -> None:
         while True:
@@ -291,9 +701,7 @@ class Jobs(_BegunJobs, Closing):
                 live = list(self._live.values())
             self._files.sweep()
             with suppress(MemwellError):
-                if live:
-                    self._states.beat()
-                    self._cancel_asked_for(live)
+                self._cancel_requested(live)
             for one in live:
                 self._look_after(one)
 
@@ -302,14 +710,14 @@ class Jobs(_BegunJobs, Closing):
             return min(_LOOK_EVERY_S, self._pause_s)
         return self._pause_s if self._live else self._files.next_end()
 
-    def _cancel_asked_for(self, live: list[Live]) -> None:
-        asked = set(self._states.cancelled())
+    def _cancel_requested(self, live: list[_Live]) -> None:
+        requested = set(self._queue.cancelled()) if live else ()
         for one in live:
-            if one.key in asked:
-                self._states.take_cancel(one.key)
+            if one.key in requested:
+                self._queue.take_cancel(one.key)
                 self._cancel(one)
 
-    def _look_after(self, live: Live) -> None:
+    def _look_after(self, live: _Live) -> None:
         going = live.ongoing
         if going is not None and live.outcome is None and not self._closed:
             again = going.look()
@@ -324,7 +732,7 @@ class Jobs(_BegunJobs, Closing):
     def close(self, wait_s: float = 5.0) -> None:
         """Stop. What is waiting does not begin; what is running has a moment to end.
 
-        What has not ended by then is left to another process, now or later, or has failed where none can do it.
+        What has not ended by then is left to another process, or fails where no other can do it.
         """
         with self._wake:
             if self._closed:
@@ -345,19 +753,42 @@ class Jobs(_BegunJobs, Closing):
                 self._stop(one)
         if self._keeper is not None:
             self._keeper.join(wait_s)
-        with suppress(MemwellError):
-            self._states.leave()
+        self._queue.close()
         self._files.close()
+
+    def _stop(self, live: _Live) -> None:
+        """Leave a job to another process, or fail it."""
+        if not live.kept.goes_on or live.outcome is not None:
+            self._end(live, _Outcome(problem=_STOPPED))
+            return
+        with self._writing:
+            waiting = replace(live.job, status="waiting", stage="", done=0, of=None, note="", updated=self._clock())
+            # Where it cannot be stored it is free all the same, once the lease of this process is over.
+            with suppress(MemwellError):
+                self._queue.give_back(live.key, replace(live.kept, job=waiting), live.version)
+            live.lost = True
+        self._files.drop(live.job.id)
+        self._leave(live)
 
     @property
     def lingering(self) -> bool:
-        """Whether a thread is still at a job. After the end nobody is told of what comes of it."""
+        """Whether a thread is still at a job. After the end its result goes nowhere."""
         with self._lock:
             return self._turns.running > 0
 
 
-def _nothing(report: Report) -> None:
-    """The work of a job that nobody does."""
+def key_of(space: Space, id_: str) -> str:
+    """The key of a job. With its space in front, no id leads to a job of another."""
+    return f"{_digest(space)}/{id_}"
 
 
-__all__ = ["Jobs", "MOST_WAITING", "MOST_WAITING_EACH", "Made", "Ongoing", "Report", "Work"]
+def _digest(space: Space) -> str:
+    # A space may be longer than a key.
+    return blake2b(space.encoded().encode(), digest_size=16).hexdigest()
+
+
+def _remove(path: Path | None) -> None:
+    # A file that cannot be removed must not keep the job from ending.
+    with suppress(OSError):
+        if path is not None:
+            path.unlink(missing_ok=True)

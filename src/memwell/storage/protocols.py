@@ -14,7 +14,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import msgspec
@@ -23,7 +22,6 @@ from memwell._asyncify import AsyncContext, Closing, asyncify
 from memwell.filters import FilterLike
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
-from memwell.storage.claims import Claims, Leases
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
@@ -426,11 +424,6 @@ class Backend(Closing, ABC):
         it raises ``BackendError``.
         """
 
-    @cached_property
-    def claims(self) -> Claims:
-        """Duties that one process at a time may have. By default leases in ``kv``, which run out by themselves."""
-        return Leases(self.kv)
-
     def notify(self, topic: str) -> None:
         """Wake whoever listens in any process, where the store can; others look by themselves now and then."""
 
@@ -456,12 +449,10 @@ __all__ = [
     "Backend",
     "Blobs",
     "Changes",
-    "Claims",
     "Entry",
     "IndexInfo",
     "JSONValue",
     "KeyValue",
-    "Leases",
     "MessageLog",
     "Place",
     "RecordIndex",

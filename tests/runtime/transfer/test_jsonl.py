@@ -1,28 +1,36 @@
-"""What goes out as JSONL comes in again exactly, once, from whole and from broken files."""
+"""What is exported as JSONL is imported exactly, once, from whole and from broken files."""
 
 from __future__ import annotations
 
 import io
 import json
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError, InvalidInput
+from memwell.errors import BackendError, InvalidInput, NotFound
 from memwell.history import History
 from memwell.longterm.changing import Changer
+from memwell.longterm.media import MediaMemory
+from memwell.longterm.memory import Memory
 from memwell.longterm.remembering import Rememberer
+from memwell.longterm.traits import blobs_space
 from memwell.messages import Image, human
-from memwell.records import Record, Space
-from memwell.runtime.transfer import export_jsonl, import_jsonl
+from memwell.records import Record, Space, Thread
+from memwell.runtime.transfer import export_jsonl, import_jsonl, jsonl
 from memwell.storage import open_backend
 from memwell.testing.strategies import ids, messages, metadata, texts, words
+from tests.media_files import film, picture, wav
 from tests.runtime.transfer.breaking import Breaking
 
 SPACE = Space("acme", "ann")
+
+
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
@@ -69,11 +77,23 @@ def filled(url: str = "memory:") -> Keeper:
 
 # Made once: a strategy made anew for every draw would cost more than the draw.
 RECORDS = st.lists(st.tuples(ids(), ids(), texts(), metadata(), st.booleans()), max_size=3)
+
+
 TEXTS = st.lists(words(), max_size=2)
+
+
 NAMES = st.lists(ids(), max_size=2, unique=True)
+
+
 VALUES = st.dictionaries(ids(), metadata() | st.binary(max_size=9), max_size=2)
+
+
 SAID = messages(max_parts=2)
+
+
 MANY = st.lists(SAID, max_size=4)
+
+
 METADATA = metadata()
 
 
@@ -224,6 +244,22 @@ def test_another_conversation_of_the_same_name_is_not_mixed_in() -> None:
     report = import_jsonl(other, as_file(exported(filled())))
     assert len(report.problems) == 1
     assert "gone on past index 0" in report.problems[0].reason
+    assert [one.text for one in other.backend.log.read(Thread(SPACE, "trip"))] == ["Something else."]
+    assert "threads" not in report.counts
+
+
+def test_the_times_that_an_earlier_version_kept_in_a_note_go_out() -> None:
+    memory = opened("memory:")
+    chat = History(memory.backend, "trip", space=SPACE)
+    chat.add_human("Hello")
+    chat.edit(0, "Hello!")
+    here = memory.backend.log.threads(SPACE).items[0].created.isoformat()
+    note = {"here": here, "created": NOON.isoformat(), "replaced": {"0": [NOON.isoformat()]}}
+    memory.backend.kv.put(SPACE / "memwell", "moved/" + sha256(b"trip").hexdigest(), note)
+    lines = [json.loads(line) for line in exported(memory)]
+    message, thread = (next(one for one in lines if one["type"] == kind) for kind in ("message", "thread"))
+    assert datetime.fromisoformat(message["versions"][0]["replaced"]) == NOON
+    assert datetime.fromisoformat(thread["created"]) == NOON
 
 
 BAD = [
@@ -345,3 +381,151 @@ def test_an_import_that_died_is_finished_by_the_next(good: int) -> None:
     other = Keeper(backend, SPACE)
     assert import_jsonl(other, as_file(lines)).problems == []
     assert exported(other)[1:] == lines[1:]
+
+
+# Media go with their memory and conversation, and are imported with them alone
+
+
+PNG = picture("PNG")
+
+
+def opened_media(url: str = "memory:", space: str = "ann") -> MediaMemory:
+    return MediaMemory(Memory(open_backend(url), space))
+
+
+def exported_media(media: MediaMemory, **options: Any) -> list[bytes]:
+    out = io.BytesIO()
+    export_jsonl(media.memory, out, **{"blobs": True, **options})
+    return out.getvalue().splitlines(keepends=True)
+
+
+def filled_media() -> MediaMemory:
+    media = opened_media()
+    media.add(PNG, description="海边的日落", features=[3.0, 4.0], session="trip", name="日落.png")
+    media.add(PNG, description="the same sunset", sentiment="calm", metadata={"album": 1})
+    media.add(film("mp4"), features=["dog", "lake"])
+    hidden = media.add(wav(), transcript="never mind")
+    media.memory.forget(hidden.id)
+    chat = History(media.memory.backend, "talk", space="ann")
+    chat.add(chat.with_blobs(human((Image(data=picture("JPEG")), Image(data=PNG)))))
+    chat.add(chat.with_blobs(human(Image(data=picture("GIF")))))
+    chat.edit(1, "no picture any more")
+    return media
+
+
+def brought(lines: list[bytes], media: MediaMemory) -> Any:
+    return import_jsonl(media.memory, io.BytesIO(b"".join(lines)))
+
+
+def blobs(media: MediaMemory) -> int:
+    return int(media.memory.backend.facts()["blobs"])
+
+
+@pytest.mark.parametrize("url", ["memory:", "sqlite"])
+def test_everything_comes_over(url: str, tmp_path: Path):
+    here, there = filled_media(), opened_media(url if url == "memory:" else str(tmp_path / "there.db"), "bob")
+    lines = exported_media(here)
+    done = brought(lines, there)
+    assert (done.problems, done.counts["memories"]) == ([], 4)
+    assert blobs(there) == blobs(here) == done.counts["blobs"]
+    again = brought(lines, there)
+    assert (again.new, again.problems) == (0, [])
+    assert there.items() == here.items()
+    for item in here.items():
+        assert there.data(item.id) == here.data(item.id)
+        assert there.thumbnail(item.id) == here.thumbnail(item.id)
+    hit = there.like([3.0, 4.0], session="trip")[0]
+    assert (hit.description, round(hit.score, 2)) == ("海边的日落", 1.0)
+    [forgotten] = [one.id for one in here.memory.backend.index.scan(here.memory.space).items if one.kind == "audio"]
+    there.memory.undo(forgotten)
+    assert there.data(forgotten) == wav()
+    chat = History(there.memory.backend, "talk", space="bob")
+    parts = [part for part in chat.get(0).parts if isinstance(part, Image)]
+    assert [chat.data_of(part) for part in parts] == [picture("JPEG"), PNG]
+    chat.restore(1)
+    assert chat.data_of(chat.get(1).parts[0]) == picture("GIF")  # pyright: ignore[reportArgumentType]
+    there.memory.erase_all()
+    chat.delete()
+    assert blobs(there) == 0
+    there.memory.backend.close()
+
+
+def test_without_blobs_the_words_come_over_alone():
+    there = opened_media()
+    done = brought(exported_media(filled_media(), blobs=False), there)
+    assert done.problems == []
+    assert blobs(there) == 0
+    item = there.recall("日落", limit=1)[0]
+    assert item.features == ()
+    assert there.like([3.0, 4.0])[0].id == item.id
+    with pytest.raises(NotFound):
+        there.data(item.id)
+
+
+def test_many_bytes_are_several_lines(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jsonl, "PIECE", 100)
+    here, there = filled_media(), opened_media()
+    lines = exported_media(here)
+    assert max(len(line) for line in lines if b'"blob"' in line[:20]) < 500
+    done = brought(lines, there)
+    assert done.problems == []
+    assert done.counts["blobs"] == blobs(here)
+    assert [there.data(item.id) for item in there.items()] == [here.data(item.id) for item in here.items()]
+
+
+def test_a_piece_that_is_missing_is_told_and_nothing_half_is_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(jsonl, "PIECE", 100)
+    here, there = opened_media(), opened_media()
+    here.add(PNG, description="a cat")
+    lines = exported_media(here)
+    at = next(number for number, line in enumerate(lines) if b'"more":true' in line)
+    done = brought([*lines[:at], *lines[at + 1 :]], there)
+    assert len(done.problems) == 1
+    assert "digest" in done.problems[0].reason
+    assert blobs(there) == 1, "the other of the two came over"
+
+
+def changed(line: bytes, **fields: Any) -> bytes:
+    return json.dumps({**json.loads(line), **fields}).encode() + b"\n"
+
+
+def test_what_nothing_names_is_not_taken_in():
+    lines = exported_media(filled_media())
+    there = opened_media()
+    stray = [
+        line for line in lines if not line.startswith((b'{"type":"memory"', b'{"type":"message"', b'{"type":"thread"'))
+    ]
+    done = brought(stray, there)
+    assert blobs(there) == 0
+    reasons = " ".join(note.reason for note in done.problems)
+    assert "no memory of the file names" in reasons
+    assert "which is not here" in reasons
+    assert "features of 2" in reasons
+
+
+def test_bytes_of_another_digest_are_refused():
+    here, there = opened_media(), opened_media()
+    here.add(PNG, description="a cat")
+    lines = exported_media(here)
+    forged = [changed(line, data="AAAA") if line.startswith(b'{"type":"blob"') else line for line in lines]
+    done = brought(forged, there)
+    assert blobs(there) == 0
+    assert len(done.problems) == 2
+
+
+def test_features_of_another_size_are_refused():
+    here, there = opened_media(), opened_media()
+    here.add(PNG, description="a cat", features=[1.0, 0.0])
+    lines = exported_media(here)
+    forged = [changed(line, vector="ADwAAAAA") if line.startswith(b'{"type":"features"') else line for line in lines]
+    done = brought(forged, there)
+    assert "features of 3 numbers" in done.problems[0].reason
+    assert there.like([1.0, 0.0, 0.0]) == there.like([1.0, 0.0]) == []
+
+
+def test_bytes_that_are_gone_here_are_left_out():
+    here, there = opened_media(), opened_media()
+    item = here.add(PNG, description="a cat")
+    here.memory.backend.blobs.delete(blobs_space(here.memory.space), item.digest)
+    assert brought(exported_media(here), there).problems == []
+    assert there.get(item.id).digest == item.digest

@@ -17,7 +17,6 @@ from memwell.storage.composed import Attached, Bytes, ComposedBackend, Part, Sto
 from memwell.storage.composed.transactions import Verdicts
 from memwell.storage.composed.turns import LogInTurn
 from memwell.storage.files import FileBlobs
-from memwell.storage.postgres.claims import PostgresClaims
 from memwell.storage.postgres.connections import Transaction
 from memwell.storage.protocols import Backend
 from memwell.storage.redis import RedisBackend
@@ -226,13 +225,8 @@ def test_values_in_redis_count_with_records_at_home(two: tuple[ComposedBackend, 
     assert entry.value == two[0].index.info(HOME).records == 24
 
 
-def test_duties_and_calls_are_the_homes(two: tuple[ComposedBackend, ComposedBackend]):
+def test_notifications_are_the_homes(two: tuple[ComposedBackend, ComposedBackend]):
     one, other = two
-    assert isinstance(one.claims, PostgresClaims)
-    assert one.claims.take(HOME, "worker")
-    assert not other.claims.take(HOME, "worker")
-    one.claims.release(HOME, "worker")
-    assert other.claims.take(HOME, "worker")
     heard: list[str] = []
     stop = other.listen(heard.append)
     assert stop is not None

@@ -93,13 +93,3 @@ def test_a_server_that_is_killed_again_and_again_loses_nothing_it_acknowledged(m
             [record] = backend.index.get(Space(writer.key), [writer.key])
             assert record.text == f"message {entry.value}"
         assert backend.check() == []
-
-
-def test_claims_end_with_the_connection_and_can_be_taken_anew(mortal: Server):
-    with PostgresBackend(mortal.url(schema="claimed")) as one, PostgresBackend(mortal.url(schema="claimed")) as other:
-        assert one.claims.take(HOME, "duty")
-        assert not other.claims.take(HOME, "duty")
-        mortal.crash()
-        mortal.start()
-        assert other.claims.take(HOME, "duty")
-        assert not one.claims.take(HOME, "duty")

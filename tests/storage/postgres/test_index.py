@@ -1,25 +1,46 @@
-"""Records in PostgreSQL: many at once, many writers, and what a cache of a space is told."""
+"""Records in PostgreSQL: many at once, many writers, their words and their vectors."""
 
 from __future__ import annotations
 
+import random
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.records import Record, Space
+from memwell.language.segment import segment
+from memwell.records import Record, Space, pack_half, unpack_half
 from memwell.settings import Settings
+from memwell.storage.memory import MemoryBackend
 from memwell.storage.postgres import PostgresBackend
-from memwell.storage.postgres.record_tables import RECORD_TABLES, keyed
-from memwell.storage.postgres.session import Session
-from tests.engines.postgres import open_store
+from memwell.storage.postgres import index as words
+from memwell.storage.postgres.connections import Session
+from memwell.storage.postgres.index import (
+    GRAPH_DIMENSIONS,
+    HalfvecArray,
+    Part,
+    PostgresIndex,
+    graph_prefix,
+    parts,
+    space_prefix,
+    unpacked,
+)
+from memwell.storage.postgres.schema import RECORD_TABLES, keyed, space_key
+from memwell.testing.machine import assert_same_match, assert_same_near
+from tests.engines.postgres import open_store, schema_of, server
 
 HOME, AWAY = Space("home"), Space("away")
+
+
 KEPT = 20
 
 
@@ -198,3 +219,251 @@ def test_writers_of_other_spaces_do_not_wait(store: PostgresBackend):
         assert done.wait(20), "a transaction of one space held up another space"
     other.join()
     assert store.index.info(AWAY).records == 1
+
+
+HOME = Space("home")
+
+
+MANY = 60
+
+
+SIZE = 8
+
+
+def vectors(count: int, size: int = SIZE) -> list[list[float]]:
+    chosen = random.Random(count * size)
+    return [[chosen.gauss(0, 1) for _ in range(size)] for _ in range(count)]
+
+
+def records(space: Space, count: int, size: int = SIZE) -> list[Record]:
+    return [
+        Record(id=str(n), text=f"word{n}", space=space, vector=vector, metadata={"n": n})
+        for n, vector in enumerate(vectors(count, size))
+    ]
+
+
+@pytest.fixture
+def graphed(tmp_path: Path) -> Iterator[PostgresBackend]:
+    with open_store(tmp_path, settings=Settings(hnsw_above=MANY // 2)) as backend:
+        yield backend
+
+
+def index_of(graphed: PostgresBackend) -> PostgresIndex:
+    assert isinstance(graphed.index, PostgresIndex)
+    return graphed.index
+
+
+def built(graphed: PostgresBackend, space: Space = HOME, size: int = SIZE) -> None:
+    """Search once, and wait until the graph that this begins is there."""
+    graphed.index.near(space, vectors(1, size)[0])
+    index_of(graphed).graphs.wait(60)
+    assert graphed.index.info(space).search == "hnsw"
+
+
+def graphs(place: Path, space: Space = HOME) -> list[tuple[Any, ...]]:
+    """The names of the space's graphs, and whether each is whole."""
+    with server().admin() as connection:
+        return connection.execute(
+            "SELECT relname, indisvalid FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid "
+            "WHERE relnamespace = %s::regnamespace AND starts_with(relname, %s) ORDER BY relname",
+            (schema_of(place), graph_prefix(space_key(space))),
+        ).fetchall()
+
+
+# On the wire
+
+
+@given(st.lists(st.lists(st.floats(-1, 1, width=16), min_size=3, max_size=3), max_size=4))
+def test_vectors_are_sent_as_the_server_sends_them_back(sent: list[list[float]]):
+    data = HalfvecArray(sent, 4711).encoded()
+    head = 20 if sent else 12
+    size = 4 + 4 + 2 * 3
+    assert len(data) == head + size * len(sent)
+    for place, vector in enumerate(sent):
+        one = data[head + place * size + 4 : head + (place + 1) * size]
+        assert unpacked(one) == unpack_half(pack_half(vector))
+
+
+def test_a_vector_comes_back_as_every_store_keeps_it(graphed: PostgresBackend):
+    sent = records(HOME, 5, 300)
+    graphed.index.upsert(sent)
+    for record, got in zip(sent, graphed.index.get(HOME, [one.id for one in sent]), strict=True):
+        assert record.vector is not None
+        assert got.vector == unpack_half(pack_half(record.vector))
+
+
+def test_no_vector_is_none():
+    assert unpacked(None) is None
+
+
+# Graphs
+
+
+def test_a_large_space_gets_a_graph_and_answers_as_before(graphed: PostgresBackend, tmp_path: Path):
+    reference, stored = MemoryBackend(), records(HOME, MANY)
+    for backend in (graphed, reference):
+        backend.index.upsert(stored)
+    assert graphed.index.info(HOME).search == "exact"
+    built(graphed)
+    assert graphs(tmp_path) == [(f"{graph_prefix(space_key(HOME))}{SIZE}", True)]
+    for where in (None, {"n": {"$lt": 20}}, {"n": 7}, {"n": -1}):
+        for query in vectors(4):
+            found = graphed.index.near(HOME, query, limit=5, where=where)
+            assert_same_near(found, reference.index.near(HOME, query, limit=1000, where=where), 5)
+
+
+def test_a_graph_follows_every_change(graphed: PostgresBackend):
+    graphed.index.upsert(records(HOME, MANY))
+    built(graphed)
+    wanted = [1.0] + [0.0] * (SIZE - 1)
+    with graphed.transaction():
+        graphed.index.upsert([Record(id="new", text="", space=HOME, vector=wanted)])
+        assert graphed.index.near(HOME, wanted, limit=1)[0].record.id == "new"
+    assert graphed.index.near(HOME, wanted, limit=1)[0].record.id == "new"
+    graphed.index.delete(HOME, ["new"])
+    assert "new" not in {hit.record.id for hit in graphed.index.near(HOME, wanted, limit=MANY)}
+    assert len(graphed.index.near(HOME, wanted, limit=10 * MANY)) == MANY
+
+
+def test_a_small_space_gets_none(graphed: PostgresBackend, tmp_path: Path):
+    graphed.index.upsert(records(HOME, MANY // 2))
+    graphed.index.near(HOME, vectors(1)[0])
+    index_of(graphed).graphs.wait(60)
+    assert (graphed.index.info(HOME).search, graphs(tmp_path)) == ("exact", [])
+
+
+def test_vectors_too_long_for_a_graph_are_searched_exactly(graphed: PostgresBackend, tmp_path: Path):
+    size = GRAPH_DIMENSIONS + 1
+    graphed.index.upsert(records(HOME, MANY // 2 + 1, size))
+    assert len(graphed.index.near(HOME, vectors(1, size)[0], limit=3)) == 3
+    index_of(graphed).graphs.wait(60)
+    assert graphs(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["a'b", 'a"b', "a\\b", "%s %I", "{}", "'; DROP TABLE memwell_record; --", "x" * 1024, "中😀"]
+)
+def test_any_space_can_have_a_graph(graphed: PostgresBackend, tmp_path: Path, name: str):
+    space, other = Space(name), Space("other")
+    graphed.index.upsert(records(space, MANY) + records(other, 3))
+    built(graphed, space)
+    assert len(graphs(tmp_path, space)) == 1
+    assert len(graphed.index.near(space, vectors(1)[0], limit=1000)) == MANY
+    assert len(graphed.index.near(other, vectors(1)[0], limit=1000)) == 3
+
+
+def test_vectors_of_another_size_get_a_graph_of_their_own(graphed: PostgresBackend, tmp_path: Path):
+    graphed.index.upsert(records(HOME, MANY))
+    built(graphed)
+    graphed.index.revector(HOME, {str(n): vector for n, vector in enumerate(vectors(MANY, 5))})
+    assert graphed.index.info(HOME).search == "exact"
+    built(graphed, HOME, 5)
+    # The old one would cost and find nothing.
+    assert graphs(tmp_path) == [(f"{graph_prefix(space_key(HOME))}5", True)]
+
+
+def test_what_a_killed_builder_left_is_made_anew(graphed: PostgresBackend, tmp_path: Path):
+    graphed.index.upsert(records(HOME, MANY))
+    built(graphed)
+    [(name, _)] = graphs(tmp_path)
+    with server().admin() as connection:
+        connection.execute(
+            "UPDATE pg_index SET indisvalid = false WHERE indexrelid = %s::regclass", (f"{schema_of(tmp_path)}.{name}",)
+        )
+    assert graphs(tmp_path) == [(name, False)]
+    with open_store(tmp_path, settings=Settings(hnsw_above=MANY // 2)) as other:
+        assert other.index.info(HOME).search == "exact"
+        built(other)
+    assert graphs(tmp_path) == [(name, True)]
+
+
+def test_one_process_at_a_time_builds_a_graph(graphed: PostgresBackend, tmp_path: Path):
+    graphed.index.upsert(records(HOME, MANY))
+    path = space_key(HOME)
+    with server().admin() as connection:
+        connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (graph_prefix(path),))
+        assert index_of(graphed).graphs.build(path, SIZE) is False
+    assert graphs(tmp_path) == []
+    assert index_of(graphed).graphs.build(path, SIZE) is True
+
+
+def test_a_graph_that_cannot_be_made_leaves_the_search_exact(
+    graphed: PostgresBackend, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr("memwell.storage.postgres.index._MAKE", "SELECT 'CREATE INDEX nonsense', %s, %s, %s, %s")
+    graphed.index.upsert(records(HOME, MANY))
+    assert len(graphed.index.near(HOME, vectors(1)[0], limit=3)) == 3
+    index_of(graphed).graphs.wait(60)
+    assert "could not be built" in caplog.text
+    assert len(graphed.index.near(HOME, vectors(1)[0], limit=3)) == 3
+
+
+WORDS = st.lists(st.sampled_from(["tea", "samovar", "北京", "京", "😀", "x1"]), max_size=20)
+
+
+def counted(stored: list[Part], prefix: str) -> Counter[str]:
+    """What the parts say of a text: each term and how often it occurs."""
+    found: Counter[str] = Counter()
+    for part in stored:
+        repeated = msgspec.json.decode(part.repeated or "{}", type=dict[str, int])
+        for lexeme in part.lexemes.split(" "):
+            assert lexeme.startswith(prefix)
+            term = lexeme.removeprefix(prefix)
+            assert term not in found, "no term is in two parts"
+            found[term] = repeated.get(term, 1)
+    return found
+
+
+@given(WORDS)
+def test_parts_say_how_often_each_term_occurs(terms: list[str]):
+    assert counted(parts("ab12", terms), "ab12") == Counter(terms)
+
+
+def test_a_long_text_has_several_parts():
+    terms = [f"{number:060}" for number in range(20_000)]
+    terms += terms[:3] * 2
+    stored = parts("ab12", terms)
+    assert len(stored) > 1
+    assert all(len(part.lexemes.encode()) < 2**20 for part in stored)
+    assert counted(stored, "ab12") == Counter(terms)
+
+
+def test_spaces_have_prefixes_of_their_own():
+    names = [space_prefix(Space(str(n)).encoded()) for n in range(500)]
+    assert {len(name) for name in names} == {4}
+    assert len(set(names)) > 490
+
+
+def test_a_record_with_more_words_than_a_tsvector_takes_is_found_by_any(tmp_path: Path):
+    text = " ".join(f"q{number}z" for number in range(70_000)) + " tea" * 300
+    records = [Record(id="long", text=text, space=HOME), Record(id="short", text="tea q1z", space=HOME)]
+    reference = MemoryBackend()
+    with open_store(tmp_path) as store:
+        for backend in (store, reference):
+            backend.index.upsert(records)
+        for query in ("q1z", "q69999z tea", "q35000z q1z q69999z", "tea"):
+            assert_same_match(store.index.match(HOME, query), reference.index.match(HOME, query), 10)
+        assert store.check() == []
+        assert store.index.delete(HOME, ["long"]) == 1
+        assert store.index.match(HOME, "q69999z") == []
+        assert store.check() == []
+
+
+def test_spaces_that_share_a_prefix_are_not_mixed_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("memwell.storage.postgres.index.space_prefix", lambda space: "same")
+    monkeypatch.setattr(words, "space_prefix", lambda space: "same")
+    with open_store(tmp_path) as store:
+        store.index.upsert([Record(id="a", text="tea", space=HOME), Record(id="b", text="cup", space=HOME)])
+        alone = store.index.match(HOME, "tea")
+        store.index.upsert([Record(id=str(n), text="tea tea", space=AWAY) for n in range(5)])
+        assert store.index.match(HOME, "tea") == alone
+        assert [hit.record.id for hit in alone] == ["a"]
+
+
+def test_a_query_of_very_many_terms(tmp_path: Path):
+    text = " ".join(f"w{number}" for number in range(400))
+    with open_store(tmp_path) as store:
+        store.index.upsert([Record(id="a", text=text, space=HOME), Record(id="b", text="w5 w399", space=HOME)])
+        found = [hit.record.id for hit in store.index.match(HOME, text + " 'quoted' \\ : & | ! ( ) <-> *")]
+    assert found == ["a", "b"]
+    assert len(segment(text)) == 400

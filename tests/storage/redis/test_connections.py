@@ -113,15 +113,6 @@ def test_whoever_listens_hears_what_others_notify(tmp_path: Path, url: type[str]
     assert heard == ["搬走"]
 
 
-def test_claims_are_had_by_one_at_a_time(tmp_path: Path):
-    with RedisBackend(single_url(tmp_path)) as one, RedisBackend(single_url(tmp_path)) as other:
-        assert one.claims.take(HOME, "duty")
-        assert one.claims.take(HOME, "duty")
-        assert not other.claims.take(HOME, "duty")
-        one.claims.release(HOME, "duty")
-        assert other.claims.take(HOME, "duty")
-
-
 def test_slots_that_move_are_followed_and_nothing_is_seen_half(tmp_path: Path):
     members = cluster().members[:3]
     thread = Thread(HOME, "moving")

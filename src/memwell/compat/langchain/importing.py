@@ -14,10 +14,9 @@ import msgspec
 
 from memwell.compat.langchain.stored import StoredMessage, StoredMessages
 from memwell.longterm.remembering import Rememberer
-from memwell.runtime.transfer.files import Piece, decoded
-from memwell.runtime.transfer.incoming import Intake, Talk
-from memwell.runtime.transfer.langchain import OwnNames, langchain_talk
-from memwell.runtime.transfer.report import Imported, Progress
+from memwell.runtime.transfer.files import Imported, Piece, Progress, decoded
+from memwell.runtime.transfer.intake import Intake, Talk
+from memwell.runtime.transfer.products import OwnNames, langchain_talk
 
 _STEP = 100
 

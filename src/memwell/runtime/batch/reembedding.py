@@ -1,7 +1,7 @@
-"""All memories and documents of a store given the vectors of another embedder, on several processes.
+"""Re-embedding a whole store with another embedder, on several processes.
 
-The processes collect new vectors aside. Then each space is looked through once more, for what has changed meanwhile, and
-its vectors are swapped in one transaction; until then the old ones serve.
+The processes collect the new vectors apart. Then each space is read once more for what has changed meanwhile, and its
+vectors are swapped in one transaction. Until then the old ones serve.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from memwell.longterm.journal import inner_space
 from memwell.models.named import embedder_named
 from memwell.models.ports import Embedder
 from memwell.records import Space, SpaceLike, as_space, paged
-from memwell.runtime.batch.running import Batch, RunnerName
+from memwell.runtime.batch import Batch, RunnerName
 from memwell.storage import Backend, open_backend
 from memwell.values import shown
 
-Told: TypeAlias = Callable[[int, int | None], None]
+Progress: TypeAlias = Callable[[int, int | None], None]
 
 _PIECE = 512
 _AT_ONCE = 64
 _MOST_IDLE = 3
-"""So often an embedder may fail in a row; it is then asked for each text by itself, and given up when it takes none."""
+"""How often an embedder may fail in a row: it is asked for each text by itself then, and given up when it takes none."""
 
 
 class Reembedded(NamedTuple):
@@ -47,12 +47,12 @@ def reembed(
     workers: int | None = None,
     runner: RunnerName = "auto",
     ray_address: str | None = None,
-    progress: Told | None = None,
+    progress: Progress | None = None,
 ) -> Reembedded:
-    """Have the vectors of a store, or of some of its spaces, made anew. Killed and called again, it goes on.
+    """Re-embed a store, or some of its spaces. Killed and called again, it goes on.
 
-    Several processes do it where the embedder is known by its name; any other is used in this one. ``progress`` is told how
-    many records are done, and of how many. Raises ``InvalidInput`` for a name that is not known.
+    Several processes do it where the embedder is known by its name; any other is used in this one. ``progress`` is called
+    with how many records are done, and of how many. Raises ``InvalidInput`` for a name that is not known.
     """
     maker = embedder if isinstance(embedder, Embedder) else embedder_named(embedder)
     if maker is None:
@@ -63,20 +63,20 @@ def reembed(
         wanted = {space: _making(backend, space, maker, wish) for space in named}
         wanted = {space: making for space, making in wanted.items() if making.begin()}
         records = {space: backend.index.info(space).records for space in wanted}
-        told = _Told(progress, sum(records.values()))
+        counter = _Counter(progress, sum(records.values()))
         if wanted and workers != 1 and embedder_named(maker.name) is not None:
             listed = partial(_pieces, spaces=list(wanted), model=maker.name)
             name = f"reembed {maker.name}"
             batch = Batch(store, name, listed, make_vectors, workers=workers, runner=runner, ray_address=ray_address)
             # A piece that failed is made below, or the space is reported.
-            batch.run(progress=told.of_pieces)
+            batch.run(progress=counter.of_pieces)
             batch.forget()
-        done = [space for space, making in wanted.items() if _finished(making, told, records[space])]
+        done = [space for space, making in wanted.items() if _finished(making, counter, records[space])]
     return Reembedded(len(done), sum(records[one] for one in done), [one for one in wanted if one not in done])
 
 
 def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
-    """Every space whose vectors somebody has made: those of memories and of documents."""
+    """Every space that has vectors: those of memories and of documents."""
     for inner in paged(lambda cursor: backend.spaces(limit=500, cursor=cursor)):
         owner = Space(*inner[:-1]) if len(inner) > 1 else None
         if owner is not None and inner_space(owner) == inner and backend.kv.get(inner, MARK) is not None:
@@ -84,7 +84,7 @@ def spaces_with_vectors(backend: Backend) -> Iterator[Space]:
 
 
 def make_vectors(store: Backend, piece: dict[str, Any]) -> int:
-    """The work of the batch: collect the vectors of some records of a space aside. Raises ``ModelError``."""
+    """The work of the batch: collect the vectors of some records of a space. Raises ``ModelError``."""
     maker = embedder_named(piece["model"])
     if maker is None:
         raise InvalidInput(f"no embedder is known by the name {shown(piece['model'])}")
@@ -111,24 +111,24 @@ def _making(backend: Backend, space: Space, maker: Embedder, wish: Wish) -> Reem
     return Indexer(backend, space, embedder=maker, wish=wish).reembedding
 
 
-def _finished(making: Reembedding, told: _Told, records: int) -> bool:
-    """Do what is left of one space; False when the embedder fails, or somebody else decided otherwise."""
+def _finished(making: Reembedding, counter: _Counter, records: int) -> bool:
+    """Do what is left of one space; False when the embedder fails, or another process wants another embedder."""
     idle = 0
     while idle < _MOST_IDLE:
         brought_on = making.work()
         left = making.left()
-        told.of_records(records - min(left, records))
+        counter.of_records(records - min(left, records))
         if not brought_on and not left:
-            told.space_done(records)
+            counter.space_done(records)
             return True
         idle = 0 if brought_on else idle + 1
     return False
 
 
-class _Told:
-    """Tells how many records are done: first by the pieces of the batch, then by the spaces that are finished."""
+class _Counter:
+    """Reports how many records are done: first by the pieces of the batch, then by the spaces that are finished."""
 
-    def __init__(self, progress: Told | None, total: int) -> None:
+    def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
         self._total = total
         self._made = 0
@@ -136,18 +136,15 @@ class _Told:
 
     def of_pieces(self, done: int, pieces: int) -> None:
         self._made = self._total * done // max(pieces, 1)
-        self._tell(self._made)
+        self._report(self._made)
 
     def of_records(self, done: int) -> None:
         # What was made in the batch counts already; looking it through once more is quick.
-        self._tell(max(self._made, self._before + done))
+        self._report(max(self._made, self._before + done))
 
     def space_done(self, records: int) -> None:
         self._before += records
 
-    def _tell(self, done: int) -> None:
+    def _report(self, done: int) -> None:
         if self._progress is not None:
             self._progress(min(done, self._total), self._total)
-
-
-__all__ = ["Reembedded", "make_vectors", "reembed", "spaces_with_vectors"]

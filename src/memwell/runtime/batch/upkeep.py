@@ -12,7 +12,7 @@ from memwell.longterm.journal import MARKS, inner_space
 from memwell.longterm.memory import Memory
 from memwell.records import Space, paged
 from memwell.runtime import engine
-from memwell.runtime.batch.running import Batch, RunnerName
+from memwell.runtime.batch import Batch, RunnerName
 from memwell.storage import Backend
 
 _DOCUMENTS = ("memwell", "knowledge")
@@ -66,6 +66,3 @@ def consolidate_space(store: Backend, piece: list[str]) -> dict[str, Any]:
         "after": merged.after,
         "insights": [insight.id for insight in insights],
     }
-
-
-__all__ = ["audit_space", "audits", "consolidate_space", "consolidation", "list_spaces", "spaces_with_memories"]

@@ -1,20 +1,161 @@
-"""Moving in and out: a memory as files, in memwell's own formats and in those of others."""
+"""Import, export and move: a memory as files, in memwell's own formats and in those of others, and whole stores."""
 
 from __future__ import annotations
 
-from memwell.runtime.transfer.chatgpt import import_chatgpt
-from memwell.runtime.transfer.detection import FORMATS, detect, import_file
+import csv
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from memwell.errors import InvalidInput
+from memwell.longterm.memory import Memory
+from memwell.runtime.transfer.files import Imported, Note, Progress, opened
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
-from memwell.runtime.transfer.langchain import import_langchain
 from memwell.runtime.transfer.markdown import export_markdown, import_markdown
 from memwell.runtime.transfer.mcp import export_mcp, import_mcp
-from memwell.runtime.transfer.mem0 import import_mem0
-from memwell.runtime.transfer.plain import import_csv, import_text
-from memwell.runtime.transfer.report import Imported, Note, Progress
+from memwell.runtime.transfer.moving import Moved, MoveRefused, move
+from memwell.runtime.transfer.products import (
+    TEXT_COLUMNS,
+    import_chatgpt,
+    import_csv,
+    import_langchain,
+    import_mem0,
+    import_text,
+)
+from memwell.values import shown
+
+_HEAD = 1 << 16
+_BOM = b"\xef\xbb\xbf"
+_LINES_OF_JSON = (".jsonl", ".ndjson")
+_NAMED_AS_JSON = (".json", *_LINES_OF_JSON)
+_Import: TypeAlias = Callable[..., Imported]
+
+FORMATS: dict[str, _Import] = {
+    "jsonl": import_jsonl,
+    "markdown": import_markdown,
+    "mem0": import_mem0,
+    "langchain": import_langchain,
+    "mcp": import_mcp,
+    "chatgpt": import_chatgpt,
+    "csv": import_csv,
+    "text": import_text,
+}
+
+
+def detect(path: str | os.PathLike[str]) -> str:
+    """The format of a file, one of ``FORMATS``. Only its beginning is looked at, and its name where that says nothing.
+
+    Raises ``InvalidInput`` for a file of no known format and for one whose name says JSON when it is not, and ``FileError``
+    when it cannot be read.
+    """
+    with opened(Path(path)) as file:
+        beginning = file.read(_HEAD)
+    head, suffix = beginning.removeprefix(_BOM).lstrip(), Path(path).suffix.lower()
+    if b"\x00" in head:
+        raise InvalidInput(f"{os.fspath(path)!r} is not a text file")
+    found = _json(head) if head[:1] in (b"{", b"[") else _written(head, suffix)
+    if suffix in _NAMED_AS_JSON and (found is None or head[:1] not in (b"{", b"[")):
+        _check_json(beginning, path)
+    if found is None:
+        raise InvalidInput(f"{os.fspath(path)!r} is of no known format; name it: {', '.join(FORMATS)}")
+    return found
+
+
+def _check_json(beginning: bytes, path: str | os.PathLike[str]) -> None:
+    """Raises ``InvalidInput`` naming the first line that is not JSON, of a file whose name says that all are."""
+    text = beginning.removeprefix(_BOM).decode("utf-8", "replace")
+    before = text[: len(text) - len(text.lstrip())].count("\n")
+    text = text.strip()
+    if not text:
+        raise InvalidInput(f"{os.fspath(path)!r} is empty")
+    if Path(path).suffix.lower() in _LINES_OF_JSON:
+        text, *more = text.split("\n", 1)
+    else:
+        more = []
+    if len(beginning) == _HEAD and not more and text[0] in "{[":
+        # It goes on behind what was read.
+        return
+    line = _line_without_json(text)
+    if line is not None:
+        said = f"{os.fspath(path)!r} is not JSON: line {before + line} is no object"
+        raise InvalidInput(f"{said}; if it is of another format, name that: {', '.join(FORMATS)}")
+
+
+def _line_without_json(text: str) -> int | None:
+    """The number of the line where the text is no JSON object or list any more; None when it is one."""
+    try:
+        return None if isinstance(json.loads(text), dict | list) else 1
+    except json.JSONDecodeError as error:
+        return error.lineno
+    except RecursionError:
+        return None
+
+
+def _json(head: bytes) -> str | None:
+    line = head.split(b"\n", 1)[0]
+    if _key("type", "header").search(line) and _key("format", "memwell").search(line):
+        return "jsonl"
+    if _key("type", "entity").search(line) or _key("type", "relation").search(line):
+        return "mcp"
+    if _key("mapping").search(head):
+        return "chatgpt"
+    if _key("memory").search(head) or _key("results").match(head[1:].lstrip()):
+        return "mem0"
+    if (_key("type").search(head) and _key("data").search(head)) or head.replace(b" ", b"").rstrip() == b"[]":
+        return "langchain"
+    return None
+
+
+def _key(name: str, value: str | None = None) -> re.Pattern[bytes]:
+    """A key of an object; inside a text its quotes would be escaped."""
+    behind = "" if value is None else rf'\s*"{value}"'
+    return re.compile(rf'(?<!\\)"{name}"\s*:{behind}'.encode())
+
+
+def _written(head: bytes, suffix: str) -> str:
+    first = head.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    if re.match(rb"---\r?\nmemwell:", head) or suffix in (".md", ".markdown"):
+        return "markdown"
+    names = {name.strip().lower() for name in _split(first)}
+    if suffix == ".csv" or (len(names) > 1 and names & set(TEXT_COLUMNS)):
+        return "csv"
+    return "text"
+
+
+def _split(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]))
+    except (csv.Error, StopIteration):
+        return []
+
+
+def import_file(
+    memory: Memory,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the word a caller would look for
+    strict: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Imported:
+    """Bring a file into a memory, in the format named or found out. ``options`` are those of the format's own function.
+
+    Raises ``InvalidInput`` for an unknown format, and what the format's own function raises.
+    """
+    name = detect(path) if format is None else format
+    if name not in FORMATS:
+        raise InvalidInput(f"unknown format {shown(name)}; known: {', '.join(FORMATS)}")
+    return FORMATS[name](memory, path, strict=strict, progress=progress, **options)
+
 
 __all__ = [
     "FORMATS",
     "Imported",
+    "MoveRefused",
+    "Moved",
     "Note",
     "Progress",
     "detect",
@@ -30,4 +171,5 @@ __all__ = [
     "import_mcp",
     "import_mem0",
     "import_text",
+    "move",
 ]

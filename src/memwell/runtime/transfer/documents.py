@@ -19,8 +19,8 @@ from memwell.knowledge.ingest import FILE, URL, document_id
 from memwell.knowledge.shelf import Manifest, Shelf, checked_metadata, checked_parsed
 from memwell.longterm.base import MemoryBase
 from memwell.records import MAX_SEGMENTS, Vector, pack_half
-from memwell.runtime.transfer.lines import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
-from memwell.runtime.transfer.report import Tally
+from memwell.runtime.transfer.files import Tally
+from memwell.runtime.transfer.jsonl import ChunkingLine, DocumentLine, PartLine, in_base64, vector_of
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
 CHARACTERS = 6_000_000
@@ -288,6 +288,3 @@ def _document(line: DocumentLine) -> Document:
         metadata=checked_metadata(line.metadata),
         warnings=tuple(check_text(one, "a warning") for one in line.warnings),
     )
-
-
-__all__ = ["DocumentWriter", "document_lines", "shelf_of"]

@@ -1,50 +1,632 @@
-"""memwell's own format: JSON, a line a thing, without loss. What went out comes in again exactly as it was.
+"""memwell's own format: JSON, a line for each thing, without loss. What was exported is imported exactly as it was.
 
 A file is read and written line by line. It is written whole or not at all; it may be read in part, and again: what is there
-already is left as it is.
+already stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import binascii
+from array import array
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from hashlib import sha256
 from itertools import chain
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import msgspec
+from msgspec.structs import replace
 
-from memwell.errors import InvalidInput
-from memwell.longterm.base import MemoryBase
-from memwell.records import paged
-from memwell.runtime.transfer.attached import Attacher, attached_lines, space_blob_lines, thread_blob_lines
-from memwell.runtime.transfer.files import LONGEST, FileLike, Piece, decoded, lines, reading, written
-from memwell.runtime.transfer.lines import (
-    FORMAT,
-    VERSION,
-    AliasLine,
-    BlobLine,
-    ChunkingLine,
-    DocumentLine,
-    End,
-    FeaturesLine,
-    Header,
-    Line,
-    MemoryLine,
-    MessageLine,
-    PartLine,
-    ThreadLine,
-    ValueLine,
-    from_base64,
-    in_base64,
-    memory_line,
-    memory_of,
+from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.history.reading import blobs_beside, keep_blob
+from memwell.history.writing import media_of
+from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
+from memwell.messages import Message
+from memwell.records import Record, Space, Thread, pack_half, unpack_half
+from memwell.runtime.transfer.files import (
+    LONGEST,
+    FileLike,
+    Imported,
+    Piece,
+    Progress,
+    Tally,
+    decoded,
+    lines,
+    reading,
+    written,
 )
-from memwell.runtime.transfer.report import Imported, Progress, Tally
-from memwell.runtime.transfer.shelf import Shelf
-from memwell.runtime.transfer.threads import ThreadWriter, infos, thread_lines
-from memwell.storage.protocols import Entry
+from memwell.runtime.transfer.intake import Shelf
+from memwell.runtime.transfer.stream import entries_of, place_pages, threads_of
+from memwell.storage.protocols import Entry, Place, ThreadInfo
+from memwell.storage.protocols import Version as LogVersion
+from memwell.values import check_count, shown
+
+# The lines
 
 if TYPE_CHECKING:
     from memwell.runtime.transfer.documents import DocumentWriter
+
+
+FORMAT = "memwell"
+VERSION = 1
+
+
+class _Line(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="type"):
+    """A line is a JSON object whose ``type`` says what it is. Fields that a reader does not know are passed over."""
+
+
+class Header(_Line, frozen=True, tag="header"):
+    """The first line: what this is, whose memory, when it was written, and whose vectors it carries."""
+
+    format: str
+    version: int
+    time: datetime
+    space: tuple[str, ...] = ()
+    embedder: str | None = None
+
+
+class Earlier(msgspec.Struct, frozen=True, kw_only=True):
+    """What a memory was before."""
+
+    text: str
+    kind: str
+    time: datetime
+    metadata: dict[str, Any]
+    until: datetime
+    reason: str
+
+
+class MemoryLine(_Line, frozen=True, tag="memory"):
+    """A memory, with its traits in its metadata, and all that it was before."""
+
+    id: str
+    kind: str
+    text: str
+    time: datetime
+    metadata: dict[str, Any]
+    vector: str | None = None
+    versions: tuple[Earlier, ...] = ()
+
+
+class AliasLine(_Line, frozen=True, tag="alias"):
+    """The id of something that was said again, and the memory it was counted to."""
+
+    id: str
+    memory: str
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What a place of a conversation held until a moment; None when it was empty."""
+
+    message: Message | None
+    replaced: datetime
+
+
+class MessageLine(_Line, frozen=True, tag="message"):
+    """A place of a conversation: its message, None when that was removed, and all that was there before."""
+
+    thread: str
+    index: int
+    message: Message | None
+    versions: tuple[Held, ...] = ()
+
+
+class ThreadLine(_Line, frozen=True, tag="thread"):
+    """A conversation, after all its messages: only now is it known to be whole."""
+
+    id: str
+    created: datetime
+    first: int
+    next: int
+    rounds: int
+    ended: bool = False
+    metadata: dict[str, Any] = {}
+
+
+class ValueLine(_Line, frozen=True, tag="value"):
+    """A value by key: JSON data or, in base64, bytes."""
+
+    key: str
+    value: Any = None
+    data: str | None = None
+    expires: datetime | None = None
+
+
+class BlobLine(_Line, frozen=True, tag="blob"):
+    """Bytes, in base64, under their SHA-256: of the space itself, of its memories, or of one conversation.
+
+    Many bytes are several lines, as a line may only be so long: all but the last say that there are more.
+    """
+
+    digest: str
+    data: str
+    more: bool = False
+    memories: bool = False
+    thread: str | None = None
+
+
+class FeaturesLine(_Line, frozen=True, tag="features"):
+    """The vector of a memory's features: no embedder could make it again."""
+
+    memory: str
+    vector: str
+
+
+class ChunkingLine(_Line, frozen=True, tag="chunking"):
+    """How documents are cut that are taken in from now on."""
+
+    chunking: dict[str, Any]
+
+
+class DocumentLine(_Line, frozen=True, tag="document"):
+    """A document: what is known of it, how it is cut, and its text with its blocks as it was read.
+
+    A long one is several lines, as a line may only be so long: all but the last say that there are more. ``own_title`` and
+    ``own_metadata`` are what its file says of itself. ``vectors`` are those of its chunks, by a digest of their texts.
+    """
+
+    id: str
+    source: str
+    title: str
+    media_type: str
+    digest: str
+    size: int
+    characters: int
+    time: datetime
+    chunking: dict[str, Any]
+    text: str
+    blocks: tuple[tuple[str, int, int, int, int | None], ...] = ()
+    pages: int | None = None
+    modified: datetime | None = None
+    metadata: dict[str, Any] = {}
+    warnings: tuple[str, ...] = ()
+    own_title: str = ""
+    own_metadata: dict[str, Any] = {}
+    origin: str = ""
+    embedder: str | None = None
+    vectors: dict[str, str] = {}
+    more: bool = False
+
+
+class PartLine(_Line, frozen=True, tag="document_part"):
+    """What follows of a document that did not fit into one line."""
+
+    document: str
+    text: str = ""
+    blocks: tuple[tuple[str, int, int, int, int | None], ...] = ()
+    vectors: dict[str, str] = {}
+    more: bool = False
+
+
+class End(_Line, frozen=True, tag="end"):
+    """The last line: a file without it is not whole."""
+
+    lines: int
+
+
+Line: TypeAlias = (
+    Header
+    | MemoryLine
+    | AliasLine
+    | MessageLine
+    | ThreadLine
+    | ValueLine
+    | BlobLine
+    | FeaturesLine
+    | ChunkingLine
+    | DocumentLine
+    | PartLine
+    | End
+)
+
+
+def in_base64(data: bytes | memoryview) -> str:
+    """Bytes as text."""
+    return base64.b64encode(data).decode()
+
+
+def from_base64(text: str, what: str) -> bytes:
+    """The bytes that a text stands for. Raises ``InvalidInput`` when it stands for none."""
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise InvalidInput(f"{what} must be base64, not {shown(text)}") from None
+
+
+def memory_line(record: Record, versions: list[Version], *, vector: bool) -> MemoryLine:
+    """The line of a memory."""
+    return MemoryLine(
+        id=record.id,
+        kind=record.kind,
+        text=record.text,
+        time=record.time,
+        metadata=record.metadata,
+        vector=in_base64(pack_half(record.vector)) if vector and record.vector is not None else None,
+        versions=tuple(_earlier(version) for version in versions),
+    )
+
+
+def _earlier(version: Version) -> Earlier:
+    old = version.record
+    return Earlier(
+        text=old.text,
+        kind=old.kind,
+        time=old.time,
+        metadata=old.metadata,
+        until=version.until,
+        reason=version.reason,
+    )
+
+
+def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[Version]]:
+    """The memory of a line and its versions. Raises ``InvalidInput`` for one that breaks a rule."""
+    half = vector_of(line.vector) if vector and line.vector is not None else None
+    record = Record(
+        text=line.text,
+        space=space,
+        id=line.id,
+        kind=line.kind,
+        time=line.time,
+        metadata=line.metadata,
+        vector=half,
+    )
+    return record, [_version(record, earlier) for earlier in line.versions]
+
+
+def vector_of(text: str) -> array[float] | None:
+    """The vector that a text stands for, None when it is empty. Raises ``InvalidInput`` when it stands for none."""
+    half = from_base64(text, "a vector")
+    if len(half) % 2:
+        raise InvalidInput(f"a vector takes two bytes a number, not {len(half)} bytes")
+    return unpack_half(half) if half else None
+
+
+def _version(record: Record, earlier: Earlier) -> Version:
+    old = Record(
+        text=earlier.text,
+        space=record.space,
+        id=record.id,
+        kind=earlier.kind,
+        time=earlier.time,
+        metadata=earlier.metadata,
+    )
+    return Version(old, earlier.until, earlier.reason)
+
+
+# Conversations
+
+_CHUNK = 200
+_MOVED = "moved/"
+_LONGEST_GAP = 1_000_000
+"""How many indexes in a row may be without a message: a file with larger numbers is damaged, or hostile."""
+
+
+def thread_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[MessageLine | ThreadLine]:
+    """The lines of a conversation: its places in order, then the conversation itself."""
+    moved = _moved(shelf, info)
+    for places in place_pages(shelf.backend, info.thread, -1, info.next):
+        for place in places:
+            times = moved["replaced"].get(str(place.index), [])
+            held = [
+                Held(version.message, datetime.fromisoformat(times[n]) if n < len(times) else version.replaced)
+                for n, version in enumerate(place.versions)
+            ]
+            yield MessageLine(thread=info.thread.id, index=place.index, message=place.message, versions=tuple(held))
+    yield ThreadLine(
+        id=info.thread.id,
+        created=datetime.fromisoformat(moved["created"]),
+        first=info.first,
+        next=info.next,
+        rounds=info.rounds,
+        ended=info.ended_round == info.rounds,
+        metadata=info.metadata,
+    )
+
+
+def _moved(shelf: Shelf, info: ThreadInfo) -> dict[str, Any]:
+    """The times of a conversation that an earlier version imported: it kept them in a note, under other times."""
+    # A digest, because a thread's id may by itself be as long as a key may be.
+    note = shelf.value(_MOVED + sha256(info.thread.id.encode()).hexdigest())
+    here = info.created.isoformat()
+    # A conversation that was deleted and begun again under the same name is another one.
+    if isinstance(note, dict) and note.get("here") == here:  # pyright: ignore[reportUnknownMemberType]
+        return note  # pyright: ignore[reportUnknownVariableType]
+    return {"created": here, "replaced": {}}
+
+
+class ThreadWriter:
+    """Restores conversations, a few places at a time. What is there stays, and an import that was cut short goes on."""
+
+    def __init__(self, shelf: Shelf, tally: Tally) -> None:
+        self._shelf = shelf
+        self._log = shelf.backend.log
+        self._tally = tally
+        self._waiting: list[tuple[int, MessageLine]] = []
+        self._thread: str | None = None
+        self._refused = False
+        """Whether the conversation here is another one, so that nothing more of this one is stored."""
+
+    def add(self, number: int, line: MessageLine) -> None:
+        """Take a place of a conversation."""
+        if line.thread != self._thread:
+            self._begin(line.thread)
+        self._waiting.append((number, line))
+        if len(self._waiting) >= _CHUNK:
+            self.flush()
+
+    def _begin(self, thread: str | None) -> None:
+        self.flush()
+        self._thread, self._refused = thread, False
+
+    def flush(self) -> None:
+        """Store the places that wait, together if that works, else each that can be."""
+        waiting, self._waiting = self._waiting, []
+        if not waiting or self._refused:
+            return
+        try:
+            taken = self._store([line for _, line in waiting])
+        except (InvalidInput, Conflict):
+            self._store_singly(waiting)
+        else:
+            self._count(taken, len(waiting))
+
+    def _store_singly(self, waiting: Sequence[tuple[int, MessageLine]]) -> None:
+        for number, line in waiting:
+            try:
+                taken = self._store([line])
+            except InvalidInput as error:
+                self._tally.problem(number, error)
+            except Conflict as error:
+                self._refused = True
+                self._tally.problem(number, error)
+                return
+            else:
+                self._count(taken, 1)
+
+    def _count(self, taken: int, of: int) -> None:
+        self._tally.took("messages", taken)
+        self._tally.knew(of - taken)
+
+    def _store(self, lines: Sequence[MessageLine]) -> int:
+        """Store places, all or none; how many were not there yet."""
+        thread = Thread(self._shelf.space, lines[0].thread)
+        places = [_place(line) for line in lines]
+        with self._shelf.backend.transaction():
+            info = self._info(thread)
+            fresh = [place for place in places if info is None or place.index >= info.next]
+            if info is not None:
+                self._check_same(info, [place for place in places if info.first <= place.index < info.next])
+            if fresh:
+                self._check_gaps(info, fresh)
+                self._log.restore(self._listing(thread, info, fresh), fresh)
+        return len(fresh)
+
+    def _check_same(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        """Raises ``Conflict`` unless the places hold, or once held, the very messages that are here."""
+        if not places:
+            return
+        here = {
+            place.index: place.id
+            for page in place_pages(self._shelf.backend, info.thread, places[0].index - 1, places[-1].index + 1)
+            for place in page
+        }
+        for place in places:
+            # One that was trimmed away here has no place any more.
+            if here.get(place.index, place.id) != place.id:
+                raise Conflict(
+                    f"the conversation {info.thread.id!r} has gone on past index {place.index} without this message"
+                )
+
+    def _check_gaps(self, info: ThreadInfo | None, places: Sequence[Place]) -> None:
+        last = info.next if info else places[0].index
+        for place in places:
+            if place.index - last > _LONGEST_GAP:
+                raise InvalidInput(f"the index {place.index} leaves out more than {_LONGEST_GAP:,} behind {last}")
+            last = place.index
+
+    def _listing(self, thread: Thread, info: ThreadInfo | None, fresh: Sequence[Place]) -> ThreadInfo:
+        """What is known of a conversation before its last line has come."""
+        now = self._shelf.clock()
+        info = info or ThreadInfo(thread, fresh[0].index, 0, 0, 0, 0, now, now, {})
+        rounds = max(info.rounds, *(place.round for place in fresh))
+        edits = info.edits + sum(len(place.versions) for place in fresh)
+        return replace(info, next=fresh[-1].index + 1, rounds=rounds, edits=edits)
+
+    def end(self, number: int, line: ThreadLine) -> None:
+        """A conversation is whole: give it its metadata, its times, and the end it had."""
+        if line.id != self._thread:
+            self._begin(line.id)
+        self.flush()
+        if not self._refused:
+            try:
+                new = self._finish(line)
+            except (InvalidInput, Conflict) as error:
+                self._tally.problem(number, error)
+            else:
+                self._tally.count("threads", new=new)
+        self._begin(None)
+
+    def _finish(self, line: ThreadLine) -> bool:
+        thread = Thread(self._shelf.space, line.id)
+        for field in ("first", "next", "rounds"):
+            check_count(getattr(line, field), f"a conversation's {field}")
+        with self._shelf.backend.transaction():
+            info = self._info(thread)
+            if info is not None and self._is_whole(info, line):
+                return False
+            if info is not None and line.next - info.next > _LONGEST_GAP:
+                raise InvalidInput(
+                    f"the conversation {line.id!r} ends {line.next - info.next:,} places behind its last message"
+                )
+            now = self._shelf.clock()
+            info = info or ThreadInfo(thread, 0, 0, 0, 0, 0, now, now, {})
+            ended = line.rounds if line.ended else None
+            wanted = replace(
+                info,
+                first=max(info.first, line.first),
+                next=max(info.next, line.next),
+                rounds=max(info.rounds, line.rounds),
+                created=line.created,
+                metadata=line.metadata,
+                ended_round=ended,
+            )
+            self._log.restore(wanted, [])
+        return True
+
+    def _is_whole(self, info: ThreadInfo, line: ThreadLine) -> bool:
+        """Whether the conversation is the very one, was imported before, or has gone on since."""
+        return info.next > line.next or info.created == line.created or "here" in _moved(self._shelf, info)
+
+    def _info(self, thread: Thread) -> ThreadInfo | None:
+        found = self._log.threads(thread.space, ids=[thread.id]).items
+        return found[0] if found else None
+
+
+def _place(line: MessageLine) -> Place:
+    """A place of a conversation, in our own form. Raises ``InvalidInput`` when it never held a message."""
+    lives = [*(one.message for one in line.versions), line.message]
+    first = lives[0]
+    if first is None:
+        raise InvalidInput(f"the place {line.index} of {line.thread!r} never held a message")
+    if any(one is not None and one.id != first.id for one in lives):
+        raise InvalidInput(f"the place {line.index} of {line.thread!r} held messages of more than one id")
+    # A time may carry another zone, and only a message that is made anew is put into our form.
+    *before, now = [None if one is None else one.changed(index=line.index) for one in lives]
+    held = [LogVersion(message, one.replaced) for message, one in zip(before, line.versions, strict=True)]
+    return Place(line.index, first.round or 0, first.id, now, held)
+
+
+# Bytes and feature vectors
+
+
+PIECE = 48 * 1024 * 1024
+"""So many bytes go into one line, which is half of what a line may be long when they are written as text."""
+
+_MOST_BYTES = 512 * 1024 * 1024
+
+
+def attached_lines(shelf: Shelf, *, blobs: bool) -> Iterator[BlobLine | FeaturesLine]:
+    """The feature vectors of memories and, with ``blobs``, their bytes, each once."""
+    seen: set[str] = set()
+    for record in shelf.records():
+        if dimensions := traits_of(record).features:
+            for one in shelf.store.index.get(features_space(shelf.space, dimensions), [record.id]):
+                if one.vector is not None:
+                    yield FeaturesLine(memory=record.id, vector=in_base64(pack_half(one.vector)))
+        if blobs:
+            named = named_blobs([record, *(version.record for version in shelf.versions(record))])
+            for digest in sorted(named - seen):
+                yield from _blob_line(shelf, blobs_space(shelf.space), digest, memories=True)
+            seen |= named
+
+
+def space_blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
+    """The blobs of the space itself that messages name, each once."""
+    seen: set[str] = set()
+    for info in threads_of(shelf.backend, shelf.space):
+        for digest in _named_by_thread(shelf, info):
+            if digest not in seen:
+                seen.add(digest)
+                yield from _blob_line(shelf, shelf.space, digest)
+
+
+def thread_blob_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[BlobLine]:
+    """The blobs beside a conversation that its messages name, each once."""
+    for digest in dict.fromkeys(_named_by_thread(shelf, info)):
+        yield from _blob_line(shelf, blobs_beside(info.thread), digest, thread=info.thread.id)
+
+
+def _named_by_thread(shelf: Shelf, info: ThreadInfo) -> Iterator[str]:
+    for line in thread_lines(shelf, info):
+        if isinstance(line, MessageLine):
+            messages: list[Message | None] = [line.message, *(held.message for held in line.versions)]
+            yield from (one.blob for one in media_of(messages) if one.blob is not None)
+
+
+def _blob_line(
+    shelf: Shelf, space: Space, digest: str, *, memories: bool = False, thread: str | None = None
+) -> Iterator[BlobLine]:
+    try:
+        data = memoryview(shelf.backend.blobs.get(space, digest))
+    except (NotFound, InvalidInput):
+        # A message may name what was never stored, or is no digest at all. It goes out as it is.
+        return
+    for start in range(0, max(1, len(data)), PIECE):
+        piece, more = in_base64(data[start : start + PIECE]), start + PIECE < len(data)
+        yield BlobLine(digest=digest, data=piece, more=more, memories=memories, thread=thread)
+
+
+class Attacher:
+    """Puts bytes and feature vectors back beside what names them."""
+
+    def __init__(self, shelf: Shelf, tally: Tally) -> None:
+        self._shelf = shelf
+        self._backend = shelf.backend
+        self._tally = tally
+        self._expected: set[str] = set()
+        self._begun = bytearray()
+
+    def expect(self, record: Record) -> None:
+        """Let the bytes in that the memory of this id, as it is here now, names or named."""
+        if traits_of(record).details or traits_of(record).blobs:
+            here = self._backend.index.get(self._shelf.space, [record.id])
+            versions = (version.record for one in here for version in self._shelf.versions(one))
+            self._expected |= named_blobs([*here, *versions])
+
+    def take_blob(self, line: BlobLine) -> None:
+        """Store bytes, once the last of them are there. Raises ``InvalidInput`` when they have another digest, or nothing
+        here names them.
+        """
+        self._begun += from_base64(line.data, "a blob")
+        if line.more and len(self._begun) <= _MOST_BYTES:
+            return
+        data = bytes(self._begun)
+        self._begun.clear()
+        thread = None if line.thread is None else Thread(self._shelf.space, line.thread)
+        space = self._space(line, thread)
+        try:
+            self._backend.blobs.get(space, line.digest)
+        except NotFound:
+            with self._backend.transaction():
+                put = self._backend.blobs.put(space, data) if thread is None else keep_blob(self._backend, thread, data)
+                if put != line.digest:
+                    raise InvalidInput(f"a blob's bytes do not have the digest {line.digest!r}") from None
+            self._tally.took("blobs")
+        else:
+            self._tally.knew()
+
+    def _space(self, line: BlobLine, thread: Thread | None) -> Space:
+        if thread is not None:
+            if not self._backend.log.threads(thread.space, ids=[thread.id]).items:
+                raise InvalidInput(f"a blob belongs to the conversation {thread.id!r}, which is not here")
+            return blobs_beside(thread)
+        if not line.memories:
+            return self._shelf.space
+        if line.digest not in self._expected:
+            raise InvalidInput(f"no memory of the file names the blob {line.digest!r}")
+        return blobs_space(self._shelf.space)
+
+    def take_features(self, line: FeaturesLine) -> None:
+        """Store the vector of a memory's features. Raises ``InvalidInput`` unless the memory is here and has such a one."""
+        vector = vector_of(line.vector)
+        found = self._backend.index.get(self._shelf.space, [line.memory])
+        if vector is None or not found or traits_of(found[0]).features != len(vector):
+            raise InvalidInput(f"there is no memory {line.memory!r} with features of {len(vector or ())} numbers")
+        space = features_space(self._shelf.space, len(vector))
+        if self._backend.index.get(space, [line.memory]):
+            return
+        session = traits_of(found[0]).session
+        beside = {"session": session} if session else {}
+        kind = found[0].kind
+        self._backend.index.upsert(
+            [Record(text="", space=space, id=line.memory, kind=kind, metadata=beside, vector=vector)]
+        )
+
+
+# Export and import
+
 
 _BATCH = 100
 _encode = msgspec.json.Encoder().encode
@@ -73,7 +655,7 @@ def export_jsonl(
     with written(file) as out:
         _put(out, header)
         total = shelf.backend.index.info(shelf.space).records
-        total += sum(info.messages + 1 for info in infos(shelf)) if threads else 0
+        total += sum(info.messages + 1 for info in threads_of(shelf.backend, shelf.space)) if threads else 0
         done = 0
         everything = _lines(shelf, vectors=vectors, threads=threads, values=values, blobs=blobs)
         for line in chain(everything, _document_lines(memory, vectors=vectors) if documents else ()):
@@ -101,13 +683,12 @@ def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: b
     if blobs:
         yield from space_blob_lines(shelf)
     if threads:
-        for info in infos(shelf):
+        for info in threads_of(shelf.backend, shelf.space):
             yield from thread_lines(shelf, info)
             if blobs:
                 yield from thread_blob_lines(shelf, info)
     if values:
-        entries = paged(lambda cursor: shelf.backend.kv.scan(shelf.space, limit=_BATCH, cursor=cursor))
-        yield from map(_value_line, entries)
+        yield from map(_value_line, entries_of(shelf.backend, shelf.space))
 
 
 def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:
@@ -253,10 +834,10 @@ class _Unpacker:
         match line:
             case MemoryLine():
                 record, versions = memory_of(line, self._shelf.space, vector=self._vectors)
-                self._count("memories", new=self._shelf.restore(record, versions))
+                self._tally.count("memories", new=self._shelf.restore(record, versions))
                 self._attachments.expect(record)
             case AliasLine():
-                self._count("aliases", new=self._shelf.add_alias(line.id, line.memory))
+                self._tally.count("aliases", new=self._shelf.add_alias(line.id, line.memory))
             case ValueLine():
                 self._take_value(number, line)
             case BlobLine():
@@ -265,12 +846,6 @@ class _Unpacker:
                 self._attachments.take_features(line)
             case _:
                 raise InvalidInput("a second header: these are two files in one")
-
-    def _count(self, what: str, *, new: bool) -> None:
-        if new:
-            self._tally.took(what)
-        else:
-            self._tally.knew()
 
     def _take_value(self, number: int, line: ValueLine) -> None:
         store, space = self._shelf.backend.kv, self._shelf.space
@@ -286,6 +861,3 @@ class _Unpacker:
         else:
             store.put(space, line.key, value, ttl=ttl)
             self._tally.took("values")
-
-
-__all__ = ["export_jsonl", "import_jsonl"]

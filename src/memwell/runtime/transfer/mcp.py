@@ -16,10 +16,8 @@ from memwell.language.secrets import findings, redacted
 from memwell.longterm.base import MemoryBase
 from memwell.longterm.remembering import Rememberer
 from memwell.longterm.traits import own_metadata, traits_of
-from memwell.runtime.transfer.files import FileLike, Piece, decoded, lines, reading, written
-from memwell.runtime.transfer.incoming import Arrival, Intake, as_list, as_object, as_text, derived_id
-from memwell.runtime.transfer.report import Imported, Progress
-from memwell.runtime.transfer.shelf import Shelf
+from memwell.runtime.transfer.files import FileLike, Imported, Piece, Progress, decoded, lines, reading, written
+from memwell.runtime.transfer.intake import Arrival, Intake, Shelf, as_list, as_object, as_text, derived_id
 from memwell.values import shown
 
 KEY = "mcp"
@@ -205,17 +203,3 @@ def export_mcp(memory: MemoryBase, file: FileLike, *, entity: str = "memories") 
         for line in graph.lines():
             out.write(msgspec.json.encode(line) + b"\n")
     return len(graph.entities) + len(graph.relations)
-
-
-__all__ = [
-    "KEY",
-    "Entity",
-    "Graph",
-    "Observed",
-    "Related",
-    "export_mcp",
-    "import_mcp",
-    "observed",
-    "part_of",
-    "related",
-]

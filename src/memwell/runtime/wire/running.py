@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from memwell.records import Space
 from memwell.runtime.grants import Grant
+from memwell.runtime.jobs import Job
 from memwell.runtime.wire.codec import Answer, Request
 
 Outcome = Literal["done", "refused"]
@@ -142,31 +143,6 @@ class Done(Answer, frozen=True):
     """Whether, or how often, something was done."""
 
     done: int
-
-
-class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """Work that takes a while. ``status`` is ``waiting``, ``running``, ``done`` or ``failed``.
-
-    ``stage`` says what it is at; ``done`` of ``of`` how far it is. ``result`` is what came of it, in the shape of the call
-    that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
-
-    A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
-    vectors are made. When nobody waits for them any longer (the service stops, somebody cancels the job, none was made for
-    half a minute) it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
-    """
-
-    id: str
-    action: str
-    status: str
-    created: datetime
-    updated: datetime
-    stage: str = ""
-    done: int = 0
-    of: int | None = None
-    result: dict[str, Any] | None = None
-    file: str = ""
-    problem: dict[str, Any] | None = None
-    note: str = ""
 
 
 class Jobs(Answer, frozen=True):

@@ -16,7 +16,7 @@ from memwell.errors import Conflict, InvalidInput, MemwellError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Where
 from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
-from memwell.runtime.transfer.incoming import Arrival, derived_id
+from memwell.runtime.transfer.intake import Arrival, derived_id
 from memwell.runtime.transfer.mcp import KEY, Entity, Graph, Observed, Related, observed, part_of, related
 from memwell.values import shown
 

@@ -11,7 +11,7 @@ from memwell.errors import InvalidInput
 from memwell.language.quoting import clean
 from memwell.messages import Role
 from memwell.runtime.engine import Engine
-from memwell.runtime.transfer.incoming import as_moment
+from memwell.runtime.transfer.intake import as_moment
 from memwell.service.mcp.calls import WRITE
 from memwell.service.mcp.fencing import entry, fenced, language_for
 from memwell.service.mcp.shapes import (

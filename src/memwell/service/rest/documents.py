@@ -26,8 +26,7 @@ from memwell.runtime.wire import documents
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.running import Done, Job
 from memwell.service.call import Call, handles
-from memwell.service.job_work import Work, repeated
-from memwell.service.jobs import Ongoing, Report
+from memwell.service.jobs import Ongoing, Report, Work, repeated
 from memwell.service.rest.jobs import taken_upload
 from memwell.service.rest.threads import bounded, messages_of
 from memwell.values import check_text, shown

@@ -15,8 +15,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.transfer import FORMATS, Imported, detect
 from memwell.runtime.wire import running
 from memwell.service.call import Call, Events, File, handles
-from memwell.service.job_work import Work, repeated
-from memwell.service.jobs import Made, Report
+from memwell.service.jobs import Made, Report, Work, repeated
 from memwell.values import shown
 
 _ENDINGS = {"jsonl": ".jsonl", "markdown": ".md"}

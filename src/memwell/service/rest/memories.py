@@ -31,8 +31,7 @@ from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.running import Done, Job
 from memwell.runtime.wire.threads import Counted
 from memwell.service.call import Call, handles
-from memwell.service.job_work import Work, repeated
-from memwell.service.jobs import Report
+from memwell.service.jobs import Report, Work, repeated
 from memwell.service.rest.threads import MOST, bounded, messages_of
 from memwell.values import shown
 

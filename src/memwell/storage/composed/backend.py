@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from functools import cached_property
 from typing import Any, NamedTuple
 
 from memwell._asyncify import AsyncContext
@@ -19,7 +18,7 @@ from memwell.storage.composed.spaces import spaces_of
 from memwell.storage.composed.transactions import Transaction, Verdicts, current_transaction, transaction_on
 from memwell.storage.composed.turns import KeyValueInTurn, LogInTurn
 from memwell.storage.joining import Joining
-from memwell.storage.protocols import Backend, Blobs, Claims
+from memwell.storage.protocols import Backend, Blobs
 
 _PAGE = 500
 
@@ -204,10 +203,6 @@ class ComposedBackend(Backend):
             raise BackendError("a store cannot be sealed inside its own transaction")
         for store in (*self._others, self._home):
             store.seal(reason)
-
-    @cached_property
-    def claims(self) -> Claims:
-        return self._home.claims
 
     def notify(self, topic: str) -> None:
         self._home.notify(topic)

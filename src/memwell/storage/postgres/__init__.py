@@ -2,37 +2,307 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import BackendError, ConfigurationError
+from memwell.errors import BackendError, ConfigurationError, InvalidInput
 from memwell.messages import forget_decoded
 from memwell.records import Page, Space
 from memwell.settings import Settings
 from memwell.storage import arguments as given
-from memwell.storage.postgres.address import Address, address_of
 from memwell.storage.postgres.blobs import PostgresBlobs
-from memwell.storage.postgres.checking import complaints
-from memwell.storage.postgres.claims import PostgresClaims
-from memwell.storage.postgres.connections import Connections, Session, current_transaction
-from memwell.storage.postgres.facts import Server, counted, server_of
-from memwell.storage.postgres.failures import is_starting, translated
+from memwell.storage.postgres.connections import (
+    Address,
+    Connections,
+    Link,
+    Pool,
+    Session,
+    Walls,
+    address_of,
+    connect,
+    current_transaction,
+    is_starting,
+    session_options,
+    translated,
+)
 from memwell.storage.postgres.index import PostgresIndex
 from memwell.storage.postgres.kv import PostgresKeyValue
 from memwell.storage.postgres.log import PostgresLog
-from memwell.storage.postgres.pool import Link, Pool, connect, session_options
-from memwell.storage.postgres.schema import SEALED_TABLES, TABLES, migrate, seal_statements, vectors_schema
-from memwell.storage.postgres.session import Walls
-from memwell.storage.postgres.spaces import spaces_after
-from memwell.storage.postgres.waking import Waking
-from memwell.storage.protocols import Backend, Claims, Leases
-from memwell.values import check_text
+from memwell.storage.postgres.schema import (
+    SEALED_TABLES,
+    TABLES,
+    keyed,
+    lock_key,
+    migrate,
+    seal_statements,
+    vectors_schema,
+)
+from memwell.storage.protocols import Backend
+from memwell.values import check_id, check_text
+
+# Facts: what the store and its server say of themselves
+
+_COUNTS = """
+    SELECT (SELECT count(*) FROM memwell_thread), (SELECT count(*) FROM memwell_message WHERE body IS NOT NULL),
+           (SELECT count(*) FROM memwell_entry), (SELECT count(*) FROM memwell_record),
+           (SELECT count(*) FROM memwell_record_vector), (SELECT count(*) FROM memwell_blob),
+           (SELECT version FROM memwell_store), (SELECT sealed FROM memwell_store),
+           (SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE oid = ANY (%s::text[]::regclass[]))::bigint
+"""
+_SPACES = """
+    SELECT coalesce(long.path, counted.space), records, vectors, dimensions
+    FROM memwell_record_space AS counted LEFT JOIN memwell_long_space AS long USING (space) ORDER BY counted.space
+"""
+_SERVER = """
+    SELECT current_setting('server_version'), current_setting('server_version_num')::int,
+           (SELECT extversion FROM pg_extension WHERE extname = 'vector'),
+           current_setting('fsync') = 'on', current_setting('synchronous_commit'),
+           current_setting('is_superuser') = 'on', (SELECT rolbypassrls FROM pg_roles WHERE rolname = current_user)
+"""
+
+
+class Server(NamedTuple):
+    """What the server is, asked once when a store is opened."""
+
+    version: str
+    number: int
+    vector: str
+    syncs: bool
+    commits: str
+    """``synchronous_commit`` as the server has it."""
+    superuser: bool
+    bypasses: bool
+
+    @property
+    def durable(self) -> bool:
+        """Whether a commit that was answered is on the disk. Our sessions turn ``synchronous_commit`` on if it is off."""
+        return self.syncs
+
+    @property
+    def wall(self) -> str:
+        """Whether row level security holds, in words."""
+        if self.superuser or self.bypasses:
+            why = "is a superuser" if self.superuser else "has BYPASSRLS"
+            return f"open: the role {why}, and PostgreSQL applies no policy to it; use a role of its own"
+        return "stands: a session sees the rows of the space it is set to, and no others"
+
+    @property
+    def durability(self) -> str:
+        """What a crash of the server can lose, in words."""
+        if not self.syncs:
+            return "fsync is off: a crash of the server's machine can lose or damage anything"
+        if self.commits == "off":
+            return "a commit is on the disk when it is answered (the server's synchronous_commit=off is overruled)"
+        return f"a commit is on the disk when it is answered (synchronous_commit={self.commits})"
+
+
+def server_of(link: Link) -> Server:
+    """Ask the server what it is."""
+    row = link.execute(_SERVER).fetchone()
+    assert row is not None
+    return Server(*row)
+
+
+def counted(session: Session) -> dict[str, Any]:
+    """The counts of everything, and a line for every space with records."""
+    row = session.one(_COUNTS, (list(TABLES),))
+    assert row is not None
+    names = ("threads", "messages", "entries", "records", "vectors", "blobs", "format", "sealed", "bytes")
+    spaces = [
+        {"space": list(Space.decode(path)), "records": records, "vectors": vectors, "dimensions": dimensions}
+        for path, records, vectors, dimensions in session.rows(_SPACES)
+    ]
+    return {**dict(zip(names, row, strict=True)), "spaces": spaces}
+
+
+# Checks: what one table says of another is true
+
+_LOOKS = {
+    "thread {}: its listing counts its messages or tokens otherwise than they are": """
+        SELECT thread.space || ' ' || thread.id FROM memwell_thread AS thread LEFT JOIN (
+            SELECT space, thread, count(body) AS live, sum(tokens) AS tokens, min(index) AS lowest, max(index) AS highest
+            FROM memwell_message GROUP BY space, thread
+        ) AS held ON held.space = thread.space AND held.thread = thread.key
+        WHERE thread.messages <> coalesce(held.live, 0) OR thread.tokens <> coalesce(held.tokens, 0)
+            OR held.lowest < thread.first_index OR held.highest >= thread.next_index""",
+    "message {}: it belongs to no thread": """
+        SELECT message.space || ' ' || message.thread || ' ' || message.index FROM memwell_message AS message
+        WHERE NOT EXISTS (SELECT 1 FROM memwell_thread AS thread
+                          WHERE thread.space = message.space AND thread.key = message.thread)""",
+    "version {}: it belongs to no message": """
+        SELECT version.space || ' ' || version.thread || ' ' || version.index FROM memwell_message_version AS version
+        WHERE NOT EXISTS (SELECT 1 FROM memwell_message AS message WHERE message.space = version.space
+                          AND message.thread = version.thread AND message.index = version.index)""",
+    "entry {}: it holds neither JSON nor bytes, or both": """
+        SELECT space || ' ' || key FROM memwell_entry WHERE (value IS NULL) = (bytes IS NULL)""",
+    "blob {}: its bytes are not those of its digest": """
+        SELECT space || ' ' || digest FROM memwell_blob WHERE encode(sha256(data), 'hex') <> digest""",
+    "space {}: it counts its records, vectors or words otherwise than they are": """
+        SELECT counted.space FROM memwell_record_space AS counted
+        LEFT JOIN (SELECT space, count(*) AS records, sum(length) AS length FROM memwell_record GROUP BY space) AS held
+            ON held.space = counted.space
+        LEFT JOIN (SELECT space, count(*) AS vectors FROM memwell_record_vector GROUP BY space) AS pointed
+            ON pointed.space = counted.space
+        WHERE counted.records <> coalesce(held.records, 0) OR counted.length <> coalesce(held.length, 0)
+            OR counted.vectors <> coalesce(pointed.vectors, 0)""",
+    "vector {}: it belongs to no record": """
+        SELECT held.space || ' ' || held.number FROM memwell_record_vector AS held
+        WHERE NOT EXISTS (SELECT 1 FROM memwell_record AS record
+                          WHERE record.space = held.space AND record.number = held.number)""",
+    "words {}: they belong to no record": """
+        SELECT held.space || ' ' || held.number FROM memwell_record_words AS held
+        WHERE NOT EXISTS (SELECT 1 FROM memwell_record AS record
+                          WHERE record.space = held.space AND record.number = held.number)""",
+    "record {}: it has no words, but its text does": """
+        SELECT record.space || ' ' || record.number FROM memwell_record AS record
+        WHERE record.length > 0 AND NOT EXISTS (SELECT 1 FROM memwell_record_words AS held
+                                                WHERE held.space = record.space AND held.number = record.number)""",
+}
+_MOST = 20
+
+
+def complaints(session: Session) -> list[str]:
+    """What is wrong, in words; at most twenty of a kind."""
+    return [wrong.format(row[0]) for wrong, sql in _LOOKS.items() for row in session.rows(f"{sql} LIMIT {_MOST}")]
+
+
+# Spaces: every space that holds something
+
+# The next space of each table is one look into its index, however much the space holds.
+_NEXT = """
+    SELECT least(
+        (SELECT min(space) FROM memwell_thread WHERE space > {after}),
+        (SELECT min(space) FROM memwell_entry WHERE space > {after} AND (expires IS NULL OR expires > %(now)s)),
+        (SELECT min(space) FROM memwell_record WHERE space > {after}),
+        (SELECT min(space) FROM memwell_blob WHERE space > {after})
+    )
+"""
+_ALL_SPACES = f"""
+    WITH RECURSIVE found (space) AS (
+        {_NEXT.format(after="%(start)s")}
+        UNION ALL
+        SELECT ({_NEXT.format(after="found.space")}) FROM found WHERE found.space IS NOT NULL
+    )
+    SELECT coalesce(long.path, found.space) FROM found LEFT JOIN memwell_long_space AS long USING (space)
+    WHERE found.space IS NOT NULL ORDER BY found.space LIMIT %(most)s
+"""
+
+
+def spaces_after(session: Session, start: str, most: int, now: float) -> list[str]:
+    """The encoded paths of spaces behind ``start``, in order."""
+    bindings = {"start": keyed(start), "now": now, "most": most}
+    return [row[0] for row in session.rows(_ALL_SPACES, bindings)]
+
+
+# Notifications: NOTIFY, and a thread that LISTENs while somebody listens
+
+_logger = logging.getLogger("memwell.storage")
+_LONGEST_TOPIC = 7_000
+"""PostgreSQL carries a little less than 8,000 bytes."""
+_LOOK_S = 0.5
+_FIRST_NAP_S, _LONGEST_NAP_S = 0.1, 5.0
+
+
+class Waking:
+    """The notices of one store. A process that was away for a moment misses what was said meanwhile."""
+
+    def __init__(self, connections: Connections, open_link: Callable[[], Link]) -> None:
+        self._connections = connections
+        self._open_link = open_link
+        self._channel = f"memwell_{lock_key('notices', connections.walls.schema) & (2**63 - 1):x}"
+        self._lock = threading.Lock()
+        self._heard: dict[object, Callable[[str], None]] = {}
+        self._thread: threading.Thread | None = None
+        self._pid = os.getpid()
+        self._ending = threading.Event()
+        self._listening = threading.Event()
+
+    def notify(self, topic: str) -> None:
+        """Tell all listeners; inside a transaction, when it commits. Raises ``InvalidInput`` for too long a topic."""
+        if len(check_id(topic, "a topic").encode()) > _LONGEST_TOPIC:
+            raise InvalidInput(f"a topic is at most {_LONGEST_TOPIC} bytes")
+
+        def tell(session: Session) -> None:
+            session.execute("SELECT pg_notify(%s, %s)", (self._channel, topic))
+
+        if self._connections.transaction_here() is not None:
+            self._connections.write(None, tell)
+        else:
+            self._connections.read(None, tell)
+
+    def listen(self, heard: Callable[[str], None]) -> Callable[[], None]:
+        """Call ``heard`` with each topic until the returned function is called. Returns when it is listening."""
+        token = object()
+        self._connections.pool.ready()
+        with self._lock:
+            if self._pid != os.getpid():
+                self._pid, self._thread, self._heard = os.getpid(), None, {}
+            self._heard[token] = heard
+            if self._thread is None:
+                self._ending, self._listening = threading.Event(), threading.Event()
+                self._thread = threading.Thread(
+                    target=self._run, args=(self._ending, self._listening), name="memwell-listen", daemon=True
+                )
+                self._thread.start()
+        self._listening.wait(_LONGEST_NAP_S)
+
+        def stop() -> None:
+            with self._lock:
+                self._heard.pop(token, None)
+
+        return stop
+
+    def _run(self, ending: threading.Event, listening: threading.Event) -> None:
+        nap = _FIRST_NAP_S
+        while not ending.is_set():
+            try:
+                with self._open_link() as link:
+                    link.execute(f"LISTEN {self._channel}".encode())
+                    listening.set()
+                    nap = _FIRST_NAP_S
+                    self._hear(link, ending)
+            except (psycopg.Error, BackendError) as error:
+                _logger.debug("listening was interrupted: %s", type(error).__name__)
+                ending.wait(nap)
+                nap = min(nap * 2, _LONGEST_NAP_S)
+
+    def _hear(self, link: Link, ending: threading.Event) -> None:
+        while not ending.is_set():
+            for notice in link.notifies(timeout=_LOOK_S):
+                self._tell(notice.payload)
+                if ending.is_set():
+                    return
+
+    def _tell(self, topic: str) -> None:
+        with self._lock:
+            wanted = list(self._heard.values())
+        for heard in wanted:
+            try:
+                heard(topic)
+            except Exception:
+                # Whoever fails to hear must not keep the others from hearing.
+                _logger.exception("a listener failed")
+
+    def close(self) -> None:
+        """Listen no more."""
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._heard.clear()
+            self._ending.set()
+        if thread is not None and self._pid == os.getpid() and thread is not threading.current_thread():
+            with suppress(RuntimeError):
+                thread.join(_LOOK_S * 4)
+
+
+# The store
 
 OLDEST_SERVER = 140_000
 OLDEST_VECTOR = (0, 8)
@@ -167,14 +437,6 @@ class PostgresBackend(Backend):
 
         self._connections.write(None, operation)
 
-    @cached_property
-    def claims(self) -> Claims:
-        if self._address.pooled:
-            # A pooler hands a session to another after every transaction, and its locks with it.
-            return Leases(self.kv)
-        self._claims = PostgresClaims(self._connections.pool.spare, self._address.schema, self._address.shown)
-        return self._claims
-
     def notify(self, topic: str) -> None:
         self._waking.notify(topic)
 
@@ -186,9 +448,6 @@ class PostgresBackend(Backend):
         with suppress(BackendError):
             self._index.close()
         self._waking.close()
-        claims = self.__dict__.get("claims")
-        if isinstance(claims, PostgresClaims):
-            claims.close()
         self._connections.close()
 
 

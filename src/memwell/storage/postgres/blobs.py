@@ -8,7 +8,7 @@ from memwell.errors import NotFound
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
 from memwell.storage.postgres.connections import Connections, Session
-from memwell.storage.postgres.names import space_key
+from memwell.storage.postgres.schema import space_key
 from memwell.storage.protocols import Blobs
 
 

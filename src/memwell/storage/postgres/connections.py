@@ -13,21 +13,569 @@ from __future__ import annotations
 
 import contextvars
 import itertools
+import logging
+import os
+import re
+import select
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, LiteralString, NamedTuple, TypeAlias, TypeVar, cast
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from uuid import UUID, uuid4
 
 import psycopg
+from psycopg import errors, pq
+from psycopg.abc import PQGen
+from psycopg.conninfo import conninfo_to_dict
+from psycopg.pq import TransactionStatus
+from psycopg.types.numeric import Int8BinaryDumper
 
-from memwell.errors import BackendError, BackendUnavailable
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MemwellError, ReadOnlyStore
 from memwell.records import Space
-from memwell.storage.postgres.failures import is_clash, is_lost, translated
-from memwell.storage.postgres.names import space_key
-from memwell.storage.postgres.pool import Link, Pool
-from memwell.storage.postgres.session import Mark, Session, Statement, Walls
+from memwell.settings import Settings
+from memwell.storage.postgres.schema import domain_lock, space_key
+from memwell.storage.urls import check_login
+from memwell.values import shown
+
+# Addresses: the parameters of a URL for psycopg, those for memwell, and the URL without its secrets
+
+_SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_OURS = ("schema", "prepare", "durable")
+_YES, _NO = frozenset(("yes", "on", "true", "1")), frozenset(("no", "off", "false", "0"))
+
+
+class Address(NamedTuple):
+    """Where a store is. ``parameters`` holds secrets; ``shown`` does not."""
+
+    parameters: dict[str, str]
+    schema: str
+    pooled: bool
+    """Whether connections go through a pooler that hands them from one transaction to the next (``prepare=no``)."""
+    vouched: bool
+    """Whether the user vouches for the server's durability, whatever its settings say (``durable=yes``)."""
+
+    @property
+    def shown(self) -> str:
+        """The place without user and password."""
+        known = self.parameters
+        place = f"{known.get('host', 'localhost')}:{known.get('port', '5432')}/{known.get('dbname', '')}"
+        return f"postgresql://{place}?schema={self.schema}"
+
+
+def address_of(url: str) -> Address:
+    """Take a URL apart. Raises ``ConfigurationError``, without the URL's secrets, for one that cannot be read."""
+    check_login(url, "the PostgreSQL store")
+    parts = urlsplit(url)
+    asked = _parameters(parts.query)
+    schema = asked.pop("schema", "memwell")
+    if not _SCHEMA.fullmatch(schema) or schema.startswith("pg_"):
+        raise ConfigurationError(
+            f"schema={shown(schema)} cannot be the schema of a store: lower-case letters, digits and _, up to 63 of them"
+        )
+    pooled = not _switch(asked, "prepare", default=True)
+    vouched = _switch(asked, "durable", default=False)
+    try:
+        known = conninfo_to_dict(urlunsplit(parts._replace(scheme="postgresql", query=urlencode(asked))))
+    except psycopg.ProgrammingError:
+        # Its message quotes what it could not read, which may be the password.
+        raise ConfigurationError(
+            "the URL of the PostgreSQL store cannot be read; write postgresql://user:password@host:port/database, "
+            "with special characters of the password as %-escapes"
+        ) from None
+    return Address({name: str(value) for name, value in known.items() if value is not None}, schema, pooled, vouched)
+
+
+def _parameters(query: str) -> dict[str, str]:
+    """What stands in the query. Raises ``ConfigurationError`` for what neither memwell nor libpq knows."""
+    if any(part and "=" not in part for part in query.split("&")):
+        # It may be what comes after an & in a password, so it is not shown.
+        raise ConfigurationError(
+            "the URL of the PostgreSQL store has something in its query that is no name=value; write & in a value as %26"
+        )
+    asked = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = asked.keys() - set(_OURS) - {option.keyword.decode() for option in pq.Conninfo.get_defaults()}
+    if unknown:
+        raise ConfigurationError(
+            f"the URL of the PostgreSQL store has an unknown parameter {shown(min(unknown))}; memwell's own are "
+            f"{', '.join(_OURS)}, and those of libpq are known too (sslmode, connect_timeout and so on)"
+        )
+    return asked
+
+
+def _switch(asked: dict[str, str], name: str, *, default: bool) -> bool:
+    given = asked.pop(name, None)
+    if given is None:
+        return default
+    if given not in _YES | _NO:
+        raise ConfigurationError(f"{name}={shown(given)} must be yes or no")
+    return given in _YES
+
+
+# Errors of the driver as memwell's
+
+SEALED = "MWS01"
+"""The SQLSTATE of a write that a sealed store refuses."""
+
+_AWAY = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow, errors.IdleInTransactionSessionTimeout)
+_AGAIN = (errors.DeadlockDetected, errors.SerializationFailure)
+
+
+def is_lost(error: psycopg.Error, connection: psycopg.Connection[tuple[object, ...]]) -> bool:
+    """Whether the connection is gone, so that the error says nothing about the statement."""
+    return connection.closed or isinstance(error, _AWAY)
+
+
+def is_clash(error: psycopg.Error) -> bool:
+    """Whether the server undid a transaction because it clashed with another: run again, it may well succeed."""
+    return isinstance(error, _AGAIN)
+
+
+def is_starting(error: psycopg.Error) -> bool:
+    """Whether the server will be there in a moment."""
+    return isinstance(error, errors.CannotConnectNow) or "starting up" in str(error) or "recovery" in str(error)
+
+
+def translated(error: psycopg.Error, place: str, *, reading: bool = False) -> MemwellError:
+    """memwell's error for the driver's. Who was only reading is not told that nothing was stored."""
+    said = _first_line(error)
+    stored = "" if reading else "nothing was stored; "
+    if error.sqlstate == SEALED:
+        return ReadOnlyStore(f"the store {place} is sealed: {said}")
+    if isinstance(error, errors.ReadOnlySqlTransaction):
+        return ReadOnlyStore(
+            f"the store {place} can only be read: the server is a replica or set to read only ({said})"
+        )
+    if isinstance(error, errors.QueryCanceled):
+        return BackendUnavailable(
+            f"the store {place} gave a statement up because it took too long; "
+            f"{stored}try again, or raise statement_timeout_s ({said})"
+        )
+    if isinstance(error, errors.LockNotAvailable):
+        return BackendUnavailable(f"the store {place} stayed busy: another holds it; {stored}try again ({said})")
+    if is_clash(error):
+        return BackendUnavailable(
+            f"the store {place} undid a transaction that stood in the way of another; {stored}try again"
+        )
+    if isinstance(error, errors.DiskFull):
+        return BackendError(f"the store {place} cannot grow: the server's disk is full ({said})")
+    if isinstance(error, errors.InsufficientPrivilege):
+        return BackendError(f"the store {place} does not allow it: {said}")
+    if isinstance(error, psycopg.OperationalError):
+        return BackendUnavailable(f"the store {place} cannot be reached: {said}")
+    return BackendError(f"the store {place} failed: {type(error).__name__}: {said}")
+
+
+def _first_line(error: psycopg.Error) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+# The pool: the connections of one process to one server. There is no thread behind it, so nothing is lost by a fork: a
+# child leaves its parent's connections alone and opens its own. psycopg_pool hands a forked child its parent's
+# connections (tried with 3.3), so the pool is ours.
+
+T = TypeVar("T")
+
+_GRACE_S = 5.0
+"""How much longer than the server's own limit an answer is waited for, before the connection is taken for dead."""
+_QUIET_S = 1.0
+"""A connection that lay idle for longer is looked at before it is used: the server may have closed it."""
+_NAP_S = 0.05
+_KNOWN_AWAY_S = 1.0
+"""For so long after a server was not reached nobody else tries: whoever asks is told so at once."""
+
+
+class Patient(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that does not wait for ever for an answer that a broken network swallowed."""
+
+    patience_s: float = 65.0
+    idle_since: float = 0.0
+
+    def wait(self, gen: PQGen[T], *rest: Any, **options: Any) -> T:
+        return super().wait(self._bounded(gen), *rest, **options)
+
+    def _bounded(self, gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:
+        end = time.monotonic() + self.patience_s
+        try:
+            wanted = next(gen)
+            while True:
+                ready = yield wanted
+                if not ready and time.monotonic() > end:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError(
+                        f"no answer within {self.patience_s:g} s; the connection was given up"
+                    )
+                wanted = gen.send(ready)
+        except StopIteration as finished:
+            return finished.value
+
+
+Link: TypeAlias = Patient
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a line of the driver's log says what nobody else does.
+
+    That a transaction could not be ended in order on one of our connections is known from the error that we raise.
+    """
+    about = record.args[0] if isinstance(record.args, tuple) and record.args else None
+    ours = any(isinstance(getattr(about, name, about), Patient) for name in ("_conn", "connection"))
+    return not (ours and str(record.msg).startswith("error ignored"))
+
+
+logging.getLogger("psycopg").addFilter(_is_news)
+
+
+def connect(address: Address, settings: Settings, *, path: str, extra: str = "") -> Link:
+    """A fresh connection, each of whose statements is a transaction by itself. Raises ``psycopg.OperationalError``."""
+    timeout = max(1, round(settings.connect_timeout_s))
+    parameters: dict[str, Any] = {
+        "application_name": f"memwell {address.schema} {os.getpid()}",
+        "connect_timeout": timeout,
+        "keepalives_idle": 15,
+        "keepalives_interval": 5,
+        "keepalives_count": 3,
+        "tcp_user_timeout": 20_000,
+        **address.parameters,
+    }
+    if not address.pooled:
+        asked = f"{parameters.get('options', '')} {session_options(settings, path)} {extra}".strip()
+        parameters["options"] = asked
+    link = Patient.connect(
+        **parameters,
+        autocommit=True,
+        prepare_threshold=None if address.pooled else 2,
+    )
+    # Whole numbers all go as one type, so that a statement is prepared once and not for every size of its numbers.
+    link.adapters.register_dumper(int, Int8BinaryDumper)
+    link.patience_s = settings.statement_timeout_s + _GRACE_S
+    return link
+
+
+def session_options(settings: Settings, path: str) -> str:
+    """What a session is started with: where names are looked up, and how long it may take."""
+    chosen = {
+        "search_path": path,
+        "statement_timeout": f"{settings.statement_timeout_s * 1000:.0f}",
+        "lock_timeout": f"{settings.busy_timeout_s * 1000:.0f}",
+        # So that the locks of a client that vanished from the network are freed within a minute.
+        "tcp_keepalives_idle": "30",
+        "tcp_keepalives_interval": "10",
+        "tcp_keepalives_count": "3",
+    }
+    return " ".join(f"-c {name}={value}" for name, value in chosen.items())
+
+
+class Pool:
+    """Connections for whoever needs one, up to ``settings.pool_size`` at a time."""
+
+    def __init__(self, open_link: Callable[[], Link], settings: Settings, place: str) -> None:
+        self._open_link = open_link
+        self._size = settings.pool_size
+        self._timeout_s = settings.connect_timeout_s
+        self._place = place
+        self.closed = False
+        self._abandoned: list[object] = []
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pid = os.getpid()
+        self._idle: list[Link] = []
+        self._in_use = 0
+        self._freed = threading.Condition(threading.Lock())
+        self._away: BackendUnavailable | None = None
+        self._next_try = 0.0
+        self._trying = False
+
+    def ready(self) -> None:
+        """Raises ``BackendError`` when it is closed; begins anew in a forked child."""
+        if self.closed:
+            raise BackendError(f"the store {self._place} is closed")
+        if self._pid != os.getpid():
+            # They are the parent's: kept, so that nothing here closes them under it.
+            self._abandoned.append(self._idle)
+            self._reset()
+
+    def take(self) -> Link:
+        """A connection. Raises ``BackendUnavailable`` when none is free in time, or the server cannot be reached."""
+        self.ready()
+        end = time.monotonic() + self._timeout_s
+        link = self._reserve(end)
+        try:
+            while link is not None:
+                if _is_sound(link):
+                    return link
+                link.close()
+                link = self._another_idle()
+            return self._reached(end)
+        except BaseException:
+            self._free(None)
+            raise
+
+    def _reserve(self, end: float) -> Link | None:
+        with self._freed:
+            while self._in_use >= self._size and not self.closed:
+                left = end - time.monotonic()
+                if left <= 0 or not self._freed.wait(left):
+                    raise BackendUnavailable(
+                        f"all {self._size} connections to the store {self._place} stayed in use for "
+                        f"{self._timeout_s:g} s; set pool_size higher, or do less at once"
+                    )
+            self.ready()
+            self._in_use += 1
+            return self._idle.pop() if self._idle else None
+
+    def _another_idle(self) -> Link | None:
+        with self._freed:
+            return self._idle.pop() if self._idle else None
+
+    def _reached(self, end: float) -> Link:
+        """A fresh connection. Of a server that was not reached a moment ago, one caller tries; the others do not wait."""
+        if self._away is None:
+            try:
+                return self._opened(end)
+            except BackendUnavailable as error:
+                self._away, self._next_try = error, time.monotonic() + _KNOWN_AWAY_S
+                raise
+        self._try_alone(self._away)
+        try:
+            link = self._opened(0.0)
+            self._away = None
+            return link
+        finally:
+            self._next_try = time.monotonic() + _KNOWN_AWAY_S
+            self._trying = False
+
+    def _try_alone(self, known: BackendUnavailable) -> None:
+        """Raises what is known of the server, unless it is time that somebody tries again and nobody does."""
+        with self._freed:
+            if self._trying or time.monotonic() < self._next_try:
+                raise BackendUnavailable(str(known)) from known
+            self._trying = True
+
+    def _opened(self, end: float) -> Link:
+        """A fresh connection; a server that is just starting is waited for."""
+        while True:
+            try:
+                return self._open_link()
+            except psycopg.Error as error:
+                if not (is_starting(error) or _refused(error)) or time.monotonic() > end:
+                    raise translated(error, self._place) from error
+                time.sleep(_NAP_S)
+
+    def spare(self) -> Link:
+        """A connection that is not counted, for whoever has lost his; he closes it himself."""
+        self.ready()
+        return self._opened(time.monotonic() + self._timeout_s)
+
+    def give(self, link: Link) -> None:
+        """Take a connection back; one that is not clean is closed."""
+        if link.pgconn.transaction_status != TransactionStatus.IDLE:
+            link.close()
+        link.idle_since = time.monotonic()
+        self._free(None if link.closed or self.closed else link)
+        if self.closed:
+            link.close()
+
+    def _free(self, link: Link | None) -> None:
+        with self._freed:
+            self._in_use -= 1
+            if link is not None:
+                self._idle.append(link)
+            self._freed.notify()
+
+    def forget_idle(self) -> None:
+        """Close what lies idle: where one connection was lost, the others mostly are too."""
+        with self._freed:
+            idle, self._idle = self._idle, []
+        for link in idle:
+            link.close()
+
+    def close(self) -> None:
+        """Close what lies idle; what is in use is closed when it comes back."""
+        self.closed = True
+        if self._pid == os.getpid():
+            self.forget_idle()
+            with self._freed:
+                self._freed.notify_all()
+
+
+def _is_sound(link: Link) -> bool:
+    """Whether an idle connection may be used; one that has something to say while nobody asked was closed."""
+    if link.closed:
+        return False
+    if time.monotonic() - link.idle_since < _QUIET_S:
+        return True
+    with suppress(OSError, ValueError):
+        watched = select.poll()
+        watched.register(link.fileno(), select.POLLIN | select.POLLHUP)
+        return not watched.poll(0)
+    return False
+
+
+def _refused(error: psycopg.Error) -> bool:
+    return "refused" in str(error) or "closed the connection" in str(error)
+
+
+# Sessions: one connection in use. What a statement needs before it (the beginning of a transaction, the wall set to a
+# space, a lock, a savepoint) is not sent by itself but kept, and goes with the statement in one round trip.
+
+Bindings: TypeAlias = "Sequence[Any] | Mapping[str, Any]"
+Statement: TypeAlias = tuple[str, Bindings]
+Rows: TypeAlias = "psycopg.Cursor[tuple[Any, ...]]"
+
+EVERYTHING = "*"
+"""The wall's setting for the store's own upkeep. No space is written so."""
+
+HERE = "(SELECT set_config('memwell.space', %s, true) AS space OFFSET 0) AS here CROSS JOIN LATERAL"
+"""Sets the wall inside a query. What stands behind it asks for ``here.space``, so no row is looked at before it is set."""
+
+_NAME_LONG = "INSERT INTO memwell_long_space (space, path) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+_SHARED = "SELECT pg_advisory_xact_lock_shared(%s)"
+_ALONE = "SELECT pg_advisory_xact_lock(%s)"
+
+
+class Walls(NamedTuple):
+    """How the sessions of one store say which space they are in."""
+
+    schema: str
+    sql: str
+    """Sets the wall to the bound space, until the end of the transaction."""
+    pooled: bool = False
+    """Whether a session keeps nothing from one transaction to the next, so that all must be set each time."""
+
+    def to(self, space: Space | None) -> Statement:
+        """The statement that opens the wall for one space, or for the store's own upkeep."""
+        return self.sql, (EVERYTHING if space is None else space_key(space),)
+
+
+class Mark(NamedTuple):
+    """A savepoint, and what the transaction held when it was made."""
+
+    name: str
+    held: frozenset[int]
+
+
+class Session:
+    """A connection as operations see it. Statements go by the wall; each value is bound."""
+
+    def __init__(self, link: Link, walls: Walls) -> None:
+        self.link = link
+        self._walls = walls
+        self._pending: list[Statement] = []
+        self._each: Statement | None = None
+        self._space: Space | None = None
+        self._walled = False
+        self._held: frozenset[int] = frozenset()
+        self._marks = 0
+        self.begun = False
+        """Whether anything was sent since ``begin``."""
+
+    # What operations use
+
+    def execute(self, sql: str, bindings: Bindings = ()) -> Rows:
+        """Run a statement; its rows are on the returned cursor."""
+        before = self._pending if self._each is None else [*self._pending, self._each]
+        self._pending = []
+        self.begun = True
+        if not before:
+            return self._send(sql, bindings)
+        with self.link.pipeline():
+            for statement in before:
+                self._send(*statement)
+            return self._send(sql, bindings)
+
+    def _send(self, sql: str, bindings: Bindings = ()) -> Rows:
+        # Values are bound, and what is put together of names is ours; the driver would have it known to the type checker.
+        return self.link.execute(cast("LiteralString", sql), bindings)
+
+    def one(self, sql: str, bindings: Bindings = ()) -> tuple[Any, ...] | None:
+        """The first row of a query, or None."""
+        return self.execute(sql, bindings).fetchone()
+
+    def rows(self, sql: str, bindings: Bindings = ()) -> list[tuple[Any, ...]]:
+        """All rows of a query."""
+        return self.execute(sql, bindings).fetchall()
+
+    def at_once(self, sql: str, space: Space, bindings: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """All rows of a query written with ``HERE``, which sets the wall by itself: one statement instead of two."""
+        kept = self._each
+        if not self._walls.pooled:
+            self._each = None
+        try:
+            return self.rows(sql, (space_key(space), *bindings))
+        finally:
+            self._each = kept
+
+    # What connections use
+
+    def look(self, space: Space | None) -> None:
+        """From now on every statement is a transaction by itself, in this space."""
+        self._each = self._walls.to(space)
+
+    def begin(self, how: str = "BEGIN") -> None:
+        """Begin a transaction with the next statement."""
+        self._pending.append((how, ()))
+
+    def enter(self, space: Space | None, *, alone: bool | None = None, writing: bool = False) -> None:
+        """Go on in this space, and hold its domain: alone, together with other single writers, or (None) not at all."""
+        if not self._walled or space != self._space:
+            self._pending.append(self._walls.to(space))
+            self._walled, self._space = True, space
+            if writing and space is not None and (path := space.encoded()) != space_key(space):
+                self._pending.append((_NAME_LONG, (space_key(space), path)))
+        if alone is not None and space is not None:
+            lock = domain_lock(self._walls.schema, space)
+            if lock not in self._held:
+                self._held |= {lock}
+                self._pending.append((_ALONE if alone else _SHARED, (lock,)))
+
+    def save(self) -> Mark:
+        """Make a savepoint with the next statement."""
+        self._marks += 1
+        mark = Mark(f"mark_{self._marks}", self._held)
+        self._pending.append((f"SAVEPOINT {mark.name}", ()))
+        return mark
+
+    def keep(self, mark: Mark) -> None:
+        """Keep what was done since a savepoint."""
+        if not self._unsent(mark):
+            self._pending.append((f"RELEASE {mark.name}", ()))
+
+    def undo(self, mark: Mark) -> None:
+        """Undo what was done since a savepoint; with it go the locks that were taken and the wall's setting."""
+        self._held, self._walled = mark.held, False
+        if not self._unsent(mark):
+            self._pending.clear()
+            with self.link.pipeline():
+                self._send(f"ROLLBACK TO {mark.name}")
+                self._send(f"RELEASE {mark.name}")
+
+    def _unsent(self, mark: Mark) -> bool:
+        """Whether the savepoint was never sent; if so, it and what comes after it is dropped."""
+        for place, (sql, _) in enumerate(self._pending):
+            if sql == f"SAVEPOINT {mark.name}":
+                del self._pending[place:]
+                self._walled = False
+                self._held = mark.held
+                return True
+        return False
+
+    def commit(self, *last: Statement) -> None:
+        """Commit, with these last statements."""
+        with self.link.pipeline():
+            for sql, bindings in (*self._pending, *last, ("COMMIT", ())):
+                self._send(sql, bindings)
+        self._pending = []
+
+    def roll_back(self) -> None:
+        """Undo the transaction."""
+        self._pending.clear()
+        self._send("ROLLBACK")
+
 
 T = TypeVar("T")
 Operation = Callable[[Session], T]
@@ -373,5 +921,3 @@ class Transaction:
 
 current_transaction = _current
 """Carried into async callers by ``AsyncContext``."""
-
-__all__ = ["Connections", "Operation", "Session", "Transaction", "current_transaction"]

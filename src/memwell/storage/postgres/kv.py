@@ -12,9 +12,8 @@ from memwell.filters import FilterLike, as_filter
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
 from memwell.storage.placement import copied_entries
-from memwell.storage.postgres.connections import Connections, Session
-from memwell.storage.postgres.names import long_name, name_key, space_key
-from memwell.storage.postgres.session import HERE
+from memwell.storage.postgres.connections import HERE, Connections, Session
+from memwell.storage.postgres.schema import long_name, name_key, space_key
 from memwell.storage.postgres.where import ENTRY, compiled, filter_document
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import check_id, new_version

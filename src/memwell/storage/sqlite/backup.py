@@ -22,9 +22,8 @@ import apsw
 from memwell.errors import BackendError, FileError, InvalidInput
 from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend
-from memwell.storage.sqlite import SqliteBackend
+from memwell.storage.sqlite import SqliteBackend, counted
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.facts import counted
 from memwell.storage.sqlite.schema import APPLICATION_ID
 from memwell.values import shown
 

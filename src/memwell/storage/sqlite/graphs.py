@@ -18,7 +18,7 @@ import numpy as np
 from memwell.errors import MemwellError
 from memwell.records import Vector
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.spaces import SpaceRow, space_row
+from memwell.storage.sqlite.schema import SpaceRow, space_row
 from memwell.storage.vectors import (
     Floats,
     Graph,

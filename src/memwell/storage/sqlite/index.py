@@ -17,7 +17,7 @@ from memwell.storage.bm25 import distinct_terms
 from memwell.storage.placement import packed_vectors
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
-from memwell.storage.sqlite.spaces import POSITION, SpaceRow, noted, save_space, space_row
+from memwell.storage.sqlite.schema import POSITION, SpaceRow, noted, save_space, space_row
 from memwell.storage.sqlite.where import RECORD, Condition, compiled
 from memwell.storage.sqlite.words import Collection, Words
 from memwell.values import check_text

@@ -1,4 +1,7 @@
-"""Reading a store piece by piece: all of it passes through here, and never more than a little at a time."""
+"""Reading a store as a stream, a little at a time, and what it holds in one form that is the same on every backend.
+
+Exports and moves read through here.
+"""
 
 from __future__ import annotations
 
@@ -167,23 +170,3 @@ def merged(
         else:
             yield mine, theirs
             mine, theirs = next(left, None), next(right, None)
-
-
-__all__ = [
-    "MOST_BYTES",
-    "MOVING",
-    "digests_of",
-    "entries_of",
-    "entry_bytes",
-    "entry_weight",
-    "info_bytes",
-    "info_key",
-    "merged",
-    "place_bytes",
-    "place_pages",
-    "record_bytes",
-    "record_weight",
-    "records_of",
-    "spaces_of",
-    "threads_of",
-]

@@ -1,0 +1,395 @@
+"""Imports from other products: ChatGPT, LangChain's chat history files, mem0, and plain text and CSV."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.longterm.remembering import Rememberer
+from memwell.messages import Message, Role, Text
+from memwell.runtime.transfer.files import FileLike, Imported, Piece, Progress, Reading, decoded, items, lines, reading
+from memwell.runtime.transfer.intake import Arrival, Intake, Talk, as_list, as_moment, as_object, as_text, derived_id
+from memwell.transcript.langchain import from_langchain
+from memwell.values import check_id, check_json, check_text, shown
+
+# ChatGPT: ``conversations.json``, every conversation a tree, of which the branch last looked at is imported
+
+
+_ROLES = {"user": Role.HUMAN, "assistant": Role.AI}
+_WORDED = frozenset({"text", "multimodal_text"})
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def import_chatgpt(
+    memory: Rememberer,
+    file: FileLike,
+    *,
+    remember: bool = True,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Make conversations of an export of ChatGPT and remember their messages, which ``remember=False`` leaves out.
+
+    What the user and the assistant said is taken, with its time; instructions, tools' messages and thoughts are not. Raises
+    ``FileError`` when the file cannot be read.
+    """
+    intake = Intake(memory, "chatgpt", strict=strict)
+
+    def read(piece: Piece) -> Sequence[Talk]:
+        return (_talk(as_object(decoded(piece.data), "a conversation"), remember=remember),)
+
+    with reading(file, progress) as source:
+        return intake.take_all(items(source, ("conversations",)), read)
+
+
+def _talk(item: dict[str, Any], *, remember: bool) -> Talk:
+    given = item.get("conversation_id") or item.get("id")
+    began = as_moment(item.get("create_time"), "create_time")
+    messages = list(_messages(item, began or _EPOCH))
+    id_ = given or derived_id("chatgpt", item.get("title"), item.get("create_time"))
+    metadata: dict[str, Any] = {"source": "chatgpt"}
+    if item.get("title") is not None:
+        metadata["title"] = check_text(item["title"], "a conversation's title")
+    for field in ("create_time", "update_time"):
+        moment = as_moment(item.get(field), field)
+        if moment is not None:
+            metadata[field] = moment.isoformat()
+    return Talk(id=check_id(id_, "a conversation's id"), messages=messages, metadata=metadata, remember=remember)
+
+
+def _messages(item: dict[str, Any], began: datetime) -> Iterator[Message]:
+    time = began
+    for id_, node in _branch(item):
+        raw = node.get("message")
+        if raw is None:
+            continue
+        raw = as_object(raw, "a message")
+        time = as_moment(raw.get("create_time"), "create_time") or time
+        role, text = _role(raw), _text(raw)
+        if role is not None and text:
+            yield Message(role, (Text(text),), id=check_id(raw.get("id") or id_, "a message's id"), time=time)
+
+
+def _branch(item: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """The nodes from the root to the one last looked at. Raises ``InvalidInput`` when they lead nowhere or in a circle."""
+    mapping = as_object(item.get("mapping"), "a conversation's mapping")
+    found: list[tuple[str, dict[str, Any]]] = []
+    seen: set[str] = set()
+    at = item.get("current_node") or _newest(mapping)
+    while at is not None:
+        if not isinstance(at, str) or at not in mapping:
+            raise InvalidInput(f"a conversation has no node {shown(at)}")
+        if at in seen:
+            raise InvalidInput(f"a conversation goes round in a circle at the node {shown(at)}")
+        seen.add(at)
+        node = as_object(mapping[at], "a node")
+        found.append((at, node))
+        at = node.get("parent")
+    return found[::-1]
+
+
+def _newest(mapping: dict[str, Any]) -> str | None:
+    """The last node that has no children: where the conversation ended, when the export does not say."""
+    leaves = [id_ for id_, node in mapping.items() if not as_object(node, "a node").get("children")]
+    return leaves[-1] if leaves else None
+
+
+def _role(raw: dict[str, Any]) -> Role | None:
+    """Who says it, or None when it was never shown."""
+    author = as_object(raw.get("author") or {}, "an author")
+    hidden = as_object(raw.get("metadata") or {}, "a message's metadata").get("is_visually_hidden_from_conversation")
+    if hidden or raw.get("weight") == 0 or raw.get("recipient", "all") not in ("all", None):
+        return None
+    role = author.get("role")
+    return _ROLES.get(role) if isinstance(role, str) else None
+
+
+def _text(raw: dict[str, Any]) -> str:
+    content = as_object(raw.get("content") or {}, "a message's content")
+    kind = content.get("content_type", "text")
+    if not isinstance(kind, str) or kind not in _WORDED:
+        return ""
+    parts = as_list(content.get("parts") or [], "a message's parts")
+    return "\n".join(filter(None, map(_part, parts))).strip()
+
+
+def _part(part: Any) -> str:
+    """The words of a part; of what is no text, what it was."""
+    if isinstance(part, str):
+        return check_text(part, "a message's text")
+    match as_object(part, "a part of a message"):
+        case {"content_type": "audio_transcription", "text": str(text)} | {"content_type": "text", "text": str(text)}:
+            return check_text(text, "a message's text")
+        case {"content_type": str(kind), "asset_pointer": str(pointer)}:
+            return check_text(f"[{kind.split('_', 1)[0]}: {pointer}]", "a message's text")
+        case other:
+            return f"[{shown(other.get('content_type') or 'part')}]"
+
+
+# LangChain: ``FileChatMessageHistory``, a JSON list of messages, each a type and its data
+
+
+def import_langchain(
+    memory: Rememberer,
+    file: FileLike,
+    *,
+    thread: str | None = None,
+    remember: bool = False,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Make a conversation of a history file, named ``thread`` or like the file; with ``remember`` its messages are also
+    remembered.
+
+    The file holds no times: a message's is that of the import. A file that has grown is taken on from where it was; where
+    a conversation from elsewhere has the name already, this one gets a longer name. Raises ``FileError`` when it cannot be
+    read.
+    """
+    is_path = isinstance(file, str | os.PathLike)
+    origin = str(Path(file).resolve()) if is_path else "langchain"
+    names = OwnNames(memory, origin)
+    name = thread or names[Path(file).stem if is_path else "langchain"]
+    intake = Intake(memory, "langchain", strict=strict)
+
+    def read(piece: Piece) -> Sequence[Talk]:
+        return (langchain_talk(name, piece.number, decoded(piece.data), origin=names.origin, remember=remember),)
+
+    with reading(file, progress) as source:
+        return intake.take_all(items(source, ("messages",)), read)
+
+
+class OwnNames(dict[str, str]):
+    """The names that the conversations of one origin have here, by those they have there.
+
+    Two files may both be called ``chat.json``, and two databases have a session of the same name. The first to come has the
+    name; another that has it too gets a mark of its origin behind it, always the same, so that nothing is mixed up.
+    """
+
+    def __init__(self, memory: Rememberer, origin: str) -> None:
+        super().__init__()
+        self._memory = memory
+        self.origin = blake2b(origin.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+    def __missing__(self, name: str) -> str:
+        found = self._memory.backend.log.threads(self._memory.space, ids=[name]).items
+        is_ours = not found or found[0].metadata.get("origin", self.origin) == self.origin
+        self[name] = own = name if is_ours else f"{name} ({self.origin[:6]})"
+        return own
+
+
+def langchain_talk(thread: str, number: int, layout: object, *, origin: str, remember: bool) -> Talk:
+    """One message of a conversation, which has a number there (from 1). Raises ``InvalidInput`` for what is no message."""
+    message = _message(thread, number, as_object(layout, "a message of LangChain"))
+    metadata = {"source": "langchain", "origin": origin}
+    return Talk(id=thread, messages=[message], metadata=metadata, remember=remember)
+
+
+def _message(thread: str, number: int, item: dict[str, Any]) -> Message:
+    kind, data = item.get("type"), as_object(item.get("data"), "the data of a message of LangChain")
+    content = data.get("content", "")
+    check_json(content, "the content of a message")
+    # The place is in the id: the same words may be said twice, and a file only ever grows at its end.
+    written = msgspec.json.encode([kind, content], order="sorted").decode()
+    return from_langchain(item, id=derived_id("langchain", thread, number, written))
+
+
+# mem0: the JSON of its ``get_all`` and of its exports, a list of memories by itself or under ``results``
+
+
+_TEXT = ("memory", "data", "text")
+_NAMED = 5
+_OURS = frozenset({*_TEXT, "metadata"})
+
+
+def import_mem0(
+    memory: Rememberer,
+    file: FileLike,
+    *,
+    user_id: str | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Remember what mem0 remembered, of one user or of all.
+
+    ``created_at`` becomes the time, ``run_id`` the session, and ``expiration_date`` is kept to. All other fields stay in
+    the metadata under ``mem0``. Memories of several users come into one space, and a hint says so: ``user_id`` takes those
+    of one. Raises ``FileError`` when the file cannot be read.
+    """
+    intake = Intake(memory, "mem0", strict=strict)
+    owners: set[str] = set()
+
+    def read(piece: Piece) -> Sequence[Arrival]:
+        item = as_object(decoded(piece.data), "a memory of mem0")
+        if isinstance(item.get("user_id"), str):
+            owners.add(item["user_id"])
+        if user_id is not None and item.get("user_id") != user_id:
+            intake.tally.skip(piece.number, f"it is not {user_id!r} who it belongs to")
+            return ()
+        return (_arrival(item),)
+
+    with reading(file, progress) as source:
+        done = intake.take_all(items(source, ("results", "memories")), read)
+    if user_id is None and len(owners) > 1:
+        hint = f"the memories of {len(owners)} users came into one space; name one of them to take in theirs alone"
+        return msgspec.structs.replace(done, hints=[f"{hint}: {', '.join(sorted(owners)[:_NAMED])}"])
+    return done
+
+
+def _arrival(item: dict[str, Any]) -> Arrival:
+    text = as_text(next((item[key] for key in _TEXT if item.get(key) is not None), None), "a memory of mem0")
+    created = as_moment(item.get("created_at"), "created_at")
+    own = as_object(item.get("metadata") or {}, "the metadata of a memory of mem0")
+    if "mem0" in own or "memwell" in own:
+        raise InvalidInput("the metadata of a memory of mem0 must not have the keys 'mem0' or 'memwell'")
+    return Arrival(
+        id=_id(item, text),
+        text=text,
+        time=created,
+        session=check_text(item.get("run_id") or "", "a run_id"),
+        metadata={**own, "mem0": {key: value for key, value in item.items() if key not in _OURS}},
+        expires=as_moment(item.get("expiration_date"), "expiration_date"),
+    )
+
+
+def _id(item: dict[str, Any], text: str) -> str:
+    given = item.get("id")
+    if given is None:
+        return derived_id("mem0", item.get("user_id"), text, item.get("created_at"))
+    return f"mem0:{check_id(given, 'the id of a memory of mem0')}"
+
+
+# Plain files: text, a memory a line, and CSV, a memory a row
+
+
+TEXT_COLUMNS = ("text", "memory", "content", "note", "message", "内容", "文本", "记忆")
+TIME_COLUMNS = ("time", "date", "timestamp", "created_at", "时间", "日期")
+_LONGEST = 1 << 20
+"""A line of a plain file is at most this long: what is longer is no note that somebody wrote."""
+
+
+def import_text(
+    memory: Rememberer, file: FileLike, *, strict: bool = False, progress: Progress | None = None
+) -> Imported:
+    """Remember every line of a text that says something, without a list's mark before it.
+
+    Raises ``FileError`` when the file cannot be read.
+    """
+    intake = Intake(memory, "text", strict=strict)
+    with reading(file, progress) as source:
+        return intake.take_all(lines(source, _LONGEST), _line)
+
+
+def _line(piece: Piece) -> Sequence[Arrival]:
+    text = _decoded(piece.data).strip()
+    for mark in ("- ", "* ", "• "):
+        text = text.removeprefix(mark)
+    text = as_text(text.strip(), "a line")
+    return (Arrival(id=derived_id("text", text), text=text),)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"the line is not UTF-8: {error}") from error
+
+
+def import_csv(
+    memory: Rememberer,
+    file: FileLike,
+    *,
+    text: str | None = None,
+    time: str | None = None,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Remember every row of a table: the column ``text`` is what is remembered, ``time`` when it was said (ISO 8601 or
+    seconds since 1970), and the others are metadata. Without names, columns called ``text``, ``content``, ``time`` and the
+    like are looked for.
+
+    Raises ``InvalidInput`` when there is no column of text, and ``FileError`` when the file cannot be read.
+    """
+    intake = Intake(memory, "csv", strict=strict)
+    with reading(file, progress) as source:
+        rows = _Rows(source)
+        said = _column(rows.names, text, TEXT_COLUMNS)
+        if said is None:
+            raise InvalidInput(f"the table has no column {shown(text or 'text')}, only {shown(rows.names)}")
+        when = _column(rows.names, time, TIME_COLUMNS)
+        if time is not None and when is None:
+            raise InvalidInput(f"the table has no column {shown(time)}, only {shown(rows.names)}")
+        return intake.take_all(rows.pieces(), lambda piece: _row(rows.take(piece), said, when))
+
+
+class _Rows:
+    """The rows of a table. Lines are bounded, so that one without an end is not read whole."""
+
+    def __init__(self, source: Reading) -> None:
+        self._wrong = ""
+        self._reader = csv.reader(self._lines(source), strict=True)
+        self._rows: dict[int, list[str]] = {}
+        self.names = [name.strip() for name in self._next() or ()]
+
+    def _lines(self, source: Reading) -> Iterator[str]:
+        first = True
+        while line := source.line(_LONGEST):
+            text = line.decode("utf-8", "surrogateescape")
+            yield text.removeprefix("\ufeff") if first else text
+            first = False
+
+    def _next(self) -> list[str] | None:
+        """The next row, an empty one when it cannot be read, None at the end."""
+        self._wrong = ""
+        try:
+            return next(self._reader, None)
+        except csv.Error as error:
+            self._wrong = f"the row cannot be read: {error}"
+            return []
+
+    def pieces(self) -> Iterator[Piece]:
+        """The rows as pieces; ``take`` gives what is in one."""
+        number = 0
+        while (row := self._next()) is not None:
+            number += 1
+            if not row and not self._wrong:
+                continue
+            self._rows[number] = row
+            yield Piece(number, b"", self._wrong)
+
+    def take(self, piece: Piece) -> dict[str, str]:
+        """The values of a row by their column. Raises ``InvalidInput`` when there are more than columns."""
+        row = self._rows.pop(piece.number)
+        if len(row) > len(self.names):
+            raise InvalidInput(f"the row has {len(row)} values for {len(self.names)} columns")
+        return dict(zip(self.names, row, strict=False))
+
+
+def _column(names: Sequence[str], wanted: str | None, usual: Sequence[str]) -> str | None:
+    if wanted is not None:
+        return wanted if wanted in names else None
+    by_lower = {name.lower(): name for name in reversed(names)}
+    return next((by_lower[name] for name in usual if name in by_lower), None)
+
+
+def _row(row: dict[str, str], said: str, when: str | None) -> Sequence[Arrival]:
+    text = as_text(row.get(said, "").strip(), f"the column {said!r}")
+    moment = row.get(when, "").strip() if when is not None else ""
+    metadata: dict[str, Any] = {
+        name: value for name, value in row.items() if name and value and name not in (said, when)
+    }
+    time = as_moment(float(moment) if _is_number(moment) else moment, f"the column {when!r}")
+    id_ = derived_id("csv", *(f"{name}={value}" for name, value in sorted(row.items())))
+    return (Arrival(id=id_, text=text, time=time, metadata=metadata),)
+
+
+def _is_number(text: str) -> bool:
+    # A year alone, or 20260501, is a date and not a moment of 1970.
+    return text.replace(".", "", 1).isdecimal() and text.isascii() and len(text.split(".", maxsplit=1)[0]) in (10, 9)

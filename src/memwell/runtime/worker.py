@@ -1,0 +1,400 @@
+"""The worker: indexes in the background what was remembered, in one thread for each engine.
+
+The worker keeps no state of its own. What is to be done is in the journals of the store, so a worker may be killed at any
+moment, and the next one goes on after the last commit. The workers of all processes share one list of spaces with pending
+work (``jobs.Pending``), and each space is owned by one worker at a time. Two that work on one space would lose nothing: the
+second finds the journal moved on, and stores nothing.
+
+Spaces take turns after each batch, so that a large one does not hold up the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from datetime import datetime
+from enum import Enum, auto
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from memwell.errors import BackendError, MemwellError, ReadOnlyStore
+from memwell.longterm.erasing import Eraser
+from memwell.longterm.indexing import BATCH
+from memwell.longterm.journal import Journal, Owed, inner_space, knowledge_space
+from memwell.longterm.memory import Memory
+from memwell.records import MAX_SEGMENTS, Space
+from memwell.runtime.jobs import LEASE_S, REGISTRY, Pending
+from memwell.storage.protocols import Backend
+
+_log = logging.getLogger("memwell.jobs")
+
+_LOOK_S = 5.0
+"""How often the list is read for spaces that no notification came for."""
+_AGAIN_S = 1.0
+"""How soon work is tried again that failed, or that another process owned; then at growing intervals."""
+_LONGEST_PAUSE_S = 30.0
+_SURE_S = 1.0
+"""How long a process that does the work itself trusts that a space it has listed is still on the list."""
+_USES_EVERY_S = 30.0
+_CLOSING_S = 10.0
+_PURGE_EVERY_S = 86_400.0
+_TOPIC = "memwell work "
+
+_held_back: ContextVar[dict[Space, Callable[[Space], None]] | None] = ContextVar("memwell_held_back", default=None)
+
+
+class _Left(Enum):
+    """What a batch of work leaves: nothing, more, or all of it for a later try."""
+
+    NOTHING = auto()
+    MORE = auto()
+    LATER = auto()
+
+
+class _Uses(NamedTuple):
+    """How often memories were recalled since the counts were last stored, and when last."""
+
+    counts: Counter[str]
+    last: dict[str, datetime]
+
+
+@contextmanager
+def told_afterwards() -> Generator[None]:
+    """Hold notifications of pending work back until the block ends, and drop them when it ends by an error.
+
+    It goes around a transaction: a worker that is notified before the commit finds nothing.
+    """
+    spaces: dict[Space, Callable[[Space], None]] = {}
+    token = _held_back.set(spaces)
+    try:
+        yield
+    finally:
+        _held_back.reset(token)
+    for space, tell in spaces.items():
+        tell(space)
+
+
+def is_held_back(space: Space, tell: Callable[[Space], None]) -> bool:
+    """Whether the notification of this space waits for the end of ``told_afterwards``."""
+    spaces = _held_back.get()
+    if spaces is None:
+        return False
+    spaces[space] = tell
+    return True
+
+
+class Worker:
+    """Does the pending work of spaces, in one thread that starts when there is some."""
+
+    def __init__(
+        self, backend: Backend, memory_of: Callable[[Space], Memory], *, retention_s: float = 30 * 86_400.0
+    ) -> None:
+        self._backend = backend
+        self._memory_of = memory_of
+        self._retention_s = retention_s
+        self._pending = Pending(backend.kv, REGISTRY, lease_s=LEASE_S)
+        self._sure: dict[Space, float] = {}
+        """When a space was last seen on the list."""
+        self._owing: set[Space] = set()
+        self._others: set[Space] = set()
+        """Listed spaces whose work cannot be done here."""
+        self._unfinished: dict[Space, Eraser] = {}
+        """Held until their work is done: they count failed tries."""
+        self._put_off: dict[Space, tuple[float, float]] = {}
+        """When a space whose work failed is tried again, and after how long a pause."""
+        self._uses: dict[Space, _Uses] = {}
+        self._lock = threading.Lock()
+        self._owned: set[Space] = set()
+        self._looked = float("-inf")
+        self._wake = threading.Event()
+        self._stopped = False
+        self._thread: threading.Thread | None = None
+        self._stop_listening: Callable[[], None] | None = None
+
+    # Notifications
+
+    def tell(self, space: Space) -> None:
+        """There is work in this space, and this worker does it."""
+        self._list(space, sure_s=_SURE_S)
+        self._take_on(space)
+
+    def note(self, space: Space) -> None:
+        """There is work in this space, for the worker of any process."""
+        self._list(space)
+        # A notification only makes it sooner, so one that cannot be sent is no failure.
+        with suppress(MemwellError):
+            self._backend.notify(_TOPIC + space.encoded())
+
+    def _list(self, space: Space, *, sure_s: float = 0.0) -> None:
+        now = time.monotonic()
+        if now - self._sure.get(space, float("-inf")) < sure_s:
+            return
+        # The journal holds what is to be done. Without the list the worker here does it all the same, and without a worker
+        # the next process that recalls from the space or writes to it.
+        try:
+            self._pending.offer(space.encoded())
+            self._sure[space] = now
+        except ReadOnlyStore:
+            raise
+        except BackendError as error:
+            _log.warning("%r could not be listed as pending: %s", space, error)
+
+    def _take_on(self, space: Space) -> None:
+        self._owing.add(space)
+        if not self._wake.is_set():
+            self._wake.set()
+        if self._thread is None:
+            self.start()
+
+    def attend(self) -> None:
+        """Do pending work of other processes: what there is now, and what they notify of later."""
+        if self._stop_listening is None and not self._stopped:
+            self._stop_listening = self._backend.listen(self._heard)
+        self.start_if_owed()
+
+    def start_if_owed(self) -> None:
+        """Start when another process has left pending work."""
+        if self._thread is None and not self._pending.is_empty():
+            self.start()
+
+    def start(self) -> None:
+        """Start the thread, with the pending work of earlier processes."""
+        with self._lock:
+            if self._thread is None and not self._stopped:
+                self._thread = threading.Thread(target=self._run, name="memwell-worker", daemon=True)
+                self._thread.start()
+
+    def _heard(self, topic: str) -> None:
+        if topic.startswith(_TOPIC) and not self._stopped:
+            self._take_on(Space.decode(topic[len(_TOPIC) :]))
+
+    def used(self, space: Space, ids: Sequence[str], at: datetime) -> None:
+        """Memories were recalled at a moment. Their counts are stored now and then, not at once."""
+        with self._lock:
+            uses = self._uses.setdefault(space, _Uses(Counter(), {}))
+            uses.counts.update(ids)
+            for id_ in ids:
+                uses.last[id_] = max(at, uses.last.get(id_, at))
+
+    def close(self) -> None:
+        """Stop after the batch under way. The rest stays pending for the next worker."""
+        with self._lock:
+            self._stopped = True
+            thread = self._thread
+        if self._stop_listening is not None:
+            self._stop_listening()
+            self._stop_listening = None
+        self._wake.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_CLOSING_S)
+        for space in list(self._owned):
+            self._let_go(space)
+        self._pending.close()
+        self.store_uses()
+        # The maker of memories holds this worker too: the ring would keep all of it until the collector comes.
+        self._memory_of = _closed
+        self._unfinished.clear()
+
+    def settle(self, spaces: Sequence[Space]) -> None:
+        """Do all pending work of these spaces, in the calling thread."""
+        for space in spaces:
+            self._owed_to(space).settle()
+
+    def _owed_to(self, space: Space) -> Eraser:
+        """The object that does the work of a space: its memory, or that of the documents in it."""
+        owner = _owner_of_documents(space)
+        if owner is None:
+            return self._memory_of(space)
+        # Past the cache that memories have: a removed document must not leave its vectors there.
+        memory = self._memory_of(owner)
+        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=memory.embedder, wish=memory.wish)
+
+    # The thread
+
+    def _run(self) -> None:
+        stored = time.monotonic()
+        while not self._stopped:
+            self._wake.clear()
+            self._look()
+            self._round()
+            if time.monotonic() - stored > _USES_EVERY_S:
+                self.store_uses()
+                stored = time.monotonic()
+            if not self._owing:
+                self._wake.wait(self._pause())
+
+    def _look(self) -> None:
+        """Take on the spaces whose next try is due, and now and then those that other processes have listed."""
+        now = time.monotonic()
+        self._owing.update(space for space, (due, _) in self._put_off.items() if due <= now)
+        if now - self._looked >= _LOOK_S:
+            self._looked = now
+            passed_over = self._others | set(self._put_off)
+            self._owing.update(space for space in self._listed() if space not in passed_over)
+
+    def _listed(self) -> Iterator[Space]:
+        entries = self._pending.entries()
+        while True:
+            try:
+                entry = next(entries, None)
+            except MemwellError as error:
+                _log.warning("the spaces with pending work cannot be listed: %s", error)
+                return
+            if entry is None:
+                return
+            yield Space.decode(entry.key)
+
+    def _pause(self) -> float:
+        now = time.monotonic()
+        return max(0.0, min([now + _LOOK_S, *(due for due, _ in self._put_off.values())]) - now)
+
+    def _round(self) -> None:
+        """Do one batch for each space that has work."""
+        spaces = list(self._owing)
+        # Workers that go down one list in one order would meet at the same spaces all the time.
+        random.shuffle(spaces)
+        for space in spaces:
+            if self._stopped:
+                return
+            self._owing.discard(space)
+            left = self._work(space)
+            if left is _Left.LATER:
+                _, waited = self._put_off.get(space, (0.0, 0.0))
+                pause = min(2 * waited, _LONGEST_PAUSE_S) or _AGAIN_S
+                self._put_off[space] = (time.monotonic() + pause, pause)
+            else:
+                self._put_off.pop(space, None)
+            if left is _Left.MORE:
+                self._owing.add(space)
+            if left is not _Left.NOTHING and len(spaces) > 1:
+                # While the others have their turns, another process may go on with this one.
+                self._let_go(space)
+
+    def _work(self, space: Space) -> _Left:
+        """Do one batch for a space."""
+        memory = self._owed_to(space)
+        if memory.embedder is None and _owner_of_documents(space) is not None:
+            # Documents lack nothing but vectors; they stay listed for a process that can make them.
+            self._others.add(space)
+            return _Left.NOTHING
+        self._unfinished[space] = memory
+        left = self._batch(space, memory)
+        if left is _Left.NOTHING:
+            self._unfinished.pop(space, None)
+        return left
+
+    def _batch(self, space: Space, memory: Eraser) -> _Left:
+        done = 0
+        try:
+            # A recall of another process may have taken the space off the list while it is worked on here.
+            self._pending.offer(space.encoded())
+            # Asked each time: a worker that has lost the space stops, and stores nothing more.
+            while not self._stopped and self._claims(space):
+                brought_on = memory.indexer.work()
+                done += brought_on
+                if not brought_on:
+                    self._purge(space, memory)
+                    return self._finish(space, memory)
+                if done >= BATCH:
+                    return _Left.MORE
+        except ReadOnlyStore:
+            # A process that may write does it.
+            self._others.add(space)
+            return _Left.NOTHING
+        except Exception as error:  # noqa: BLE001 - whatever is wrong in one space, the others' work must go on
+            if not self._stopped:
+                _log.warning("work for %r failed and is tried again: %s: %s", space, type(error).__name__, error)
+        return _Left.LATER
+
+    def _finish(self, space: Space, memory: Eraser) -> _Left:
+        """Take a space off the list, unless something is pending there."""
+        if _is_pending(memory):
+            self._let_go(space)
+            return _Left.LATER
+        self._sure.pop(space, None)
+        self._owned.discard(space)
+        self._pending.remove(space.encoded())
+        if _is_pending(memory):
+            # It came in between, from a process that saw the space on the list.
+            self._pending.offer(space.encoded())
+            return _Left.LATER
+        return _Left.NOTHING
+
+    def _claims(self, space: Space) -> bool:
+        """Whether this worker owns the space."""
+        if not self._pending.claim(space.encoded()):
+            self._owned.discard(space)
+            return False
+        self._owned.add(space)
+        return True
+
+    def _let_go(self, space: Space) -> None:
+        """Let another worker have the space at once."""
+        if space in self._owned:
+            self._owned.discard(space)
+            with suppress(MemwellError):
+                self._pending.release(space.encoded())
+
+    def _purge(self, space: Space, memory: Eraser) -> None:
+        """Once a day, erase what expired and what was forgotten longer ago than its retention."""
+        if _owner_of_documents(space) is not None:
+            # Documents do neither; reading all their chunks would find nothing.
+            return
+        inner = inner_space(space)
+        if self._backend.kv.get(inner, "purged") is None:
+            memory.purge(self._retention_s)
+            self._backend.kv.put(inner, "purged", True, ttl=_PURGE_EVERY_S)
+
+    def store_uses(self, only: Space | None = None) -> None:
+        """Store the counts of all spaces, or of one, now."""
+        with self._lock:
+            spaces = list(self._uses) if only is None else [only]
+            uses = {space: self._uses.pop(space) for space in spaces if space in self._uses}
+        for space, (counts, last) in uses.items():
+            try:
+                self._memory_of(space).note_uses(counts, last)
+            except ReadOnlyStore:
+                continue
+            except MemwellError as error:
+                _log.warning("the uses of memories in %r could not be counted: %s", space, error)
+
+
+def pending_by_space(backend: Backend) -> dict[Space, Owed]:
+    """The spaces with pending work, and how many words and vectors each lacks."""
+    listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
+    spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *listed_spaces(backend)])
+    found = {space: _pending_in(backend, space) for space in spaces if len(space) < MAX_SEGMENTS}
+    return {space: owed for space, owed in found.items() if owed.words or owed.vectors}
+
+
+def listed_spaces(backend: Backend) -> Iterator[Space]:
+    """The spaces on the pending list: their first memories may not be indexed yet."""
+    return (Space.decode(entry.key) for entry in Pending(backend.kv, REGISTRY).entries())
+
+
+def _pending_in(backend: Backend, space: Space) -> Owed:
+    owed = Journal(backend, space).owed()
+    # Documents lack vectors alone: their words are stored with them.
+    return owed if _owner_of_documents(space) is None else replace(owed, words=0)
+
+
+def _is_pending(memory: Eraser) -> bool:
+    owed = memory.owed()
+    return bool(owed.words or (owed.vectors and memory.embedder is not None))
+
+
+def _owner_of_documents(space: Space) -> Space | None:
+    """The space whose documents are in this one, if any are."""
+    owner = space[:-2]
+    return Space(*owner) if owner and space == knowledge_space(Space(*owner)) else None
+
+
+def _closed(space: Space) -> Memory:
+    raise BackendError(f"the store is closed; nothing is done for {space!r} any more")

@@ -577,7 +577,6 @@ class Session:
         self._send("ROLLBACK")
 
 
-T = TypeVar("T")
 Operation = Callable[[Session], T]
 
 _CLASHES = 5

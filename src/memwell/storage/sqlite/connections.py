@@ -249,8 +249,6 @@ class Turns:
                 return
 
 
-T = TypeVar("T")
-
 _FORK_PATIENCE_S = 5.0
 """How long a fork waits for a write under way."""
 

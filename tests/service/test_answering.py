@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from memwell.errors import BackendError, Busy, ConfigurationError, NotFound
-from memwell.runtime.wire import documents, memories
 from memwell.runtime.wire.codec import Request, decode
+from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.problems import Problem, problem_of
-from memwell.runtime.wire.routes import ROUTES, Route
 from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import answering
 from memwell.service.answering import Answered, Asked, answer, refused
 from memwell.service.call import HANDLERS, Call
@@ -33,8 +33,8 @@ def ann(service: Service) -> Key:
     return key_of(service, "acme", "ann")
 
 
-def told(service: Service, key: Key, route: Route | str, asked: Asked, **path: str) -> Answered:
-    return answer(Call(service, ROUTES[route] if isinstance(route, str) else route, key, path, id="r1"), asked)
+def told(service: Service, key: Key, route: Operation | str, asked: Asked, **path: str) -> Answered:
+    return answer(Call(service, OPERATIONS[route] if isinstance(route, str) else route, key, path, id="r1"), asked)
 
 
 def code(answered: Answered) -> str:
@@ -52,8 +52,8 @@ class Many(Request, frozen=True):
 def test_which_fields_may_stand_several_times_is_read_from_the_shape():
     many: Callable[[Any], frozenset[str]] = vars(answering)["_many"]
     assert many(Many) == {"names", "pairs", "both"}
-    assert many(memories.ListMemories) == {"owner"}
-    assert many(documents.AddMedium) == {"features"}
+    assert many(OPERATIONS["memories"].takes) == {"owner"}
+    assert many(OPERATIONS["add_medium"].takes) == {"features"}
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def remember(text: str, once: str | None = "k1") -> Asked:
 
 @pytest.mark.parametrize("atomic", [True, False])
 def test_asked_again_under_one_header_it_is_answered_again_and_done_once(atomic: bool, service: Service, ann: Key):
-    route = replace(ROUTES["remember"], atomic=atomic)
+    route = replace(OPERATIONS["remember"], atomic=atomic)
     first = told(service, ann, route, remember("tea"))
     again = told(service, ann, route, remember("tea"))
     assert (again.status, again.body, again.replayed) == (201, first.body, True)
@@ -125,7 +125,7 @@ def test_asked_again_under_one_header_it_is_answered_again_and_done_once(atomic:
 def test_what_failed_is_done_when_asked_again(
     atomic: bool, service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch
 ):
-    route, real = replace(ROUTES["remember"], atomic=atomic), HANDLERS["remember"]
+    route, real = replace(OPERATIONS["remember"], atomic=atomic), HANDLERS["remember"]
 
     def failing(call: Call, asked: Any) -> Any:
         real(call, asked)
@@ -141,7 +141,7 @@ def test_what_failed_is_done_when_asked_again(
 
 @pytest.mark.parametrize("atomic", [True, False])
 def test_of_those_who_race_one_does_it(atomic: bool, service: Service, ann: Key):
-    route = replace(ROUTES["remember"], atomic=atomic)
+    route = replace(OPERATIONS["remember"], atomic=atomic)
     start, answers = threading.Barrier(6), list[Answered]()
 
     def race() -> None:

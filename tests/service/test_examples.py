@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from memwell.runtime.wire.codec import decode, encode
-from memwell.runtime.wire.routes import ROUTES
 from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.examples import ANSWERS, REQUESTS
 from memwell.service.parts import Service
 from tests.service.rest.asking import asked_with, key_of, service_at
@@ -26,14 +26,14 @@ def ann(service: Service) -> Key:
 
 
 def test_every_route_with_a_body_has_an_example():
-    bodies = {route.name for route in ROUTES.values() if route.takes is not None and not route.takes_query}
+    bodies = {route.name for route in OPERATIONS.values() if route.takes is not None and not route.takes_query}
     assert set(REQUESTS) == bodies
     assert {"remember", "recall", "add_messages", "erase", "create_key", "export"} <= set(ANSWERS)
 
 
 @pytest.mark.parametrize("name", REQUESTS)
 def test_an_example_can_be_sent_as_it_is(name: str, service: Service, ann: Key):
-    route = ROUTES[name]
+    route = OPERATIONS[name]
     path = {part[1:-1]: "0" if part == "{index}" else "x" for part in route.parts if part.startswith("{")}
     answered = asked_with(service, ann, route, path, REQUESTS[name])
     # What it names need not exist, and an address on the web need not be reached from here.
@@ -43,7 +43,7 @@ def test_an_example_can_be_sent_as_it_is(name: str, service: Service, ann: Key):
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_answer_is_what_the_route_gives(name: str):
     given = ANSWERS[name]
-    answer: Any = decode(msgspec.json.encode(given), ROUTES[name].gives)
+    answer: Any = decode(msgspec.json.encode(given), OPERATIONS[name].gives)
     # All fields are shown, and none that is no more.
     assert set(given) == set(msgspec.json.decode(encode(answer)))
 

@@ -10,7 +10,8 @@ from hypothesis import settings
 from jsonschema_rs import Draft202012Validator
 
 from benchmarks.service.fuzz import Fuzz
-from memwell.runtime.wire.routes import ANYONE, JSON, ROUTES, Route
+from memwell.runtime.wire.operations import ANYONE, JSON, Operation
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi
 from memwell.service.answering import has_effect
 from memwell.service.examples import ANSWERS, REQUESTS
@@ -19,7 +20,7 @@ from tests.service.serving import running
 DESCRIBED: dict[str, Any] = json.loads(openapi.description())
 
 
-def operation(route: Route) -> dict[str, Any]:
+def operation(route: Operation) -> dict[str, Any]:
     return DESCRIBED["paths"][route.path][route.method.lower()]
 
 
@@ -33,7 +34,7 @@ def test_the_operations_are_the_routes():
         for path, at in DESCRIBED["paths"].items()
         for method, one in at.items()
     }
-    assert found == {name: (route.method, route.path) for name, route in ROUTES.items()}
+    assert found == {name: (route.method, route.path) for name, route in OPERATIONS.items()}
 
 
 def test_all_schemas_are_schemas_and_all_references_lead_somewhere():
@@ -53,7 +54,7 @@ def _references(value: Any) -> list[str]:
     return [found for inner in value for found in _references(inner)] if isinstance(value, list) else []
 
 
-def faults_of(route: Route) -> list[str]:
+def faults_of(route: Operation) -> list[str]:
     """What is wrong with the description of a route."""
     told, text = operation(route), json.dumps(operation(route))
     places = {one["name"] for one in told["parameters"] if one["in"] == "path"}
@@ -76,14 +77,14 @@ def faults_of(route: Route) -> list[str]:
 
 
 def test_every_route_is_described():
-    found = {name: faults_of(route) for name, route in ROUTES.items()}
+    found = {name: faults_of(route) for name, route in OPERATIONS.items()}
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
 def test_examples_fit_their_schemas():
     wrong = {}
     for name in sorted(REQUESTS | ANSWERS):
-        told, route = operation(ROUTES[name]), ROUTES[name]
+        told, route = operation(OPERATIONS[name]), OPERATIONS[name]
         contents: list[Any] = []
         if name in REQUESTS:
             contents.append(told["requestBody"]["content"][JSON])
@@ -97,7 +98,7 @@ def test_examples_fit_their_schemas():
 
 def test_every_field_of_a_request_is_described():
     wrong = {}
-    for route in [one for one in ROUTES.values() if one.takes is not None]:
+    for route in [one for one in OPERATIONS.values() if one.takes is not None]:
         if route.takes_query:
             fields = {one["name"]: one for one in operation(route)["parameters"] if one["in"] == "query"}
         else:
@@ -109,17 +110,17 @@ def test_every_field_of_a_request_is_described():
 
 
 def test_a_time_may_be_a_date():
-    schema = operation(ROUTES["recall"])["requestBody"]["content"][JSON]["schema"]
+    schema = operation(OPERATIONS["recall"])["requestBody"]["content"][JSON]["schema"]
     for since in ("2026-01-01", "2026-01-01T09:30:00Z", None):
         assert validator(schema).is_valid({"query": "a", "since": since})
     for since in ("yesterday", "2026-13-01", 5):
         assert not validator(schema).is_valid({"query": "a", "since": since})
-    asked = {one["name"]: one["schema"] for one in operation(ROUTES["facts_about"])["parameters"]}
+    asked = {one["name"]: one["schema"] for one in operation(OPERATIONS["facts_about"])["parameters"]}
     assert validator(asked["as_of"]).is_valid("2026-01-01")
 
 
 def test_a_request_with_a_field_too_many_does_not_fit():
-    schema = operation(ROUTES["remember"])["requestBody"]["content"][JSON]["schema"]
+    schema = operation(OPERATIONS["remember"])["requestBody"]["content"][JSON]["schema"]
     assert validator(schema).is_valid({"content": "a"})
     assert not validator(schema).is_valid({"content": "a", "colour": "red"})
 
@@ -130,6 +131,6 @@ def test_a_fuzzer_finds_nothing_in_an_eighth_of_the_routes(tmp_path: Path):
     with running(tmp_path / "s.db") as run:
         found = Fuzz(f"http://127.0.0.1:{run.port}", run.token()).run(wanted, every=8)
     assert found.requests == wanted
-    assert len(found.routes) >= len(ROUTES) // 8
+    assert len(found.routes) >= len(OPERATIONS) // 8
     assert found.wrong == {}
     assert max(found.statuses) < 500

@@ -7,16 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.runtime.wire.routes import ROUTES, Route
+from memwell.runtime.wire.operations import Operation
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.routing import Router
 
-ROUTER = Router(ROUTES.values())
-NAMED = {part for route in ROUTES.values() for part in route.parts}
+ROUTER = Router(OPERATIONS.values())
+NAMED = {part for route in OPERATIONS.values() for part in route.parts}
 
 
-@given(st.sampled_from(sorted(ROUTES)), st.data())
+@given(st.sampled_from(sorted(OPERATIONS)), st.data())
 def test_every_route_is_found_whatever_its_ids_are(name: str, data: st.DataObject):
-    route: Route = ROUTES[name]
+    route: Operation = OPERATIONS[name]
     ids = {
         part[1:-1]: data.draw(st.text(min_size=1).filter(lambda text: text not in NAMED))
         for part in route.parts
@@ -39,7 +40,7 @@ def test_every_route_is_found_whatever_its_ids_are(name: str, data: st.DataObjec
     ],
 )
 def test_a_name_goes_before_what_may_be_anything(path: bytes, name: str):
-    assert ROUTER.find(path, "POST")[0] is ROUTES[name]
+    assert ROUTER.find(path, "POST")[0] is OPERATIONS[name]
 
 
 def test_an_encoded_slash_is_part_of_an_id():

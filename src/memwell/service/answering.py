@@ -8,7 +8,7 @@ a token, and those that words were erased from: then it is told that it was done
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +18,10 @@ import msgspec.inspect as shapes
 from memwell.errors import Busy, Conflict, InvalidInput, MemwellError
 from memwell.runtime.jobs import told_afterwards
 from memwell.runtime.wire.codec import NotJson, convert, decode, encode
+from memwell.runtime.wire.operations import ERASE, JSON, READ, Operation
 from memwell.runtime.wire.problems import Problem, http_problem, problem_of
-from memwell.runtime.wire.routes import ERASE, JSON, READ, Route
 from memwell.service.call import HANDLERS, Call, Events, File
+from memwell.service.fields import check_bounds
 from memwell.service.idempotency import Kept, Overtaken, fingerprint_of
 from memwell.values import shown
 
@@ -109,7 +110,7 @@ def _digest(file: Path) -> bytes:
         return hashlib.file_digest(opened, "sha256").digest()
 
 
-def has_effect(route: Route) -> bool:
+def has_effect(route: Operation) -> bool:
     """Whether asking twice does something twice: it changes something, or begins a job.
 
     What was only read is not kept: it may be erased meanwhile. A job that has just begun tells nothing of what it reads.
@@ -143,6 +144,7 @@ def _run(call: Call, asked: Asked) -> Answered:
         given = handler(call)
     else:
         said = _said(call.route, asked)
+        check_bounds(said)
         if call.route.kind == "write":
             call.speaker = getattr(said, "speaker", None)
         given = handler(call, said)
@@ -153,7 +155,7 @@ def _run(call: Call, asked: Asked) -> Answered:
     return Answered(call.route.status, encode(given))
 
 
-def _said(route: Route, asked: Asked) -> Any:
+def _said(route: Operation, asked: Asked) -> Any:
     if not route.takes_query:
         _expect_no_query(asked)
         # A request that has nothing to say may say nothing.
@@ -203,8 +205,3 @@ def _drop_kept_answers(call: Call) -> None:
     """What was erased must not live on in answers that are kept to be given again."""
     for key in call.service.keys.all(call.space):
         call.service.once.drop_bodies(key.id)
-
-
-Answering = Callable[[Call, Asked], Answered]
-
-__all__ = ["Answered", "Answering", "Asked", "answer", "has_effect", "refused"]

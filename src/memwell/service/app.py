@@ -24,9 +24,10 @@ from starlette.types import Message, Receive, Scope, Send
 from memwell.errors import Busy, InvalidInput, MemwellError
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind
+from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.problems import http_problem, problem_of
-from memwell.runtime.wire.routes import ANYONE, ROUTES, Route
 from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import logs, openapi, pages, rest
 from memwell.service.answering import Answered, Asked, answer, refused
 from memwell.service.bodies import Refused, read_file, read_json
@@ -55,9 +56,9 @@ _NOT_THEIRS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
 """What is refused to a good key or to a page, and stands in the audit log."""
 
 _NOBODY = Key(id="", name="nobody", space=DEFAULT_SPACE, scopes=(), created=now())
-_MCP = Route(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
-_PAGE = Route(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
-_UNKNOWN = Route(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+_MCP = Operation(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
+_PAGE = Operation(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+_UNKNOWN = Operation(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
 
 
 class _Seen:
@@ -87,7 +88,7 @@ class App:
         rest.register()
         self.service = service
         self.settings = service.settings
-        self._router = Router(ROUTES.values())
+        self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
         self._door = Doorway(service, self._pool.submit)
@@ -218,7 +219,7 @@ class App:
         route = self._meant(request) if seen.route is _UNKNOWN else seen.route
         self._door.note_refusal(request, route.name, seen.code, seen.key)
 
-    def _meant(self, request: Request) -> Route:
+    def _meant(self, request: Request) -> Operation:
         path = _raw_path(request)
         if path == b"/mcp":
             return _MCP

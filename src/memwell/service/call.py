@@ -12,31 +12,15 @@ from memwell.errors import AccessDenied, InvalidInput
 from memwell.records import Space
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
-from memwell.runtime.wire.routes import ANY_KEY, ANYONE, ROUTES, Route
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation, place_of
 from memwell.runtime.wire.running import Key, LogEntry
+from memwell.runtime.wire.table import OPERATIONS
 
 if TYPE_CHECKING:
     from memwell.service.parts import Service
 
 Handler = Callable[..., Any]
 H = TypeVar("H", bound=Handler)
-
-HANDLERS: dict[str, Handler] = {}
-"""What answers each route, by its name."""
-
-
-def handles(name: str) -> Callable[[H], H]:
-    """Register the handler of a route: ``handler(call)``, or ``handler(call, asked)`` where the route takes something."""
-    if name not in ROUTES:
-        raise KeyError(f"there is no route {name!r}")
-
-    def register(handler: H) -> H:
-        if name in HANDLERS:
-            raise KeyError(f"the route {name!r} has a handler already")
-        HANDLERS[name] = handler
-        return handler
-
-    return register
 
 
 class File(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +48,7 @@ class Call:
     def __init__(
         self,
         service: Service,
-        route: Route,
+        route: Operation,
         key: Key,
         path: dict[str, str],
         *,
@@ -104,6 +88,14 @@ class Call:
             return self.memory
         return self.memory.shared(Space(*owner))
 
+    def run(self, asked: Any = None, **instead: Any) -> Any:
+        """What the engine's method returns for this request; ``instead`` are arguments in the place of the request's."""
+        return self.route.run(self.memory_of(getattr(asked, "owner", None)), self.path, asked, **instead)
+
+    def place(self) -> int:
+        """The place of a message in the address. Raises ``InvalidInput`` for anything but a number in plain digits."""
+        return place_of(self.path["index"])
+
     def allow(self, scope: str) -> None:
         """Raises ``AccessDenied`` when the key has not this scope."""
         if scope not in (ANYONE, ANY_KEY, *self.key.scopes):
@@ -124,10 +116,37 @@ class Call:
         return taken
 
     def log(self, *targets: str, action: str = "", **detail: str | int) -> LogEntry:
-        """Note in the audit log what was done. Only ids and numbers, never a text of somebody's."""
+        """Note in the audit log what was done: ids and numbers, never a text of somebody's."""
         return self.service.log.append(
             action=action or self.route.name, key=self.key.id, space=self.space, targets=targets, detail=detail
         )
 
+    def log_erased(self, *targets: str, **detail: str | int) -> None:
+        """Note what was removed for good, and drop the results of jobs: an export may hold the words of what is gone."""
+        self.log(*targets, **detail)
+        self.service.jobs.drop_results(self.space)
 
-__all__ = ["Call", "Events", "File", "HANDLERS", "Handler", "handles"]
+
+def perform(call: Call, asked: Any = None) -> Any:
+    """The handler of an operation that is a method of the engine, and no more."""
+    return call.route.told(call.run(asked))
+
+
+HANDLERS: dict[str, Handler] = {name: perform for name, operation in OPERATIONS.items() if operation.does is not None}
+"""What answers each operation, by its name: ``handler(call)``, or ``handler(call, asked)`` where it takes something."""
+
+
+def handles(*names: str) -> Callable[[H], H]:
+    """Register the handler of some operations. One that is a method of the engine may have a handler around it."""
+    for name in names:
+        if name not in OPERATIONS:
+            raise KeyError(f"there is no operation {name!r}")
+
+    def register(handler: H) -> H:
+        for name in names:
+            if HANDLERS.get(name, perform) is not perform:
+                raise KeyError(f"the operation {name!r} has a handler already")
+            HANDLERS[name] = handler
+        return handler
+
+    return register

@@ -65,6 +65,3 @@ def _load() -> McpApp:
     from memwell.service.mcp.http import McpApp  # noqa: PLC0415 - this is what takes long
 
     return McpApp()
-
-
-__all__ = ["LazyMcp"]

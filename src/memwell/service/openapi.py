@@ -1,8 +1,7 @@
-"""The description of the API (OpenAPI 3.1), made from the table of routes and the shapes themselves."""
+"""The description of the API (OpenAPI 3.1), made from the table of operations."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from functools import cache
@@ -12,11 +11,10 @@ import msgspec
 
 from memwell._version import VERSION
 from memwell.runtime.wire.codec import schema_of, times_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, EVENTS, JSON, Operation
 from memwell.runtime.wire.problems import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem
-from memwell.runtime.wire.routes import ANY_KEY, ANYONE, EVENTS, JSON, ROUTES, Route
-from memwell.service import rest
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.answering import has_effect
-from memwell.service.call import HANDLERS
 from memwell.service.examples import ANSWERS, REQUESTS
 from memwell.service.fields import bounds_of, meaning_of
 
@@ -39,19 +37,18 @@ def description() -> bytes:
 
 def described() -> dict[str, Any]:
     """The whole description."""
-    rest.register()
-    shapes = [shape for route in ROUTES.values() for shape in (route.takes, route.gives) if shape is not None]
+    shapes = [shape for route in OPERATIONS.values() for shape in (route.takes, route.gives) if shape is not None]
     _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REFERENCE, schema_hook=schema_of)
-    for asked in {route.takes for route in ROUTES.values() if route.takes is not None}:
+    for asked in {route.takes for route in OPERATIONS.values() if route.takes is not None}:
         _tell_fields(asked, components[asked.__name__])
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES.values():
+    for route in OPERATIONS.values():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "memwell", "version": VERSION, "description": _ABOUT, "license": {"name": "Apache-2.0"}},
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in ROUTES.values())],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in OPERATIONS.values())],
         "security": [{"key": []}],
         "paths": paths,
         "components": {
@@ -61,9 +58,8 @@ def described() -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
-    about = inspect.getdoc(HANDLERS[route.name]) or route.name
-    summary, _, more = about.partition("\n")
+def _operation(route: Operation) -> dict[str, Any]:
+    summary, _, more = route.about.partition("\n")
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
@@ -82,7 +78,7 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
+def _parameters(route: Operation) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {"name": part[1:-1], "in": "path", "required": True, "schema": _segment(part[1:-1])}
         for part in route.parts
@@ -124,7 +120,7 @@ def _tell_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _body(route: Route) -> dict[str, Any] | None:
+def _body(route: Operation) -> dict[str, Any] | None:
     if route.upload:
         return {
             "required": False,
@@ -138,7 +134,7 @@ def _body(route: Route) -> dict[str, Any] | None:
     return {"required": True, "content": {JSON: content}}
 
 
-def _answer(route: Route) -> dict[str, Any]:
+def _answer(route: Operation) -> dict[str, Any]:
     if route.media_type == EVENTS:
         # A schema would be that of the whole stream, and has no way to say what one event is.
         about = f"Events as they come. The data of each is a `{route.gives.__name__}` as JSON."
@@ -152,12 +148,12 @@ def _answer(route: Route) -> dict[str, Any]:
     return {"description": "As asked.", "content": {JSON: content}}
 
 
-def _kind(route: Route) -> str:
+def _kind(route: Operation) -> str:
     # Files say themselves what they are.
     return "*/*" if route.media_type == "application/octet-stream" else route.media_type
 
 
-def _problems(route: Route) -> dict[str, Any]:
+def _problems(route: Operation) -> dict[str, Any]:
     """The ways it may fail, in one shape."""
     told = {"$ref": _REFERENCE.format(name="Problem")}
     statuses = {status for status, _ in HTTP_KINDS.values()} | {kind.status for kind in KINDS}
@@ -185,6 +181,3 @@ def _plainly(schemas: dict[str, Any]) -> dict[str, Any]:
         if "description" in schema:
             schema["description"] = _words(re.sub(r"\s*\n\s*", " ", schema["description"]))
     return schemas
-
-
-__all__ = ["described", "description"]

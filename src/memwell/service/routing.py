@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote_to_bytes
 
 from memwell.errors import InvalidInput
-from memwell.runtime.wire.routes import Route
+from memwell.runtime.wire.operations import Operation
 
 
 class _Node:
@@ -18,18 +18,18 @@ class _Node:
         self.named: dict[str, _Node] = {}
         self.any: _Node | None = None
         self.name = ""
-        self.routes: dict[str, Route] = {}
+        self.routes: dict[str, Operation] = {}
 
 
 class Router:
     """Finds routes. A segment that is named goes before one that may be anything."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Operation]) -> None:
         self._root = _Node()
         for route in routes:
             self._add(route)
 
-    def _add(self, route: Route) -> None:
+    def _add(self, route: Operation) -> None:
         node = self._root
         for part in route.parts:
             if part.startswith("{"):
@@ -40,7 +40,7 @@ class Router:
                 node = node.named.setdefault(part, _Node())
         node.routes[route.method] = route
 
-    def find(self, raw_path: bytes, method: str) -> tuple[Route | None, dict[str, str], tuple[str, ...]]:
+    def find(self, raw_path: bytes, method: str) -> tuple[Operation | None, dict[str, str], tuple[str, ...]]:
         """The route, the values of its open segments, and which methods the address knows.
 
         No route and no methods: there is no such address. Raises ``InvalidInput`` for a segment that is not UTF-8.
@@ -67,6 +67,3 @@ def _decoded(part: bytes) -> str:
         return unquote_to_bytes(part).decode()
     except UnicodeDecodeError:
         raise InvalidInput("a part of the address is not UTF-8") from None
-
-
-__all__ = ["Router"]

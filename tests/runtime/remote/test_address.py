@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import ConfigurationError, InvalidInput
-from memwell.runtime.remote.address import check_address, check_key, is_loopback, target_of
-from memwell.runtime.wire.documents import ListMedia
-from memwell.runtime.wire.routes import ROUTES
+from memwell.runtime.remote.connection import check_address, check_key, is_loopback, target_of
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.routing import Router
+
+MEDIA = OPERATIONS["media"].takes
 
 
 @pytest.mark.parametrize(
@@ -49,29 +50,29 @@ def test_a_key_is_not_shown_when_it_is_none():
 
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=20))
 def test_any_id_comes_through(id_: str):
-    target = target_of(ROUTES["undo"], {"id": id_}, None)
-    route, path, _ = Router(ROUTES.values()).find(target.encode(), "POST")
-    assert route is ROUTES["undo"]
+    target = target_of(OPERATIONS["undo"], {"id": id_}, None)
+    route, path, _ = Router(OPERATIONS.values()).find(target.encode(), "POST")
+    assert route is OPERATIONS["undo"]
     assert path == {"id": id_}
     assert not {".", ".."} & set(urlsplit(target).path.split("/"))
 
 
 @given(st.text(st.characters(codec="utf-8"), max_size=20), st.lists(st.text(st.characters(codec="utf-8")), max_size=3))
 def test_any_query_comes_through(session: str, kinds: list[str]):
-    target = target_of(ROUTES["media"], {}, ListMedia(session=session, kinds=kinds or None, limit=3))
+    target = target_of(OPERATIONS["media"], {}, MEDIA(session=session, kinds=kinds or None, limit=3))
     told = parse_qs(urlsplit(target).query, keep_blank_values=True)
     assert told == {"session": [session], "limit": ["3"], **({"kinds": kinds} if kinds else {})}
     assert unquote(urlsplit(target).path) == "/v1/media"
 
 
 def test_more_than_an_address_holds_is_refused():
-    assert target_of(ROUTES["media"], {}, ListMedia(session="x" * 50_000))
+    assert target_of(OPERATIONS["media"], {}, MEDIA(session="x" * 50_000))
     for session in ("x" * 60_001, "中" * 7_000):
         with pytest.raises(InvalidInput, match="60,000"):
-            target_of(ROUTES["media"], {}, ListMedia(session=session))
+            target_of(OPERATIONS["media"], {}, MEDIA(session=session))
 
 
 def test_what_is_no_id_is_refused():
     for odd in ("", "a\0", "\ud800", "x" * 2000, 7):
         with pytest.raises(InvalidInput):
-            target_of(ROUTES["undo"], {"id": odd}, None)  # pyright: ignore[reportArgumentType]
+            target_of(OPERATIONS["undo"], {"id": odd}, None)  # pyright: ignore[reportArgumentType]

@@ -25,7 +25,6 @@ from memwell.errors import (
 )
 from memwell.runtime.remote import Connection, RemoteMemory
 from memwell.runtime.wire.problems import MEDIA_TYPE
-from memwell.runtime.wire.running import Me
 from tests.runtime.remote.serving import QUICK, Line, Served, line_to, listening_to, serving
 
 SECRET = "mw_0123456789abcdef_" + "5ec2e7" * 10 + "dead"
@@ -142,7 +141,7 @@ def test_nobody_there():
         Connection(address, key=SECRET, patience=QUICK, pause=waits.append) as line,
         pytest.raises(BackendUnavailable, match=f"no service can be reached at {address}"),
     ):
-        line.call("me", Me)
+        line.call("me")
     assert len(waits) == QUICK.retries
 
 

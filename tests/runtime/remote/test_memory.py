@@ -30,12 +30,10 @@ from memwell.runtime.context import Passage, Receipts, Shares
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.remote import RemoteMemory
-from memwell.runtime.remote.documents import RemoteKnowledge
-from memwell.runtime.remote.facts import RemoteFacts, RemoteReceipts
-from memwell.runtime.remote.media import RemoteMedia
-from memwell.runtime.remote.refusing import Refused
-from memwell.runtime.remote.sharing import RemoteShared
-from memwell.runtime.remote.threads import RemoteHistory
+from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
+from memwell.runtime.remote.history import RemoteHistory
+from memwell.runtime.remote.memory import RemoteFacts, RemoteReceipts, RemoteShared
+from memwell.runtime.remote.methods import Refused
 from memwell.runtime.wire.codec import encode
 from tests.runtime.remote.serving import Served, serving
 
@@ -167,7 +165,7 @@ def test_a_service_is_opened_like_a_file(served: Served, monkeypatch: pytest.Mon
     monkeypatch.setenv("MEMWELL_KEY", token)
     with memwell.open(served.address + "/", space="opened") as m:
         assert [hit.text for hit in m.recall("what can Ann not eat?")] == ["Ann is allergic to nuts."]
-        assert repr(m) == f"<memwell {served.address} Space('opened')>"
+        assert repr(m) == f"RemoteMemory({served.address!r}, space=Space('opened'))"
 
 
 def test_another_space_needs_another_key(served: Served):

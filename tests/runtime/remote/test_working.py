@@ -11,8 +11,7 @@ import pytest
 from memwell.errors import BackendError, InvalidInput, MemwellError
 from memwell.longterm.journal import Owed
 from memwell.records import Space
-from memwell.runtime.remote import Connection
-from memwell.runtime.remote.working import finished, number_of, result_of
+from memwell.runtime.remote.connection import Connection, finished, number_of, result_of
 from memwell.runtime.wire.running import Job
 from memwell.service.jobs import Report
 from tests.runtime.remote.serving import Served, serving
@@ -60,7 +59,7 @@ def test_progress_is_told_when_it_changes():
     class Line:
         """A line on which a job goes its way."""
 
-        def call(self, name: str, gives: type, **path: str) -> Job:
+        def call(self, name: str, **path: str) -> Job:
             return states.pop(0)
 
         def pause(self, seconds: float) -> None: ...

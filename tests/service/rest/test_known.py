@@ -12,7 +12,7 @@ import pytest
 from memwell.errors import InvalidInput, NotFound
 from memwell.runtime.wire.running import Key
 from memwell.service.parts import Service
-from memwell.service.rest import known
+from memwell.service.rest import memories as handlers
 from tests.service.rest.asking import ask, key_of, service_at
 
 
@@ -150,7 +150,7 @@ def test_profiles_name_the_most_known_first(service: Service, ann: Key):
 
 
 def test_profiles_read_a_bounded_number_of_facts(service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(known, "_FACTS_COUNTED", 2)
+    monkeypatch.setattr(handlers, "_FACTS_COUNTED", 2)
     assert sum(one.facts for one in ask(service, ann, "profiles").subjects) == 2
 
 

@@ -16,9 +16,10 @@ from memwell.errors import AccessDenied, BackendError, Busy, InvalidInput, Memwe
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.runtime.wire.codec import encode
+from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.problems import Problem
-from memwell.runtime.wire.routes import ROUTES, Route
 from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.call import HANDLERS, File
 from memwell.service.parts import Service
 from tests.service.rest.asking import ask, asked_with, key_of, service_at
@@ -40,7 +41,7 @@ def operator(service: Service) -> Key:
 
 def test_every_route_has_its_handler():
     with service_at():
-        assert [route.name for route in ROUTES.values() if route.tag in OURS and route.name not in HANDLERS] == []
+        assert [route.name for route in OPERATIONS.values() if route.tag in OURS and route.name not in HANDLERS] == []
 
 
 # Nothing of another space
@@ -69,7 +70,7 @@ EMPTY = {
 OWN = ("add_messages", "annotate_thread", "profile")
 """These begin or tell something of the asking space, under the same name."""
 
-NAMING = [route for route in ROUTES.values() if route.tag in OURS and "{" in route.path and route.tag != "keys"]
+NAMING = [route for route in OPERATIONS.values() if route.tag in OURS and "{" in route.path and route.tag != "keys"]
 
 
 class Bobs:
@@ -94,7 +95,7 @@ class Bobs:
     def ask(self, name: str, path: dict[str, str] | None = None, **body: Any) -> Any:
         return ask(self.service, self.key, name, path, **body)
 
-    def id_for(self, route: Route) -> str:
+    def id_for(self, route: Operation) -> str:
         return self.ask("receipts").receipts[0].id if route.tag == "prompts" else self.memory
 
     def all_there_is(self) -> bytes:
@@ -111,7 +112,7 @@ def bobs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bobs]:
 
 
 @pytest.mark.parametrize("route", NAMING, ids=[route.name for route in NAMING])
-def test_an_id_of_another_space_reaches_nothing(bobs: Bobs, route: Route):
+def test_an_id_of_another_space_reaches_nothing(bobs: Bobs, route: Operation):
     ann = key_of(bobs.service, "acme", "ann", route.name)
     before = bobs.all_there_is()
     wanted = {part[1:-1] for part in route.parts if part.startswith("{")}
@@ -144,7 +145,7 @@ def test_an_id_of_another_space_in_a_body_reaches_nothing(bobs: Bobs, name: str)
         "mend": {"actions": [action]},
     }
     before = bobs.all_there_is()
-    answered = asked_with(bobs.service, ann, ROUTES[name], {}, bodies[name])
+    answered = asked_with(bobs.service, ann, OPERATIONS[name], {}, bodies[name])
     assert isinstance(answered.body, bytes)
     assert b"ruby" not in answered.body.lower()
     assert answered.status == (404 if name in ("forget", "erase", "merge") else 200)
@@ -153,7 +154,7 @@ def test_an_id_of_another_space_in_a_body_reaches_nothing(bobs: Bobs, name: str)
 
 def test_nothing_of_another_space_is_listed(bobs: Bobs):
     ann = key_of(bobs.service, "acme", "ann", "lists")
-    for route in ROUTES.values():
+    for route in OPERATIONS.values():
         if route.tag in OURS and route.method == "GET" and "{" not in route.path and route.tag not in ("keys", "log"):
             body = {"subject": "user"} if route.name in ("facts_about", "facts_history") else {}
             answered = asked_with(bobs.service, ann, route, {}, body)
@@ -308,9 +309,9 @@ def test_a_key_that_is_not_there_is_not_found(service: Service, operator: Key, r
 
 
 @pytest.mark.parametrize(
-    "route", [route for route in ROUTES.values() if route.scope == "admin"], ids=lambda route: route.name
+    "route", [route for route in OPERATIONS.values() if route.scope == "admin"], ids=lambda route: route.name
 )
-def test_only_an_operator_gets_there(service: Service, route: Route):
+def test_only_an_operator_gets_there(service: Service, route: Operation):
     owner = key_of(service, "ann", scopes=["read", "write", "erase"])
     with pytest.raises(AccessDenied, match="admin"):
         asked_with(service, owner, route, {"id": owner.id} if "{" in route.path else {}, {})

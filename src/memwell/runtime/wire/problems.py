@@ -166,6 +166,3 @@ def error_of(problem: Problem) -> MemwellError:
     elif issubclass(kind.error, UnreadableDocument):
         options = {"reason": problem.reason or "broken"}
     return kind.error(message, **options)
-
-
-__all__ = ["HTTP_KINDS", "KINDS", "Kind", "MEDIA_TYPE", "Problem", "error_of", "http_problem", "kind_of", "problem_of"]

@@ -1,10 +1,10 @@
-"""Documents over REST: texts at once, files and pages of the web as jobs, and questions to all of them."""
+"""Documents over REST: files and pages of the web are read as jobs."""
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,23 +13,21 @@ from urllib.parse import urlsplit
 import msgspec
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.answers import Answer
 from memwell.knowledge.documents import Document
-from memwell.knowledge.handle import MOST_BYTES, Counts, Knowledge
+from memwell.knowledge.handle import MOST_BYTES, Knowledge
 from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
 from memwell.knowledge.reading import read_document
 from memwell.knowledge.reading.addresses import is_public
 from memwell.knowledge.reading.sniffing import kind_of
 from memwell.knowledge.shelf import checked_metadata
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire import documents
-from memwell.runtime.wire.codec import decode
+from memwell.runtime.wire.operations import data_of
 from memwell.runtime.wire.running import Done, Job
+from memwell.runtime.wire.table import FetchDocument, Passages, UploadDocument
 from memwell.service.call import Call, handles
 from memwell.service.job_work import Work, repeated
 from memwell.service.jobs import Ongoing, Report
 from memwell.service.rest.jobs import taken_upload
-from memwell.service.rest.threads import bounded, messages_of
 from memwell.values import check_text, shown
 
 T = TypeVar("T")
@@ -46,21 +44,19 @@ _NOT_PUBLIC = "the address leads to nothing on the public internet that pages ar
 
 
 @handles("add_document")
-def add_document(call: Call, asked: documents.AddDocument) -> Document:
-    """Take a text in as a document, and return when its words can be found."""
-    added = call.memory.knowledge.add(
-        asked.text, id=asked.id, source=asked.source, title=asked.title, metadata=asked.metadata
-    )
+def add_document(call: Call, asked: Any) -> Document:
+    """A document is logged with its size."""
+    added = call.run(asked)
     call.log(added.id, chunks=added.chunks)
     return added
 
 
 @handles("upload_document")
-def upload_document(call: Call, asked: documents.UploadDocument) -> Job:
+def upload_document(call: Call, asked: UploadDocument) -> Job:
     """Read a file and take it in, as a job. What cannot be a document by its first look is refused before there is one."""
     with taken_upload(call, asked.name) as (path, label):
         title = check_text(asked.title, "a title")
-        metadata = checked_metadata(None if asked.metadata is None else decode(asked.metadata.encode(), dict[str, Any]))
+        metadata = checked_metadata(None if asked.metadata is None else data_of(asked.metadata))
         knowledge, id_ = call.memory.knowledge, document_id(UPLOAD, label)
         _check_kind(path, label)
 
@@ -78,7 +74,7 @@ def upload_document(call: Call, asked: documents.UploadDocument) -> Job:
 
 
 @handles("fetch_document")
-def fetch_document(call: Call, asked: documents.FetchDocument) -> Job:
+def fetch_document(call: Call, asked: FetchDocument) -> Job:
     """Fetch a page and take it in, as a job. An address that is seen to be private is refused before there is one."""
     _check_address(asked.url)
     most = min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
@@ -111,67 +107,23 @@ def _fetch(memory: Engine, asked: _Fetched) -> Work:
     return work
 
 
-@handles("documents")
-def list_documents(call: Call, asked: documents.ListDocuments) -> documents.Documents:
-    """The documents, by their ids."""
-    where: Mapping[str, Any] | None = None if asked.where is None else decode(asked.where.encode(), dict[str, Any])
-    return documents.Documents(documents=call.memory.knowledge.documents(where))
-
-
-@handles("document_count")
-def document_count(call: Call) -> Counts:
-    """How many documents and chunks there are."""
-    return call.memory.knowledge.count()
-
-
-@handles("document")
-def document(call: Call) -> Document:
-    """One document. Raises ``NotFound``."""
-    return call.memory.knowledge.get(call.path["id"])
-
-
-@handles("document_text")
-def document_text(call: Call) -> documents.DocumentText:
-    """The text of a document as it was read. Raises ``NotFound``."""
-    return documents.DocumentText(text=call.memory.knowledge.text(call.path["id"]))
-
-
 @handles("remove_document")
 def remove_document(call: Call) -> Done:
-    """Remove a document for good. One that is not there is fine."""
-    removed = call.memory.knowledge.remove(call.path["id"])
+    """What is gone for good is logged, and no result of a job keeps its words."""
+    removed = call.run()
     if removed:
-        call.log(call.path["id"])
-        # An export or a result may hold the words of what is gone.
-        call.service.jobs.drop_results(call.space)
+        call.log_erased(call.path["id"])
     return Done(done=removed)
 
 
 @handles("look_up")
-def look_up(call: Call, asked: documents.LookUp) -> documents.Passages:
-    """The passages that answer a question best, with the reasons and their places."""
-    found = call.memory.knowledge.recall(
-        asked.query,
-        limit=bounded(asked.limit, "limit", least=0),
-        where=asked.where,
-        documents=asked.documents,
-        expand=asked.expand,
-    )
-    return documents.Passages(
+def look_up(call: Call, asked: Any) -> Passages:
+    """Each passage comes with its reasons and its place in words."""
+    found = call.run(asked)
+    return Passages(
         passages=found,
         why=[one.why(language=asked.language) for one in found],
         places=[one.citation.in_words(asked.language) for one in found],
-    )
-
-
-@handles("ask")
-def ask(call: Call, asked: documents.Ask) -> Answer:
-    """What the documents say to a question, with the passages it rests on."""
-    return call.memory.knowledge.answer(
-        asked.question,
-        limit=bounded(asked.limit, "limit", least=0),
-        language=asked.language,
-        history=messages_of(asked.history),
     )
 
 
@@ -238,6 +190,3 @@ def _as_error(refused: Refused) -> UnreadableDocument:
     if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
         return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
     return UnreadableDocument(refused.detail, reason=refused.reason)
-
-
-__all__ = ["UPLOAD"]

@@ -166,6 +166,3 @@ def _called(label: str, path: Path) -> Generator[None]:
 
 def _renamed(message: str, path: Path, label: str) -> str:
     return message.replace(repr(str(path)), repr(label)).replace(str(path), label)
-
-
-__all__ = ["label_of", "taken_upload"]

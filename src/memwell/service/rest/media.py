@@ -10,18 +10,18 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.history.media_types import HEAD, types_of
 from memwell.longterm.erasing import Erased
 from memwell.longterm.media.items import MediaItem
-from memwell.runtime.wire import documents
 from memwell.runtime.wire.codec import decode
+from memwell.runtime.wire.operations import data_of
+from memwell.runtime.wire.table import AddMedium, Media
 from memwell.service.call import Call, File, handles
 from memwell.service.rest.jobs import label_of
-from memwell.service.rest.threads import bounded
 
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 _UNKNOWN = "application/octet-stream"
 
 
 @handles("add_medium")
-def add_medium(call: Call, asked: documents.AddMedium) -> MediaItem:
+def add_medium(call: Call, asked: AddMedium) -> MediaItem:
     """Remember a medium with the bytes that were sent, or one that is only described when there are none."""
     return call.memory.media.add(
         None if call.upload is None else _sent(call.take_upload()),
@@ -33,49 +33,25 @@ def add_medium(call: Call, asked: documents.AddMedium) -> MediaItem:
         session=asked.session,
         speaker=asked.speaker,
         name=label_of(asked.name) if asked.name else "",
-        metadata=None if asked.metadata is None else decode(asked.metadata.encode(), dict[str, Any]),
+        metadata=None if asked.metadata is None else data_of(asked.metadata),
         time=asked.time,
     )
 
 
-@handles("media")
-def media(call: Call, asked: documents.ListMedia) -> documents.Media:
-    """The media of the space, oldest first."""
-    limit = bounded(asked.limit, "limit")
-    return documents.Media(media=call.memory.media.items(session=asked.session, kinds=asked.kinds, limit=limit))
-
-
-@handles("recall_media")
-def recall_media(call: Call, asked: documents.RecallMedia) -> documents.Media:
-    """The media that answer a question best, with the reasons."""
-    limit = bounded(asked.limit, "limit", least=0)
-    found = call.memory.media.recall(asked.query, kinds=asked.kinds, session=asked.session, limit=limit)
-    return documents.Media(media=found, why=tuple(item.why(language=asked.language) for item in found))
-
-
-@handles("like_media")
-def like_media(call: Call, asked: documents.LikeMedia) -> documents.Media:
-    """The media whose features are most like the given ones."""
-    limit = bounded(asked.limit, "limit", least=0)
-    found = call.memory.media.like(asked.vector, kinds=asked.kinds, session=asked.session, limit=limit)
-    return documents.Media(media=found, why=tuple(item.why() for item in found))
+@handles("recall_media", "like_media")
+def found_media(call: Call, asked: Any) -> Media:
+    """Each medium comes with its reasons."""
+    found, language = call.run(asked), getattr(asked, "language", "en")
+    return Media(media=found, why=tuple(item.why(language=language) for item in found))
 
 
 @handles("erase_media")
-def erase_media(call: Call, asked: documents.EraseMedia) -> Erased:
-    """Remove media for good. Raises ``NotFound`` for an id that is no medium, and removes nothing then."""
-    erased = call.memory.media.erase(asked.ids)
+def erase_media(call: Call, asked: Any) -> Erased:
+    """What is gone for good is logged, and no result of a job keeps its words."""
+    erased = call.run(asked)
     if erased.total:
-        call.log(*asked.ids, memories=erased.memories, total=erased.total)
-        # An export may hold the words of what is gone.
-        call.service.jobs.drop_results(call.space)
+        call.log_erased(*asked.ids, memories=erased.memories, total=erased.total)
     return erased
-
-
-@handles("medium")
-def medium(call: Call) -> MediaItem:
-    """One medium. Raises ``NotFound``."""
-    return call.memory.media.get(call.path["id"])
 
 
 @handles("medium_data")
@@ -102,7 +78,7 @@ def _sent(path: Path) -> bytes:
         path.unlink()
 
 
-def _features(asked: documents.AddMedium) -> list[str] | list[float] | None:
+def _features(asked: AddMedium) -> list[str] | list[float] | None:
     if asked.vector is None:
         return asked.features
     if asked.features:
@@ -128,6 +104,3 @@ def _saved_as(item: MediaItem) -> str:
         return label_of(item.name)
     except InvalidInput:
         return item.id
-
-
-__all__: list[str] = []

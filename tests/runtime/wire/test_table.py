@@ -3,8 +3,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+import msgspec
+import pytest
+
 from memwell.runtime.wire.codec import Request
-from memwell.runtime.wire.routes import (
+from memwell.runtime.wire.operations import (
     ADMIN,
     ANY_KEY,
     ANYONE,
@@ -13,25 +16,41 @@ from memwell.runtime.wire.routes import (
     EVENTS,
     JSON,
     READ,
-    ROUTES,
     TEXT,
     WRITE,
-    Route,
+    Operation,
 )
+from memwell.runtime.wire.table import OPERATIONS
+from tests.runtime.wire.building import check_survives, check_unknown_fields
 
-ALL = list(ROUTES.values())
+ALL = list(OPERATIONS.values())
+SHAPES = list({one for row in ALL for one in (row.takes, row.gives) if isinstance(one, type)})
+
+
+def test_a_value_survives_the_wire():
+    check_survives(SHAPES)
+
+
+def test_a_request_is_read_strictly_and_an_answer_is_not():
+    check_unknown_fields(SHAPES)
+
+
+@pytest.mark.parametrize("content", ['"a"', '{"role":"user","content":"a"}', '["a",{"role":"user","content":"b"}]'])
+def test_what_is_remembered_may_be_a_text_a_message_or_several(content: str):
+    read = msgspec.json.decode(f'{{"content":{content}}}', type=OPERATIONS["remember"].takes)
+    assert msgspec.json.encode(read.content).decode() == content
 
 
 def test_no_two_routes_have_one_address_or_one_name():
     assert max(Counter((route.method, route.path) for route in ALL).values()) == 1
-    assert all(name == route.name for name, route in ROUTES.items())
+    assert all(name == route.name for name, route in OPERATIONS.items())
 
 
 def test_a_route_is_whole():
     assert {route.name: faults for route in ALL if (faults := list(faults_of(route)))} == {}
 
 
-def faults_of(route: Route) -> Iterator[str]:
+def faults_of(route: Operation) -> Iterator[str]:
     rules = {
         "scope": route.scope in (READ, WRITE, ERASE, ADMIN, ANY_KEY, ANYONE),
         "method": route.method in ("GET", "POST", "PUT", "PATCH", "DELETE"),
@@ -63,7 +82,7 @@ def test_what_changes_something_needs_more_than_reading():
 
 
 def test_where_a_request_says_what_it_wants():
-    assert ROUTES["memories"].takes_query
-    assert ROUTES["upload_document"].takes_query
-    assert not ROUTES["remember"].takes_query
-    assert ROUTES["message_at"].parts == ("v1", "threads", "{thread}", "places", "{index}")
+    assert OPERATIONS["memories"].takes_query
+    assert OPERATIONS["upload_document"].takes_query
+    assert not OPERATIONS["remember"].takes_query
+    assert OPERATIONS["message_at"].parts == ("v1", "threads", "{thread}", "places", "{index}")

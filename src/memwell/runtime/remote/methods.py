@@ -1,0 +1,78 @@
+"""Methods of a memory behind a service, derived from the table of operations, and names that it refuses."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+
+from memwell.errors import Unsupported
+from memwell.runtime.remote.connection import Connection
+from memwell.runtime.wire.table import OPERATIONS
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Remote:
+    """A memory behind a service, or a room of it. ``fixed`` are the segments and fields that all its requests have."""
+
+    def __init__(self, connection: Connection, **fixed: Any) -> None:
+        self._connection = connection
+        self._fixed = fixed
+
+
+def called(
+    name: str,
+    like: Callable[Concatenate[Any, P], T],
+    *,
+    reads: Callable[[Any], Any] | None = None,
+    nothing: Mapping[str, Callable[[], Any]] | None = None,
+) -> Callable[Concatenate[Any, P], T]:
+    """The method that asks the service for an operation, with the parameters and the words of the engine's method.
+
+    ``reads`` makes the method's result of the answer. ``nothing`` says which argument, when it is empty, needs no request,
+    and what is returned then.
+    """
+    operation = OPERATIONS[name]
+    signature = inspect.signature(operation.does)
+    positional = list(signature.parameters)[1:]
+
+    @wraps(like)
+    def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+        bound = signature.bind(self, *args, **kwargs)
+        bound.apply_defaults()
+        given: dict[str, Any] = {**bound.arguments, **self._fixed}
+        open_ = [place for place in operation.places if place not in self._fixed]
+        path = {place: self._fixed[place] for place in operation.places if place in self._fixed}
+        path |= {place: given.pop(argument) for place, argument in zip(open_, positional, strict=False)}
+        asked = operation.asked(given)
+        for argument, empty in (nothing or {}).items():
+            if not getattr(asked, argument):
+                return empty()
+        answer = self._connection.call(name, asked, **path)
+        result = getattr(answer, operation.field) if operation.field else answer
+        return result if reads is None else reads(result)
+
+    return call
+
+
+class Refused:
+    """A name that cannot be had over the wire. Reading it raises ``Unsupported``, which says why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        self._name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Refused: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Any: ...
+    def __get__(self, instance: object | None, owner: type) -> Any:
+        if instance is None:
+            return self
+        raise Unsupported(f"{self._name!r} is not to be had of a memory behind a service: {self.why}")

@@ -18,7 +18,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.gate import Gate, Policy, Reason
 from memwell.runtime.transfer import export_mcp, import_mcp
 from memwell.service.mcp import graph as graph_module
-from memwell.service.mcp.graph_tools import GRAPH_TOOLS
+from memwell.service.mcp.graph import GRAPH_TOOLS
 
 TOOLS = {tool.name: tool for tool in GRAPH_TOOLS}
 

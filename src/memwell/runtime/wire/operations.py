@@ -263,13 +263,17 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     def run(self, memory: Any, path: Mapping[str, str], asked: Any, **instead: Any) -> Any:
         """What the engine's method returns for a request; ``instead`` are arguments in the place of the request's."""
-        given = [place_of(value) if name == "index" else value for name, value in path.items()]
+        places = [place_of(value) if name == "index" else value for name, value in path.items()]
+        named = {one.name: one.read(getattr(asked, one.name)) for one in self.arguments}
+        return self.call(memory, *places, **{**named, **instead})
+
+    def call(self, memory: Any, *places: Any, **arguments: Any) -> Any:
+        """What the engine's method returns for arguments; ``places`` are what stands in the open segments of the path."""
         if self.room == "thread":
-            memory, given = memory.thread(given[0]), given[1:]
+            memory, places = memory.thread(places[0]), places[1:]
         elif self.room:
             memory = getattr(memory, self.room)
-        named = {one.name: one.read(getattr(asked, one.name)) for one in self.arguments}
-        return getattr(memory, self.does.__name__)(*given, **{**named, **instead})
+        return getattr(memory, self.does.__name__)(*places, **arguments)
 
     def told(self, result: Any) -> Any:
         """What the method returned, as the answer has it."""

@@ -50,6 +50,3 @@ class LocalCaller(msgspec.Struct, frozen=True):
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
         """Nothing: nobody but its owner looks after it."""
-
-
-__all__ = ["READ", "WRITE", "Caller", "LocalCaller"]

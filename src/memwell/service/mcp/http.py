@@ -82,6 +82,3 @@ def _caller(context: Context) -> Caller:
     """Who a request is from, as whoever serves it has said."""
     request = cast(Request, context.request)
     return cast(Caller, request.scope[CALL])
-
-
-__all__ = ["CALL", "MOST_BYTES", "McpApp"]

@@ -18,9 +18,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 from memwell.errors import InvalidInput, NotFound
 from memwell.records import Page
 from memwell.runtime.engine import Engine
-from memwell.service.mcp.fencing import entry, fenced, language_for
+from memwell.service.mcp.answers import Item, entry, fenced, item, language_for
 from memwell.service.mcp.graph import KnowledgeGraph
-from memwell.service.mcp.shapes import Item, item
 from memwell.service.mcp.tool import json_of
 from memwell.storage.protocols import ThreadInfo
 from memwell.values import shown
@@ -223,6 +222,3 @@ def _document(memory: Engine, id_: str, start: int) -> str:
     heading = (document.title, document.source, f"{start}–{end} / {len(text)}")
     more = "" if end >= len(text) else f"\nGoes on: {uri_of('documents', id_)}?start={end}"
     return fenced([entry(1, heading, piece)], language_for(piece)) + more
-
-
-__all__ = ["GRAPH", "SCHEME", "TEMPLATES", "Content", "Listing", "Template", "listed", "read", "threads", "uri_of"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -19,21 +20,22 @@ import mcp_types as types
 import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
+from memwell.runtime.engine import Engine
 from memwell.runtime.wire.problems import problem_of
 from memwell.service.mcp import resources
-from memwell.service.mcp.calls import READ, Caller
-from memwell.service.mcp.documents import DOCUMENT_TOOLS
-from memwell.service.mcp.fencing import one_line
-from memwell.service.mcp.graph_tools import GRAPH_TOOLS
-from memwell.service.mcp.memories import MEMORY_TOOLS
+from memwell.service.mcp.answers import one_line
+from memwell.service.mcp.calls import READ, WRITE, Caller, LocalCaller
+from memwell.service.mcp.graph import GRAPH_TOOLS
 from memwell.service.mcp.prompts import PROMPTS, Prompt
 from memwell.service.mcp.tool import Answer, Tool, schema_of
+from memwell.service.mcp.tools import MEMORY_TOOLS
 from memwell.values import shown
 
-TOOLS = (*MEMORY_TOOLS, *DOCUMENT_TOOLS, *GRAPH_TOOLS)
+TOOLS = (*MEMORY_TOOLS, *GRAPH_TOOLS)
 """Every tool there is."""
 
 Choice: TypeAlias = Literal["all", "memory", "graph"]
@@ -203,7 +205,7 @@ class _Answering:
 
 def _used(tool: Tool, caller: Caller, arguments: object) -> Answer:
     _allow(caller, tool.scope, tool.name)
-    answer = tool.does(caller.memory, tool.decoded(arguments))
+    answer = tool.used(caller.memory, tool.decoded(arguments))
     if answer.changed:
         caller.log(*answer.changed[:100], action=tool.name, memories=len(answer.changed))
     return answer
@@ -271,4 +273,14 @@ def _media_type(uri: str) -> str:
     return "application/json" if uri == resources.GRAPH else "text/plain"
 
 
-__all__ = ["TOOLS", "Choice", "FindCaller", "build_server", "chosen"]
+def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = False) -> None:
+    """Answer what comes in until the input ends. Nothing but the protocol is written out; logs go to the error stream."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    caller = LocalCaller(memory, (READ,) if read_only else (READ, WRITE))
+    anyio.run(_serve, caller, tools)
+
+
+async def _serve(caller: LocalCaller, tools: Choice) -> None:
+    server = build_server(lambda context: caller, tools)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())

@@ -10,8 +10,8 @@ from memwell.messages import human
 from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.examples import REQUESTS
 from memwell.service.fields import BOUNDS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, bounds_of, meaning_of
+from memwell.service.openapi import REQUESTS
 from memwell.service.parts import Service
 from tests.service.rest.asking import asked_with, key_of, service_at
 

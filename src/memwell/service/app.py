@@ -29,14 +29,11 @@ from memwell.runtime.wire.problems import http_problem, problem_of
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import logs, openapi, pages, rest
-from memwell.service.answering import Answered, Asked, answer, refused
-from memwell.service.bodies import Refused, read_file, read_json
-from memwell.service.call import Call
+from memwell.service.call import Answered, Asked, Call, answer, refused
 from memwell.service.doorway import Doorway
+from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
 from memwell.service.mcp_loading import LazyMcp
 from memwell.service.parts import Service
-from memwell.service.responses import SAFE, response_of
-from memwell.service.routing import Router
 from memwell.values import now
 
 _LOOK_S = 5.0

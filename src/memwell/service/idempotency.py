@@ -20,7 +20,7 @@ the first one was only slow, both get to ``finish``; the second one there raises
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
@@ -28,7 +28,6 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
 from memwell.errors import Busy, Conflict, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Space, paged
@@ -37,7 +36,7 @@ from memwell.storage.protocols import Backend, Entry
 from memwell.values import shown
 
 LARGEST_KEPT = 1_000_000
-"""Of an answer with a larger body only the status and the headers are kept."""
+"""Of an answer with a larger body only the status is kept."""
 
 _ONCE = SERVICE / "once"
 """Each key has a space of its own in it, so that the requests of different keys never wait for each other."""
@@ -67,7 +66,6 @@ class Kept(msgspec.Struct, frozen=True):
     """An answer as it was given. When it is not ``whole``, its ``body`` was not kept, and is empty here."""
 
     status: int
-    headers: dict[str, str]
     body: bytes
     whole: bool = True
 
@@ -122,7 +120,6 @@ class Once:
         fingerprint: bytes,
         status: int,
         body: bytes,
-        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Keep the answer, for a day. Inside a transaction it is stored with the rest of it, or not at all.
 
@@ -136,7 +133,7 @@ class Once:
         if held is not None and (held.answer is not None or held.fingerprint != fingerprint):
             raise Overtaken("the same request was finished by somebody else meanwhile")
         whole = len(body) <= LARGEST_KEPT and not holds_token(body)
-        answer = Kept(status, dict(headers or {}), body if whole else b"", whole)
+        answer = Kept(status, body if whole else b"", whole)
         version = 0 if entry is None else entry.version
         try:
             self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
@@ -171,11 +168,6 @@ class Once:
         emptied = _Held(held.fingerprint, replace(held.answer, body=b"", whole=False))
         self._kv.put(own, entry.key, _written(emptied), ttl=left)
         return True
-
-    abegin = asyncify(begin)
-    afinish = asyncify(finish)
-    aabandon = asyncify(abandon)
-    adrop_bodies = asyncify(drop_bodies)
 
 
 def fingerprint_of(method: str, path: str, body: bytes) -> bytes:

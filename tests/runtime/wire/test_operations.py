@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+import msgspec.inspect as shapes
 import pytest
 
 from memwell.errors import InvalidInput, Unsupported
@@ -17,6 +19,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import decode, encode
 from memwell.runtime.wire.operations import Operation, derived, message_data, messages_of, wrapped
 from memwell.runtime.wire.table import OPERATIONS
+from tests.runtime.wire.building import built
 
 
 class Room:
@@ -109,3 +112,47 @@ def test_messages_are_read_in_either_shape():
 def test_a_place_is_a_number_in_plain_digits(place: str):
     with pytest.raises(InvalidInput, match="a place is a whole number"):
         OPERATIONS["message_at"].run(None, {"thread": "t", "index": place}, None)
+
+
+class Listening:
+    """A memory, and any room of it, that notes how it is called."""
+
+    def __init__(self) -> None:
+        self.heard: tuple[tuple[Any, ...], dict[str, Any]] = ((), {})
+
+    def __getattr__(self, name: str) -> Any:
+        return self if name in ("facts", "knowledge", "media", "receipts") else self._call
+
+    def thread(self, id_: str) -> Listening:
+        assert id_ == "0"
+        return self
+
+    def _call(self, *args: Any, **kwargs: Any) -> None:
+        self.heard = (args, kwargs)
+
+
+FITTING: dict[tuple[str, str], Any] = {
+    ("memories", "where"): '{"a":1}',
+    ("documents", "where"): '{"a":1}',
+    ("recall", "weights"): {"curves": {"words": {"values": [0.0, 1.0], "shares": [0.0, 1.0]}}},
+    ("ask", "history"): [{"role": "user", "content": "hi"}],
+}
+"""Values that say something, where any value of the shape would not."""
+
+METHODS = [one for one in OPERATIONS.values() if one.does is not None]
+
+
+@pytest.mark.parametrize("row", METHODS, ids=lambda row: row.name)
+def test_every_field_of_every_request_reaches_its_method(row: Operation):
+    asked = None
+    if row.takes is not None:
+        data = built(shapes.type_info(row.takes), whole=True)
+        asked = decode(encode({name: FITTING.get((row.name, name), value) for name, value in data.items()}), row.takes)
+    memory = Listening()
+    row.run(memory, dict.fromkeys(row.places, "0"), asked)
+    args, kwargs = memory.heard
+    assert len(args) == len(row.places) - (row.room == "thread")
+    assert set(kwargs) == {one.name for one in row.arguments}
+    assert all(value is not None for value in kwargs.values())
+    # They are parameters of the method, and each has its own place.
+    assert inspect.signature(row.does).bind(memory, *args, **kwargs)

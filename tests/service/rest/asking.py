@@ -21,12 +21,11 @@ from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.problems import Problem, error_of
 from memwell.runtime.wire.running import Job, Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.answering import Answered, Asked, answer
-from memwell.service.call import Call, Events, File
+from memwell.service.call import Answered, Asked, Call, Events, File, answer
+from memwell.service.http import Router
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
 from memwell.service.rest import register
-from memwell.service.routing import Router
 from memwell.settings import load_settings
 from tests.service.waiting import until
 

@@ -10,8 +10,7 @@ from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.problems import Problem, error_of
 from memwell.runtime.wire.running import Key
 from memwell.runtime.wire.table import OPERATIONS
-from memwell.service.answering import Asked, answer
-from memwell.service.call import Call
+from memwell.service.call import Asked, Call, answer
 from memwell.service.parts import Service
 
 

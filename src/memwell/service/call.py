@@ -138,7 +138,7 @@ class Call:
 
     def log_erased(self, *targets: str, **detail: str | int) -> None:
         """Note what was removed for good, and drop the results of jobs: an export may hold the words of what is gone."""
-        self.log(*targets, **detail)
+        self.log(*targets, action=self.route.name, **detail)
         self.service.jobs.drop_results(self.space)
 
 

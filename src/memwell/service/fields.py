@@ -6,7 +6,7 @@ A field means the same wherever it stands; where it does not, it is told under t
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -200,7 +200,7 @@ def check_bounds(asked: msgspec.Struct) -> None:
     for name, bounds, is_list in _bounded(type(asked)):
         value: Any = getattr(asked, name)
         if is_list and isinstance(value, list | tuple):
-            _check(len(value), f"the number of {name}", bounds)
+            _check(len(cast("list[Any]", value)), f"the number of {name}", bounds)
         elif not is_list and value is not None:
             _check(value, name, bounds)
 

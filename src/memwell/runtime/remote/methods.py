@@ -40,13 +40,13 @@ def called(
     positional = list(signature.parameters)[1:]
 
     @wraps(like)
-    def call(self: Remote, /, *args: P.args, **kwargs: P.kwargs) -> Any:
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Any:
         bound = signature.bind(self, *args, **kwargs)
         bound.apply_defaults()
-        given: dict[str, Any] = {**bound.arguments, **self._fixed}
-        open_ = [place for place in operation.places if place not in self._fixed]
-        path = {place: self._fixed[place] for place in operation.places if place in self._fixed}
-        path |= {place: given.pop(argument) for place, argument in zip(open_, positional, strict=False)}
+        fixed: dict[str, Any] = self._fixed
+        given: dict[str, Any] = {**bound.arguments, **fixed}
+        named = iter(positional)
+        path = {place: fixed[place] if place in fixed else given.pop(next(named)) for place in operation.places}
         asked = operation.asked(given)
         for argument, empty in (nothing or {}).items():
             if not getattr(asked, argument):

@@ -66,6 +66,10 @@ def message_data(message: Message) -> dict[str, Any]:
     return msgspec.to_builtins(check_message(message))
 
 
+def _messages_data(given: Iterable[Message]) -> tuple[dict[str, Any], ...]:
+    return tuple(message_data(one) for one in given)
+
+
 def messages_of(given: Sequence[Mapping[str, Any]]) -> list[Message]:
     """Messages in the shape of Chat Completions, or with ``parts`` in memwell's own. Raises ``InvalidInput``."""
     if not any("parts" in one for one in given):
@@ -129,6 +133,22 @@ def _weights_data(weights: Weights, name: str) -> WeightsGiven:
     return WeightsGiven(curves=dict(weights.curves), decay=weights.decay, note=weights.note)
 
 
+def _weights_of(given: WeightsGiven) -> Weights:
+    return Weights(given.curves, given.decay, given.note)
+
+
+def _space_data(space: SpaceLike) -> list[str]:
+    return list(as_space(space))
+
+
+def _space_of(path: list[str]) -> Space:
+    return Space(*path)
+
+
+def _vector_data(vector: Vector) -> list[float]:
+    return as_vector(vector).tolist()
+
+
 def _number(value: float, name: str) -> float:
     if not is_number(value) or not math.isfinite(value):
         # JSON has no word for it: it would arrive as nothing at all.
@@ -162,6 +182,10 @@ Sent = Callable[[Any, str], Any]
 Read = Callable[[Any], Any]
 
 
+def _by(change: Callable[[Any], Any]) -> Sent:
+    return lambda value, name: change(value)
+
+
 class Shape(NamedTuple):
     """How one type of parameter goes over the wire. ``text`` says that it stands in a query as JSON.
 
@@ -184,20 +208,20 @@ SHAPES: dict[Any, Shape] = {
     float: Shape(float, _number),
     datetime: Shape(datetime, as_utc),
     Shares: Shape(Shares),
-    FilterLike: Shape(_Data, lambda where, name: _filter_data(where), text=True),
+    FilterLike: Shape(_Data, _by(_filter_data), text=True),
     Mapping[str, Any]: Shape(_Data, check_metadata, text=True),
     str | Iterable[str]: Shape(list[str], _listed),
-    Iterable[str]: Shape(list[str], lambda ids, name: as_ids(ids)),
+    Iterable[str]: Shape(list[str], _by(as_ids)),
     Sequence[str]: Shape(list[str], _listed),
-    Vector: Shape(list[float], lambda vector, name: as_vector(vector).tolist()),
-    SpaceLike: Shape(list[str], lambda space, name: list(as_space(space)), lambda path: Space(*path)),
-    Weights: Shape(WeightsGiven, _weights_data, lambda given: Weights(given.curves, given.decay, given.note)),
-    Rememberable: Shape(str | _Data | list[str | _Data], lambda given, name: _content_data(given), _content_of),
-    Iterable[Evidence]: Shape(tuple[Evidence, ...], lambda given, name: check_evidence(given)),
-    Sequence[Message]: Shape(tuple[_Data, ...], lambda given, name: tuple(map(message_data, given)), messages_of),
-    Sequence[Passage | Found]: Shape(tuple[Passage, ...], lambda given, name: _passages(given)),
+    Vector: Shape(list[float], _by(_vector_data)),
+    SpaceLike: Shape(list[str], _by(_space_data), _space_of),
+    Weights: Shape(WeightsGiven, _weights_data, _weights_of),
+    Rememberable: Shape(str | _Data | list[str | _Data], _by(_content_data), _content_of),
+    Iterable[Evidence]: Shape(tuple[Evidence, ...], _by(check_evidence)),
+    Sequence[Message]: Shape(tuple[_Data, ...], _by(_messages_data), messages_of),
+    Sequence[Passage | Found]: Shape(tuple[Passage, ...], _by(_passages)),
     list[Action]: Shape(list[Action]),
-    str | Parsed: Shape(str, lambda text, name: _plain_text(text)),
+    str | Parsed: Shape(str, _by(_plain_text)),
 }
 """By the type of a parameter; what may also be None is sent as null."""
 

@@ -377,8 +377,8 @@ Outcome = _answer("Outcome", success=bool, message=str)
 Nodes = _answer("Nodes", entities=list[GraphEntity], relations=list[GraphRelation])
 
 
-def _many(type_: Any, **more: Any) -> Any:
-    return Annotated[list[type_], Meta(max_length=MOST_ITEMS, **more)]
+def _many(type_: Any, **more: Any) -> tuple[Any]:
+    return (Annotated[list[type_], Meta(max_length=MOST_ITEMS, **more)],)
 
 
 _NAMES = _many(_Name, description="The names of the entities.")

@@ -86,18 +86,18 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return {**values, **times, **({"language": language} if "language" in known else {})}
 
 
-def asked(**fields: Any) -> Any:
-    """The shape of a tool's arguments, by the type of each, or its type and default. An unknown one is refused."""
-    listed = [(name, *(field if isinstance(field, tuple) else (field,))) for name, field in fields.items()]
+def asked(**fields: tuple[Any, ...]) -> Any:
+    """The shape of a tool's arguments: the type of each, and its default if it has one. An unknown one is refused."""
+    listed: list[Any] = [(name, *field) for name, field in fields.items()]
     return msgspec.defstruct("Arguments", listed, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def told(about: str, type_: Any, *default: Any, **bounds: Any) -> Any:
+def told(about: str, type_: Any, *default: Any, **bounds: Any) -> tuple[Any, ...]:
     """One argument: a sentence about it, its type, its default if it has one, and its bounds."""
     return (Annotated[type_, Meta(description=about, **bounds)], *default)
 
 
-def maybe(about: str, type_: Any = str) -> Any:
+def maybe(about: str, type_: Any = str) -> tuple[Any, ...]:
     """An argument that may be left out."""
     return told(about, type_ | None, None)
 

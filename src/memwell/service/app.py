@@ -280,7 +280,7 @@ class App:
         return asked._replace(body=await read_json(request, most, patience))
 
     def _page(self, request: Request, methods: tuple[str, ...], seen: _Seen) -> Answered | Response:
-        """What is not in the table of routes: the dashboard, the description of the API, or nothing."""
+        """What is not in the table of operations: the dashboard, the description of the API, or nothing."""
         if methods:
             return _not_that_way(methods, seen.id)
         path: str = request.scope["path"]

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from memwell.runtime.wire.codec import Request
 from memwell.runtime.wire.operations import (
@@ -25,6 +30,21 @@ from tests.runtime.wire.building import check_survives, check_unknown_fields
 
 ALL = list(OPERATIONS.values())
 SHAPES = list({one for row in ALL for one in (row.takes, row.gives) if isinstance(one, type)})
+
+
+def in_short(row: Operation) -> str:
+    """Method, address, scope, the fields of the request (``!`` for those that must be there), status, and the answer."""
+    asked = [f"{one.name}{'!' * one.required}" for one in structs.fields(row.takes)] if row.takes is not None else []
+    given = (
+        re.sub(r"\w+\.", "", str(row.gives)) if get_args(row.gives) else getattr(row.gives, "__name__", row.media_type)
+    )
+    return f"{row.method} {row.path} {row.scope or '-'} ({' '.join(sorted(asked))}) {row.status} {given}"
+
+
+def test_the_api_is_the_released_one():
+    # Names of the engine's parameters are names of the API. Who means to change it writes the new line into the file.
+    released = json.loads((Path(__file__).parent / "operations.json").read_text())
+    assert {row.name: in_short(row) for row in ALL} == released
 
 
 def test_a_value_survives_the_wire():

@@ -23,7 +23,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.jobs import told_afterwards
 from memwell.runtime.wire.codec import NotJson, convert, decode, encode
-from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, Operation, place_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, ERASE, JSON, READ, Note, Operation, place_of
 from memwell.runtime.wire.problems import Problem, http_problem, problem_of
 from memwell.runtime.wire.running import Key, LogEntry
 from memwell.runtime.wire.table import OPERATIONS
@@ -136,15 +136,23 @@ class Call:
             action=action or self.route.name, key=self.key.id, space=self.space, targets=targets, detail=detail
         )
 
-    def log_erased(self, *targets: str, **detail: str | int) -> None:
-        """Note what was removed for good, and drop the results of jobs: an export may hold the words of what is gone."""
-        self.log(*targets, action=self.route.name, **detail)
-        self.service.jobs.drop_results(self.space)
+    def note(self, note: Note | None) -> None:
+        """Note what was done, if anything was. When it was removed for good, the results of jobs are dropped: an export
+        may hold the words of what is gone.
+        """
+        if note is None:
+            return
+        self.log(*note.targets, action=self.route.name, **note.detail)
+        if self.route.scope == ERASE:
+            self.service.jobs.drop_results(self.space)
 
 
 def perform(call: Call, asked: Any = None) -> Any:
     """The handler of an operation that is a method of the engine, and no more."""
-    return call.route.told(call.run(asked))
+    result = call.run(asked)
+    if call.route.notes is not None:
+        call.note(call.route.notes(result, asked, call.path))
+    return call.route.told(result)
 
 
 HANDLERS: dict[str, Handler] = {name: perform for name, operation in OPERATIONS.items() if operation.does is not None}

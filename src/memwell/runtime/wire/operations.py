@@ -237,6 +237,13 @@ class Argument(NamedTuple):
     read: Read
 
 
+class Note(NamedTuple):
+    """What the audit log has of an operation: the ids of what it was done to, and numbers."""
+
+    targets: Sequence[str]
+    detail: Mapping[str, str | int] = {}
+
+
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """One thing the service can be asked: REST, its description, the client and MCP's tools are derived from it.
 
@@ -247,7 +254,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``does`` is the method of the engine, or of its room: ``thread``, ``facts``, ``knowledge``, ``media``, ``receipts``. The
     open segments of the path are its first arguments; the first one names the conversation where ``thread`` is the room.
-    ``unsent`` are parameters that a client refuses, with the reason.
+    ``notes`` says what the audit log is to have of a result: ids and numbers, or None when nothing was done. ``unsent`` are
+    parameters that a client refuses, with the reason.
     """
 
     name: str
@@ -268,6 +276,7 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     does: Any = None
     room: str = ""
     arguments: tuple[Argument, ...] = ()
+    notes: Callable[[Any, Any, Mapping[str, str]], Note | None] | None = None
     unsent: dict[str, str] = {}
 
     @property
@@ -300,8 +309,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
         return getattr(memory, self.does.__name__)(*places, **arguments)
 
     def told(self, result: Any) -> Any:
-        """What the method returned, as the answer has it."""
-        return self.gives(**{self.field: result}) if self.field else result
+        """What the method returned, as the answer has it. A method that returns nothing has done one thing."""
+        if not self.field:
+            return result
+        made = (1 if result is None else int(result)) if self.field == "done" else result
+        return self.gives(**{self.field: made})
 
     def asked(self, given: Mapping[str, Any]) -> Any:
         """The request for some arguments of the method. Raises ``InvalidInput`` for one that breaks its shape."""

@@ -7,7 +7,7 @@ method of the engine is done by a function of the service, ``memwell.service.res
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_type_hints
 
@@ -18,6 +18,7 @@ from memwell.knowledge.documents import Document, Found
 from memwell.knowledge.handle import Knowledge
 from memwell.longterm.base import Version
 from memwell.longterm.changing import Forgotten
+from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
 from memwell.longterm.facts import Fact, Facts
 from memwell.longterm.facts.store import Clash, Edge
@@ -26,9 +27,10 @@ from memwell.longterm.media.memory import MediaMemory
 from memwell.longterm.recalling import Recalled
 from memwell.longterm.remembering import Remembered
 from memwell.messages import Message
-from memwell.records import Page
+from memwell.records import Page, Space
 from memwell.runtime.context.receipts import Receipt, Receipts
 from memwell.runtime.engine import Engine
+from memwell.runtime.grants import Grant
 from memwell.runtime.wire import running
 from memwell.runtime.wire.codec import Answer, Request
 from memwell.runtime.wire.figures import Figures
@@ -42,9 +44,11 @@ from memwell.runtime.wire.operations import (
     READ,
     TEXT,
     WRITE,
+    Note,
     Operation,
     Wrapped,
     derived,
+    place_of,
     wrapped,
 )
 from memwell.storage.protocols import ThreadInfo
@@ -262,7 +266,7 @@ def _row(
     else:
         more["takes"] = takes
     usual = {"scope": READ, "kind": "read"} if method == "GET" else {"scope": WRITE, "kind": "write"}
-    chosen: dict[str, Any] = {**usual, **more}
+    chosen: dict[str, Any] = {**usual, "logged": "notes" in more, **more}
     return Operation(
         name=name, method=method, path=path, tag="", about=about, gives=gives, does=does, room=room, **chosen
     )
@@ -272,10 +276,69 @@ _ASKS: dict[str, Any] = {"scope": READ, "kind": "read"}
 """A question that is too long for an address. It changes nothing."""
 
 _RECALLS: dict[str, Any] = {"scope": READ, "kind": "recall"}
-_CHANGES: dict[str, Any] = {"logged": True, "atomic": True}
-_ERASES: dict[str, Any] = {"scope": ERASE, "logged": True}
+_CHANGES: dict[str, Any] = {"atomic": True}
+_ERASES: dict[str, Any] = {"scope": ERASE}
 _JOB: dict[str, Any] = {"gives": running.Job, "status": 202}
 """Work that takes a while: answered at once with a job, which says how far it is."""
+
+# What the audit log has of a result
+
+_LOGGED = 100
+"""How many ids one entry of the log names; of more it has the number."""
+
+
+def noted_ids(ids: Sequence[str]) -> Note | None:
+    """A note about memories by their ids, if there are any."""
+    return Note(ids[:_LOGGED], {"memories": len(ids)}) if ids else None
+
+
+def _one(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([done.id])
+
+
+def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> Note | None:
+    return noted_ids(done)
+
+
+def _place(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([path["thread"]], {"place": place_of(path["index"])})
+
+
+def _named(done: Any, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note(list(path.values())) if done else None
+
+
+def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note([path["thread"]], {"messages": count}) if count else None
+
+
+def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return None if done.dry_run else noted_ids([merge.kept for merge in done.merges])
+
+
+def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return noted_ids([kept.id, *asked.others])
+
+
+def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> Note | None:
+    return noted_ids([one.id for one in made])
+
+
+def _document(added: Document, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([added.id], {"chunks": added.chunks})
+
+
+def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
+
+
+def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([given.to.encoded()], {"write": int(given.write)})
+
+
+def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note([Space(*asked.to).encoded()]) if done else None
+
 
 _CONVERSATIONS = (
     _row("threads", "GET /v1/threads", Engine.threads, "One page of the conversations, by id.",
@@ -294,11 +357,11 @@ _CONVERSATIONS = (
          "One message by its place. Raises ``NotFound``.", of=History),
     _row("edit_message", "PUT /v1/threads/{thread}/places/{index}", None,
          "Put other words or another message in a place; what was there stays among its versions.",
-         takes=EditMessage, gives=Message, **_CHANGES),
+         takes=EditMessage, gives=Message, logged=True, **_CHANGES),
     _row("remove_message", "DELETE /v1/threads/{thread}/places/{index}", History.remove,
-         "Take a message out; it stays among its versions.", of=History, gives=DONE, **_CHANGES),
+         "Take a message out; it stays among its versions.", of=History, gives=DONE, notes=_place, **_CHANGES),
     _row("restore_message", "POST /v1/threads/{thread}/places/{index}/restore", History.restore,
-         "Put back what a place held before its last change.", of=History, **_CHANGES),
+         "Put back what a place held before its last change.", of=History, notes=_place, **_CHANGES),
     _row("message_versions", "GET /v1/threads/{thread}/places/{index}/versions", History.versions,
          "What a place held before.", of=History, gives=MESSAGE_VERSIONS),
     _row("search_thread", "POST /v1/threads/{thread}/search", History.search,
@@ -311,12 +374,12 @@ _CONVERSATIONS = (
          takes=("ListRounds", "How many of the last rounds; all without a number."), gives=ROUNDS),
     _row("annotate_thread", "PATCH /v1/threads/{thread}", None,
          "Note metadata in the place of what was noted, or close the round. A conversation that has not begun, begins.",
-         takes=AnnotateThread, gives=ThreadInfo, **_CHANGES),
+         takes=AnnotateThread, gives=ThreadInfo, logged=True, **_CHANGES),
     _row("trim_thread", "POST /v1/threads/{thread}/trim", History.trim, "Drop the oldest rounds for good.", of=History,
          takes=("TrimThread", "What to keep of a conversation: so many rounds, or what fits so many tokens."),
-         gives=COUNTED, **_ERASES),
+         gives=COUNTED, notes=_trimmed, **_ERASES),
     _row("delete_thread", "DELETE /v1/threads/{thread}", History.delete, "Drop a conversation for good.", of=History,
-         gives=DONE, **_ERASES),
+         gives=DONE, notes=_named, **_ERASES),
     _row("remember_thread", "POST /v1/threads/{thread}/remember", Engine.remember_thread,
          "Remember every message of a conversation that is not remembered yet.", gives=COUNTED, atomic=True),
 )  # fmt: skip
@@ -334,10 +397,11 @@ _MEMORIES = (
     _row("memory", "GET /v1/memories/{id}", Engine.get, "One memory. Raises ``NotFound``.", fields=OWNER,
          takes=("OwnerOnly", "Whose memory: the key's own, or that of a space that shared it.")),
     _row("update", "PATCH /v1/memories/{id}", Engine.update, "Change a memory; what is left out stays.",
-         takes=("UpdateMemory", "What to change of a memory. What is left out stays."), **_CHANGES),
+         takes=("UpdateMemory", "What to change of a memory. What is left out stays."), notes=_one, **_CHANGES),
     _row("forget_one", "DELETE /v1/memories/{id}", Engine.forget, "Forget one memory; ``undo`` brings it back.",
-         gives=IDS, **_CHANGES),
-    _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.", **_CHANGES),
+         gives=IDS, notes=_ids, **_CHANGES),
+    _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.", notes=_one,
+         **_CHANGES),
     _row("pin", "POST /v1/memories/{id}/pin", Engine.pin, "Keep a memory from every policy, or stop keeping it.",
          takes=("Pin", "Whether a memory is never to be forgotten by a policy."), atomic=True),
     _row("feedback", "POST /v1/memories/{id}/feedback", Engine.feedback, "Say whether a memory was of use.",
@@ -354,22 +418,22 @@ _MEMORIES = (
          takes=("Similarities", "Which memories to compare with a query."), gives=NEARNESS, **_RECALLS),
     _row("forget", "POST /v1/forget", Engine.forget, "Forget memories, all or none of them.", gives=IDS,
          takes=("Forget", "Which memories to forget, and why. Each can be brought back until the retention time is "
-                "over."), **_CHANGES),
+                "over."), notes=_ids, **_CHANGES),
     _row("forget_by", "POST /v1/forget-by", None,
          "Forget what a policy names, or tell what it would forget. A policy without any condition is refused.",
          takes=ForgetBy, gives=Forgotten, logged=True),
     _row("erase", "POST /v1/erase", None,
          "Remove memories for good: by id, by a filter, or all of them. Raises ``InvalidInput`` unless it is one of "
-         "these.", takes=Erase, gives=Erased, **_ERASES),
+         "these.", takes=Erase, gives=Erased, logged=True, **_ERASES),
     _row("compress", "POST /v1/compress", Engine.compress,
          "Merge memories that say nearly the same, or tell which it would merge. It reads all of them.",
-         takes=("Compress", "How alike memories must be to be merged."), logged=True),
+         takes=("Compress", "How alike memories must be to be merged."), notes=_merges),
     _row("merge", "POST /v1/merge", Engine.merge, "Let one memory stand for others.",
          takes=("MergeMemories", "Memories that say the same: which one stays, and which are merged into it."),
-         **_CHANGES),
+         notes=_merged, **_CHANGES),
     _row("reflect", "POST /v1/reflect", Engine.reflect,
          "Remember what many memories show together. It reads all of them.", gives=MEMORIES,
-         takes=("Reflect", "How many insights to make, and of what."), logged=True),
+         takes=("Reflect", "How many insights to make, and of what."), notes=_made),
     _row("owed", "GET /v1/owed", Engine.owed, "What is stored and still lacks its words or vectors, documents too."),
     _row("failures", "GET /v1/failures", Engine.failures,
          "The memories that the embedder cannot take, at most 1,000 of them.", gives=IDS),
@@ -421,7 +485,7 @@ _DOCUMENTS = (
     _row("add_document", "POST /v1/documents", Knowledge.add,
          "Take a text in as a document, and return when its words can be found.", of=Knowledge,
          takes=("AddDocument", "A text to take in as a document. One with the same ``id`` is replaced as a whole."),
-         status=201, logged=True),
+         status=201, notes=_document),
     _row("upload_document", "POST /v1/documents/upload", None,
          "Read a file and take it in, as a job. What cannot be a document by its first look is refused before there is "
          "one.", takes=UploadDocument, upload=True, logged=True, **_JOB),
@@ -434,7 +498,7 @@ _DOCUMENTS = (
     _row("document_text", "GET /v1/documents/{id}/text", Knowledge.text,
          "The text of a document as it was read. Raises ``NotFound``.", of=Knowledge, gives=TEXT_OF),
     _row("remove_document", "DELETE /v1/documents/{id}", Knowledge.remove,
-         "Remove a document for good. One that is not there is fine.", of=Knowledge, gives=DONE, **_ERASES),
+         "Remove a document for good. One that is not there is fine.", of=Knowledge, gives=DONE, notes=_named, **_ERASES),
     _row("look_up", "POST /v1/documents/recall", Knowledge.recall,
          "The passages that answer a question best, with the reasons and their places.", of=Knowledge,
          fields=LANGUAGE | {"weights": None}, unsent={"weights": "those of passages are the service's own"},
@@ -460,7 +524,7 @@ _MEDIA = (
          takes=("LikeMedia", "A vector of features to find the like of."), gives=MEDIA, **_RECALLS),
     _row("erase_media", "POST /v1/media/erase", MediaMemory.erase,
          "Remove media for good. Raises ``NotFound`` for an id that is no medium, and removes nothing then.",
-         of=MediaMemory, takes=("EraseMedia", "Which media to remove for good."), **_ERASES),
+         of=MediaMemory, takes=("EraseMedia", "Which media to remove for good."), notes=_erased, **_ERASES),
     _row("medium", "GET /v1/media/{id}", MediaMemory.get, "One medium. Raises ``NotFound``.", of=MediaMemory),
     _row("medium_data", "GET /v1/media/{id}/data", None,
          "The bytes of a medium as they were given. Raises ``NotFound``.", gives=None, media_type=BYTES),
@@ -502,9 +566,9 @@ _GRANTS = (
     _row("grants", "GET /v1/grants", None, "Who may see this memory, and whose memories this key may see.",
          gives=running.GrantList),
     _row("grant", "POST /v1/grants", Engine.grant, "Let another space read this memory, or add to it too.",
-         takes=("GiveGrant", "To whom to show this memory."), status=201, **_CHANGES),
+         takes=("GiveGrant", "To whom to show this memory."), status=201, notes=_granted, **_CHANGES),
     _row("revoke_grant", "POST /v1/grants/revoke", Engine.revoke, "End a grant at once.",
-         takes=("EndGrant", "Whose grant to end."), gives=DONE, **_CHANGES),
+         takes=("EndGrant", "Whose grant to end."), gives=DONE, notes=_revoked, **_CHANGES),
 )  # fmt: skip
 
 _OPERATOR: dict[str, Any] = {"scope": ADMIN, "logged": True}

@@ -22,7 +22,7 @@ from memwell.knowledge.reading.sniffing import kind_of
 from memwell.knowledge.shelf import checked_metadata
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.operations import data_of
-from memwell.runtime.wire.running import Done, Job
+from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import FetchDocument, Passages, UploadDocument
 from memwell.service.call import Call, handles
 from memwell.service.job_work import Work, repeated
@@ -41,14 +41,6 @@ _STALLED_S = 30.0
 _LONGEST_URL = 8192
 _UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
 _NOT_PUBLIC = "the address leads to nothing on the public internet that pages are fetched from"
-
-
-@handles("add_document")
-def add_document(call: Call, asked: Any) -> Document:
-    """A document is logged with its size."""
-    added = call.run(asked)
-    call.log(added.id, chunks=added.chunks)
-    return added
 
 
 @handles("upload_document")
@@ -105,15 +97,6 @@ def _fetch(memory: Engine, asked: _Fetched) -> Work:
         return _with_vectors(knowledge, lambda: done)
 
     return work
-
-
-@handles("remove_document")
-def remove_document(call: Call) -> Done:
-    """What is gone for good is logged, and no result of a job keeps its words."""
-    removed = call.run()
-    if removed:
-        call.log_erased(call.path["id"])
-    return Done(done=removed)
 
 
 @handles("look_up")

@@ -8,7 +8,6 @@ from typing import Any
 
 from memwell.errors import InvalidInput, NotFound
 from memwell.history.media_types import HEAD, types_of
-from memwell.longterm.erasing import Erased
 from memwell.longterm.media.items import MediaItem
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.operations import data_of
@@ -43,15 +42,6 @@ def found_media(call: Call, asked: Any) -> Media:
     """Each medium comes with its reasons."""
     found, language = call.run(asked), getattr(asked, "language", "en")
     return Media(media=found, why=tuple(item.why(language=language) for item in found))
-
-
-@handles("erase_media")
-def erase_media(call: Call, asked: Any) -> Erased:
-    """What is gone for good is logged, and no result of a job keeps its words."""
-    erased = call.run(asked)
-    if erased.total:
-        call.log_erased(*asked.ids, memories=erased.memories, total=erased.total)
-    return erased
 
 
 @handles("medium_data")

@@ -6,7 +6,7 @@ An operation without a handler is the method alone: its request is read, the met
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from itertools import islice
@@ -23,18 +23,17 @@ from memwell.longterm.audit import Report as AuditReport
 from memwell.longterm.audit_words import reason_of
 from memwell.longterm.base import utc_now
 from memwell.longterm.changing import Forgetting, Forgotten
-from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
 from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.longterm.journal import Owed
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recalling import Recalled
 from memwell.messages import Message, Role
-from memwell.records import Page, Space, paged
+from memwell.records import Page, paged
 from memwell.runtime.engine import Engine
-from memwell.runtime.grants import Grant, SharedMemory
+from memwell.runtime.grants import SharedMemory
 from memwell.runtime.wire import table
-from memwell.runtime.wire.operations import data_of, messages_of
+from memwell.runtime.wire.operations import Note, data_of, messages_of
 from memwell.runtime.wire.running import Done, GrantList, Job
 from memwell.service.call import Call, handles, perform
 from memwell.service.fields import MOST
@@ -88,14 +87,6 @@ def edit_message(call: Call, asked: table.EditMessage) -> Message:
     return edited
 
 
-@handles("remove_message", "restore_message")
-def change_place(call: Call) -> Done | Message:
-    """A place is logged with its conversation."""
-    changed = call.run()
-    call.log(call.path["thread"], place=call.place())
-    return Done(done=1) if changed is None else changed
-
-
 @handles("search_thread")
 def search_thread(call: Call, asked: Any) -> Any:
     """A pair of the engine has names on the wire."""
@@ -124,24 +115,6 @@ def annotate_thread(call: Call, asked: table.AnnotateThread) -> ThreadInfo:
     info = history.log.annotate(history.thread, metadata=asked.metadata, end_round=asked.end_round)
     call.log(history.thread.id)
     return info
-
-
-@handles("trim_thread")
-def trim_thread(call: Call, asked: Any) -> Any:
-    """What is gone for good is logged, and no result of a job keeps its words."""
-    count = call.run(asked)
-    if count:
-        call.log_erased(call.path["thread"], messages=count)
-    return call.route.told(count)
-
-
-@handles("delete_thread")
-def delete_thread(call: Call) -> Done:
-    """As for ``trim_thread``."""
-    done = call.run()
-    if done:
-        call.log_erased(call.path["thread"])
-    return Done(done=int(done))
 
 
 def _history(call: Call) -> History:
@@ -178,22 +151,6 @@ def list_memories(call: Call, asked: Any) -> Page[Recalled]:
     return memory.page(where=where, limit=asked.limit, cursor=asked.cursor, newest_first=asked.newest_first)
 
 
-@handles("update", "undo")
-def changed(call: Call, asked: Any = None) -> Recalled:
-    """A change is logged with the id of its memory."""
-    memory = call.run(asked)
-    call.log(memory.id)
-    return memory
-
-
-@handles("forget", "forget_one")
-def forget(call: Call, asked: Any = None) -> Any:
-    """What was hidden is logged."""
-    ids = call.run(asked)
-    _log_ids(call, ids)
-    return call.route.told(ids)
-
-
 @handles("forget_by")
 def forget_by(call: Call, asked: table.ForgetBy) -> Forgotten:
     """A policy without any condition would forget everything, and is refused."""
@@ -209,33 +166,8 @@ def forget_by(call: Call, asked: table.ForgetBy) -> Forgotten:
     )
     done = call.memory.forget_by(policy, dry_run=asked.dry_run)
     if not done.dry_run:
-        _log_ids(call, done.ids)
+        call.note(table.noted_ids(done.ids))
     return done
-
-
-@handles("compress")
-def compress(call: Call, asked: Any) -> Compression:
-    """What stays is logged, unless nothing was done."""
-    done = call.run(asked)
-    if not done.dry_run:
-        _log_ids(call, [merge.kept for merge in done.merges])
-    return done
-
-
-@handles("merge")
-def merge(call: Call, asked: Any) -> Recalled:
-    """The one that stays and those that are merged into it are logged."""
-    kept = call.run(asked)
-    _log_ids(call, [kept.id, *asked.others])
-    return kept
-
-
-@handles("reflect")
-def reflect(call: Call, asked: Any) -> Any:
-    """What was made is logged."""
-    made = call.run(asked)
-    _log_ids(call, [one.id for one in made])
-    return call.route.told(made)
 
 
 @handles("erase")
@@ -250,7 +182,8 @@ def erase(call: Call, asked: table.Erase) -> Erased:
     else:
         how, erased = "everything", call.memory.erase_all()
     if erased.total or asked.everything:
-        call.log_erased(*(asked.ids or ())[:_LOGGED], how=how, memories=erased.memories, total=erased.total)
+        counts = {"how": how, "memories": erased.memories, "total": erased.total}
+        call.note(Note((asked.ids or ())[:_LOGGED], counts))
     return erased
 
 
@@ -340,12 +273,6 @@ def _with_text(memory: Engine, action: Action) -> Action:
     return replace(action, text=redacted(text, [one for one in findings(text) if one.secret]))
 
 
-def _log_ids(call: Call, ids: Sequence[str]) -> None:
-    """Note what was done to memories; nothing when it was done to none."""
-    if ids:
-        call.log(*ids[:_LOGGED], memories=len(ids))
-
-
 # Prompts, facts and grants
 
 
@@ -384,23 +311,6 @@ def profiles(call: Call) -> Any:
 
 def _first(facts: Facts) -> Iterator[Fact]:
     return islice(paged(lambda cursor: facts.all(limit=MOST, cursor=cursor)), _FACTS_COUNTED)
-
-
-@handles("grant")
-def grant(call: Call, asked: Any) -> Grant:
-    """A grant is logged with the space it is for."""
-    given = call.run(asked)
-    call.log(given.to.encoded(), write=int(given.write))
-    return given
-
-
-@handles("revoke_grant")
-def revoke_grant(call: Call, asked: Any) -> Done:
-    """The end of a grant is logged, if there was one."""
-    done = call.run(asked)
-    if done:
-        call.log(Space(*asked.to).encoded())
-    return Done(done=int(done))
 
 
 @handles("grants")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
@@ -33,7 +32,6 @@ from memwell.runtime.remote import RemoteMemory
 from memwell.runtime.remote.connection import (
     Connection,
     check_address,
-    check_key,
     finished,
     is_loopback,
     number_of,
@@ -280,18 +278,6 @@ def test_a_fork_has_a_line_of_its_own(served: Served, monkeypatch: pytest.Monkey
             after.pop(-1).close()
 
 
-def test_async_with(served: Served):
-    async def use() -> tuple[int, list[str]]:
-        async with served.memory("async") as m:
-            await asyncio.gather(*(m.aremember(f"Fact number {number} of some.") for number in range(5)))
-            hits = await m.arecall("fact number 3")
-            return await m.acount(), [hit.text for hit in hits]
-
-    count, texts = asyncio.run(use())
-    assert count == 5
-    assert texts[0] == "Fact number 3 of some."
-
-
 def test_a_line_in_clear_text_is_warned_of_unless_it_stays_on_this_machine(caplog: pytest.LogCaptureFixture):
     for address in ("http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1", "https://memory.example"):
         Connection(address, key=SECRET).close()
@@ -344,12 +330,6 @@ def test_addresses():
         True
     ] * 4
     assert [is_loopback(f"http://{host}") for host in ("10.0.0.1", "a.example", "127.0.0.1.example")] == [False] * 3
-
-
-def test_a_key_is_not_shown_when_it_is_none():
-    with pytest.raises(ConfigurationError) as raised:
-        check_key("mw_secret\n")
-    assert "mw_secret" not in str(raised.value)
 
 
 @given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=20))

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import memwell
 from memwell.errors import (
-    AccessDenied,
     BackendUnavailable,
     FileError,
     InvalidInput,
@@ -186,30 +185,6 @@ def test_another_space_needs_another_key(served: Served):
             m.at("bob")
         with pytest.raises(Unsupported):
             RemoteMemory.connect(served.address, key=served.token("ann"), space="bob")
-
-
-def test_two_keys_of_two_spaces_never_see_each_other(served: Served):
-    with served.memory("left") as left, served.memory("right") as right:
-        mine = left.remember("Ann is allergic to nuts.", id="the-same").id
-        right.remember("Bob dislikes rain a lot.", id="the-same")
-        left.thread("trip").add_human("a secret of the left")
-        assert [hit.text for hit in right.recall("Ann nuts allergic")] != ["Ann is allergic to nuts."]
-        assert [one.text for one in right.memories()] == ["Bob dislikes rain a lot."]
-        assert right.thread("trip").info() is None
-        assert right.facts.about("Ann") == []
-        right.forget("the-same")
-        assert left.get(mine).text == "Ann is allergic to nuts."
-        assert [one.text for one in left.memories()] == ["Ann is allergic to nuts."]
-        with pytest.raises(NotFound):
-            right.get("nobody's")
-
-
-def test_a_key_that_was_revoked_opens_nothing(served: Served):
-    token = served.token("revoked")
-    with RemoteMemory.connect(served.address, key=token) as m:
-        served.service.keys.revoke(token.split("_")[1])
-        with pytest.raises(AccessDenied):
-            m.count()
 
 
 # The same answers
@@ -469,9 +444,6 @@ def test_the_async_twins_do_the_same(served: Served):
 
 
 # Jobs, files and grants
-
-
-SECRET = "my password is hunter2-Trub4dor"
 
 
 def test_settling_owed_work(served: Served):

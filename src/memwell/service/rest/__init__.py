@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-ROOMS = ("memories", "documents", "media", "jobs", "running")
+ROOMS = ("memories", "documents", "jobs", "running")
 
 
 def register() -> None:

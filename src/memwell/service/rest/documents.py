@@ -1,4 +1,7 @@
-"""Documents over REST: files and pages of the web are read as jobs."""
+"""Documents and media over REST: files and pages of the web are read as jobs.
+
+Pictures, sounds and films are sent as they are, with what is known of them in the address.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from memwell.errors import UnreadableDocument
+from memwell.errors import InvalidInput, NotFound, UnreadableDocument
+from memwell.history.media_types import HEAD, types_of
 from memwell.knowledge.documents import Document
 from memwell.knowledge.handle import MOST_BYTES, Knowledge
 from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
@@ -20,14 +24,16 @@ from memwell.knowledge.reading import read_document
 from memwell.knowledge.reading.addresses import is_public
 from memwell.knowledge.reading.sniffing import kind_of
 from memwell.knowledge.shelf import checked_metadata
+from memwell.longterm.media.items import MediaItem
 from memwell.runtime.engine import Engine
+from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.operations import data_of
 from memwell.runtime.wire.running import Job
-from memwell.runtime.wire.table import FetchDocument, Passages, UploadDocument
-from memwell.service.call import Call, handles
+from memwell.runtime.wire.table import AddMedium, FetchDocument, Media, Passages, UploadDocument
+from memwell.service.call import Call, File, handles
 from memwell.service.job_work import Work, repeated
 from memwell.service.jobs import Ongoing, Report
-from memwell.service.rest.jobs import taken_upload
+from memwell.service.rest.jobs import label_of, taken_upload
 from memwell.values import check_text, shown
 
 T = TypeVar("T")
@@ -173,3 +179,86 @@ def _as_error(refused: Refused) -> UnreadableDocument:
     if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
         return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
     return UnreadableDocument(refused.detail, reason=refused.reason)
+
+
+# Media
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_BYTES = "application/octet-stream"
+
+
+@handles("add_medium")
+def add_medium(call: Call, asked: AddMedium) -> MediaItem:
+    """Remember a medium with the bytes that were sent, or one that is only described when there are none."""
+    return call.memory.media.add(
+        None if call.upload is None else _sent(call.take_upload()),
+        kind=asked.kind,
+        description=asked.description,
+        transcript=asked.transcript,
+        features=_features(asked),
+        sentiment=_sentiment(asked.sentiment),
+        session=asked.session,
+        speaker=asked.speaker,
+        name=label_of(asked.name) if asked.name else "",
+        metadata=None if asked.metadata is None else data_of(asked.metadata),
+        time=asked.time,
+    )
+
+
+@handles("recall_media", "like_media")
+def found_media(call: Call, asked: Any) -> Media:
+    """Each medium comes with its reasons."""
+    found, language = call.run(asked), getattr(asked, "language", "en")
+    return Media(media=found, why=tuple(item.why(language=language) for item in found))
+
+
+@handles("medium_data")
+def medium_data(call: Call) -> File:
+    """The bytes of a medium as they were given. Raises ``NotFound``."""
+    item = call.memory.media.get(call.path["id"])
+    data = call.memory.media.data(item.id)
+    return File(content=data, media_type=_type_of(data, item.media_type), name=_saved_as(item))
+
+
+@handles("medium_thumbnail")
+def medium_thumbnail(call: Call) -> File:
+    """A small picture of a medium. Raises ``NotFound`` when it has none."""
+    data = call.memory.media.thumbnail(call.path["id"])
+    if data is None:
+        raise NotFound(f"the medium {call.path['id']!r} has no thumbnail")
+    return File(content=data, media_type=_type_of(data, "image/jpeg"))
+
+
+def _sent(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    finally:
+        path.unlink()
+
+
+def _features(asked: AddMedium) -> list[str] | list[float] | None:
+    if asked.vector is None:
+        return asked.features
+    if asked.features:
+        raise InvalidInput("give the features of a medium as words or as a vector, not both")
+    return decode(asked.vector.encode(), list[float])
+
+
+def _sentiment(given: str | None) -> str | float | None:
+    """A number when it is written as one, or else a word."""
+    return float(given) if given is not None and _NUMBER.fullmatch(given) else given
+
+
+def _type_of(data: bytes, said: str) -> str:
+    """What the bytes are. What is said of them may have come with an import, and could pass a page off as a picture."""
+    found = types_of(data[:HEAD])
+    if said in found:
+        return said
+    return found[0] if found else _BYTES
+
+
+def _saved_as(item: MediaItem) -> str:
+    try:
+        return label_of(item.name)
+    except InvalidInput:
+        return item.id

@@ -28,7 +28,7 @@ from memwell.longterm.media.given import Data, Features, check_features, check_k
 from memwell.longterm.media.items import MediaItem
 from memwell.records import Space
 from memwell.runtime.remote.connection import Body, Connection, finished, result_of
-from memwell.runtime.remote.methods import Refused, Remote, called
+from memwell.runtime.remote.methods import Remote, called, refuses
 from memwell.runtime.wire.operations import json_text
 from memwell.runtime.wire.running import Job
 from memwell.runtime.wire.table import OPERATIONS, AddMedium, FetchDocument, UploadDocument
@@ -37,39 +37,30 @@ from memwell.values import as_utc, check_count, check_id, check_metadata, check_
 if TYPE_CHECKING:
     from memwell.runtime.remote.memory import RemoteMemory
 
-_OWN = "it is the service's own; say so where the service is set up"
-_CUT = "how documents are cut is chosen for all at the service; do it over the store itself"
 _OWED = "a service tells what all of the memory is owed together: memory.owed(); settle() waits until nothing is"
-_PARSED = "a service keeps the structure of a document to itself; text() gives its text"
 _MOST_MEDIA = 1000
 """A service lists so many media, and no more."""
 
 
+@refuses("it is the service's own; say so where the service is set up", "embedder", "chat")
+@refuses("the service drops what is removed from its caches itself", "uncache")
+@refuses("how documents are cut is chosen for all at the service; do it over the store itself", "chunking", "rechunk")
+@refuses("a service keeps the structure of a document to itself; text() gives its text", "parsed")
+@refuses(_OWED, "owed")
 class RemoteKnowledge(Remote):
     """The documents of the key's space. Every method has an async twin with an ``a`` in front."""
-
-    embedder = Refused(_OWN)
-    chat = Refused(_OWN)
-    uncache = Refused("the service drops what is removed from its caches itself")
-    chunking = Refused(_CUT)
-    rechunk = Refused(_CUT)
-    arechunk = Refused(_CUT)
-    parsed = Refused(_PARSED)
-    aparsed = Refused(_PARSED)
-    owed = Refused(_OWED)
-    aowed = Refused(_OWED)
 
     def __init__(self, connection: Connection, space: Space) -> None:
         super().__init__(connection)
         self.space = knowledge_space(space)
 
-    add = called("add_document", Knowledge.add)
-    documents = called("documents", Knowledge.documents)
-    get = called("document", Knowledge.get)
-    text = called("document_text", Knowledge.text)
-    count = called("document_count", Knowledge.count)
-    recall = called("look_up", Knowledge.recall)
-    answer = called("ask", Knowledge.answer)
+    add, aadd = called("add_document", Knowledge.add)
+    documents, adocuments = called("documents", Knowledge.documents)
+    get, aget = called("document", Knowledge.get)
+    text, atext = called("document_text", Knowledge.text)
+    count, acount = called("document_count", Knowledge.count)
+    recall, arecall = called("look_up", Knowledge.recall)
+    answer, aanswer = called("ask", Knowledge.answer)
 
     def ingest(
         self,
@@ -113,17 +104,10 @@ class RemoteKnowledge(Remote):
         """Have the service make all vectors that are owed, those of memories too, and wait for it."""
         finished(self._connection, self._connection.call("settle"), progress)
 
-    aadd = asyncify(add)
     aingest = asyncify(ingest)
-    adocuments = asyncify(documents)
-    aget = asyncify(get)
-    atext = asyncify(text)
-    acount = asyncify(count)
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)
     asettle = asyncify(settle)
-    arecall = asyncify(recall)
-    aanswer = asyncify(answer)
 
 
 class RemoteMedia(Remote):
@@ -193,10 +177,10 @@ class RemoteMedia(Remote):
             )
         return data
 
-    recall = called("recall_media", MediaMemory.recall)
-    like = called("like_media", MediaMemory.like)
-    get = called("medium", MediaMemory.get)
-    erase = called("erase_media", MediaMemory.erase)
+    recall, arecall = called("recall_media", MediaMemory.recall)
+    like, alike = called("like_media", MediaMemory.like)
+    get, aget = called("medium", MediaMemory.get)
+    erase, aerase = called("erase_media", MediaMemory.erase)
 
     def items(
         self, *, session: str | None = None, kinds: str | Iterable[str] | None = None, limit: int | None = None
@@ -232,13 +216,9 @@ class RemoteMedia(Remote):
         return self.erase(ids).memories if ids else 0
 
     aadd = asyncify(add)
-    arecall = asyncify(recall)
-    alike = asyncify(like)
     aitems = asyncify(items)
-    aget = asyncify(get)
     adata = asyncify(data)
     athumbnail = asyncify(thumbnail)
-    aerase = asyncify(erase)
     aremove = asyncify(remove)
 
 

@@ -17,7 +17,7 @@ from memwell.history.reading import Target
 from memwell.messages import Content, Media, Message, check_message
 from memwell.records import Space, Thread, paged
 from memwell.runtime.remote.connection import Connection
-from memwell.runtime.remote.methods import Refused, Remote, called
+from memwell.runtime.remote.methods import Remote, called, refuses
 from memwell.runtime.wire.operations import message_data
 from memwell.runtime.wire.table import OPERATIONS, AddMessages, AnnotateThread, EditMessage
 from memwell.storage.protocols import ThreadInfo, Version
@@ -29,28 +29,18 @@ _BLOCK = 200
 _MOST_ROUNDS = 1000
 """A service tells so many rounds at once; more are put together here."""
 
-_STORE = "the store is the service's own; call the methods of the conversation"
-_OPENED = "a conversation is had of its memory: memwell.open(url, key=…).thread(id)"
 _NO_COPIES = "places and earlier versions do not go over the wire one by one; export() and bring() carry them whole"
 
 
+@refuses("the store is the service's own; call the methods of the conversation", "backend", "log")
+@refuses("a conversation is had of its memory: memwell.open(url, key=…).thread(id)", "open")
+@refuses(_NO_COPIES, "fork", "copy_to", "move_to")
 class RemoteHistory(Closing, Remote, Adding):
     """A conversation of the key's space, which need not exist yet: it begins with its first message.
 
     It has the methods of a ``History`` and their async twins. It holds no messages and is right at any moment, as one over
     a store is; each call is one request or a few.
     """
-
-    backend = Refused(_STORE)
-    log = Refused(_STORE)
-    open = Refused(_OPENED)
-    aopen = Refused(_OPENED)
-    fork = Refused(_NO_COPIES)
-    afork = Refused(_NO_COPIES)
-    copy_to = Refused(_NO_COPIES)
-    acopy_to = Refused(_NO_COPIES)
-    move_to = Refused(_NO_COPIES)
-    amove_to = Refused(_NO_COPIES)
 
     def __init__(self, connection: Connection, space: Space, thread: str) -> None:
         super().__init__(connection, thread=thread)
@@ -90,9 +80,11 @@ class RemoteHistory(Closing, Remote, Adding):
         """The async twin of ``tokens``."""
         return await run_blocking(lambda: self.tokens)
 
-    page = called("messages", History.page)
-    search = called("search_thread", History.search, reads=lambda hits: [(hit.message, hit.score) for hit in hits])
-    window = called("window", History.window)
+    page, apage = called("messages", History.page)
+    search, asearch = called(
+        "search_thread", History.search, reads=lambda hits: [(hit.message, hit.score) for hit in hits]
+    )
+    window, awindow = called("window", History.window)
 
     def last(self, count: int) -> list[Message]:
         """The last messages, as they are."""
@@ -194,8 +186,8 @@ class RemoteHistory(Closing, Remote, Adding):
 
     # Adding and changing
 
-    trim = called("trim_thread", History.trim)
-    delete = called("delete_thread", History.delete, reads=bool)
+    trim, atrim = called("trim_thread", History.trim)
+    delete, adelete = called("delete_thread", History.delete, reads=bool)
 
     def add(self, *messages: Message) -> list[Message]:
         """Store messages at the end, all or none, and return them with their places. On disk when it returns.
@@ -283,12 +275,9 @@ class RemoteHistory(Closing, Remote, Adding):
     ainfo = asyncify(info)
     alast = asyncify(last)
     aget = asyncify(get)
-    apage = asyncify(page)
-    asearch = asyncify(search)
     arounds = asyncify(rounds)
     alatest_round = asyncify(latest_round)
     around = asyncify(round)  # noqa: A003 - the method above, not the builtin
-    awindow = asyncify(window)
     aversions = asyncify(versions)
     ametadata = asyncify(metadata)
     adata_of = asyncify(data_of)
@@ -296,9 +285,7 @@ class RemoteHistory(Closing, Remote, Adding):
     awith_blobs = asyncify(with_blobs)
     aend_round = asyncify(end_round)
     astart_round = asyncify(start_round)
-    atrim = asyncify(trim)
     aedit = asyncify(edit)
     aremove = asyncify(remove)
     arestore = asyncify(restore)
     aset_metadata = asyncify(set_metadata)
-    adelete = asyncify(delete)

@@ -23,7 +23,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.grants import Grant, SharedMemory
 from memwell.runtime.remote.connection import Connection, Patience, finished, number_of, result_of
 from memwell.runtime.remote.history import RemoteHistory
-from memwell.runtime.remote.methods import Refused, Remote, called
+from memwell.runtime.remote.methods import Remote, called, refuses
 from memwell.runtime.transfer import Imported, Progress
 from memwell.runtime.transfer.files import named, written
 from memwell.runtime.wire import running, table
@@ -35,12 +35,6 @@ if TYPE_CHECKING:
 
 _OWN = "it is the service's own; say so where the service is set up"
 _STORE = "the store is the service's own; call the methods of the memory"
-_USES = "the service counts what it recalls; feedback() says whether it helped"
-_PURGED = "the service erases what was forgotten when its retention is over; erase() does so at once"
-_JOURNAL = "the service does so before it erases; settle() does all that is owed"
-_LEARNED = "facts are read from what is remembered, and go when it is forgotten; call remember, forget or undo"
-_PUT = "context() writes the receipt of the prompt that it makes"
-_TAKEN_OUT = "erase() takes what it removes out of the receipts"
 
 _EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
 """What is written to a file by the ending of its name."""
@@ -53,6 +47,15 @@ _STEPS = 500
 _SECONDS_A_DAY = 86_400
 
 
+@refuses(_STORE, "backend", "indexer", "attend")
+@refuses(_OWN, "embedder", "chat", "reranker")
+@refuses("the weights are the service's own; recall takes others for one question", "weights")
+@refuses("the service goes by its own clock; recall takes a now for one question", "clock")
+@refuses("the service drops what it erases from its caches itself", "uncache")
+@refuses("another handle of the same memory is another memwell.open of the same address and key", "sharing")
+@refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")
+@refuses("the service erases what was forgotten when its retention is over; erase() does so at once", "purge")
+@refuses("the service does so before it erases; settle() does all that is owed", "settle_journal")
 class RemoteMemory(Closing, Remote):
     """The memory of a key's space behind a service. It is made by ``memwell.open("http://…", key="mw_…")``.
 
@@ -60,24 +63,6 @@ class RemoteMemory(Closing, Remote):
     ``a`` in front. What cannot be had over the wire raises ``Unsupported``. Safe to use from several threads. Use it in a
     ``with`` or ``async with`` block, or call ``close``.
     """
-
-    backend = Refused(_STORE)
-    indexer = Refused(_STORE)
-    attend = Refused(_STORE)
-    aattend = Refused(_STORE)
-    embedder = Refused(_OWN)
-    chat = Refused(_OWN)
-    reranker = Refused(_OWN)
-    weights = Refused("the weights are the service's own; recall takes others for one question")
-    clock = Refused("the service goes by its own clock; recall takes a now for one question")
-    uncache = Refused("the service drops what it erases from its caches itself")
-    sharing = Refused("another handle of the same memory is another memwell.open of the same address and key")
-    note_uses = Refused(_USES)
-    anote_uses = Refused(_USES)
-    purge = Refused(_PURGED)
-    apurge = Refused(_PURGED)
-    settle_journal = Refused(_JOURNAL)
-    asettle_journal = Refused(_JOURNAL)
 
     def __init__(self, connection: Connection, *, space: SpaceLike | None = None) -> None:
         super().__init__(connection)
@@ -162,21 +147,21 @@ class RemoteMemory(Closing, Remote):
 
     # Remembering and recalling
 
-    remember = called("remember", Engine.remember)
-    remember_thread = called("remember_thread", Engine.remember_thread)
-    recall = called("recall", Engine.recall, nothing={"limit": list})
-    similarities = called("similarities", Engine.similarities, nothing={"ids": dict})
-    get = called("memory", Engine.get)
-    page = called("memories", Engine.page)
-    history = called("versions", Engine.history)
-    count = called("count", Engine.count)
-    evaluate = called("worth", Engine.evaluate)
-    profile = called("profile", Engine.profile)
-    facts_about = called("facts_about", Engine.facts_about)
-    owed = called("owed", Engine.owed)
-    failures = called("failures", Engine.failures)
-    threads = called("threads", Engine.threads)
-    context = called(
+    remember, aremember = called("remember", Engine.remember)
+    remember_thread, aremember_thread = called("remember_thread", Engine.remember_thread)
+    recall, arecall = called("recall", Engine.recall, nothing={"limit": list})
+    similarities, asimilarities = called("similarities", Engine.similarities, nothing={"ids": dict})
+    get, aget = called("memory", Engine.get)
+    page, apage = called("memories", Engine.page)
+    history, ahistory = called("versions", Engine.history)
+    count, acount = called("count", Engine.count)
+    evaluate, aevaluate = called("worth", Engine.evaluate)
+    profile, aprofile = called("profile", Engine.profile)
+    facts_about, afacts_about = called("facts_about", Engine.facts_about)
+    owed, aowed = called("owed", Engine.owed)
+    failures, afailures = called("failures", Engine.failures)
+    threads, athreads = called("threads", Engine.threads)
+    context, acontext = called(
         "context", Engine.context, reads=lambda made: Context(made.messages, made.tokens, made.budget, made.receipt)
     )
 
@@ -189,14 +174,14 @@ class RemoteMemory(Closing, Remote):
 
     # Changing
 
-    update = called("update", Engine.update)
-    pin = called("pin", Engine.pin)
-    feedback = called("feedback", Engine.feedback)
-    forget = called("forget", Engine.forget)
-    undo = called("undo", Engine.undo)
-    compress = called("compress", Engine.compress)
-    merge = called("merge", Engine.merge)
-    reflect = called("reflect", Engine.reflect)
+    update, aupdate = called("update", Engine.update)
+    pin, apin = called("pin", Engine.pin)
+    feedback, afeedback = called("feedback", Engine.feedback)
+    forget, aforget = called("forget", Engine.forget)
+    undo, aundo = called("undo", Engine.undo)
+    compress, acompress = called("compress", Engine.compress)
+    merge, amerge = called("merge", Engine.merge)
+    reflect, areflect = called("reflect", Engine.reflect)
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
         """Forget what a policy names, or only say what it would forget."""
@@ -299,8 +284,8 @@ class RemoteMemory(Closing, Remote):
 
     # Grants
 
-    grant = called("grant", Engine.grant)
-    revoke = called("revoke_grant", Engine.revoke, reads=bool)
+    grant, agrant = called("grant", Engine.grant)
+    revoke, arevoke = called("revoke_grant", Engine.revoke, reads=bool)
 
     def grants(self) -> list[Grant]:
         """Who may see this memory now, and who may add to it."""
@@ -318,31 +303,8 @@ class RemoteMemory(Closing, Remote):
         whose = "" if self._me is None else f", space={self._me.key.space!r}"
         return f"RemoteMemory({self._connection.address!r}{whose})"
 
-    aremember = asyncify(remember)
-    aremember_thread = asyncify(remember_thread)
-    arecall = asyncify(recall)
-    asimilarities = asyncify(similarities)
-    aget = asyncify(get)
-    apage = asyncify(page)
-    ahistory = asyncify(history)
-    acount = asyncify(count)
-    aevaluate = asyncify(evaluate)
-    aprofile = asyncify(profile)
-    afacts_about = asyncify(facts_about)
-    aowed = asyncify(owed)
-    afailures = asyncify(failures)
-    athreads = asyncify(threads)
-    acontext = asyncify(context)
     amemories = asyncify(memories)
     acatch_up = asyncify(catch_up)
-    aupdate = asyncify(update)
-    apin = asyncify(pin)
-    afeedback = asyncify(feedback)
-    aforget = asyncify(forget)
-    aundo = asyncify(undo)
-    acompress = asyncify(compress)
-    amerge = asyncify(merge)
-    areflect = asyncify(reflect)
     aforget_by = asyncify(forget_by)
     aerase = asyncify(erase)
     aerase_where = asyncify(erase_where)
@@ -352,53 +314,41 @@ class RemoteMemory(Closing, Remote):
     amend = asyncify(mend)
     aexport = asyncify(export)
     abring = asyncify(bring)
-    agrant = asyncify(grant)
-    arevoke = asyncify(revoke)
     agrants = asyncify(grants)
     ashared_with_me = asyncify(shared_with_me)
     ashared = asyncify(shared)
 
 
+@refuses(
+    "facts are read from what is remembered, and go when it is forgotten; call remember, forget or undo",
+    "learn",
+    "retract",
+    "restore",
+)
 class RemoteFacts(Remote):
     """The facts of the key's space. Every method has an async twin with an ``a`` in front."""
 
-    learn = Refused(_LEARNED)
-    alearn = Refused(_LEARNED)
-    retract = Refused(_LEARNED)
-    aretract = Refused(_LEARNED)
-    restore = Refused(_LEARNED)
-    arestore = Refused(_LEARNED)
-
     def __init__(self, connection: Connection, space: Space) -> None:
         super().__init__(connection)
         self.space = inner_space(space)
 
-    about = called("facts_about", Facts.about)
-    history = called("facts_history", Facts.history)
-    all = called("all_facts", Facts.all)
-    conflicts = called("conflicts", Facts.conflicts)
-    walk = called("graph", Facts.walk)
-
-    aabout = asyncify(about)
-    ahistory = asyncify(history)
-    aall = asyncify(all)  # noqa: A003 - the method above, not the builtin
-    aconflicts = asyncify(conflicts)
-    awalk = asyncify(walk)
+    about, aabout = called("facts_about", Facts.about)
+    history, ahistory = called("facts_history", Facts.history)
+    all, aall = called("all_facts", Facts.all)
+    conflicts, aconflicts = called("conflicts", Facts.conflicts)
+    walk, awalk = called("graph", Facts.walk)
 
 
+@refuses("context() writes the receipt of the prompt that it makes", "put")
+@refuses("erase() takes what it removes out of the receipts", "forget")
 class RemoteReceipts(Remote):
     """The receipts of the key's space, the newest thousand of them."""
 
-    put = Refused(_PUT)
-    aput = Refused(_PUT)
-    forget = Refused(_TAKEN_OUT)
-    aforget = Refused(_TAKEN_OUT)
-
     def __init__(self, connection: Connection, space: Space) -> None:
         super().__init__(connection)
         self.space = inner_space(space)
 
-    get = called("receipt", Receipts.get)
+    get, aget = called("receipt", Receipts.get)
 
     def all(self) -> Iterator[Receipt]:
         """The receipts, newest first."""
@@ -409,7 +359,6 @@ class RemoteReceipts(Remote):
         asked = table.ListReceipts(limit=_MOST_RECEIPTS, memory=check_id(memory_id, "a memory's id"))
         return self._connection.call("receipts", asked).receipts
 
-    aget = asyncify(get)
     aof_memory = asyncify(of_memory)
 
 
@@ -435,22 +384,17 @@ class RemoteShared(Remote):
             raise NotGranted(f"{self.owner!r} has not granted its memory to {self.reader!r}, or no longer does")
         return found
 
-    recall = called("recall", SharedMemory.recall, nothing={"limit": list})
-    get = called("memory", SharedMemory.get)
-    page = called("memories", SharedMemory.page)
-    count = called("count", SharedMemory.count)
-    remember = called("remember", SharedMemory.remember)
+    recall, arecall = called("recall", SharedMemory.recall, nothing={"limit": list})
+    get, aget = called("memory", SharedMemory.get)
+    page, apage = called("memories", SharedMemory.page)
+    count, acount = called("count", SharedMemory.count)
+    remember, aremember = called("remember", SharedMemory.remember)
 
     def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
         """The owner's memories, oldest first. They are fetched page by page."""
         return _all_of(self.page, where, limit)
 
-    arecall = asyncify(recall)
-    aget = asyncify(get)
     amemories = asyncify(memories)
-    apage = asyncify(page)
-    acount = asyncify(count)
-    aremember = asyncify(remember)
 
     def __repr__(self) -> str:
         return f"<the memory of {self.owner!r}, shared with {self.reader!r}, at {self._connection.address}>"

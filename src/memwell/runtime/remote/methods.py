@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from memwell._asyncify import asyncify
 from memwell.errors import Unsupported
 from memwell.runtime.remote.connection import Connection
 from memwell.runtime.wire.table import OPERATIONS
 
 P = ParamSpec("P")
 T = TypeVar("T")
+C = TypeVar("C", bound=type)
 
 
 class Remote:
@@ -29,8 +31,8 @@ def called(
     *,
     reads: Callable[[Any], Any] | None = None,
     nothing: Mapping[str, Callable[[], Any]] | None = None,
-) -> Callable[Concatenate[Any, P], T]:
-    """The method that asks the service for an operation, with the parameters and the words of the engine's method.
+) -> tuple[Callable[Concatenate[Any, P], T], Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]]:
+    """The method that asks the service for an operation, and its async twin, as the engine's method declares itself.
 
     ``reads`` makes the method's result of the answer. ``nothing`` says which argument, when it is empty, needs no request,
     and what is returned then.
@@ -55,24 +57,28 @@ def called(
         result = getattr(answer, operation.field) if operation.field else answer
         return result if reads is None else reads(result)
 
-    return call
+    return call, asyncify(call)
 
 
 class Refused:
     """A name that cannot be had over the wire. Reading it raises ``Unsupported``, which says why."""
 
-    def __init__(self, why: str) -> None:
-        self.why = why
-        self._name = ""
+    def __init__(self, name: str, why: str) -> None:
+        self._name, self._why = name, why
 
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = name
-
-    @overload
-    def __get__(self, instance: None, owner: type) -> Refused: ...
-    @overload
-    def __get__(self, instance: object, owner: type) -> Any: ...
     def __get__(self, instance: object | None, owner: type) -> Any:
         if instance is None:
             return self
-        raise Unsupported(f"{self._name!r} is not to be had of a memory behind a service: {self.why}")
+        raise Unsupported(f"{self._name!r} is not to be had of a memory behind a service: {self._why}")
+
+
+def refuses(why: str, *names: str) -> Callable[[C], C]:
+    """Let a class refuse some names of the engine's, and their async twins, for a reason."""
+
+    def refusing(class_: C) -> C:
+        for name in names:
+            setattr(class_, name, Refused(name, why))
+            setattr(class_, f"a{name}", Refused(f"a{name}", why))
+        return class_
+
+    return refusing

@@ -131,7 +131,7 @@ class Call:
         return taken
 
     def log(self, *targets: str, action: str = "", **detail: str | int) -> LogEntry:
-        """Note in the audit log what was done: ids and numbers, never a text of somebody's."""
+        """Note in the audit log what was done: ids and numbers, never a text."""
         return self.service.log.append(
             action=action or self.route.name, key=self.key.id, space=self.space, targets=targets, detail=detail
         )
@@ -152,7 +152,7 @@ def perform(call: Call, asked: Any = None) -> Any:
     result = call.run(asked)
     if call.route.notes is not None:
         call.note(call.route.notes(result, asked, call.path))
-    return call.route.told(result)
+    return call.route.answer(result)
 
 
 HANDLERS: dict[str, Handler] = {name: perform for name, operation in OPERATIONS.items() if operation.does is not None}
@@ -194,7 +194,7 @@ class Asked(NamedTuple):
 class Answered(NamedTuple):
     """What is answered: a status with a body, or a file or events to send. ``failed`` is for the service's own log.
 
-    ``headers`` go with it, beside those that every answer has.
+    ``headers`` go with it, in addition to those of every answer.
     """
 
     status: int
@@ -207,7 +207,7 @@ class Answered(NamedTuple):
 
 
 def answer(call: Call, asked: Asked) -> Answered:
-    """Run the handler of a call. Whatever goes wrong is told as a problem; nothing is raised."""
+    """Run the handler of a call. An error becomes a problem; nothing is raised."""
     try:
         once = asked.once is not None and has_effect(call.route)
         return _once(call, asked) if once else _run(call, asked)
@@ -221,7 +221,7 @@ def answer(call: Call, asked: Asked) -> Answered:
 
 def refused(problem: Problem, error: BaseException | None = None) -> Answered:
     """A problem as an answer."""
-    # To be busy for a while is no failure that anybody has to look into.
+    # To be busy for a while is no failure to look into.
     failed = error if problem.status >= 500 and not isinstance(error, Busy) else None
     return Answered(problem.status, encode(problem), "application/problem+json", code=problem.code, failed=failed)
 
@@ -238,7 +238,7 @@ def _once(call: Call, asked: Asked) -> Answered:
         return done
 
     if call.route.atomic:
-        # Changes take turns, so whoever comes second finds the answer of the first.
+        # Changes take turns, so the second finds the answer of the first.
         with told_afterwards(), call.service.backend.transaction():
             kept = once.begin(key, header, fingerprint)
             return run() if kept is None else _replayed(kept)

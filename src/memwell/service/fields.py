@@ -1,6 +1,6 @@
 """What the fields of requests mean, and which numbers they take: for the description of the API, and for checking them.
 
-A field means the same wherever it stands; where it does not, it is told under the name of its request.
+A field means the same wherever it stands; where it does not, it stands under the name of its request.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ COUNTS: Final[dict[str, Bounds]] = {
 
 
 def meaning_of(request: str, field: str) -> str:
-    """What a field of a request means; empty when nobody has said it."""
+    """What a field of a request means; empty when it is not described."""
     return OWN_MEANINGS.get(f"{request}.{field}") or MEANINGS.get(field, "")
 
 

@@ -36,7 +36,7 @@ SAFE = {
     "cache-control": "no-store",
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
 }
-"""On every answer of the API: it is data, never a page, and nobody keeps it."""
+"""On every answer of the API: it is data, never a page, and not to be cached."""
 
 _SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
 _SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")

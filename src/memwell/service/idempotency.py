@@ -59,7 +59,7 @@ class InProgress(Busy):
 
 
 class Overtaken(Conflict):
-    """The same request was finished by somebody else meanwhile. Undo what was done here; ``begin`` gives the answer."""
+    """The same request was finished by another process meanwhile. Undo what was done here; ``begin`` gives the answer."""
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Once:
             try:
                 self._kv.put(own, name, _written(_Held(fingerprint)), ttl=self._lease_s, expect=0)
             except Conflict:
-                # Somebody else was faster; what they did is to be seen now.
+                # Another request was faster; its reservation can be read now.
                 continue
             return None
         raise InProgress("the same request is being worked on, again and again")
@@ -123,7 +123,7 @@ class Once:
     ) -> None:
         """Keep the answer, for a day. Inside a transaction it is stored with the rest of it, or not at all.
 
-        Raises ``Overtaken`` when somebody else took the header over after its minute and has finished, or asks for
+        Raises ``Overtaken`` when another process took the header over after its minute and has finished, or asks for
         something else. A body of more than a megabyte is left out, and one that holds the token of a key: it was to be
         seen once, and is stored nowhere.
         """
@@ -143,7 +143,7 @@ class Once:
     def abandon(self, key_id: str, header: str, fingerprint: bytes) -> None:
         """Let the request be tried again at once. Does nothing when it was finished, or is another one.
 
-        Only for whom ``begin`` let go ahead: who was told ``InProgress`` would end the reservation of the one at work.
+        Only after ``begin`` returned None: after ``InProgress`` it would end the reservation of the request at work.
         """
         own, name = _ONCE / key_id, _name(header)
         entry = self._kv.get(own, name)

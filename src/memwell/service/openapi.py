@@ -109,8 +109,8 @@ def _tell_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
     times = times_of(asked)
     for name, field in schema["properties"].items():
         least, most = bounds_of(asked.__name__, name)
-        told = {"description": meaning_of(asked.__name__, name), "minimum": least, "maximum": most}
-        field.update({word: value for word, value in told.items() if value not in (None, "")})
+        words = {"description": meaning_of(asked.__name__, name), "minimum": least, "maximum": most}
+        field.update({word: value for word, value in words.items() if value not in (None, "")})
         if name in times:
             # What may be left out may also be null.
             others = [one for one in field.pop("anyOf", ()) if one["type"] != "string"]
@@ -154,13 +154,13 @@ def _kind(route: Operation) -> str:
 
 def _problems(route: Operation) -> dict[str, Any]:
     """The ways it may fail, in one shape."""
-    told = {"$ref": _REFERENCE.format(name="Problem")}
+    shape = {"$ref": _REFERENCE.format(name="Problem")}
     statuses = {status for status, _ in HTTP_KINDS.values()} | {kind.status for kind in KINDS}
     if route.scope == ANYONE:
         # No key is looked at, and nothing changed.
         statuses -= {401, 404, 409, 501, 502}
     return {
-        str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": told}}}
+        str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": shape}}}
         for status in sorted(statuses)
     }
 

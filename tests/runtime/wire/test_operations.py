@@ -56,10 +56,10 @@ def operation(method: str, **fields: Any) -> Operation:
 def test_what_a_client_sends_is_what_the_method_gets(method: str):
     one = operation(method)
     since = datetime(2026, 3, 1, tzinfo=UTC)
-    asked = one.asked({"query": "tea", "where": {"n": {"$gt": 1}}, "since": since, "to": "b"})
+    asked = one.request({"query": "tea", "where": {"n": {"$gt": 1}}, "since": since, "to": "b"})
     assert isinstance(asked.where, str if method == "GET" else dict)
     read = decode(encode(asked), one.takes)
-    found = one.told(one.run(Room(), {"id": "x"}, read)).told
+    found = one.answer(one.run(Room(), {"id": "x"}, read)).told
     assert (found["id"], found["query"], found["limit"], found["since"]) == ("x", "tea", 3, since)
     assert found["where"] == {"n": {"$gt": 1}}
     assert found["to"] == ("b",)
@@ -90,12 +90,12 @@ def test_the_request_has_the_names_types_and_defaults_of_the_method_and_what_is_
 )
 def test_what_breaks_a_shape_is_refused_before_it_is_sent(given: dict[str, Any]):
     with pytest.raises(InvalidInput):
-        operation("POST").asked(given)
+        operation("POST").request(given)
 
 
 def test_what_cannot_be_sent_is_refused():
     with pytest.raises(Unsupported, match="nobody hears it"):
-        operation("POST").asked({"query": "a", "progress": print})
+        operation("POST").request({"query": "a", "progress": print})
     with pytest.raises(TypeError, match=r"Engine.bring\(path\)"):
         derived(Engine.bring, ("Bring", ""), skip=0, query=False, fields={})
 

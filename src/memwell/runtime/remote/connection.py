@@ -42,7 +42,7 @@ from memwell.runtime.wire.table import OPERATIONS
 from memwell.values import check_id, drawn_between, new_id, shown
 
 if TYPE_CHECKING:
-    # It takes a fifth of a second to load; whoever keeps a memory in a file need not wait for it.
+    # It takes a fifth of a second to load, and only a memory behind a service needs it.
     import httpx
 
 T = TypeVar("T")
@@ -116,7 +116,7 @@ class Connection(Closing):
         self._lock = threading.Lock()
         self._clients: dict[int, httpx.Client] = {}
         self._closed = False
-        # Whoever forgets to close it must not keep connections open.
+        # One that is not closed must not keep connections open.
         self._ends = weakref.finalize(self, _close, self._clients)
         if self.address.lower().startswith("http:") and not is_loopback(self.address):
             _log.warning("%s is not encrypted: the key and all memories can be read on the way to it", self.address)
@@ -266,7 +266,7 @@ class Connection(Closing):
             return _Failure(BackendError(self._foreign(response)))
         if problem.code == "no-such-address":
             return _Failure(ConfigurationError(self._nothing_there(response)))
-        # A model that failed is tried again by whoever set it up, and not by everybody who asks.
+        # The service has tried a failed model again itself.
         passing = (status in _PASSING and problem.code != "model") or problem.code == "in-progress"
         return _Failure(error_of(problem), passing, after if after is not None else problem.retry_after)
 
@@ -294,7 +294,7 @@ class Connection(Closing):
 
 @contextmanager
 def _content(body: Body) -> Generator[Any]:
-    """What is sent, from its beginning: a file is opened anew each time."""
+    """What is sent, from its beginning: a file is opened each time."""
     with ExitStack() as held:
         if isinstance(body, Path):
             held.enter_context(named(body, "read"))
@@ -433,18 +433,18 @@ _ENDED = ("done", "failed")
 
 
 def finished(connection: Connection, job: Job, progress: Progress | None = None) -> Job:
-    """The job once it is done; ``progress`` is told how far it is each time that changes.
+    """The job once it is done; ``progress`` is called with how far it is each time that changes.
 
     Raises what the work raised, as the problem of the job tells it.
     """
-    wait, told = _FIRST_S, (0, cast("int | None", None))
+    wait, seen = _FIRST_S, (0, cast("int | None", None))
     while job.status not in _ENDED:
         connection.pause(wait)
         wait = min(2 * wait, _MOST_S)
         job = connection.call("job", id=job.id)
-        if progress is not None and (job.done, job.of) != told:
-            told = (job.done, job.of)
-            progress(*told)
+        if progress is not None and (job.done, job.of) != seen:
+            seen = (job.done, job.of)
+            progress(*seen)
     if job.status == "failed":
         raise error_of(_problem(job))
     return job

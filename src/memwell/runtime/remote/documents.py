@@ -37,9 +37,9 @@ from memwell.values import as_utc, check_count, check_id, check_metadata, check_
 if TYPE_CHECKING:
     from memwell.runtime.remote.memory import RemoteMemory
 
-_OWED = "a service tells what all of the memory is owed together: memory.owed(); settle() waits until nothing is"
+_OWED = "a service counts the pending work of all of the memory: memory.owed(); settle() waits until it is done"
 _MOST_MEDIA = 1000
-"""A service lists so many media, and no more."""
+"""How many media a service lists at most."""
 
 
 @refuses("it is the service's own; say so where the service is set up", "embedder", "chat")
@@ -75,7 +75,7 @@ class RemoteKnowledge(Remote):
         """Send files and folders of this machine, have http(s) addresses fetched, and say what became of each.
 
         What is unchanged stays as it is, what has changed is replaced. A source that cannot be read is named in the report,
-        and the rest goes on. ``progress`` is told how many are done and of how many. Nothing is removed, whatever
+        and the rest goes on. ``progress`` is called with how many are done and of how many. Nothing is removed, whatever
         ``remove_missing`` says: the report tells of documents that a folder of the same name no longer has. Raises
         ``InvalidInput`` for an argument that breaks a rule, ``Unsupported`` for ``allow_private`` with an address.
         """
@@ -101,7 +101,7 @@ class RemoteKnowledge(Remote):
         return self.remove(*[document.id for document in self.documents()])
 
     def settle(self, progress: IngestProgress | None = None) -> None:
-        """Have the service make all vectors that are owed, those of memories too, and wait for it."""
+        """Have the service make all pending vectors, those of memories too, and wait for it."""
         finished(self._connection, self._connection.call("settle"), progress)
 
     aingest = asyncify(ingest)
@@ -193,7 +193,7 @@ class RemoteMedia(Remote):
         wanted, chosen = _MOST_MEDIA if limit is None else check_count(limit, "limit"), check_kinds(kinds)
         if not wanted or not chosen:
             return []
-        asked = OPERATIONS["media"].asked({"session": session, "kinds": chosen, "limit": wanted})
+        asked = OPERATIONS["media"].request({"session": session, "kinds": chosen, "limit": wanted})
         found: list[MediaItem] = self._connection.call("media", asked).media
         if limit is None and len(found) == _MOST_MEDIA:
             raise Unsupported(f"a service lists {_MOST_MEDIA:,} media; give a limit, or a session")

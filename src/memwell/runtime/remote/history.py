@@ -27,7 +27,7 @@ from memwell.windows import Round, rounds_of
 
 _BLOCK = 200
 _MOST_ROUNDS = 1000
-"""A service tells so many rounds at once; more are put together here."""
+"""How many rounds a service answers at once; more are put together here."""
 
 _NO_COPIES = "places and earlier versions do not go over the wire one by one; export() and bring() carry them whole"
 
@@ -127,7 +127,7 @@ class RemoteHistory(Closing, Remote, Adding):
     def data_of(self, part: Media) -> bytes:
         """The bytes that a part carries.
 
-        Raises ``Unsupported`` for those that lie beside the conversation at the service, ``InvalidInput`` for a part given
+        Raises ``Unsupported`` for those that the service keeps next to the conversation, ``InvalidInput`` for a part given
         by its address alone, and for what is no medium.
         """
         if not isinstance(part, Media):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -135,9 +135,7 @@ class RemoteHistory(Closing, Remote, Adding):
         if part.data is not None:
             return part.data
         if part.blob is not None:
-            raise Unsupported(
-                "a service does not hand out the bytes beside a conversation; media.add keeps some it does"
-            )
+            raise Unsupported("a service does not hand out the bytes of a conversation; media.add keeps some it does")
         raise InvalidInput(f"the part is given by the address {shown(part.url)}, and nothing is fetched here")
 
     # Rounds
@@ -145,7 +143,7 @@ class RemoteHistory(Closing, Remote, Adding):
     def rounds(self, last: int | None = None) -> list[Round]:
         """The last rounds, oldest first; all of them without ``last``. What came before the first round is not in one."""
         if last is not None and check_count(last, "last") <= _MOST_ROUNDS:
-            asked = OPERATIONS["rounds"].asked({"last": last})
+            asked = OPERATIONS["rounds"].request({"last": last})
             return self._connection.call("rounds", asked, thread=self.thread.id).rounds
         found = [one for one in rounds_of(self) if one.number > 0]
         return found if last is None else found[-last:]
@@ -202,7 +200,7 @@ class RemoteHistory(Closing, Remote, Adding):
     def with_blobs(self, message: Message, *, limits: MediaLimits | None = None) -> Message:
         """The message as it is, when it carries no bytes. Raises ``Unsupported`` when it does."""
         if any(one.data is not None for one in media_of([check_message(message)])):
-            raise Unsupported("a service keeps no bytes beside a conversation; media.add keeps them in the memory")
+            raise Unsupported("a service keeps no bytes of a conversation; media.add keeps them in the memory")
         return message
 
     def edit(self, target: Target, change: Content | Message) -> Message:

@@ -55,7 +55,7 @@ _SECONDS_A_DAY = 86_400
 @refuses("another handle of the same memory is another memwell.open of the same address and key", "sharing")
 @refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")
 @refuses("the service erases what was forgotten when its retention is over; erase() does so at once", "purge")
-@refuses("the service does so before it erases; settle() does all that is owed", "settle_journal")
+@refuses("the service does so before it erases; settle() does all pending work", "settle_journal")
 class RemoteMemory(Closing, Remote):
     """The memory of a key's space behind a service. It is made by ``memwell.open("http://…", key="mw_…")``.
 
@@ -219,28 +219,28 @@ class RemoteMemory(Closing, Remote):
     # Jobs, which are waited for
 
     def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Have the service do all the work that is owed, and wait for it: words, facts and vectors, those of documents too.
+        """Have the service do all pending work, and wait for it: words, facts and vectors, those of documents too.
 
-        ``progress`` is told how many memories or chunks are done, and of how many.
+        ``progress`` is called with how many memories or chunks are done, and of how many.
         """
         finished(self._connection, self._connection.call("settle"), progress)
 
     def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
-        """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to mend it.
+        """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to repair it.
 
         A service tells of a thousand problems at most, and without the texts of memories. Raises ``Unsupported`` for
         ``rules``: it has its own.
         """
         if rules is not None:
             raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
-        told = None if progress is None else _of_one(progress)
-        return result_of(finished(self._connection, self._connection.call("audit"), told), Report)
+        heard = None if progress is None else _of_one(progress)
+        return result_of(finished(self._connection, self._connection.call("audit"), heard), Report)
 
     def mend(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
         steps, operation = list(actions), table.OPERATIONS["mend"]
         parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
-        return sum(self._connection.call("mend", operation.asked({"actions": part})).done for part in parts)
+        return sum(self._connection.call("mend", operation.request({"actions": part})).done for part in parts)
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations of the key's space to a file here: ``.md`` or ``.jsonl``, by its ending.

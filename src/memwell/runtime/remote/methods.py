@@ -49,7 +49,7 @@ def called(
         given: dict[str, Any] = {**bound.arguments, **fixed}
         named = iter(positional)
         path = {place: fixed[place] if place in fixed else given.pop(next(named)) for place in operation.places}
-        asked = operation.asked(given)
+        asked = operation.request(given)
         for argument, empty in (nothing or {}).items():
             if not getattr(asked, argument):
                 return empty()

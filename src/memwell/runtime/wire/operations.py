@@ -308,14 +308,14 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
             memory = getattr(memory, self.room)
         return getattr(memory, self.does.__name__)(*places, **arguments)
 
-    def told(self, result: Any) -> Any:
+    def answer(self, result: Any) -> Any:
         """What the method returned, as the answer has it. A method that returns nothing has done one thing."""
         if not self.field:
             return result
         made = (1 if result is None else int(result)) if self.field == "done" else result
         return self.gives(**{self.field: made})
 
-    def asked(self, given: Mapping[str, Any]) -> Any:
+    def request(self, given: Mapping[str, Any]) -> Any:
         """The request for some arguments of the method. Raises ``InvalidInput`` for one that breaks its shape."""
         for name, why in self.unsent.items():
             if given.get(name) is not None:
@@ -345,7 +345,7 @@ def derived(
     The first ``skip`` parameters stand in the path. ``fields`` are further fields, or other types and defaults for those of
     the method, as pairs; None leaves a parameter out.
     """
-    hints = get_type_hints(does, localns={"Found": Found})
+    hints = hints_of(does)
     found: dict[str, Any] = {}
     arguments: list[Argument] = []
     for parameter in list(inspect.signature(does).parameters.values())[skip + 1 :]:
@@ -370,6 +370,11 @@ def derived(
         takes[0], listed, bases=(Request,), namespace={"__doc__": takes[1]}, module=__name__, frozen=True, kw_only=True
     )
     return made, tuple(arguments)
+
+
+def hints_of(method: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a method. A name that its module imports for type checkers alone is one of those imported here."""
+    return get_type_hints(method, {**globals(), **inspect.unwrap(method).__globals__})
 
 
 def _shape_of(hint: Any, what: str) -> tuple[Shape, bool]:

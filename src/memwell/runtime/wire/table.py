@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, get_type_hints
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -48,6 +48,7 @@ from memwell.runtime.wire.operations import (
     Operation,
     Wrapped,
     derived,
+    hints_of,
     place_of,
     wrapped,
 )
@@ -252,7 +253,8 @@ def _row(
     method, _, path = address.partition(" ")
     room = _ROOMS.get(of, "")
     if gives is ...:
-        gives = get_type_hints(does)["return"]
+        assert does is not None
+        gives = hints_of(does)["return"]
     if isinstance(gives, Wrapped):
         gives, more["field"] = gives
     query = method in ("GET", "DELETE")

@@ -23,7 +23,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.incoming import Arrival, derived_id
 from memwell.runtime.transfer.mcp import KEY, Entity, Graph, Observed, Related, observed, part_of, related
 from memwell.service.mcp.calls import WRITE
-from memwell.service.mcp.tool import Answer, Tool, asked, json_of, told
+from memwell.service.mcp.tool import Answer, Tool, argument, arguments, json_of
 from memwell.values import shown
 
 _T = TypeVar("_T")
@@ -54,7 +54,7 @@ class Removed(NamedTuple):
 
 
 class KnowledgeGraph:
-    """The graph of one memory. Changes made in one process do not mix; no part is ever kept twice, whoever writes it."""
+    """The graph of one memory. Changes made in one process do not mix, and no part is kept twice."""
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
@@ -239,7 +239,7 @@ class KnowledgeGraph:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Nobody else of this process changes the graph meanwhile: it is read first, and written by what was read."""
+        """Keeps other threads of this process from changing the graph: it is read first, and written by what was read."""
         with _LOCKS[id(self._memory) // 64 % len(_LOCKS)]:
             yield
 
@@ -382,7 +382,7 @@ def _many(type_: Any, **more: Any) -> tuple[Any]:
 
 
 _NAMES = _many(_Name, description="The names of the entities.")
-_RELATIONS = asked(relations=_many(GraphRelation))
+_RELATIONS = arguments(relations=_many(GraphRelation))
 
 
 def _create_entities(memory: Engine, given: Any) -> Answer:
@@ -422,7 +422,7 @@ def _delete_relations(memory: Engine, given: Any) -> Answer:
 def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> Answer:
     whole = f"{what} deleted successfully"
     message = whole if done.number == wanted else f"Deleted {done.number} of {wanted} {what.lower()}.{otherwise}"
-    # The results are the reference server's; the ids that undo takes stand beside them.
+    # The results are the reference server's; the ids that undo takes are notes.
     notes = {"memwell/forgotten": done.ids} if done.ids else {}
     return Answer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
 
@@ -464,7 +464,7 @@ GRAPH_TOOLS = (
             "Add entities with observations to the knowledge graph. One whose name exists is passed over: use "
             f"add_observations for it. At most {MOST_ITEMS:,} each call."
         ),
-        takes=asked(entities=_many(GraphEntity)),
+        takes=arguments(entities=_many(GraphEntity)),
         gives=Entities,
         does=_create_entities,
         scope=WRITE,
@@ -487,7 +487,7 @@ GRAPH_TOOLS = (
         name="add_observations",
         title="Add observations",
         description="Add facts to entities that exist; only new ones are added. An unknown entity is an error.",
-        takes=asked(observations=_many(Contents)),
+        takes=arguments(observations=_many(Contents)),
         gives=Results,
         does=_add_observations,
         scope=WRITE,
@@ -500,7 +500,7 @@ GRAPH_TOOLS = (
             "Remove entities with their observations and relations. They are forgotten, not erased: list_memories with "
             "`forgotten` shows them, undo brings each back."
         ),
-        takes=asked(entityNames=_NAMES),
+        takes=arguments(entityNames=_NAMES),
         gives=Outcome,
         does=_delete_entities,
         scope=WRITE,
@@ -511,7 +511,7 @@ GRAPH_TOOLS = (
         name="delete_observations",
         title="Delete observations",
         description="Remove observations from entities, which stay. Each is forgotten, and undo brings it back.",
-        takes=asked(deletions=_many(Deletion)),
+        takes=arguments(deletions=_many(Deletion)),
         gives=Outcome,
         does=_delete_observations,
         scope=WRITE,
@@ -536,7 +536,7 @@ GRAPH_TOOLS = (
             "Read the whole knowledge graph. Use search_nodes or open_nodes when it may be large: above "
             f"{MOST_PARTS:,} observations and relations it is refused."
         ),
-        takes=asked(),
+        takes=arguments(),
         gives=Nodes,
         does=_read_graph,
         group="graph",
@@ -548,7 +548,7 @@ GRAPH_TOOLS = (
             "Find entities by a part of their name, type or observations, in capitals or not, with the relations that "
             "touch them. It compares letters; to find by meaning, use recall."
         ),
-        takes=asked(query=told("Part of a name, a type or an observation.", str, max_length=MOST_QUERY)),
+        takes=arguments(query=argument("Part of a name, a type or an observation.", str, max_length=MOST_QUERY)),
         gives=Nodes,
         does=_search_nodes,
         group="graph",
@@ -557,7 +557,7 @@ GRAPH_TOOLS = (
         name="open_nodes",
         title="Open nodes",
         description="Read entities by their exact names, with the relations that touch them. Unknown ones are passed over.",
-        takes=asked(names=_NAMES),
+        takes=arguments(names=_NAMES),
         gives=Nodes,
         does=_open_nodes,
         group="graph",

@@ -133,7 +133,7 @@ def _listing(kind: str, id_: str, about: str) -> Listing:
 
 
 def _short(id_: str) -> str:
-    """So much of an id that it is known again; an id that could be somebody's words becomes a number."""
+    """The beginning of an id; one that could be words becomes a number."""
     if _MADE_ID.fullmatch(id_):
         return id_[:_SHORT]
     return id_ if _PLAIN_ID.fullmatch(id_) else sha256(id_.encode(errors="surrogatepass")).hexdigest()[:_SHORT]

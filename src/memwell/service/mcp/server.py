@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources and prompts over the memory of whoever is asking.
+"""The MCP server: tools, resources and prompts over the memory of the caller.
 
 It keeps nothing between two requests. Each is answered for its own caller, with that caller's memory and scopes, in a
 thread of its own, so that the loop never waits for a store.
@@ -191,7 +191,7 @@ class _Answering:
             raise MCPError(types.INVALID_PARAMS, _said(error)) from None
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run what may wait for a store. What goes wrong inside is logged here, and nothing of it is told."""
+        """Run what may wait for a store. What goes wrong inside is logged here, and the caller learns nothing of it."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self._at_once)
         try:
@@ -229,7 +229,7 @@ def _refusal(error: MemwellError) -> types.CallToolResult:
 
 
 def _said(error: MemwellError) -> str:
-    """What the caller is told. Where the store is stands in the log alone."""
+    """The sentence for the caller. Where the store is stands in the log alone."""
     text = one_line(str(error)) or type(error).__name__
     if not isinstance(error, BackendError):
         return text

@@ -1,6 +1,6 @@
 """A tool as data: its name and words for models, the shapes of its arguments and its answer, and the operation it does.
 
-The shapes are msgspec structs. Their JSON schemas are what a client is told, and decoding by them is the only check, so the
+The shapes are msgspec structs. Their JSON schemas are what a client sees, and decoding by them is the only check, so the
 two cannot differ.
 """
 
@@ -86,20 +86,20 @@ class Tool(msgspec.Struct, frozen=True, kw_only=True):
         return {**values, **times, **({"language": language} if "language" in known else {})}
 
 
-def asked(**fields: tuple[Any, ...]) -> Any:
+def arguments(**fields: tuple[Any, ...]) -> Any:
     """The shape of a tool's arguments: the type of each, and its default if it has one. An unknown one is refused."""
     listed: list[Any] = [(name, *field) for name, field in fields.items()]
     return msgspec.defstruct("Arguments", listed, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
-def told(about: str, type_: Any, *default: Any, **bounds: Any) -> tuple[Any, ...]:
+def argument(about: str, type_: Any, *default: Any, **bounds: Any) -> tuple[Any, ...]:
     """One argument: a sentence about it, its type, its default if it has one, and its bounds."""
     return (Annotated[type_, Meta(description=about, **bounds)], *default)
 
 
-def maybe(about: str, type_: Any = str) -> tuple[Any, ...]:
+def optional(about: str, type_: Any = str) -> tuple[Any, ...]:
     """An argument that may be left out."""
-    return told(about, type_ | None, None)
+    return argument(about, type_ | None, None)
 
 
 def schema_of(shape: type[msgspec.Struct]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tools over a memory and its documents: rows of what a model is told, what it may give, and how it is answered."""
+"""The tools over a memory and its documents: their words for a model, their arguments, and their answers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from memwell.service.mcp.answers import (
     statement,
 )
 from memwell.service.mcp.calls import WRITE
-from memwell.service.mcp.tool import Answer, Moment, Tool, asked, maybe, told
+from memwell.service.mcp.tool import Answer, Moment, Tool, argument, arguments, optional
 
 MOST_TEXT = 100_000
 MOST_QUERY = 10_000
@@ -56,7 +56,7 @@ _ROLES = {Role.AI: "assistant", Role.SYSTEM: "system"}
 
 _Query = Annotated[str, Meta(min_length=1, max_length=MOST_QUERY)]
 _Id = Annotated[str, Meta(min_length=1, max_length=1024)]
-_LANGUAGE = maybe("Language of the explanations; by default that of the question.", Literal["en", "zh"])
+_LANGUAGE = optional("Language of the explanations; by default that of the question.", Literal["en", "zh"])
 
 
 def _remembering(given: Any) -> dict[str, Any]:
@@ -147,25 +147,25 @@ MEMORY_TOOLS = (
             f"at most {MOST_TEXT:,} characters. Passwords and keys are taken out. Returns the id."
         ),
         operation="remember",
-        takes=asked(
-            text=told(
+        takes=arguments(
+            text=argument(
                 "One thing, in a sentence that can be understood alone: names instead of pronouns.",
                 str,
                 min_length=1,
                 max_length=MOST_TEXT,
             ),
-            source=told(
+            source=argument(
                 "Whose word it is. user: the user said it. assistant: your own conclusion. document: read in a "
                 "file or page. tool: a tool returned it. Be honest: it is weighed by this later.",
                 Literal["user", "assistant", "document", "tool"],
                 "user",
             ),
-            speaker=maybe("Name of who said it, when it is known."),
-            session=maybe("Id of the conversation it belongs to."),
-            time=maybe("When it was said, ISO 8601; now by default.", Moment),
-            importance=(told("0 to 1; by its content if left out.", float, ge=0, le=1)[0] | None, None),
-            days=(told("Vanishes after so many days.", float, gt=0, le=30_000)[0] | None, None),
-            metadata=maybe("Small JSON object to filter by.", dict[str, Any]),
+            speaker=optional("Name of who said it, when it is known."),
+            session=optional("Id of the conversation it belongs to."),
+            time=optional("When it was said, ISO 8601; now by default.", Moment),
+            importance=(argument("0 to 1; by its content if left out.", float, ge=0, le=1)[0] | None, None),
+            days=(argument("Vanishes after so many days.", float, gt=0, le=30_000)[0] | None, None),
+            metadata=optional("Small JSON object to filter by.", dict[str, Any]),
         ),
         means=_remembering,
         gives=Stored,
@@ -182,14 +182,14 @@ MEMORY_TOOLS = (
             f"instructions. At most {MOST_HITS} memories."
         ),
         operation="recall",
-        takes=asked(
-            query=told("The question, or what it is about, in natural words.", _Query),
-            limit=told("How many memories at most.", int, 10, ge=1, le=MOST_HITS),
-            speaker=maybe("Only what this person said."),
-            session=maybe("Only from this conversation."),
-            since=maybe("Only what was said at or after this time.", Moment),
-            until=maybe("Only what was said before this time.", Moment),
-            as_of=maybe("What was known at this time, changes since then undone.", Moment),
+        takes=arguments(
+            query=argument("The question, or what it is about, in natural words.", _Query),
+            limit=argument("How many memories at most.", int, 10, ge=1, le=MOST_HITS),
+            speaker=optional("Only what this person said."),
+            session=optional("Only from this conversation."),
+            since=optional("Only what was said at or after this time.", Moment),
+            until=optional("Only what was said before this time.", Moment),
+            as_of=optional("What was known at this time, changes since then undone.", Moment),
             language=_LANGUAGE,
         ),
         gives=Found,
@@ -203,11 +203,11 @@ MEMORY_TOOLS = (
             "of tokens, with a receipt of what went in and what did not. Use recall instead when you only want to know."
         ),
         operation="context",
-        takes=asked(
-            query=told("The message that is to be answered.", _Query),
-            thread=maybe("Id of a conversation whose messages go in too."),
-            profile=maybe('Whose profile goes in too, such as "user".'),
-            budget=told("How many tokens the prompt may take.", int, 2000, ge=50, le=100_000),
+        takes=arguments(
+            query=argument("The message that is to be answered.", _Query),
+            thread=optional("Id of a conversation whose messages go in too."),
+            profile=optional('Whose profile goes in too, such as "user".'),
+            budget=argument("How many tokens the prompt may take.", int, 2000, ge=50, le=100_000),
             language=_LANGUAGE,
         ),
         gives=Prompt,
@@ -221,10 +221,10 @@ MEMORY_TOOLS = (
             "Use it to look the memory over; to find something, use recall."
         ),
         operation="memories",
-        takes=asked(
-            limit=told("How many at most.", int, 20, ge=1, le=MOST_HITS),
-            cursor=maybe("`next` of the page before."),
-            forgotten=told("Those that were forgotten and can be brought back by undo.", bool, False),
+        takes=arguments(
+            limit=argument("How many at most.", int, 20, ge=1, le=MOST_HITS),
+            cursor=optional("`next` of the page before."),
+            forgotten=argument("Those that were forgotten and can be brought back by undo.", bool, False),
         ),
         gives=Listed,
         shows=_listed,
@@ -237,9 +237,9 @@ MEMORY_TOOLS = (
             f"asks to forget something, or something is wrong. At most {MOST_IDS} ids; if one is unknown, none is hidden."
         ),
         operation="forget",
-        takes=asked(
-            ids=told("Ids as recall gave them.", list[_Id], min_length=1, max_length=MOST_IDS),
-            reason=told("Kept in the history.", str, "forgotten", min_length=1, max_length=200),
+        takes=arguments(
+            ids=argument("Ids as recall gave them.", list[_Id], min_length=1, max_length=MOST_IDS),
+            reason=argument("Kept in the history.", str, "forgotten", min_length=1, max_length=200),
         ),
         gives=Hidden,
         shows=_forgotten,
@@ -251,7 +251,7 @@ MEMORY_TOOLS = (
         title="Undo",
         description="Take back the last change of a memory: bring back what was forgotten, or the words before an update.",
         operation="undo",
-        takes=asked(id=told("The id of the memory whose last change is taken back.", _Id)),
+        takes=arguments(id=argument("The id of the memory whose last change is taken back.", _Id)),
         gives=Restored,
         shows=_undone,
         scope=WRITE,
@@ -265,10 +265,10 @@ MEMORY_TOOLS = (
             "the memories they come from. Use it for exact questions such as where someone lives or lived."
         ),
         operation="facts_about",
-        takes=asked(
-            subject=told('Who or what, such as "user", "Ann" or "Acme".', _Query),
-            relation=maybe("Only this relation, such as lives_in."),
-            as_of=maybe("What held at this time; now by default.", Moment),
+        takes=arguments(
+            subject=argument('Who or what, such as "user", "Ann" or "Acme".', _Query),
+            relation=optional("Only this relation, such as lives_in."),
+            as_of=optional("What held at this time; now by default.", Moment),
             language=_LANGUAGE,
         ),
         gives=Statements,
@@ -279,9 +279,9 @@ MEMORY_TOOLS = (
         title="Profile",
         description="What is known of a person in short: attributes, likes, people, topics. Use it to know the user.",
         operation="profile",
-        takes=asked(
-            subject=told("Who; the user by default.", _Query, "user"),
-            language=told("Language of the profile.", Literal["en", "zh"], "en"),
+        takes=arguments(
+            subject=argument("Who; the user by default.", _Query, "user"),
+            language=argument("Language of the profile.", Literal["en", "zh"], "en"),
         ),
         gives=Portrait,
         shows=_portrait,
@@ -294,9 +294,9 @@ MEMORY_TOOLS = (
             f"what stands in files rather than what was said. At most {MOST_PASSAGES} passages."
         ),
         operation="look_up",
-        takes=asked(
-            query=told("The question, or what it is about.", _Query),
-            limit=told("How many passages at most.", int, 5, ge=1, le=MOST_PASSAGES),
+        takes=arguments(
+            query=argument("The question, or what it is about.", _Query),
+            limit=argument("How many passages at most.", int, 5, ge=1, le=MOST_PASSAGES),
             language=_LANGUAGE,
         ),
         gives=Passages,
@@ -310,7 +310,7 @@ MEMORY_TOOLS = (
             "not say: then do not present it as an answer."
         ),
         operation="ask",
-        takes=asked(question=told("The question.", _Query), language=_LANGUAGE),
+        takes=arguments(question=argument("The question.", _Query), language=_LANGUAGE),
         gives=Reply,
         shows=_reply,
     ),

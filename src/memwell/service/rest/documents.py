@@ -42,7 +42,7 @@ UPLOAD = "upload"
 """What the ids of documents begin with that were sent as files."""
 
 _STALLED_S = 30.0
-"""When for so long no vector was made, nobody waits for more: the embedder fails, or nothing works in the background."""
+"""How long a job waits for the next vector: after that the embedder fails, or nothing works in the background."""
 
 _LONGEST_URL = 8192
 _UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
@@ -128,7 +128,7 @@ def _check_kind(path: Path, label: str) -> None:
 
 
 def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
-    """What came of taking a document in, once the vectors are made that the space is owed: nobody's thread waits for them.
+    """The result of taking a document in, once the pending vectors of the space are made. No thread waits for them.
 
     The words of a document are found from before that. Without an embedder there is nothing to wait for.
     """
@@ -149,7 +149,7 @@ def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
 
 
 def _check_address(url: str) -> None:
-    """Raises ``UnreadableDocument`` for what can be seen to be refused without asking anybody."""
+    """Raises ``UnreadableDocument`` for an address that is refused without a look-up."""
     try:
         parts = urlsplit(url)
         host, _ = (parts.hostname or "").rstrip("."), parts.port
@@ -174,7 +174,7 @@ def _is_private_number(host: str) -> bool:
 
 
 def _as_error(refused: Refused) -> UnreadableDocument:
-    """Why a page was not taken in. Of what is not on the public internet nothing is told, not even whether it is there:
+    """Why a page was not taken in. What is not on the public internet is not described, not even whether it is there:
     neither what a name of the own network stands for, nor that it stands for nothing."""
     if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
         return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")

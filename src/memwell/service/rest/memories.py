@@ -71,7 +71,7 @@ def add_messages(call: Call, asked: table.AddMessages) -> table.Added:
 
 
 def _is_said(message: Message) -> bool:
-    # As for remember_thread: instructions are nothing that anybody said, and what is hidden is not recalled for models.
+    # As for remember_thread: instructions are not said by a speaker, and what is hidden is not recalled for models.
     return bool(message.text.strip()) and message.for_model and message.role is not Role.SYSTEM
 
 
@@ -90,7 +90,7 @@ def edit_message(call: Call, asked: table.EditMessage) -> Message:
 @handles("search_thread")
 def search_thread(call: Call, asked: Any) -> Any:
     """A pair of the engine has names on the wire."""
-    return call.route.told([table.FoundMessage(message=one, score=score) for one, score in call.run(asked)])
+    return call.route.answer([table.FoundMessage(message=one, score=score) for one, score in call.run(asked)])
 
 
 @handles("window", "rounds")
@@ -125,7 +125,7 @@ def _history(call: Call) -> History:
 
 
 def check_language(language: str) -> str:
-    """The language, when reasons are told in it. Raises ``InvalidInput``, also where there is nothing to tell."""
+    """The language of the reasons. Raises ``InvalidInput`` for an unknown one, also where there are no reasons."""
     if language not in LANGUAGES:
         raise InvalidInput(f"a language is one of {', '.join(LANGUAGES)}, not {shown(language)}")
     return language
@@ -141,7 +141,7 @@ def recall(call: Call, asked: Any) -> table.Recollection:
 
 @handles("memories")
 def list_memories(call: Call, asked: Any) -> Page[Recalled]:
-    """What the owner of a shared memory has forgotten is told to the owner alone."""
+    """Only the owner of a shared memory lists what was forgotten."""
     memory = call.memory_of(asked.owner)
     if not isinstance(memory, SharedMemory):
         return call.run(asked)
@@ -234,16 +234,16 @@ def audited(found: AuditReport) -> dict[str, Any]:
 
     It holds no text of a memory: a result is kept for days, and what is erased meanwhile must not be read there.
     """
-    told = AuditReport(found.records, tuple(map(_without_texts, found.problems[:MOST])))
-    fields = {"records": told.records, "problems": told.problems, "plan": told.plan}
-    more = {"counts": found.counts, "left_out": len(found.problems) - len(told.problems)}
+    listed = AuditReport(found.records, tuple(map(_without_texts, found.problems[:MOST])))
+    fields = {"records": listed.records, "problems": listed.problems, "plan": listed.plan}
+    more = {"counts": found.counts, "left_out": len(found.problems) - len(listed.problems)}
     return cast("dict[str, Any]", msgspec.to_builtins({**fields, **more}))
 
 
 def _without_texts(problem: Problem) -> Problem:
     details, action = problem.details, replace(problem.action, text="")
     if problem.code == "facts":
-        # The facts in words; whoever wants those asks for the conflicts.
+        # The facts in words are those of ``conflicts``.
         details = {"other": problem.record, "kept": ", ".join(action.others)}
         action = replace(action, reason=reason_of(problem.code, details, "en"))
     return replace(problem, example="", details=details, action=action)
@@ -291,7 +291,7 @@ def receipts(call: Call, asked: table.ListReceipts) -> Any:
     """All of them, or those of one memory."""
     kept = call.memory.receipts
     wanted = kept.all() if asked.memory is None else kept.of_memory(asked.memory)
-    return call.route.told(list(islice(wanted, asked.limit)))
+    return call.route.answer(list(islice(wanted, asked.limit)))
 
 
 @handles("profiles")
@@ -306,7 +306,7 @@ def profiles(call: Call) -> Any:
         counts[key] += 1
         spelt.setdefault(key, fact.subject)
     ranked = sorted(counts, key=lambda key: (-counts[key], key))[:MOST]
-    return call.route.told([table.Subject(name=spelt[key], facts=counts[key]) for key in ranked])
+    return call.route.answer([table.Subject(name=spelt[key], facts=counts[key]) for key in ranked])
 
 
 def _first(facts: Facts) -> Iterator[Fact]:

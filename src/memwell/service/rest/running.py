@@ -41,7 +41,7 @@ def figures(call: Call, asked: running.AskFigures) -> Figures:
     if asked.whole:
         call.allow(ADMIN)
     service = call.service
-    # What others do, and what it costs, is nobody's business but the operator's.
+    # What other spaces do, and what it costs, is for the operator alone.
     if not asked.whole:
         return figures_of(service.metrics, call.memory, span=asked.span)
     return figures_of(
@@ -108,7 +108,7 @@ def revoke_key(call: Call) -> running.Key:
 
 
 def _key(key: own.Key | running.Key) -> running.Key:
-    """A key as it is told: the same fields, and no more."""
+    """A key for an answer: without its secret."""
     return running.Key(**msgspec.structs.asdict(key))
 
 
@@ -127,7 +127,7 @@ def verify_log(call: Call) -> running.Verified:
     return call.service.log.verify()
 
 
-# Health, which anybody may ask: nothing of a key is looked at, and nothing told of what is stored
+# Health, which needs no key and says nothing of what is stored
 
 
 @handles("live")

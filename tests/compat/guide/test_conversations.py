@@ -1,4 +1,4 @@
-"""The guide's ConversationMemory: stored per user and session, profiled, recalled across sessions."""
+"""Conversations by user and session, their profiles, and media by session."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memwell.compat.guide.conversations import ConversationMemory
+from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory
 from memwell.errors import BackendError, InvalidInput, NotFound
+from tests.media_files import picture
 
 TALK = [
     ("monday", "我想了解Python异步编程", "Python异步编程使用async/await语法...", "Python异步编程"),
@@ -283,3 +284,72 @@ def test_the_async_twins_do_the_same(tmp_path: Path) -> None:
             assert (await memory.aget_conversation("ann", id_))["topic"] == "吉他"
 
     asyncio.run(main())
+
+
+@pytest.fixture
+def media():
+    with MultimodalMemory() as held:
+        yield held
+
+
+def test_a_session_holds_several_of_each(media: MultimodalMemory):
+    media.store_multimodal_memory("s1", {"text": "先说装修预算", "image": {"description": "客厅的户型图"}})
+    media.store_multimodal_memory(
+        "s1", {"text": "再说工期", "image": [{"description": "厨房照片"}, {"description": "阳台照片"}]}
+    )
+    context = media.retrieve_context("s1")
+    assert context["text"]["content"] == "再说工期"
+    assert [one["content"] for one in context["texts"]] == ["先说装修预算", "再说工期"]
+    assert [one["description"] for one in context["images"]] == ["客厅的户型图", "厨房照片", "阳台照片"]
+    assert media.retrieve_context("s2") == {}
+    assert set(media.memories["image"]) == {"s1"}
+
+
+def test_a_query_finds_media_of_every_kind_and_session(media: MultimodalMemory):
+    media.store_multimodal_memory(
+        "s1",
+        {
+            "image": {"description": "几种算法的对比图表", "features": ["决策树", "神经网络"]},
+            "audio": {"transcript": "想知道神经网络有什么缺点", "sentiment": "curious"},
+        },
+    )
+    media.store_multimodal_memory("s2", {"video": {"description": "a cat asleep on a piano"}})
+    found = media.retrieve_context("s3", "神经网络")
+    assert found["images"][0]["features"] == ["决策树", "神经网络"]
+    assert found["audios"][0]["sentiment"] == "curious"
+    assert found["audios"][0]["why"]
+    assert media.retrieve_context("s1", "cat on a piano")["videos"][0]["session_id"] == "s2"
+
+
+def test_what_has_nothing_to_do_with_the_query_is_not_an_answer(media: MultimodalMemory):
+    media.store_multimodal_memory(
+        "s1", {"image": {"description": "算法对比图表"}, "video": {"description": "a cat on a piano"}}
+    )
+    found = media.retrieve_context("s9", "恐龙化石")
+    assert found == {"images": [], "audios": [], "videos": []}
+    assert media.retrieve_context("s9", "a sleeping kitten")["images"] == []
+
+
+def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
+    with MultimodalMemory(store=tmp_path / "media.db") as media:
+        [id_] = media.store_multimodal_memory("s1", {"image": {"description": "红色方块", "data": picture("png")}})
+    with MultimodalMemory(store=tmp_path / "media.db") as media:
+        assert media.engine.media.data(id_) == picture("png")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"smell": "smoke"},
+        {"image": "a path"},
+        None,
+        ["text"],
+        {"image": {"descripton": "a slip"}},
+        {"text": 7},
+        {"text": "kept?", "image": {"description": "x", "data": b"no picture at all"}},
+    ],
+)
+def test_nothing_of_a_bad_call_is_stored(media: MultimodalMemory, given: dict[str, object]):
+    with pytest.raises(InvalidInput):
+        media.store_multimodal_memory("s1", given)
+    assert media.retrieve_context("s1") == {}

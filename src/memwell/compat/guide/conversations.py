@@ -1,4 +1,4 @@
-"""Conversations of many users kept for good, what each of them is about, and what was said before."""
+"""Conversations of many users with their profiles, and what was written, shown and heard in sessions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from typing import Any, cast
 import msgspec
 
 from memwell._asyncify import Closing, asyncify
-from memwell.compat.guide.user_profiles import profile_of
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
+from memwell.language.detect import language_of
 from memwell.language.keywords import keywords as keywords_of
 from memwell.language.sentiment import sentiment
+from memwell.longterm.media import MediaItem
+from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recalling import Recalled
+from memwell.longterm.traits import Traits, with_traits
 from memwell.messages import Message, Role, ai, human
-from memwell.records import Space, paged
+from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_memory
 from memwell.storage.protocols import ThreadInfo
@@ -28,16 +31,26 @@ from memwell.windows import Round
 
 _PROFILE = "user_profile"
 _IMPORTED = "imported"
-"""Marks a session whose messages need not stand in the order of their times."""
+"""Marks a session whose messages may not be in the order of their times."""
 _SLACK = timedelta(minutes=1)  # between the times of messages and the order in which several writers stored them
 _OLD_COLUMNS = ("session_id", "user_id", "message", "response", "timestamp", "topic", "keywords")
+_TOPICS, _KEYWORDS, _MONTHS = 5, 10, 12
+_READ_FOR_LANGUAGE = 2_000  # characters
+_OWN = ("topic", "keywords", "sentiment")
+
+MODALITIES = ("text", "image", "audio", "video")
+_PLURAL = {"image": "images", "audio": "audios", "video": "videos"}
+_KNOWN = frozenset({"description", "features", "transcript", "sentiment", "data", "path", "name", "metadata"})
+_TEXT = "text"
+_LEAST = {"coverage": 0.2, "dense": 0.35}
+"""The least signals of a medium that answers a query: a recall returns the nearest, however far it is."""
 
 
 class ConversationMemory(Closing):
-    """What users said and were answered, in one file. A user is a space of its own, a session is a conversation in it.
+    """Questions and answers of users in one file. A user is a space, a session is a conversation in it.
 
-    A stored conversation is on disk when the call returns, and can be recalled at once, from any later session. Raises
-    ``BackendError`` for a SQLite file of another program; ``import_old`` takes its rows.
+    A stored conversation is on disk when the call returns, and any later session recalls it. Raises ``BackendError`` for
+    a SQLite file of another program; ``import_old`` takes its rows.
     """
 
     def __init__(self, db_path: str | Path = "conversation_memory.db") -> None:
@@ -46,7 +59,7 @@ class ConversationMemory(Closing):
         self.init_database()
 
     def init_database(self) -> None:
-        """Open the file, which is made when it is not there. Done once it is open, it does nothing."""
+        """Open the file, or create it. Does nothing when it is open."""
         if self._engine is None:
             self._engine = open_memory(self.db_path)
 
@@ -146,7 +159,7 @@ class ConversationMemory(Closing):
         It is kept in the file too; ``get_user_profile`` reads it without counting again.
         """
         engine = self._of(user_id)
-        made = profile_of(user_id, engine, self._questions(engine))
+        made = _profile_of(user_id, engine, self._questions(engine))
         if made:
             engine.backend.kv.put(engine.space, _PROFILE, made)
         return made
@@ -179,7 +192,7 @@ class ConversationMemory(Closing):
         return True
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
@@ -297,4 +310,155 @@ def _old_keywords(given: object) -> list[str] | None:
     return [word for word in cast("list[object]", given) if isinstance(word, str)]
 
 
-__all__ = ["ConversationMemory"]
+def _profile_of(user_id: str, engine: Engine, questions: Iterable[tuple[str, Message]]) -> dict[str, Any]:
+    """The profile in the guide's shape, as plain data, of the user who asked the questions; ``{}`` without any."""
+    records: list[Record] = []
+    beginning = ""
+    for session, message in questions:
+        if len(beginning) < _READ_FOR_LANGUAGE:
+            beginning += f"{message.text[:_READ_FOR_LANGUAGE]}\n"
+        own = {name: message.metadata[name] for name in _OWN if name in message.metadata}
+        metadata = with_traits(own, Traits(session=session))
+        records.append(Record(text=message.text, id=message.id, time=message.time, metadata=metadata))
+    found = profile(engine.facts, records)
+    return _profile_shape(user_id, found, language_of(beginning)) if found.records else {}
+
+
+def _profile_shape(user_id: str, found: Profile, language: str) -> dict[str, Any]:
+    topics, words = found.topics[:_TOPICS], found.keywords[:_KEYWORDS]
+    return {
+        "user_id": user_id,
+        "top_topics": [[one.word, one.count] for one in topics],
+        "top_keywords": [[one.word, one.count] for one in words],
+        "total_conversations": found.records,
+        "conversation_summary": found.summary("zh" if language == "zh" else "en"),
+        "sentiment": {
+            "average": 0.0 if found.trend is None else found.trend.sentiment,
+            "trend": "unknown" if found.trend is None else found.trend.direction,
+            "by_month": {one.month: one.sentiment for one in found.moods[-_MONTHS:]},
+        },
+        "evidence": {one.word: list(one.evidence) for one in (*words, *topics)},
+    }
+
+
+class MultimodalMemory(Closing):
+    """Texts, images, recordings and videos by session. Several of each, and nothing takes another's place.
+
+    Bytes of media are kept when they are given (``data`` or ``path``), and checked to be what they are said to be.
+    ``store`` is ``memory:`` until the process ends, or a file for good.
+    """
+
+    def __init__(self, *, store: str | Path = "memory:") -> None:
+        self.engine = open_memory(store)
+
+    @property
+    def memories(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
+        """All there is: by modality, by session, oldest first."""
+        held: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in MODALITIES}
+        for one in self.engine.memories():
+            if one.kind in held:
+                held[one.kind].setdefault(one.session, []).append(self._shape(one))
+        return held
+
+    def store_multimodal_memory(self, session_id: str, memories: Mapping[str, Any]) -> list[str]:
+        """Store what belongs together, and return the ids. A modality may come as one thing or as a list of them.
+
+        Raises ``InvalidInput`` for an unknown modality or key, and for bytes that are not what they are said to be; then
+        nothing of the call is stored.
+        """
+        check_id(session_id, "a session")
+        if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
+        things = [(modality, one) for modality, given in memories.items() for one in _things(modality, given)]
+        with self.engine.backend.transaction():
+            return [self._stored(session_id, modality, one) for modality, one in things]
+
+    def _stored(self, session: str, modality: str, thing: Any) -> str:
+        if modality == _TEXT:
+            return self.engine.remember(thing, session=session, kind=_TEXT).id
+        given = cast("dict[str, Any]", thing)
+        data = given.get("data", None if given.get("path") is None else Path(given["path"]))
+        return self.engine.media.add(
+            data,
+            kind=modality,
+            description=given.get("description", ""),
+            transcript=given.get("transcript", ""),
+            features=given.get("features"),
+            sentiment=given.get("sentiment"),
+            session=session,
+            name=given.get("name", ""),
+            metadata=given.get("metadata"),
+        ).id
+
+    def retrieve_context(self, session_id: str, query: str | None = None, limit: int = 5) -> dict[str, Any]:
+        """What a session holds: its latest ``text``, all ``texts``, ``images``, ``audios`` and ``videos``.
+
+        With a query the media are those of all sessions that answer it, best first, each with its score and the reason.
+        """
+        check_id(session_id, "a session")
+        texts = [one for one in self.engine.memories() if one.session == session_id and one.kind == _TEXT]
+        context: dict[str, Any] = {}
+        if texts:
+            context = {"text": self._shape(texts[-1]), "texts": [self._shape(one) for one in texts]}
+        media = self.engine.media
+        for kind, plural in _PLURAL.items():
+            items = (
+                media.items(session=session_id, kinds=kind)
+                if query is None
+                else _answering(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
+            )
+            if items or query is not None:
+                context[plural] = [_medium(one) for one in items]
+        return context
+
+    def close(self) -> None:
+        """Close the store."""
+        self.engine.close()
+
+    astore_multimodal_memory = asyncify(store_multimodal_memory)
+    aretrieve_context = asyncify(retrieve_context)
+
+    def _shape(self, one: Recalled) -> dict[str, Any]:
+        if one.kind == _TEXT:
+            return {"content": one.text, "timestamp": one.time.isoformat(), "type": _TEXT}
+        return _medium(self.engine.media.get(one.id))
+
+
+def _things(modality: str, given: Any) -> list[Any]:
+    """One thing or several, checked. Raises ``InvalidInput``."""
+    if modality not in MODALITIES:
+        raise InvalidInput(f"unknown modality {shown(modality)}; known: {', '.join(MODALITIES)}")
+    is_several = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+    several: list[Any] = list(cast("Sequence[Any]", given)) if is_several else [given]
+    for one in several:
+        if modality == _TEXT:
+            check_text(one, "a text")
+        elif not isinstance(one, Mapping):
+            raise InvalidInput(f"{modality} must be a dict or several, not {shown(one)}")
+        elif unknown := set(cast("Mapping[str, Any]", one)) - _KNOWN:
+            raise InvalidInput(f"unknown key {sorted(unknown)[0]!r} of {modality}; known: {', '.join(sorted(_KNOWN))}")
+    return several
+
+
+def _answering(items: list[MediaItem]) -> list[MediaItem]:
+    """The items that share a word with the query or are near to it in meaning."""
+    return [
+        one
+        for one in items
+        if any(one.signals[name].value > least for name, least in _LEAST.items() if name in one.signals)
+    ]
+
+
+def _medium(item: MediaItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "description": item.description,
+        "features": list(item.features),
+        "transcript": item.transcript,
+        "sentiment": item.sentiment,
+        "timestamp": item.time.isoformat(),
+        "type": item.kind,
+        "session_id": item.session,
+        "score": item.score,
+        "why": item.why(language="zh") if item.score else "",
+    }

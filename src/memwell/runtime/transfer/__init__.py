@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.chatgpt import import_chatgpt
 from memwell.runtime.transfer.detection import FORMATS, detect, import_file
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
@@ -21,6 +22,7 @@ __all__ = [
     "export_jsonl",
     "export_markdown",
     "export_mcp",
+    "import_agentscope",
     "import_chatgpt",
     "import_csv",
     "import_file",

@@ -90,6 +90,11 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> World:
     return World(request.param, tmp_path, port)
 
 
+@pytest.fixture
+def world_of_process(tmp_path: Path) -> World:
+    return World("process", tmp_path, 0)
+
+
 @pytest.fixture(params=[kind for kind in KINDS if kind != "process"])
 def lasting(request: pytest.FixtureRequest, tmp_path: Path, port: int) -> World:
     return World(request.param, tmp_path, port)
@@ -121,7 +126,7 @@ def test_messages_come_back_as_they_were_added(world: World) -> None:
     world.run(body)
 
 
-def test_what_is_stored_and_what_is_read_are_copies(world: World) -> None:
+def test_what_is_stored_and_what_is_read_are_copies(world_of_process: World) -> None:
     async def body(make: Make) -> None:
         memory, message = make(), Msg("ann", [{"type": "text", "text": "x"}], "user", {"a": [1]})
         await memory.add(message)
@@ -134,7 +139,7 @@ def test_what_is_stored_and_what_is_read_are_copies(world: World) -> None:
         [again] = await memory.get_memory()
         assert (again.get_text_content(), again.metadata) == ("x", {"a": [1]})
 
-    world.run(body)
+    world_of_process.run(body)
 
 
 def test_the_same_message_twice_is_kept_once_also_within_one_batch(world: World) -> None:
@@ -237,7 +242,7 @@ def test_the_summary_comes_first_and_outlives_clear(world: World) -> None:
 
 
 @pytest.mark.parametrize("mark", [1, None, ["a", 1], ("a",)])
-def test_marks_that_are_no_text_are_refused(world: World, mark: Any) -> None:
+def test_marks_that_are_no_text_are_refused(world_of_process: World, mark: Any) -> None:
     async def body(make: Make) -> None:
         memory = make()
         await memory.add(said(1), marks="m")
@@ -255,18 +260,18 @@ def test_marks_that_are_no_text_are_refused(world: World, mark: Any) -> None:
             await memory.update_messages_mark("x", msg_ids=cast("Any", [mark]))
         assert (await memory.size(), await places(memory, mark="m")) == (1, [0])
 
-    world.run(body)
+    world_of_process.run(body)
 
 
 @pytest.mark.parametrize("wrong", [[None], "text", [Msg("a", "x", "user"), {"content": "x"}], ("x",), 7])
-def test_what_is_no_message_is_refused_whole(world: World, wrong: Any) -> None:
+def test_what_is_no_message_is_refused_whole(world_of_process: World, wrong: Any) -> None:
     async def body(make: Make) -> None:
         memory = make()
         with pytest.raises(TypeError):
             await memory.add(wrong)
         assert await memory.size() == 0
 
-    world.run(body)
+    world_of_process.run(body)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +287,7 @@ def test_what_is_no_message_is_refused_whole(world: World, wrong: Any) -> None:
     ],
 )
 def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
-    world: World, field: str, value: Any
+    world_of_process: World, field: str, value: Any
 ) -> None:
     async def body(make: Make) -> None:
         memory, broken = make(), Msg("a", "x", "user")
@@ -291,22 +296,7 @@ def test_a_message_that_breaks_a_rule_is_refused_and_so_are_those_beside_it(
             await memory.add([*said(1), broken], marks="m")
         assert (await memory.size(), await memory.get_memory(mark="m")) == (0, [])
 
-    world.run(body)
-
-
-def test_hostile_ids_and_marks_name_only_themselves(world: World) -> None:
-    async def body(make: Make) -> None:
-        memory, messages = make(), said(len(HOSTILE))
-        for message, name in zip(messages, HOSTILE, strict=True):
-            message.id = name
-            await memory.add(message, marks=name[:200])
-        for place, name in enumerate(HOSTILE):
-            assert await places(memory, mark=name[:200]) == [place]
-        for place, name in enumerate(HOSTILE):
-            assert await memory.delete([name]) == 1
-            assert await memory.size() == len(HOSTILE) - place - 1
-
-    world.run(body)
+    world_of_process.run(body)
 
 
 def test_sessions_and_users_see_only_their_own(lasting: World) -> None:
@@ -467,14 +457,14 @@ def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp
     World(kind, tmp_path, port).run(body)
 
 
-def test_an_unknown_keyword_is_refused(world: World) -> None:
+def test_an_unknown_keyword_is_refused(world_of_process: World) -> None:
     async def body(make: Make) -> None:
         memory = make()
         with pytest.raises(TypeError, match="unexpected keyword argument 'mark'"):
             await memory.add(said(1), mark="m")
         assert await memory.size() == 0
 
-    world.run(body)
+    world_of_process.run(body)
 
 
 def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
@@ -602,31 +592,6 @@ def test_a_memory_needs_a_whole_store() -> None:
         assert asyncio.run(ThreadMemory(History(backend, "x")).size()) == 0
         with pytest.raises(InvalidInput, match="whole store"):
             ThreadMemory(History(backend.log, "x"))
-
-
-def test_a_memory_of_ones_own_says_what_it_lacks() -> None:
-    class Own(MemoryBase):
-        async def add(self, memories: Any, marks: Any = None, **kwargs: Any) -> None: ...
-        async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
-            return 0
-
-        async def size(self) -> int:
-            return 0
-
-        async def clear(self) -> None: ...
-        async def get_memory(self, *args: Any, **kwargs: Any) -> list[Msg]:
-            return []
-
-    async def body() -> None:
-        own = Own()
-        await own.update_compressed_summary("s")
-        assert own.state_dict() == {"_compressed_summary": "s"}
-        with pytest.raises(NotImplementedError, match="delete_by_mark"):
-            await own.delete_by_mark("m")
-        with pytest.raises(NotImplementedError, match="update_messages_mark"):
-            await own.update_messages_mark("m")
-
-    asyncio.run(body())
 
 
 # Classes for databases

@@ -512,29 +512,6 @@ def test_what_is_added_while_a_model_thinks_stays():
     asyncio.run(run())
 
 
-def test_a_reader_that_is_cancelled_changes_nothing():
-    async def run() -> None:
-        begun = asyncio.Event()
-
-        async def endless(messages: list[Msg]) -> list[Msg]:
-            begun.set()
-            await asyncio.sleep(100)
-            return []
-
-        memory = MemoryWithCompress(max_token=300, compress_func=endless)
-        await memory.add(said(40))
-        reading = asyncio.create_task(memory.get_memory())
-        await begun.wait()
-        reading.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await reading
-        assert await memory.memory_storage.size() == 40
-        await memory.add(said(1, 50))
-        assert await memory.size() == 41
-
-    asyncio.run(run())
-
-
 @pytest.mark.parametrize("answer", [ModelError("no line"), " "])
 def test_when_the_model_fails_the_compressed_memory_does_not_move(answer: Any):
     async def run() -> None:
@@ -718,20 +695,6 @@ def test_what_failed_half_way_can_be_added_again():
         raw.fails = False
         await memory.add(messages)
         assert (await memory.size(), ids(await memory.get_memory())) == (2, ids(messages))
-
-    asyncio.run(run())
-
-
-def test_duplicates_and_unknown_keywords_are_refused():
-    async def run() -> None:
-        memory = MemoryWithCompress()
-        wanted: list[dict[str, Any]] = [{"allow_duplicates": True}, {"skip_duplicated": False}]
-        for keywords in wanted:
-            with pytest.raises(InvalidInput, match="once"):
-                await memory.add(said(1), **keywords)
-        with pytest.raises(TypeError, match="unexpected keyword argument 'mark'"):
-            await memory.add(said(1), mark="m")
-        assert await memory.size() == 0
 
     asyncio.run(run())
 
@@ -957,30 +920,10 @@ def test_an_async_model_runs_in_the_loop_of_whoever_asks():
     assert made.complete(ASKED).text == "fine"
 
 
-def test_asking_from_the_loop_itself_does_not_wait_for_ever():
-    made = chat_model(TheirModel("fine"))
-    assert made is not None
-
-    async def ask() -> str:
-        with _asking_from_here():
-            return made.complete(ASKED).text
-
-    assert asyncio.run(ask()) == "fine"
-
-
 @pytest.mark.parametrize("answer", [None, {}, SimpleNamespace(content=[], metadata=None), SimpleNamespace(content="")])
 def test_an_answer_without_words_is_a_bad_one(answer: Any):
     with pytest.raises(BadModelOutput, match="without a text"):
         asked(TheirModel(answer))
-
-
-def test_what_a_model_raises_is_a_model_error():
-    class Broken(TheirModel):
-        async def __call__(self, messages: list[Any]) -> Any:
-            raise OSError("no line")
-
-    with pytest.raises(ModelError, match="no line"):
-        asked(Broken(None))
 
 
 def test_what_is_no_model_is_refused():

@@ -186,8 +186,9 @@ def _rest_of_blocks(blocks: list[Shape], said: list[Shape], parts: tuple[Part, .
 
 
 def _more(block: Shape, part: Part) -> Shape:
-    as_text = isinstance(block.get("output"), str) and isinstance(part, ToolResult)
-    seen = {**_block(part), "output": part.text} if as_text else _block(part)
+    seen, as_text = _block(part), False
+    if isinstance(block.get("output"), str) and isinstance(part, ToolResult):
+        seen["output"], as_text = part.text, True
     changed = {key: plain_copy(value) for key, value in block.items() if key not in seen or seen[key] != value}
     if as_text:
         return {"type": block["type"], "as_text": True, "keys": changed}

@@ -130,13 +130,13 @@ def test_bad_sizes_are_refused(text: str, sizes: list[int]):
         RAGOptimizer.optimize_chunk_size(text, sizes, embedder=HashEmbedder())
 
 
-DOCUMENTS = ["LLM 可以保留前文。", "Gardening in spring.", "大语言模型按概率生成文字。", "Cooking rice."]
+PASSAGES = ["LLM 可以保留前文。", "Gardening in spring.", "大语言模型按概率生成文字。", "Cooking rice."]
 
 
 def test_expansion_and_reranking_are_shown_at_work():
     made = RAGOptimizer.improve_retrieval_accuracy(
         ["大模型怎么生成文字", "plot of greens"],
-        DOCUMENTS,
+        PASSAGES,
         2,
         synonyms={"plot of greens": ["cooking"]},
         embedder=HashEmbedder(),
@@ -144,7 +144,7 @@ def test_expansion_and_reranking_are_shown_at_work():
     expanded = made["query_expansion"]("大模型怎么生成文字")
     assert expanded[0] == "大模型怎么生成文字"
     assert any("大语言模型" in one for one in expanded)
-    assert made["results"]["大模型怎么生成文字"]["after"][0] == DOCUMENTS[2]
+    assert made["results"]["大模型怎么生成文字"]["after"][0] == PASSAGES[2]
     found = made["results"]["plot of greens"]
     assert found["before"][0] != "Cooking rice."
     assert found["after"][0] == "Cooking rice.", "a synonym that was added"

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
-from memwell.compat.agentscope.messages import AudioBlock, Msg
+from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg
 from memwell.errors import InvalidInput
 from memwell.runtime.agents import Agent
 from memwell.runtime.hub import Hub
@@ -48,7 +48,8 @@ class AgentBase(Agent[Msg]):
         """A copy with the same id and no thinking block."""
         twin = _message(message).__deepcopy__({})
         if type(twin.content) is list:
-            twin.content = [block for block in twin.content if block["type"] != "thinking"]
+            blocks: list[ContentBlock] = [block for block in twin.content if block["type"] != "thinking"]
+            twin.content = blocks
         return twin
 
     async def _tell_others(self, message: Msg | None) -> None:

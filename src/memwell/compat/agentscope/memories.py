@@ -600,7 +600,9 @@ def marks_in(marks: object) -> list[str]:
     if marks is None or isinstance(marks, str):
         return [] if marks is None else [check_text(marks, "a mark")]
     if not isinstance(marks, list) or not all(isinstance(one, str) for one in cast("list[object]", marks)):
-        raise WrongType(f"The mark should be a string, a list of strings, or None, but got {shown(marks)}.")
+        raise WrongType(
+            f"The mark should be a string, a list of strings, or None, but got {shown(cast(object, marks))}."
+        )
     return list(dict.fromkeys(check_text(one, "a mark") for one in cast("list[str]", marks)))
 
 

@@ -123,13 +123,17 @@ def chat_model(model: Any, formatter: Any = None) -> ChatModel | None:
         raise InvalidInput(f"a model must be a ChatModel, a function or one of AgentScope's, not {shown(model)}")
     name = getattr(model, "model_name", None)
     if isinstance(name, str):
-        return as_chat_model(lambda messages: _at_home(_asked(model, formatter, messages)), name=name)
 
-    def ask(messages: Sequence[Message]) -> Any:
+        def ask(messages: Sequence[Message]) -> Any:
+            return _at_home(_asked(model, formatter, messages))
+
+        return as_chat_model(ask, name=name)
+
+    def call(messages: Sequence[Message]) -> Any:
         answer = model(messages)
         return _at_home(_answer(answer)) if inspect.isawaitable(answer) else answer
 
-    return as_chat_model(ask, name=getattr(model, "__qualname__", type(model).__qualname__))
+    return as_chat_model(call, name=getattr(model, "__qualname__", type(model).__qualname__))
 
 
 async def _answer(value: Any) -> Any:
@@ -146,29 +150,30 @@ async def _asked(model: Callable[..., Any], formatter: Any, messages: Sequence[M
         given = await _answer(
             formatter.format([make(one.name, one.content, one.role) for one in map(from_core, messages)])
         )
-    answer = await _answer(model(given))
+    answer: Any = await _answer(model(given))
     if isinstance(answer, AsyncIterable):
         # Every piece of a stream repeats what came before it.
         async for piece in cast("AsyncIterable[Any]", answer):
             answer = piece
-    return _words(answer)
+    return _words(cast(Any, answer))
 
 
-def _words(answer: object) -> str:
+def _words(answer: Any) -> str:
     """The text of an answer: a text, or an object or dict with blocks; data alone is given as JSON."""
     if isinstance(answer, str):
         return answer
-    fields = answer if isinstance(answer, Mapping) else getattr(answer, "__dict__", {})
-    content, data = (cast("Mapping[str, Any]", fields).get(name) for name in ("content", "metadata"))
+    fields = cast("Mapping[str, Any]", answer if isinstance(answer, Mapping) else getattr(answer, "__dict__", {}))
+    content, data = fields.get("content"), fields.get("metadata")
     if isinstance(content, str) and content:
         return content
     blocks = cast("list[Any]", content) if isinstance(content, list | tuple) else []
-    texts = [str(block["text"]) for block in blocks if isinstance(block, Mapping) and block.get("type") == "text"]  # pyright: ignore[reportUnknownMemberType]
+    said = [cast("dict[str, Any]", block) for block in blocks if isinstance(block, dict)]
+    texts = [str(block["text"]) for block in said if block.get("type") == "text"]
     if texts:
         return "\n".join(texts)
     if isinstance(data, Mapping) and data:
         return json.dumps(dict(cast("Mapping[str, Any]", data)), ensure_ascii=False, default=str)
-    raise BadModelOutput(f"the model answered without a text: {shown(answer)}")
+    raise BadModelOutput(f"the model answered without a text: {shown(cast(object, answer))}")
 
 
 class _Prompted:
@@ -540,7 +545,7 @@ def _places_in(indices: object) -> list[int]:
     found = list(dict.fromkeys(cast("Iterable[Any]", given))) if isinstance(given, Iterable) else [given]
     if not all(type(one) is int for one in found):
         raise WrongType(f"indices must be a whole number or several, not {shown(indices)}")
-    return found
+    return cast("list[int]", found)
 
 
 class MemoryWithCompress(MemoryBase):
@@ -789,9 +794,10 @@ class MemoryWithCompress(MemoryBase):
         ``InvalidInput`` for what is no state. Then nothing changes.
         """
         # The state of AgentScope's class is an object with fields.
-        state: Any = cast(Any, state_dict).model_dump() if hasattr(state_dict, "model_dump") else state_dict
-        if not isinstance(state, Mapping):
-            raise InvalidInput(f"a state must be a mapping, not {shown(state)}")
+        given: Any = cast(Any, state_dict).model_dump() if hasattr(state_dict, "model_dump") else state_dict
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"a state must be a mapping, not {shown(given)}")
+        state = cast("Mapping[str, Any]", given)
         for name in ("max_token", "chat_history_storage", "memory_storage"):
             if name not in state and strict:
                 raise MissingState(f"the state of {type(self).__name__} has no {name!r}")

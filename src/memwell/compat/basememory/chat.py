@@ -37,7 +37,7 @@ from memwell.history.copying import together
 from memwell.history.handle import kept_beside, key_part
 from memwell.messages import Message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, paged
-from memwell.storage.protocols import Backend, Entry, ThreadInfo
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_id, shown
@@ -118,13 +118,14 @@ class _StoredRows:
         self._kv.put(self._space, self._rows + key_part(row.user), msgspec.to_builtins(row))
 
     def users(self) -> list[str]:
-        return sorted(entry.value["user"] for entry in self._entries(self._rows))
+        return sorted(value["user"] for value in self._values(self._rows))
 
     def together(self) -> AbstractContextManager[None]:
         return together(self._history)
 
-    def _entries(self, prefix: str) -> Iterator[Entry]:
-        return paged(lambda cursor: self._kv.scan(self._space, where=id_begins_with(prefix), cursor=cursor))
+    def _values(self, prefix: str) -> Iterator[dict[str, Any]]:
+        found = paged(lambda cursor: self._kv.scan(self._space, where=id_begins_with(prefix), cursor=cursor))
+        return (cast("dict[str, Any]", entry.value) for entry in found)
 
     def type(self, user: str, now: float, seconds: float) -> None:
         # The store drops it a little later than it is over, because its clock may differ.
@@ -135,7 +136,7 @@ class _StoredRows:
         self._kv.delete(self._space, self._typing + key_part(user))
 
     def typing(self, now: float) -> list[str]:
-        return sorted(entry.value["user"] for entry in self._entries(self._typing) if entry.value["until"] > now)
+        return sorted(value["user"] for value in self._values(self._typing) if value["until"] > now)
 
 
 class _GivenRows:
@@ -335,7 +336,7 @@ class _PlainMessages:
 
     def senders(self) -> list[str | None]:
         # The length of a sketch is no number.
-        if not isinstance(type(self.storage).__len__(self.storage), int):
+        if not isinstance(cast(Any, type(self.storage)).__len__(self.storage), int):
             return []
         self._catch_up()
         return list(self._senders)
@@ -426,7 +427,8 @@ class BaseChatMessageMemory(BaseMemory):
 
         Raises ``IndexError`` when there is none, ``InvalidInput`` for what is no position.
         """
-        if not isinstance(self.messages, Mapping):
+        messages: Any = self.messages
+        if not isinstance(messages, Mapping):
             check_position(index)
         if reader is None:
             return self.messages[index]

@@ -153,9 +153,10 @@ def _identity(item: object, depth: int = 0) -> Identity | None:
     if kind.__hash__ in (object.__hash__, None):
         return None
     try:
-        return (kind, cast(Hashable, item)) if hash(item) is not None else None
+        hash(item)
     except TypeError:
         return None
+    return kind, cast(Hashable, item)
 
 
 def _is_changeable(item: object) -> bool:
@@ -288,8 +289,8 @@ class SparsifyVectors(msgspec.Struct, frozen=True):
     key: str | None = None
 
     def __post_init__(self) -> None:
-        error: object = self.error
-        if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < 1:
+        error = self.error
+        if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"error must be between 0 and 1, not {shown(error)}")
         if not isinstance(self.form, str) or self.form not in FORMS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"unknown form {shown(self.form)}; known: {', '.join(FORMS)}")
@@ -380,7 +381,7 @@ class OptimizationReport(msgspec.Struct, frozen=True, kw_only=True):
 
 def step_of(shelf: Shelf, strategy: Strategy, size: int) -> Step:
     """Apply a strategy to a shelf of ``size`` bytes. Raises ``InvalidInput`` when it returns no ``Outcome``."""
-    count: object = type(shelf.storage).__len__(shelf.storage)
+    count: object = cast(Any, type(shelf.storage)).__len__(shelf.storage)
     # A sketch of a storage has no length.
     items = count if isinstance(count, int) else 0
     nothing = Step(

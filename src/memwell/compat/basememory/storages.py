@@ -275,11 +275,11 @@ class DurableStorage(MutableSequence[Any]):
                     if row is not None:
                         self._kv.put(self._space, _row_key(number), row)
                 self._kv.delete(self._space, page.key)
-            large = self._entries(Where("blob", "exists"))
-            for entry in large:
-                packed = self._backend.blobs.get(self._space, entry.value["blob"])
-                self._kv.put(self._space, entry.key, zlib.decompress(packed))
-            for digest in {entry.value["blob"] for entry in large}:
+            found = self._entries(Where("blob", "exists"))
+            blobs = {entry.key: cast("dict[str, str]", entry.value)["blob"] for entry in found}
+            for key, digest in blobs.items():
+                self._kv.put(self._space, key, zlib.decompress(self._backend.blobs.get(self._space, digest)))
+            for digest in set(blobs.values()):
                 self._backend.blobs.delete(self._space, digest)
             bounds = self._bounds()
             self._set_bounds(bounds.first, bounds.next)

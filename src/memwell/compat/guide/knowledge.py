@@ -50,8 +50,9 @@ def _added(knowledge: Knowledge, texts: Sequence[str], metadatas: Sequence[Mappi
     Raises ``InvalidInput`` for what is no list of texts, and for another number of metadatas; then nothing is added.
     """
     checked = [check_text(text, "a document").strip() for text in _listed(texts, "documents")]
-    listed: Sequence[Any] = [{}] * len(checked) if metadatas is None else metadatas
-    given = [check_metadata(dict(one or {})) for one in listed]
+    nothing: dict[str, Any] = {}
+    listed = [nothing] * len(checked) if metadatas is None else metadatas
+    given = [check_metadata(dict(one or nothing)) for one in listed]
     if len(given) != len(checked):
         raise InvalidInput(f"{len(checked)} documents need {len(checked)} metadatas, not {len(given)}")
     return [

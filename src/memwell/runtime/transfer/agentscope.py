@@ -122,12 +122,8 @@ def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally
 def _read(session: _Session, history: History, tally: Tally) -> Iterator[Message]:
     for number, (listed, written) in enumerate(session.messages, 1):
         try:
-            layout = {
-                "metadata": {},
-                "timestamp": "",
-                **as_object(decoded(written.encode()), "a message of AgentScope"),
-            }
-            layout["metadata"] = layout["metadata"] or {}
+            found = as_object(decoded(written.encode()), "a message of AgentScope")
+            layout: dict[str, Any] = {"timestamp": "", **found, "metadata": found.get("metadata") or {}}
             id_ = listed or derived_id("agentscope", history.thread.id, written)
             yield from_agentscope({"id": id_, **layout}, id=id_)
         except InvalidInput as error:
@@ -141,13 +137,14 @@ def _in_sql(url: str) -> Iterator[_Session]:
     try:
         # Only an import from a database needs SQLAlchemy.
         import sqlalchemy as sql  # noqa: PLC0415
+        from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError  # noqa: PLC0415
     except ImportError as missing:
         raise MissingDependency('reading tables needs SQLAlchemy: pip install "memwell[sql]"') from missing
     try:
         place = sql.make_url(url)
         kind = place.get_backend_name()
         engine = sql.create_engine(place.set(drivername=_SYNC.get(kind, place.drivername)))
-    except (sql.exc.ArgumentError, sql.exc.NoSuchModuleError) as error:
+    except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigurationError(f"the URL names no database: {without_secrets(url)}") from error
     try:
         with engine.connect() as connection:
@@ -158,7 +155,7 @@ def _in_sql(url: str) -> Iterator[_Session]:
             tables = {name: sql.Table(name, sql.MetaData(), autoload_with=connection) for name in names}
             for key, user in connection.execute(sql.select(tables["session"].c.id, tables["session"].c.user_id)):
                 yield _sql_session(sql, connection, tables, str(key), str(user))
-    except sql.exc.OperationalError as error:
+    except OperationalError as error:
         raise BackendUnavailable(f"the database cannot be reached: {error}") from error
     finally:
         engine.dispose()

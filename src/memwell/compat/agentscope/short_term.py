@@ -201,7 +201,7 @@ def _filled(template: str, max_token: int, messages: str) -> str:
 
 
 class _InGroups:
-    """A summariser that gives another one at most so many tokens at once."""
+    """A summariser that gives another one a limited number of tokens at once."""
 
     def __init__(self, summariser: Summariser, tokens: int, counter: TokenCounter) -> None:
         self._summariser, self._tokens, self._counter = summariser, tokens, counter
@@ -363,9 +363,9 @@ class ReMeShortTermMemory(InMemoryMemory):
         if not _is_summary(message):
             return from_core(message)
         # As a message of the user and not as instructions, because it is made of what anyone said.
-        told = with_summary([], message.text)[0]
-        told.id = message.id
-        return told
+        summary = with_summary([], message.text)[0]
+        summary.id = message.id
+        return summary
 
     def _view(self) -> tuple[list[Message], list[str]]:
         failures: list[str] = []

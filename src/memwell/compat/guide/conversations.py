@@ -154,7 +154,7 @@ class ConversationMemory(Closing):
         return list(answers.values())[:limit]
 
     def build_user_profile(self, user_id: str) -> dict[str, Any]:
-        """What a user talks about, how often and in what mood, with the conversations that say so; ``{}`` for nobody.
+        """What a user talks about, how often and in what mood, with the conversations as evidence; ``{}`` without any.
 
         It is kept in the file too; ``get_user_profile`` reads it without counting again.
         """

@@ -172,9 +172,9 @@ def _sql_session(sql: Any, connection: Any, tables: dict[str, Any], key: str, us
     for name, id_ in connection.execute(joined):
         marks.setdefault(str(name), []).append(_own_id(rows[str(id_)]))
     said = None if summary is None else sql.select(summary.c.summary).where(summary.c.session_id == key)
-    told = None if said is None else connection.execute(said).scalar_one_or_none()
+    kept = None if said is None else connection.execute(said).scalar_one_or_none()
     messages = [(_own_id(msg), msg) for msg in rows.values()]
-    return _Session(user, _session_name(key, user, rows), messages, marks, told or "")
+    return _Session(user, _session_name(key, user, rows), messages, marks, kept or "")
 
 
 def _session_name(key: str, user: str, rows: dict[str, str]) -> str:

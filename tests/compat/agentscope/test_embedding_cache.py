@@ -75,15 +75,6 @@ def test_embeddings_come_back(cache: FileEmbeddingCache):
     asyncio.run(round_trip())
 
 
-def test_the_blocking_twins_do_the_same(cache: FileEmbeddingCache):
-    cache.store_sync(VECTORS, "text")
-    assert cache.retrieve_sync("text") == VECTORS
-    cache.remove_sync("text")
-    cache.store_sync(VECTORS, "text")
-    cache.clear_sync()
-    assert cache.retrieve_sync("text") is None
-
-
 @pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
 def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
     cache.store_sync(VECTORS, identifier)

@@ -457,16 +457,6 @@ def test_duplicates_are_kept_when_they_are_asked_for(kind: str, wanted: Any, tmp
     World(kind, tmp_path, port).run(body)
 
 
-def test_an_unknown_keyword_is_refused(world_of_process: World) -> None:
-    async def body(make: Make) -> None:
-        memory = make()
-        with pytest.raises(TypeError, match="unexpected keyword argument 'mark'"):
-            await memory.add(said(1), mark="m")
-        assert await memory.size() == 0
-
-    world_of_process.run(body)
-
-
 def test_a_state_is_restored_with_marks_and_summary_and_to_empty() -> None:
     async def body() -> None:
         full, empty = InMemoryMemory(), InMemoryMemory()
@@ -694,18 +684,6 @@ def test_what_other_rooms_write_is_read(tmp_path: Path) -> None:
         ]
         assert await memory.update_messages_mark("seen", msg_ids=[read[2].id]) == 1
         assert [one.content for one in await memory.get_memory(mark="seen")] == ["bye"]
-
-    asyncio.run(body())
-
-
-def test_a_message_deleted_here_can_be_restored_from_the_conversation() -> None:
-    async def body() -> None:
-        memory = InMemoryMemory()
-        await memory.add(TALK, marks="m")
-        assert await memory.delete([TALK[1].id]) == 1
-        memory.history.restore(1)
-        assert [one.id for one in await memory.get_memory()] == [one.id for one in TALK]
-        assert TALK[1].id not in [one.id for one in await memory.get_memory(mark="m")]
 
     asyncio.run(body())
 

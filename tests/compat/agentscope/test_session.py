@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from memwell.compat.agentscope.session import JSONSession, MemwellSession, SessionBase, SessionNotFound, StateModule
 from memwell.errors import FileError, InvalidInput
-from memwell.storage import open_backend
 
 HOSTILE = [
     "a",
@@ -246,17 +245,3 @@ def test_a_reader_beside_writers_always_sees_a_whole_session(session: SessionBas
         read += 1
     for thread in threads:
         thread.join()
-
-
-def test_a_session_of_a_newer_memwell_is_refused():
-    backend = open_backend("memory:")
-    kept = MemwellSession(backend, space="agents")
-    asyncio.run(kept.save_session_state("s", "ann", counter=Counter(1)))
-    sessions = kept._sessions("ann")
-    [entry] = backend.kv.scan(sessions._space).items
-    stored: Any = entry.value
-    backend.kv.put(sessions._space, entry.key, {**stored, "format": 9, "needs": "3.0"})
-    with pytest.raises(InvalidInput, match=r"needs memwell 3\.0"):
-        asyncio.run(kept.load_session_state("s", "ann", counter=Counter()))
-    kept.close()
-    assert sessions.ids() == ["s"]

@@ -6,7 +6,7 @@ import gc
 import json
 import sys
 import weakref
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -30,7 +30,7 @@ from memwell.compat.agentscope.short_term import (
 )
 from memwell.errors import BadModelOutput, InvalidInput, ModelError, Unsupported
 from memwell.history import History
-from memwell.messages import Message, human, system
+from memwell.messages import human, system
 from memwell.models.ports import ChatModel
 from memwell.models.scripted import ScriptedChat
 from memwell.runtime.state import MissingState
@@ -372,19 +372,6 @@ def test_an_earlier_compression_is_folded_into_the_next():
     asyncio.run(run())
 
 
-def test_without_a_model_the_sentences_that_say_most_are_kept():
-    async def run() -> None:
-        memory = MemoryWithCompress(max_token=400)
-        await memory.add(said(60))
-        shown = await memory.get_memory()
-        assert size(shown) <= 400
-        assert "lamps" in str(shown[0].content)
-        # Compressed once, it is as it is until it is too long again.
-        assert ids(await memory.get_memory()) == ids(shown)
-
-    asyncio.run(run())
-
-
 @given(
     shape=st.lists(st.booleans(), min_size=1, max_size=25),
     limit=st.integers(250, 800),
@@ -660,23 +647,6 @@ def test_a_state_is_restored_also_to_nothing():
     asyncio.run(run())
 
 
-def test_storages_of_the_users_and_in_a_file(tmp_path: Path):
-    async def run() -> None:
-        with History.open(str(tmp_path / "a.db"), "raw") as raw:
-            shown = History(raw.backend, "shown")  # type: ignore[arg-type]
-            memory = MemoryWithCompress(max_token=300, chat_history_storage=raw, memory_storage=shown)
-            await memory.add(said(40))
-            await memory.get_memory()
-        with History.open(str(tmp_path / "a.db"), "raw") as raw:
-            shown = History(raw.backend, "shown")  # type: ignore[arg-type]
-            again = MemoryWithCompress(max_token=300, chat_history_storage=raw, memory_storage=shown)
-            assert (await again.size(), len(await again.get_memory()) < 20) == (40, True)
-            # Every other way into the store reads the same words.
-            assert next(iter(raw)).text == "Customer 0 ordered 0 lamps."
-
-    asyncio.run(run())
-
-
 def test_what_failed_half_way_can_be_added_again():
     class Failing(InMemoryMessageStorage):
         fails = True
@@ -845,21 +815,6 @@ def asked(model: Any, formatter: Any = None) -> str:
     made = chat_model(model, formatter)
     assert isinstance(made, ChatModel)
     return made.complete(ASKED).text
-
-
-def test_a_model_of_ours_and_none_are_taken_as_they_are():
-    ours = ScriptedChat(["fine"])
-    assert chat_model(ours) is ours
-    assert chat_model(None) is None
-
-
-def test_functions_may_be_blocking_or_async():
-    async def later(messages: Sequence[Message]) -> str:
-        return messages[-1].text
-
-    assert asked(lambda messages: messages[-1].text) == "How are you?"
-    assert asked(later) == "How are you?"
-    assert chat_model(later).name.endswith("later")  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(

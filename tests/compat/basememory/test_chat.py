@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,17 +20,15 @@ from memwell.compat.basememory import (
     CannotOptimize,
     Deduplicate,
     Evict,
-    Handler,
     ImageMessage,
-    ListStorage,
     RecallMessage,
     StoredMessages,
     TextMessage,
 )
 from memwell.compat.basememory.messages import Handlers
-from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted, Unsupported
+from memwell.errors import BackendError, InvalidInput, NotGranted, Unsupported
 from memwell.history import History
-from memwell.messages import Message, Role, human
+from memwell.messages import Message, Role
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
 from memwell.testing.clock import Clock
@@ -340,38 +337,6 @@ def test_what_is_no_position_is_named(index: Any) -> None:
     assert BaseChatMessageMemory(messages={"a": "hi"}).get_message("a") == "hi"  # pyright: ignore[reportArgumentType]
 
 
-def test_a_sketch_of_messages_is_left_alone() -> None:
-    class Sketch:
-        def __len__(self) -> Any: ...
-
-        def __getitem__(self, index: Any) -> Any: ...
-
-    report = BaseChatMessageMemory(messages=Sketch()).optimize()
-    assert [step.skipped for step in report.steps] == ["its __len__ returns no number"] * 2
-
-
-def test_a_class_of_ones_own() -> None:
-    class Order:
-        def __init__(self, number: int) -> None:
-            self.number = number
-
-    memory = BaseChatMessageMemory(store=MemoryBackend())
-    with pytest.raises(InvalidInput, match="register one"):
-        memory.add_message(Order(1))
-    assert len(memory) == 0
-    handler = Handler("order", lambda one: human(str(one.number)), lambda stored: Order(int(stored.text)))
-    memory.register(Order, handler)
-    memory.add_message(Order(7), sender="Anna")
-    assert memory.get_message(0).number == 7
-    with pytest.raises(Conflict):
-        memory.register(Order, handler)
-    # A storage that holds any object needs no handler.
-    plain = BaseChatMessageMemory()
-    order = Order(8)
-    plain.add_message(order)
-    assert plain.get_message(0) is order
-
-
 # People
 
 
@@ -453,14 +418,6 @@ def test_state_may_be_kept_in_a_storage_of_ones_own() -> None:
     assert other.unread("Anna") == 1
 
 
-def test_a_state_that_takes_nothing_is_shown_and_kept_elsewhere() -> None:
-    given = ["not", "by", "name"]
-    memory = BaseChatMessageMemory(state=given)
-    memory.heartbeat("Anna")
-    assert memory.state is given
-    assert memory.is_online("Anna")
-
-
 def test_people_are_not_evicted() -> None:
     kept: dict[str, Any] = {}
     memory = BaseChatMessageMemory(state=kept)
@@ -478,21 +435,6 @@ def test_a_name_must_be_one(user: Any) -> None:
     assert memory.users() == []
 
 
-@pytest.mark.parametrize("seconds", [0, -1, "60", True, float("nan")])
-def test_a_time_must_be_one(seconds: Any) -> None:
-    with pytest.raises(InvalidInput, match="online_seconds must be a number of seconds above 0"):
-        BaseChatMessageMemory(online_seconds=seconds)
-
-
-def test_its_names_are_taken() -> None:
-    memory = BaseChatMessageMemory()
-    for name in ("messages", "state", "unread", "thread"):
-        with pytest.raises(Conflict):
-            memory.expand(**{name: []})
-    memory.expand(files=ListStorage(["a.txt"]))
-    assert memory.files[0] == "a.txt"
-
-
 def test_the_async_twins_do_the_same() -> None:
     async def main() -> Iterator[Any]:
         memory = BaseChatMessageMemory(store=MemoryBackend())
@@ -505,13 +447,6 @@ def test_the_async_twins_do_the_same() -> None:
         )
 
     assert list(asyncio.run(main())) == [9, 0, TextMessage, 0]
-
-
-def test_closing_leaves_the_store_open() -> None:
-    with MemoryBackend() as backend, closing(BaseChatMessageMemory(store=backend)) as memory:
-        memory.add_message("hi")
-        memory.close()
-        assert len(memory) == 1
 
 
 def test_what_was_closed_is_read_and_not_written() -> None:
@@ -574,18 +509,6 @@ def test_positions_have_no_gaps_when_places_do() -> None:
         assert [messages.place(at) for at in range(5)] == [1, 2, 5, 6, 7]
         assert [messages.position(place) for place in (0, 1, 3, 5, 8, 99)] == [0, 0, 2, 2, 5, 5]
         assert messages.add("8", None) == 5
-
-
-def test_what_was_dropped_is_gone_for_good() -> None:
-    with MemoryBackend() as backend:
-        history = History(backend, "chat")
-        messages = StoredMessages(history, Handlers())
-        for at in range(4):
-            messages.append(str(at))
-        before = messages.stored_bytes()
-        messages.drop({1})
-        assert history.versions(1) == []
-        assert messages.stored_bytes() < before
 
 
 def test_what_was_taken_back_stays_in_its_place_for_people_alone() -> None:
@@ -668,12 +591,3 @@ def test_state_goes_with_its_conversation_and_others_rows_are_not_ours() -> None
     assert [given_rows.unread(user) for user in ("Anna", "Ben")] == [3, 1]
     with pytest.raises(InvalidInput, match="the state of 'Cy' is no row of ours"):
         given_rows.unread("Cy")
-
-
-def test_the_state_is_that_of_the_moment() -> None:
-    memory = BaseChatMessageMemory()
-    assert (len(memory.state), bool(memory.state)) == (0, True)
-    memory.join("Anna")
-    assert (list(memory.state), memory.state["Anna"].member) == (["Anna"], True)
-    with pytest.raises(KeyError):
-        memory.state["Ben"]

@@ -21,7 +21,7 @@ from memwell.compat.basememory import (
     TextMessage,
     VideoMessage,
 )
-from memwell.compat.basememory.messages import Handlers, is_recalled, sender_of
+from memwell.compat.basememory.messages import Handlers, sender_of
 from memwell.errors import Conflict, InvalidInput
 from memwell.history import History
 from memwell.messages import Image, Message, Part, Role, Text, decode_message, encode_message, human
@@ -38,12 +38,6 @@ MESSAGES = [
 ]
 
 
-def test_words_may_be_given_without_their_name() -> None:
-    message = TextMessage("hi", sender="Anna")
-    assert (message.text, message.sender) == ("hi", "Anna")
-    assert SystemMessage("Ben joined").in_words() == "[notice] Ben joined"
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
@@ -57,11 +51,6 @@ def test_words_may_be_given_without_their_name() -> None:
 def test_a_message_of_wrong_values_is_not_made(make: Callable[[], ChatMessage], said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
         make()
-
-
-def test_a_recall_keeps_its_target_when_it_is_stored_by_itself() -> None:
-    message = RecallMessage(target=3, sender="Anna")
-    assert RecallMessage.from_core(message.to_core()) == message
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda one: one.kind)
@@ -96,14 +85,6 @@ def test_every_kind_says_itself_in_words() -> None:
     ]
     with pytest.raises(InvalidInput, match="'en' or 'zh'"):
         MESSAGES[0].in_words("fr")
-
-
-def test_other_rooms_read_words_pictures_and_notices() -> None:
-    assert MESSAGES[0].to_core().text == "你好"
-    assert MESSAGES[2].to_core().role is Role.SYSTEM
-    assert isinstance(MESSAGES[3].to_core().parts[0], Image)
-    assert MESSAGES[3].to_core().searchable == "一只猫"
-    assert not MESSAGES[6].to_core().for_model
 
 
 class Place(ChatMessage, frozen=True, kw_only=True):
@@ -223,14 +204,6 @@ def test_a_class_of_ones_own_is_registered_once() -> None:
             handlers.register(class_, handler)
     with pytest.raises(InvalidInput, match="takes a class and a Handler"):
         handlers.register(float, "no handler")  # type: ignore[arg-type]
-
-
-def test_what_another_room_wrote_is_a_message() -> None:
-    said = human("hello")
-    assert isinstance(Handlers().from_core(said), Message)
-    assert not is_recalled(said)
-    assert is_recalled(RecallMessage())
-    assert is_recalled(RecallMessage().to_core())
 
 
 def test_a_dict_that_is_no_plain_data_is_refused() -> None:

@@ -23,7 +23,6 @@ from memwell.compat.basememory import (
     SparsifyVectors,
     Strategy,
 )
-from memwell.compat.basememory.optimizing import deep_size
 from memwell.compat.basememory.storages import sparse_vector
 from memwell.errors import InvalidInput
 
@@ -91,13 +90,6 @@ def test_half_of_it_repeated_saves_40_percent_and_loses_no_distinct_item() -> No
         report = memory.optimize()
         assert report.share >= 0.40, storage
         assert list(memory) == texts
-
-
-def test_the_lists_of_others_are_shared_but_not_packed() -> None:
-    memory = BaseMemory(Mine(_half_repeated(100)))
-    shared, packed = memory.optimize().steps
-    assert (shared.changed, shared.skipped) == (50, "")
-    assert (packed.changed, packed.skipped) == (0, "the storage would hand out compressed items")
 
 
 def test_what_others_could_change_is_left_and_the_report_says_so() -> None:
@@ -277,22 +269,9 @@ def test_what_a_storage_lacks_is_said() -> None:
     assert list(shelf) == ["a", "b"]
 
 
-def test_what_could_be_changed_is_not_shared_by_others_storages() -> None:
-    first, second = ["x"], ["x"]
-    storage = Writable(first, second, "long " * 9, "".join(["long "] * 9))
-    assert Shelf("x", storage).share({1: 0, 3: 2}) == 1
-    assert storage[1] is second
-    assert storage[3] is storage[2]
-    assert Shelf("x", storage).share({3: 2}) == 0
-
-
 def test_the_same_words_of_two_people_are_two_items() -> None:
     one, two, three = Shelf("x", ["ok", "ok", "ok"], owners=["Anna", "Ben", "Anna"]).identities()
     assert one == three != two
-
-
-def test_bytes_are_those_of_everything_inside() -> None:
-    assert Shelf("x", Readable("x" * 5000)).bytes() > 5000
 
 
 # Vectors
@@ -314,15 +293,6 @@ def test_no_vector_is_further_off_than_it_may_be(numbers: list[float], error: fl
     assert made.error <= error * (1 + 1e-9)
     assert list(made) == made.dense()
     assert made[-1] == made.dense()[-1]
-
-
-def test_small_components_are_dropped() -> None:
-    numbers = [1.0, -0.5, *(0.0001 + at * 1e-9 for at in range(98))]
-    made = sparse_vector(numbers, 0.01)
-    assert made is not None
-    assert made.places is not None
-    assert [place for place, number in enumerate(made) if number] == [0, 1]
-    assert deep_size(made) < deep_size(numbers) / 4
 
 
 def test_an_error_too_small_for_a_byte_takes_the_next_wider_form() -> None:

@@ -96,16 +96,6 @@ def test_several_items_cannot_be_put_in_one_place() -> None:
         ListStorage("abc")[0:2] = "x"
 
 
-def test_threads_lose_nothing() -> None:
-    storage = ListStorage()
-    threads = [threading.Thread(target=lambda: [storage.append("x") for _ in range(500)]) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(storage) == len(storage.uses()) == 4000
-
-
 class Sketch:
     def __len__(self) -> Any:
         pass
@@ -148,25 +138,6 @@ def test_a_storage_without_init_gets_the_list_it_asks_for() -> None:
     state = furnished(Bare(), "state")
     assert isinstance(state, Bare)
     assert state.rows == {}
-
-
-def test_a_storage_that_has_what_it_needs_keeps_it() -> None:
-    bare = Bare()
-    bare.rows = [1]
-    furnished(bare, "messages")
-    assert bare.rows == [1]
-
-
-def test_an_error_that_is_not_its_own_lack_is_not_hidden() -> None:
-    class Broken:
-        def __len__(self) -> int:
-            return "text".nothing  # type: ignore[attr-defined]
-
-        def __getitem__(self, index: int) -> Any:
-            return None
-
-    with pytest.raises(AttributeError, match="nothing"):
-        furnished(Broken(), "messages")
 
 
 def test_one_with_an_init_is_left_alone() -> None:
@@ -268,13 +239,6 @@ def test_items_of_earlier_versions_are_read_and_written_on(tmp_path: Path) -> No
         assert storage[3].dense() == [0.5, 1.0]
         del storage[0]
         assert DurableStorage(backend, "logs")[-1] == LARGE
-
-
-def test_names_and_spaces_share_nothing() -> None:
-    with MemoryBackend() as backend:
-        DurableStorage(backend, "a").append(1)
-        assert [len(DurableStorage(backend, "b")), len(DurableStorage(backend, "a", space="other"))] == [0, 0]
-        assert list(DurableStorage(backend, "a")) == [1]
 
 
 def test_an_item_that_cannot_be_kept_is_refused_with_all_of_its_batch() -> None:

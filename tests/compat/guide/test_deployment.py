@@ -128,8 +128,3 @@ def test_every_database_has_a_guide_and_the_python_of_it_is_python():
             assert ast.parse(guide).body, name
     with pytest.raises(InvalidInput, match="no set-up guide for 'Nobody'"):
         comparison.get_setup_guide("Nobody")
-
-
-def test_what_one_adds_another_does_not_see():
-    VectorDatabaseComparison().databases["Chroma"]["features"].clear()
-    assert VectorDatabaseComparison().databases["Chroma"]["features"]

@@ -59,13 +59,6 @@ def test_an_answer_names_its_sources_and_what_is_not_known_is_said(rag: SimpleRA
     assert "context window" in rag.generate_answer("What does the context window of a model limit?")
 
 
-def test_the_prompt_holds_the_question_and_what_was_found(rag: SimpleRAGSystem):
-    prompt = rag.create_prompt("向量数据库保存什么？")
-    assert DOCUMENTS[1] in prompt
-    assert prompt.endswith("向量数据库保存什么？")
-    assert "参考材料" in prompt
-
-
 def test_a_model_that_fails_is_named_and_the_documents_answer(tmp_path: Path):
     failing = ScriptedChat([ModelError("the server is away")] * 3)
     with SimpleRAGSystem(store=tmp_path / "kb.db", chat=failing) as system:
@@ -116,12 +109,6 @@ def test_the_size_is_chosen_by_what_is_found():
     assert {trial.chunking.tokens for trial in tuned.trials} == {100, 2000}
 
 
-def test_where_nothing_can_be_told_apart_it_is_a_size_that_was_given():
-    same = "这是同一句话。" * 100
-    assert RAGOptimizer.optimize_chunk_size(same, embedder=HashEmbedder()) in (100, 200, 500, 1000)
-    assert RAGOptimizer.optimize_chunk_size("短文。", [300], embedder=HashEmbedder()) == 300
-
-
 @pytest.mark.parametrize(
     ("text", "sizes"), [("", [100]), ("   ", [100]), ("text", []), ("text", [0]), ("text", "100"), (7, [100])]
 )
@@ -158,14 +145,6 @@ def test_reranking_understands_chinese():
     assert judged[0]["reranked_score"] > judged[1]["reranked_score"]
     assert results[0] == {"document": "今天天气很好", "score": 0.5}, "what was given stays as it was"
     assert rerank("x", []) == []
-
-
-@pytest.mark.parametrize(
-    ("queries", "documents", "top_k"), [("q", ["d"], 1), (["q"], "d", 1), (["q"], ["d"], 0), ([7], ["d"], 1)]
-)
-def test_what_is_no_list_is_refused(queries: list[str], documents: list[str], top_k: int):
-    with pytest.raises(InvalidInput):
-        RAGOptimizer.improve_retrieval_accuracy(queries, documents, top_k, embedder=HashEmbedder())
 
 
 KNOWLEDGE = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -238,21 +237,6 @@ def test_a_file_keeps_all_but_what_is_in_mind(tmp_path: Path) -> None:
         assert list(network.semantic_memory.concepts) == ["Tea"]
         assert list(network.procedural_memory.procedures) == ["make tea"]
         assert network.working_memory.items == []
-
-
-def test_eight_threads_speak_at_once(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-
-    def work(number: int) -> None:
-        for step in range(3):
-            llm.process_input(f"turn {step} of many", user_id=f"u{number}")
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(network.episodic_memory.episodes) == 24
 
 
 def test_bad_values_are_refused(network: NeuralMemoryNetwork) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -65,25 +63,6 @@ def test_what_cannot_be_drawn_is_refused(make):
         make()
 
 
-def test_pyplot_saves_the_figure_that_was_made_last(tmp_path: Path):
-    # In a process of its own: pyplot keeps its figures for the whole program.
-    program = """
-import matplotlib
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-from memwell.compat.guide.pictures import TechnologyRoadmap
-fig = TechnologyRoadmap().generate_roadmap_chart()
-assert plt.gcf() is fig
-plt.savefig("roadmap.png", dpi=60, bbox_inches="tight")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Glyph" not in done.stderr, "a character without a shape"
-    assert (tmp_path / "roadmap.png").read_bytes().startswith(b"\x89PNG")
-
-
 def test_the_table_shows_and_returns_the_cost_of_each_length(capsys: pytest.CaptureFixture[str]):
     rows = demonstrate_attention_complexity()
     printed = capsys.readouterr().out.splitlines()
@@ -107,13 +86,6 @@ def test_the_picture_is_written_or_the_file_is_as_it_was(tmp_path: Path):
         plot_context_length_evolution(tmp_path / "nowhere" / "context.png")
     plot_context_length_evolution(None)
     assert [one.name for one in tmp_path.iterdir()] == ["context.png"]
-
-
-def test_both_languages_have_the_same_years_and_as_many_milestones():
-    chinese, english = TechnologyRoadmap(), TechnologyRoadmap("en")
-    assert list(chinese.roadmap) == list(english.roadmap) == ["2024", "2025", "2026", "2027"]
-    for year in chinese.roadmap:
-        assert len(chinese.roadmap[year]["milestones"]) == len(english.roadmap[year]["milestones"]) == 3
 
 
 def test_a_year_that_is_added_is_drawn():

@@ -71,23 +71,13 @@ class LongTermMemoryBase(StateModule):
         raise NotImplementedError("The `retrieve` method is not implemented. ")
 
     async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
-        """Keep what will be useful later.
-
-        Args:
-            thinking: Why it is worth keeping.
-            content: What to keep, a complete statement each.
-        """
+        """Keep what will be useful later."""
         raise NotImplementedError(
             "The `record_to_memory` method is not implemented. You can implement it in your own long-term memory class."
         )
 
     async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
-        """Look up what is known.
-
-        Args:
-            keywords: What to look for, such as names, places or dates; each is looked up by itself.
-            limit: How many memories to return for each at most.
-        """
+        """Look up what is known."""
         raise NotImplementedError(
             "The `retrieve_from_memory` method is not implemented. "
             "You can implement it in your own long-term memory class."

@@ -8,11 +8,13 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 import memwell
@@ -24,6 +26,7 @@ from memwell.compat.agentscope.memories import (
     RedisMemory,
     ThreadMemory,
     WrongType,
+    _store_of,
 )
 from memwell.compat.agentscope.messages import Msg
 from memwell.compat.langchain import AIMessage, HumanMessage, MemwellChatMessageHistory, ToolMessage
@@ -623,6 +626,11 @@ def test_a_memory_of_sqlalchemy_is_next_to_its_database(tmp_path: Path) -> None:
         await inside.dispose()
 
     asyncio.run(body())
+    server = SimpleNamespace(url=make_url("postgresql+asyncpg://ann:s%40cret@db/app"), sync_engine=object())
+    assert _store_of(server) == "postgresql://ann:s%40cret@db/app"
+    server.url = make_url("mysql+aiomysql://db/app")
+    with pytest.raises(InvalidInput, match="not in mysql"):
+        _store_of(server)
     for wrong in (None, "sqlite://", object()):
         with pytest.raises(InvalidInput, match="engine_or_session"):
             AsyncSQLAlchemyMemory(wrong)

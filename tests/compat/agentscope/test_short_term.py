@@ -534,6 +534,16 @@ def test_what_is_shown_when_nothing_is_compressed_keeps_instructions_and_pairs(l
     asyncio.run(run())
 
 
+def test_long_instructions_stay_and_nothing_is_lost_for_them():
+    async def run() -> None:
+        memory = MemoryWithCompress(max_token=300)
+        await memory.add([Msg("system", "word " * 280, "system"), *said(40)])
+        shown = await memory.get_memory()
+        assert (shown[0].role, len(shown) < 5, await memory.memory_storage.size()) == ("system", True, 41)
+
+    asyncio.run(run())
+
+
 def test_models_of_agentscopes_kind_and_prompts_of_ones_own():
     class Model:
         model_name = "theirs"

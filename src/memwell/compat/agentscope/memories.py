@@ -337,9 +337,8 @@ class ThreadMemory(MemoryBase):
 
     async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
         """Remove the messages of these ids; returns how many there were. The conversation can restore them."""
-        if not isinstance(msg_ids, list) or not all(isinstance(one, str) for one in msg_ids):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"msg_ids must be a list of strings, not {shown(msg_ids)}")
-        return await self._run(lambda: self._conversation.delete(msg_ids))
+        wanted = _ids_in(msg_ids)
+        return await self._run(lambda: self._conversation.delete(wanted))
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
         """Remove the messages with one of these marks; returns how many there were."""
@@ -375,9 +374,8 @@ class ThreadMemory(MemoryBase):
         other marks than before.
         """
         new, old = mark_in(new_mark, "new_mark"), mark_in(old_mark, "old_mark")
-        if msg_ids is not None and not all(isinstance(one, str) for one in msg_ids):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise WrongType(f"msg_ids must be a list of strings, not {shown(msg_ids)}")
-        return await self._run(lambda: self._conversation.change_marks(new, old, msg_ids))
+        wanted = None if msg_ids is None else _ids_in(msg_ids)
+        return await self._run(lambda: self._conversation.change_marks(new, old, wanted))
 
 
 class InMemoryMemory(ThreadMemory):
@@ -611,6 +609,12 @@ def mark_in(mark: object, what: str) -> str | None:
     if mark is not None and not isinstance(mark, str):
         raise WrongType(f"The {what} should be a string or None, but got {type(mark)}.")
     return None if mark is None else check_text(mark, "a mark")
+
+
+def _ids_in(ids: object) -> list[str]:
+    if not isinstance(ids, list) or not all(isinstance(one, str) for one in cast("list[object]", ids)):
+        raise WrongType(f"msg_ids must be a list of strings, not {shown(cast(object, ids))}")
+    return cast("list[str]", ids)
 
 
 def refuse_unknown(keywords: Mapping[str, object]) -> None:

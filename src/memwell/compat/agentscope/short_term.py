@@ -735,15 +735,15 @@ class MemoryWithCompress(MemoryBase):
         """The instructions, one message that sums up the middle, and the latest. Raises ``ModelError``."""
         # A trigger may ask before the limit is reached: then half of the tokens stay.
         limit = self.max_token if (size := self._tokens(messages)) > self.max_token else size // 2
-        history = self._rounds(messages)
+        front, rest = self._parted(messages)
         summariser: Summariser | None = None
         if self.model is not None:
             prompt, share = self.customized_compression_prompt, max(min(DEFAULT_TOKENS, limit // 2), 1)
             model = self.model
             summariser = _Prompted(model, prompt, limit) if prompt else ModelSummariser(model, tokens=share)
         strategy = Compaction(
-            history,
-            tokens=max(limit - _COMPRESSED_TOKENS, 0),
+            self._rounds(rest),
+            tokens=max(limit - self._tokens(front) - _COMPRESSED_TOKENS, 0),
             keep_recent=self.keep_recent,
             mode="compress",
             summariser=summariser,
@@ -751,21 +751,23 @@ class MemoryWithCompress(MemoryBase):
         strategy.observe()
         if not strategy.summary:
             return messages
-        view = strategy.recall()
-        note = next(place for place, one in enumerate(view) if _is_summary(one))
-        tail = [one.id for one in view[note + 1 :]]
-        cut = next((place for place, one in enumerate(messages) if one.id in tail), len(messages))
+        latest = {one.id for one in strategy.recall()}
+        cut = next((place for place, one in enumerate(rest) if one.id in latest), len(rest))
         compressed = Msg("assistant", _COMPRESSED.format(text=strategy.summary), "assistant")
-        return [*messages[:note], compressed, *messages[cut:]]
+        return [*front, compressed, *rest[cut:]]
 
     def _window(self, messages: list[Msg]) -> list[Msg]:
         """The instructions in front and the latest messages that fit."""
-        front = [one.id for one in self._rounds(messages).window(rounds=0)]
-        try:
-            fitting = [one.id for one in self._rounds(messages).window(tokens=self.max_token)]
-        except InvalidInput:
-            fitting = front
-        return [one for one in messages if one.id in fitting]
+        front, rest = self._parted(messages)
+        window = self._rounds(rest).window(tokens=max(self.max_token - self._tokens(front), 0))
+        fitting = {one.id for one in window}
+        return [*front, *(one for one in rest if one.id in fitting)]
+
+    def _parted(self, messages: list[Msg]) -> tuple[list[Msg], list[Msg]]:
+        """The instructions in front, and the rest."""
+        places = (place for place, one in enumerate(messages) if to_core(one).role is not Role.SYSTEM)
+        first = next(places, len(messages))
+        return messages[:first], messages[first:]
 
     def _rounds(self, messages: Sequence[Msg]) -> History:
         """The messages as a conversation in memory, an earlier compression without the words around it."""
@@ -807,7 +809,7 @@ class MemoryWithCompress(MemoryBase):
         shown_now = _written(state, "memory_storage")
         for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
             if messages is not None:
-                block_on(storage.replace(messages))
+                block_on(_replaced(storage, messages))
         self.max_token, self._compressed_summary = limit, summary
 
 
@@ -821,6 +823,10 @@ async def _ready(storage: Any) -> Any:
 
 async def _held(storage: Any) -> list[Msg]:
     return await (await _ready(storage)).get()
+
+
+async def _replaced(storage: Any, messages: list[Msg]) -> None:
+    await (await _ready(storage)).replace(messages)
 
 
 async def _known(storage: Any, messages: Sequence[Msg]) -> set[str]:

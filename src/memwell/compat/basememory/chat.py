@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Generator, Iterable, Iterator,
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -90,15 +90,6 @@ class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
     online_until: float = 0.0
     member: bool | None = None
     """None for a person who neither joined nor left."""
-
-
-class _Rows(Protocol):
-    """Where rows are kept."""
-
-    def get(self, user: str) -> _Row | None: ...
-    def put(self, row: _Row) -> None: ...
-    def users(self) -> list[str]: ...
-    def together(self) -> AbstractContextManager[None]: ...
 
 
 class _StoredRows:
@@ -394,7 +385,7 @@ class BaseChatMessageMemory(BaseMemory):
         self._chat = held if is_stored else _PlainMessages(held, self._lock)
         self._stored = _StoredRows(history)
         own = state is not None and hasattr(type(state), "__setitem__") and not isinstance(state, list)
-        self._rows: _Rows = _GivenRows(state) if own else self._stored
+        self._rows: _StoredRows | _GivenRows = _GivenRows(state) if own else self._stored
         self._typing_here: set[str] = set()
 
     # Messages

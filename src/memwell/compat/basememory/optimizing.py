@@ -322,7 +322,7 @@ DEFAULT: tuple[Strategy, ...] = (Deduplicate(), Compress())
 """The strategies of ``optimize()`` without arguments: they lose nothing."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class Step(Outcome, frozen=True, kw_only=True):
     """What one strategy did to one storage; ``skipped`` is the reason why it did nothing, or empty."""
 
     strategy: str
@@ -331,11 +331,6 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     items_after: int
     bytes_before: int
     bytes_after: int
-    changed: int = 0
-    lost: int = 0
-    left: int = 0
-    error: float = 0.0
-    repeats: int = 0
     skipped: str = ""
 
     @property

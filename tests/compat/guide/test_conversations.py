@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -141,61 +142,26 @@ def test_eight_writers_lose_nothing(memory: ConversationMemory) -> None:
         assert memory.build_user_profile(f"user{user}")["total_conversations"] == 20
 
 
-OLD = """CREATE TABLE conversations (id INTEGER PRIMARY KEY, session_id TEXT, user_id TEXT, message TEXT, response TEXT,
-timestamp DATETIME, topic TEXT, keywords TEXT)"""
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
+def test_another_programs_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as connection:
-        connection.execute(OLD)
-        for number, (session, asked, answered, topic) in enumerate(TALK):
-            row = (session, asked, answered, f"2024-05-0{number + 1} 10:00:00", topic, '["旧词"]' if number else None)
-            connection.execute(
-                "INSERT INTO conversations (session_id, user_id, message, response, timestamp, topic, keywords)"
-                " VALUES (?, 'ann', ?, ?, ?, ?, ?)",
-                row,
-            )
+        connection.execute("CREATE TABLE conversations (id INTEGER PRIMARY KEY, message TEXT)")
     connection.close()
-    return path
-
-
-def test_another_programs_file_is_refused_and_its_rows_are_taken_in_once(memory: ConversationMemory, old: Path) -> None:
-    before = old.read_bytes()
+    before = path.read_bytes()
     with pytest.raises(BackendError, match="another program"):
-        ConversationMemory(old)
-    assert old.read_bytes() == before
-    connection = sqlite3.connect(old)
-    connection.row_factory = sqlite3.Row
-    plain = "SELECT session_id, user_id, message, response, timestamp, topic, keywords FROM conversations"
-    assert memory.import_old(connection.execute(plain)) == 4
-    assert memory.import_old(dict(row) for row in connection.execute("SELECT * FROM conversations")) == 0
-    connection.close()
-    found = memory.get_conversation_history("ann")
-    assert [one["timestamp"] for one in found] == [f"2024-05-0{day} 10:00:00" for day in (4, 3, 2, 1)]
-    profile = memory.build_user_profile("ann")
-    assert profile["top_topics"][0] == ["Python异步编程", 2]
-    assert ["旧词", 3] in profile["top_keywords"]
-    assert memory.recall("ann", "机器学习算法")[0]["session_id"] == "friday"
+        ConversationMemory(path)
+    assert path.read_bytes() == before
 
 
-def test_an_import_into_a_session_that_goes_on_hides_nothing(memory: ConversationMemory) -> None:
+def test_earlier_conversations_in_a_session_that_goes_on_hide_nothing(memory: ConversationMemory) -> None:
     memory.store_conversation("s", "ann", "new question", "new answer")
     memory.store_conversation("t", "ann", "other question", "other answer")
-    rows = [("s", "ann", f"old {day}", "old answer", f"2024-05-{day:02} 10:00:00") for day in (3, 1, 2)]
-    assert memory.import_old(rows) == 3
-    found = [one["message"] for one in memory.get_conversation_history("ann", limit=3)]
-    assert found == ["other question", "new question", "old 3"]
-
-
-@pytest.mark.parametrize(
-    "row", ["text", 7, ("s", "u", "m"), {"session_id": "s"}, ("s", "u", "m", "r", "yesterday"), ("", "u", "m", "r")]
-)
-def test_a_row_that_is_none_is_refused(memory: ConversationMemory, row: Any) -> None:
-    with pytest.raises(InvalidInput):
-        memory.import_old([row])
-    assert memory.get_conversation_history("u") == []
+    for day in (3, 1, 2):
+        moment = datetime(2024, 5, day, 10, tzinfo=UTC)
+        memory.store_conversation("s", "ann", f"old {day}", "old answer", timestamp=moment)
+    found = memory.get_conversation_history("ann", limit=3)
+    assert [one["message"] for one in found] == ["other question", "new question", "old 3"]
+    assert found[2]["timestamp"] == "2024-05-03 10:00:00"
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, cast
-
-import msgspec
 
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput, NotFound
@@ -33,7 +30,6 @@ _PROFILE = "user_profile"
 _IMPORTED = "imported"
 """Marks a session whose messages may not be in the order of their times."""
 _SLACK = timedelta(minutes=1)  # between the times of messages and the order in which several writers stored them
-_OLD_COLUMNS = ("session_id", "user_id", "message", "response", "timestamp", "topic", "keywords")
 _TOPICS, _KEYWORDS, _MONTHS = 5, 10, 12
 _READ_FOR_LANGUAGE = 2_000  # characters
 _OWN = ("topic", "keywords", "sentiment")
@@ -50,7 +46,7 @@ class ConversationMemory(Closing):
     """Questions and answers of users in one file. A user is a space, a session is a conversation in it.
 
     A stored conversation is on disk when the call returns, and any later session recalls it. Raises ``BackendError`` for
-    a SQLite file of another program; ``import_old`` takes its rows.
+    a SQLite file of another program; ``store_conversation`` takes its rows, each with its timestamp.
     """
 
     def __init__(self, db_path: str | Path = "conversation_memory.db") -> None:
@@ -78,30 +74,29 @@ class ConversationMemory(Closing):
         response: str,
         topic: str | None = None,
         keywords: Sequence[str] | None = None,
+        *,
+        timestamp: datetime | None = None,
     ) -> str:
         """Keep a question and its answer, and return their id. Without keywords those of both texts are found.
 
-        Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
+        ``timestamp`` is the time of an earlier conversation, such as a row of another database; without a zone it is in
+        UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
         """
         check_text(message, "a message")
         check_text(response, "a response")
-        about = self._about(message, response, topic, keywords)
-        return self._kept(user_id, session_id, human(message, metadata=about), ai(response))
-
-    def _about(self, message: str, response: str, topic: str | None, keywords: Sequence[str] | None) -> dict[str, Any]:
         found = _words(keywords) or self.extract_keywords(f"{message} {response}")
         about: dict[str, Any] = {"keywords": found, "sentiment": round(sentiment(message), 4)}
         if topic:
             about["topic"] = check_text(topic, "a topic")
-        return about
-
-    def _kept(self, user_id: str, session_id: str, asked: Message, answered: Message) -> str:
+        when: dict[str, Any] = {} if timestamp is None else {"time": as_utc(timestamp, "a timestamp")}
         engine = self._of(user_id)
         history = engine.thread(check_id(session_id, "a session"))
         # Both or neither: what is in the conversation can be recalled.
         with engine.backend.transaction():
-            stored = history.add(asked, answered)
-            engine.remember(stored, session=session_id, metadata=asked.metadata)
+            stored = history.add(human(message, metadata=about, **when), ai(response, **when))
+            engine.remember(stored, session=session_id, metadata=about)
+            if when:
+                history.set_metadata(**{_IMPORTED: True})
         return stored[0].id
 
     def extract_keywords(self, text: str, top_k: int = 5) -> list[str]:
@@ -170,27 +165,6 @@ class ConversationMemory(Closing):
         entry = engine.backend.kv.get(engine.space, _PROFILE)
         return {} if entry is None else cast("dict[str, Any]", entry.value)
 
-    def import_old(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> int:
-        """Take in rows of an older database, as mappings or in the order ``session_id, user_id, message, response,
-        timestamp, topic, keywords``; how many were new. Doing it again adds nothing.
-
-        Raises ``InvalidInput`` for a row that breaks a rule; those before it stay.
-        """
-        return sum(self._imported(_old_row(row)) for row in rows)
-
-    def _imported(self, row: dict[str, Any]) -> bool:
-        content = msgspec.json.encode([row[name] for name in _OLD_COLUMNS[:5]])
-        id_ = blake2b(content, digest_size=16).hexdigest()
-        thread = self._of(row["user_id"]).thread(check_id(row["session_id"], "a session"))
-        if thread.log.read(thread.thread, ids=[id_]):
-            return False
-        about = self._about(row["message"], row["response"], row["topic"], row["keywords"])
-        fields: dict[str, Any] = {} if row["timestamp"] is None else {"time": row["timestamp"]}
-        asked = human(row["message"], id=id_, metadata=about, **fields)
-        self._kept(row["user_id"], row["session_id"], asked, ai(row["response"], **fields))
-        thread.set_metadata(**{_IMPORTED: True})
-        return True
-
     def close(self) -> None:
         """Close the file."""
         if self._engine is not None:
@@ -217,7 +191,6 @@ class ConversationMemory(Closing):
     arecall = asyncify(recall)
     abuild_user_profile = asyncify(build_user_profile)
     aget_user_profile = asyncify(get_user_profile)
-    aimport_old = asyncify(import_old)
 
 
 def _words(given: Sequence[str] | None) -> list[str]:
@@ -271,43 +244,6 @@ def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
         return _whole_shape(history, history.get(said.message))
     except NotFound:
         return None
-
-
-def _old_row(row: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """A row with all columns. Raises ``InvalidInput`` for one that lacks what a conversation needs."""
-    if isinstance(row, Mapping):
-        held = {name: row.get(name) for name in _OLD_COLUMNS}
-    elif isinstance(row, str | bytes) or not isinstance(row, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a row must be a mapping or a row of values, not {shown(row)}")
-    else:
-        held = {**dict.fromkeys(_OLD_COLUMNS), **dict(zip(_OLD_COLUMNS, row, strict=False))}
-    for name in _OLD_COLUMNS[:4]:
-        check_text(held[name], f"the {name} of a row")
-    held["timestamp"] = _old_time(held["timestamp"])
-    held["keywords"] = _old_keywords(held["keywords"])
-    return held
-
-
-def _old_time(given: object) -> datetime | None:
-    """A moment as SQLite writes it, in UTC."""
-    if given is None or isinstance(given, datetime):
-        return None if given is None else as_utc(given, "a timestamp")
-    try:
-        return as_utc(datetime.fromisoformat(str(given)), "a timestamp")
-    except ValueError as error:
-        raise InvalidInput(f"a timestamp must be a date and time, not {shown(given)}") from error
-
-
-def _old_keywords(given: object) -> list[str] | None:
-    """A list, or a list written as JSON; what is neither is found again."""
-    if isinstance(given, str):
-        try:
-            given = msgspec.json.decode(given)
-        except msgspec.DecodeError:
-            return None
-    if not isinstance(given, list):
-        return None
-    return [word for word in cast("list[object]", given) if isinstance(word, str)]
 
 
 def _profile_of(user_id: str, engine: Engine, questions: Iterable[tuple[str, Message]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Messages of agents and of the core: lossless there and back, and readable from elsewhere."""
+"""AgentScope's layout of messages: lossless there and back, and readable for every other program."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.agentscope.core_messages import from_core, original_id, to_core
-from memwell.compat.agentscope.messages import Msg
 from memwell.errors import InvalidInput
 from memwell.messages import (
     Image,
@@ -28,6 +26,7 @@ from memwell.messages import (
     system,
     tool_result,
 )
+from memwell.transcript.agentscope import from_agentscope, original_id, to_agentscope
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 _PLAIN = st.recursive(
@@ -57,6 +56,11 @@ _RESULT = _block(
 _BLOCKS = st.lists(_SEEN | _CALL | _THOUGHT | _RESULT, max_size=4)
 
 
+def layout(name: str, content: Any, role: str, **more: Any) -> dict[str, Any]:
+    said = {"id": "m1", "metadata": {}, "timestamp": "2026-01-02 03:04:05.678", "invocation_id": None, **more}
+    return {**said, "name": name, "content": content, "role": role}
+
+
 @given(
     _TEXT,
     _TEXT | _BLOCKS | st.lists(_RESULT, min_size=1, max_size=2),
@@ -68,10 +72,10 @@ _BLOCKS = st.lists(_SEEN | _CALL | _THOUGHT | _RESULT, max_size=4)
 def test_every_message_comes_back_from_the_store_as_it_went_in(
     name: str, content: Any, role: Any, metadata: dict[str, Any], timestamp: str, invocation_id: str | None
 ) -> None:
-    said = Msg(name, content, role, metadata, timestamp, invocation_id)
-    stored = decode_message(encode_message(to_core(said)))
-    assert stored.id == said.id
-    assert vars(from_core(stored)) == vars(said)
+    said = layout(name, content, role, metadata=metadata, timestamp=timestamp, invocation_id=invocation_id)
+    stored = decode_message(encode_message(from_agentscope(said)))
+    assert stored.id == said["id"]
+    assert to_agentscope(stored) == said
 
 
 def test_the_core_sees_what_was_said() -> None:
@@ -81,7 +85,7 @@ def test_the_core_sees_what_was_said() -> None:
         {"type": "tool_use", "id": "7", "name": "search", "input": {"q": "tea"}},
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
     ]
-    stored = to_core(Msg("bot", content, "assistant", timestamp="2026-01-02T03:04:05+00:00"))
+    stored = from_agentscope(layout("bot", content, "assistant", timestamp="2026-01-02T03:04:05+00:00"))
     assert (stored.role, stored.name, stored.text) == (Role.AI, "bot", "I look it up.")
     assert stored.tool_calls == (ToolCall("7", "search", {"q": "tea"}),)
     assert stored.parts[-1] == Image(data=b"hi", media_type="image/png")
@@ -92,10 +96,10 @@ def test_the_core_sees_what_was_said() -> None:
 
 def test_a_message_of_tool_results_is_a_tools_message() -> None:
     block: Any = {"type": "tool_result", "id": "7", "name": "search", "output": "Ten."}
-    stored = to_core(Msg("system", [block], "system"))
+    stored = from_agentscope(layout("system", [block], "system"))
     assert stored.role is Role.TOOL
     assert stored.tool_results == (ToolResult("7", (Text("Ten."),), "search"),)
-    assert to_core(Msg("a", [{"type": "text", "text": "x"}, block], "assistant")).role is Role.AI
+    assert from_agentscope(layout("a", [{"type": "text", "text": "x"}, block], "assistant")).role is Role.AI
 
 
 def test_messages_from_elsewhere_are_read() -> None:
@@ -115,40 +119,36 @@ def test_messages_from_elsewhere_are_read() -> None:
 
 def test_parts_that_no_block_can_hold_become_words() -> None:
     foreign = Message(Role.AI, (Opaque("openai.refusal", {"type": "refusal"}), Image(blob="0" * 64, text="a cat")))
-    assert from_core(foreign).content == [
+    assert to_agentscope(foreign)["content"] == [
         {"type": "text", "text": "[refusal]"},
         {"type": "text", "text": "[image: a cat]"},
     ]
     own = Message(Role.AI, (Opaque("x.thinking", {"type": "thinking", "thinking": "hm"}),))
-    assert from_core(own).content == [{"type": "thinking", "thinking": "hm"}]
+    assert to_agentscope(own)["content"] == [{"type": "thinking", "thinking": "hm"}]
 
 
 def test_an_edit_through_another_room_is_seen() -> None:
-    said = Msg("bot", [{"type": "text", "text": "old", "note": 1}], "assistant")  # type: ignore[list-item]
-    stored = to_core(said)
-    assert from_core(stored.changed(content="new")).content == [{"type": "text", "text": "new", "note": 1}]
-    replaced = from_core(stored.changed(content=(ToolCall("1", "f"),)))
-    assert replaced.content == [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]
-    assert from_core(stored.changed(content=())).content == []
+    stored = from_agentscope(layout("bot", [{"type": "text", "text": "old", "note": 1}], "assistant"))
+    assert to_agentscope(stored.changed(content="new"))["content"] == [{"type": "text", "text": "new", "note": 1}]
+    replaced = to_agentscope(stored.changed(content=(ToolCall("1", "f"),)))
+    assert replaced["content"] == [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]
+    assert to_agentscope(stored.changed(content=()))["content"] == []
 
 
 def test_a_second_id_is_the_cores_alone() -> None:
-    said = Msg("a", "x", "user")
-    stored = to_core(said, id="second")
-    assert (stored.id, original_id(stored), from_core(stored).id) == ("second", said.id, said.id)
+    stored = from_agentscope(layout("a", "x", "user"), id="second")
+    assert (stored.id, original_id(stored), to_agentscope(stored)["id"]) == ("second", "m1", "m1")
     assert original_id(human("x", id="own")) == "own"
 
 
 @pytest.mark.parametrize("changes", [{"role": "tool"}, {"content": [{"type": "card"}]}, {"metadata": 1}, {"id": None}])
 def test_a_message_that_breaks_a_rule_is_refused(changes: dict[str, Any]) -> None:
-    said = Msg("a", "x", "user")
-    vars(said).update(changes)
     with pytest.raises(InvalidInput):
-        to_core(said)
+        from_agentscope(layout("a", "x", "user") | changes)
 
 
 def _seen(stored: Message) -> tuple[str, str, Any, dict[str, Any]]:
-    made = from_core(stored)
-    assert made.id == stored.id
-    assert made.timestamp
-    return made.name, made.role, made.content, made.metadata
+    made = to_agentscope(stored)
+    assert made["id"] == stored.id
+    assert made["timestamp"]
+    return made["name"], made["role"], made["content"], made["metadata"]

@@ -37,14 +37,13 @@ from memwell.storage.protocols import Backend
 from memwell.values import check_text, shown
 
 _MOST = 5
-"""So many memories of one kind are retrieved, and so many of all go into a prompt."""
+"""How many memories of one kind are retrieved, and how many of all go into a prompt."""
 _TEMPERATURE = 0.1
-_NAMES = {WORKING: "working_memory", EPISODIC: "episodic_memory", SEMANTIC: "semantic_memory"}
-_NAMES[PROCEDURAL] = "procedural_memory"
+_NAMES = {kind: f"{kind}_memory" for kind in (WORKING, EPISODIC, SEMANTIC, PROCEDURAL)}
 _KINDS = {name: kind for kind, name in _NAMES.items()}
 _SOMEBODY = "conversation"
 _NOBODY = "(nobody)"
-"""Whose mind holds what is said without a user: named users do not hear of it."""
+"""The user of what is said without a user; named users do not see it."""
 
 
 class _FromMemory(str):
@@ -52,10 +51,10 @@ class _FromMemory(str):
 
 
 class NeuralMemoryNetwork(Closing):
-    """Working, episodic, semantic and procedural memory. All but what is in mind is kept in ``store``.
+    """Working, episodic, semantic and procedural memory. All but the working memory is kept in ``store``.
 
-    ``store`` is ``memory:`` until the process ends, the path of a file for good, or an open memory of memwell's own;
-    ``embedder`` is as for ``memwell.open``. Raises what opening a store raises.
+    ``store`` is ``memory:`` until the process ends, the path of a file, or an open memory of memwell; ``embedder`` is as
+    for ``memwell.open``. Raises what opening a store raises.
     """
 
     def __init__(
@@ -69,12 +68,12 @@ class NeuralMemoryNetwork(Closing):
         self.memory_systems: dict[str, Any] = {name: getattr(self, name) for name in _NAMES.values()}
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         if isinstance(self.cognition.memory, Closing):
             self.cognition.memory.close()
 
     class WorkingMemory:
-        """What is in mind: at most ``capacity`` items. The one that is least active makes room for a new one."""
+        """What is in mind: at most ``capacity`` items. A new item replaces the least active one."""
 
         def __init__(self, capacity: int = 7, *, cognition: Cognition | None = None) -> None:
             self.core = HeldInMind(capacity) if cognition is None else cognition.working
@@ -87,15 +86,15 @@ class NeuralMemoryNetwork(Closing):
 
         @property
         def items(self) -> list[Any]:
-            """What is held, in the order in which it was last added."""
+            """The items in the order in which they were last added."""
             return self.core.items()
 
         def add_item(self, item: Any, attention: float = 1.0) -> Any | None:
-            """Hold an item in mind, and return the one that had to go for it, or None."""
+            """Hold an item in mind, and return the one that it replaced, or None."""
             return self.core.add(item, attention)
 
         def get_active_items(self) -> list[Any]:
-            """What is held, in the order in which it was last added; ``core.active()`` has it by attention."""
+            """The same as ``items``; ``core.active()`` has them by attention."""
             return self.core.items()
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
@@ -106,7 +105,7 @@ class NeuralMemoryNetwork(Closing):
             return [_shape(one) for one in answers_first(found)[:_MOST]]
 
     class EpisodicMemory:
-        """What happened, with its context, its emotion and its time."""
+        """Events with their context, emotion and time."""
 
         def __init__(self, *, cognition: Cognition | None = None) -> None:
             self._cognition = cognition or _cognition("memory:", "local", 7)
@@ -115,10 +114,10 @@ class NeuralMemoryNetwork(Closing):
         @property
         def episodes(self) -> dict[str, dict[str, Any]]:
             """All episodes in order of time, each by its event and its moment."""
-            shown_by: dict[str, dict[str, Any]] = {}
+            found: dict[str, dict[str, Any]] = {}
             for one in self.core.timeline():
                 key = f"{one.event}_{one.time.isoformat()}"
-                shown_by[key if key not in shown_by else f"{key}_{one.id}"] = {
+                found[key if key not in found else f"{key}_{one.id}"] = {
                     "event": one.event,
                     "context": one.context or one.answer,
                     "emotion": one.emotion,
@@ -127,19 +126,23 @@ class NeuralMemoryNetwork(Closing):
                     "user_id": one.user or None,
                     "id": one.id,
                 }
-            return shown_by
+            return found
 
         def store_episode(self, event: str, context: Any = "", emotion: Any = None, user_id: str | None = None) -> str:
-            """Keep what happened, and return its id. Without an emotion the words of the event decide."""
+            """Store an event, and return its id. Without an emotion the words of the event decide."""
             felt = emotion if emotion is None or isinstance(emotion, str | int | float) else str(emotion)
-            return self.core.store(event, context=_as_text(context), emotion=felt, user=user_id)
+            if isinstance(context, Mapping):
+                pairs = cast("Mapping[object, object]", context).items()
+                context = "; ".join(f"{key}: {value}" for key, value in pairs)
+            said = "" if context is None else str(context)
+            return self.core.store(event, context=said, emotion=felt, user=user_id)
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The episodes of a user, and those of nobody, that suit a query."""
+            """The episodes of a user, and those without a user, that suit a query."""
             return _retrieved(self._cognition, EPISODIC, query, user_id)
 
     class SemanticMemory:
-        """What things are, and what they are related to."""
+        """Concepts, their definitions and what they are related to."""
 
         def __init__(self, *, cognition: Cognition | None = None) -> None:
             self._cognition = cognition or _cognition("memory:", "local", 7)
@@ -147,26 +150,22 @@ class NeuralMemoryNetwork(Closing):
 
         @property
         def concepts(self) -> dict[str, dict[str, Any]]:
-            """All concepts by name, whoever taught them; of two of the same name the one that is everybody's."""
+            """All concepts by name, of every user; of two of one name the one that is for everyone."""
             return {
-                one.name: {
-                    "definition": one.definition,
-                    "related": list(one.related),
-                    "confidence": one.confidence,
-                }
+                one.name: {"definition": one.definition, "related": list(one.related), "confidence": one.confidence}
                 for one in sorted(self.core.concepts(), key=lambda one: one.user is None)
             }
 
         def store_concept(self, concept: str, definition: str, related_concepts: Iterable[str] = ()) -> None:
-            """Tell everybody what something is. Its confidence begins at 0.8, and ``core`` moves it with evidence."""
+            """Store a concept for everyone. Its confidence begins at 0.8, and ``core`` moves it with evidence."""
             self.core.store(concept, definition, related_concepts or ())
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The concepts that suit a query: everybody's, and what this user's own turns taught."""
+            """The concepts that suit a query: those for everyone, and those this user's own turns taught."""
             return _retrieved(self._cognition, SEMANTIC, query, user_id)
 
     class ProceduralMemory:
-        """How things are done, and how often that went well."""
+        """Procedures, and how often they succeeded."""
 
         def __init__(self, *, cognition: Cognition | None = None) -> None:
             self._cognition = cognition or _cognition("memory:", "local", 7)
@@ -174,7 +173,7 @@ class NeuralMemoryNetwork(Closing):
 
         @property
         def procedures(self) -> dict[str, dict[str, Any]]:
-            """All procedures by name. The success rate is 0.0 until one was tried."""
+            """All procedures by name. The success rate is 0.0 until the first outcome."""
             return {
                 one.name: {
                     "steps": list(one.steps),
@@ -186,11 +185,11 @@ class NeuralMemoryNetwork(Closing):
             }
 
         def store_procedure(self, name: str, steps: Iterable[str], preconditions: Iterable[str] = ()) -> None:
-            """Say how something is done."""
+            """Store how something is done."""
             self.core.store(name, steps, preconditions or ())
 
         def record_outcome(self, name: str, success: bool, note: str = "") -> Procedure:
-            """Say how it went: the success rate is learnt from that. Raises ``NotFound``."""
+            """Record an outcome: the success rate is learnt from it. Raises ``NotFound``."""
             return self.core.outcome(name, success, note)
 
         def suggest(self, situation: str | Iterable[str], goal: str = "") -> list[Suggestion]:
@@ -198,16 +197,16 @@ class NeuralMemoryNetwork(Closing):
             return self.core.suggest(situation, goal)
 
         def retrieve(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-            """The procedures that suit a query; they are everybody's."""
+            """The procedures that suit a query; they are for everyone."""
             return _retrieved(self._cognition, PROCEDURAL, query, user_id)
 
 
 class MemoryAugmentedLLM:
     """A model that recalls from all four memories, weighs by attention, answers, and learns from the turn.
 
-    ``base_model`` has a method ``generate``, is a function of a prompt, a ``ChatModel`` of memwell's own, or None for
-    answers from memory alone. One that fails loses no turn: the answer is taken from memory and says so. Raises
-    ``InvalidInput`` for any other model or network.
+    ``base_model`` has a method ``generate``, is a function of a prompt, a ``ChatModel`` of memwell, or None for answers
+    from memory alone. When it fails, the turn is kept, and the answer is taken from memory and says so. Every step is a
+    method that a class of yours may override. Raises ``InvalidInput`` for any other model or network.
     """
 
     def __init__(self, base_model: Any, memory_network: NeuralMemoryNetwork) -> None:
@@ -217,17 +216,17 @@ class MemoryAugmentedLLM:
         self.base_model = base_model
         self.memory = memory_network
         self.learning_rate = 0.001
-        """As the guide has it. Nothing here is trained: beliefs move by counts of evidence."""
+        """As in the guide. Nothing is trained here: beliefs move by counts of evidence."""
 
     def process_input(self, input_text: str, user_id: str | None = None) -> str:
-        """Answer what was said, and learn from it. Raises ``InvalidInput`` for a text that is blank or breaks a rule."""
+        """Answer a text, and learn from it. Raises ``InvalidInput`` for a text that is blank or breaks a rule."""
         if not check_text(input_text, "what is said").strip():
             raise InvalidInput("what is said must not be blank")
         memories = self.retrieve_memories(input_text, user_id)
         try:
             answer, note = self._answered(input_text, memories)
         except BaseException:
-            # Whoever loses patience with the model has still said what was said.
+            # A call that is interrupted keeps what was said.
             self.update_memories(input_text, "", user_id)
             raise
         self.update_memories(input_text, answer, user_id)
@@ -236,7 +235,7 @@ class MemoryAugmentedLLM:
         return f"{answer}（{note}）" if language_for(input_text) == "zh" else f"{answer} ({note})"
 
     def _answered(self, text: str, memories: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-        """The answer, and when the model could not give one why."""
+        """The answer, and why it is not the model's, or an empty text."""
         language = language_for(text)
         if self._generate is None:
             return _FromMemory(extract(text, _weighted(memories), language)), ""
@@ -248,27 +247,24 @@ class MemoryAugmentedLLM:
             return _FromMemory(extract(text, _weighted(memories), language)), note
 
     def retrieve_memories(self, query: str, user_id: str | None = None) -> list[dict[str, Any]]:
-        """What every memory system has to say, each with its ``weight``; the weights add up to 1."""
+        """The best memories of every system, each with its ``weight``; the weights add up to 1."""
         found: list[Any] = []
         for name, system in self.memory.memory_systems.items():
-            found += [
-                one if isinstance(one, Mapping) else {"type": name, "content": one}
-                for one in system.retrieve(query, user_id)
-            ]
+            given = system.retrieve(query, user_id)
+            found += [one if isinstance(one, Mapping) else {"type": name, "content": one} for one in given]
         return self.attention_weighting(query, found)
 
     def attention_weighting(self, query: str, memories: Iterable[Any]) -> list[dict[str, Any]]:
-        """The best memories, the weightiest first, by softmax over their scores; what has none is scored by its words."""
+        """The best memories, the weightiest first, by softmax over their scores; one without a score gets one."""
         scored: dict[str, dict[str, Any]] = {}
         for one in memories:
             given = dict(cast("Mapping[str, Any]", one)) if isinstance(one, Mapping) else {"content": one}
             text = str(given.get("content", ""))
             given.setdefault("score", _TEMPERATURE * coverage(query, text))
-            known = scored.get(text)
-            # What is in mind may be an episode too.
-            if known is None or known["score"] < given["score"]:
+            # An item in mind may be an episode too.
+            if text not in scored or scored[text]["score"] < given["score"]:
                 scored[text] = given
-        # Answers go before what was only asked before.
+        # Answers come before questions.
         best = answers_first(_weighted(scored.values()))[:_MOST]
         weights = softmax([one.score for one in best], _TEMPERATURE)
         return [
@@ -277,17 +273,17 @@ class MemoryAugmentedLLM:
         ]
 
     def create_enhanced_prompt(self, input_text: str, memories: Sequence[Mapping[str, Any]]) -> str:
-        """What the model is asked: what is remembered, marked as data, and then what was said."""
+        """The prompt: the memories, marked as data, and then the text."""
         language = language_for(input_text)
         speaker = "用户：" if language == "zh" else "User: "
         return f"{remembered(_weighted(memories), language)}\n\n{speaker}{input_text}"
 
     def update_memories(self, input_text: str, response: str, user_id: str | None = None) -> None:
-        """Learn from a turn: what things are said to be, and with a user what happened. It is in mind from now on."""
+        """Learn from a turn: the concepts it defines, and with a user the episode. The turn is in mind from now on."""
         try:
             source = self._kept_turn(input_text, response, user_id)
         except InvalidInput:
-            # The gate refuses what is no text worth keeping; the answer was given all the same.
+            # The gate refused the text; the answer was given all the same.
             return
         cognition, said = self.memory.cognition, without_secrets(input_text)
         self._learn_key(self.extract_key_information(said, without_secrets(response)), user_id, source)
@@ -296,44 +292,47 @@ class MemoryAugmentedLLM:
             learn_unknown(cognition, response, user=user_id, source=source)
 
     def _learn_key(self, key_info: Mapping[str, Any], user_id: str | None, source: str) -> None:
-        """Learn the concept that a turn defines, if it is the user's word and no secret. The user alone hears of it."""
+        """Learn the concept that a turn defines, for this user alone, if the user said it and it is no secret."""
         concept, definition = key_info["concept"], key_info["definition"]
         if not definition or key_info.get("said_by") == "model" or not may_be_learnt(concept, definition):
             return
-        by, related = user_id or _SOMEBODY, key_info["related"]
-        # The gate may refuse it, and the turn may be gone by now.
+        # The gate may refuse it, and the turn may be erased by now.
         with suppress(InvalidInput, NotFound):
             self.memory.cognition.semantic.learn(
-                concept, definition, by=by, related=related, source=source, user=user_id or ""
+                concept,
+                definition,
+                by=user_id or _SOMEBODY,
+                related=key_info["related"],
+                source=source,
+                user=user_id or "",
             )
 
     def _kept_turn(self, input_text: str, response: str, user_id: str | None) -> str:
-        """The id of the episode that a turn with a user becomes; without one it is only in mind."""
+        """The id of the episode of a turn with a user; a turn without one is only in mind."""
+        cognition = self.memory.cognition
         if not user_id:
-            self.memory.cognition.working_of(_NOBODY).add(without_secrets(input_text.strip()))
+            cognition.working_of(_NOBODY).add(without_secrets(input_text.strip()))
             return ""
-        episodic = self.memory.cognition.episodic
-        emotion = self.analyze_sentiment(input_text)
+        episodic, emotion = cognition.episodic, self.analyze_sentiment(input_text)
         id_ = episodic.store(input_text, emotion=emotion, user=user_id, turn=True)
         episodic.answered(id_, str(response))
-        self.memory.cognition.working_of(user_id).add(episodic.get(id_).event, source=id_)
+        cognition.working_of(user_id).add(episodic.get(id_).event, source=id_)
         return id_
 
     def extract_key_information(self, input_text: str, response: str = "") -> dict[str, Any]:
-        """The concept that a turn defines, with what it is related to; its main keyword and no definition otherwise.
+        """The concept that a turn defines, with related words; its main keyword without a definition otherwise.
 
-        ``said_by`` is ``user`` or ``model``. A definition of the user's own goes before one of the model's.
+        ``said_by`` is ``user`` or ``model``. A definition of the user comes before one of the model.
         """
         for said_by, text in (("user", input_text), ("model", response)):
-            for one in definitions(text):
-                if not one.denied:
-                    related = related_words(one.concept, one.definition)
-                    return {
-                        "concept": one.concept,
-                        "definition": one.definition,
-                        "related": related,
-                        "said_by": said_by,
-                    }
+            found = next((one for one in definitions(text) if not one.denied), None)
+            if found is not None:
+                return {
+                    "concept": found.concept,
+                    "definition": found.definition,
+                    "related": related_words(found.concept, found.definition),
+                    "said_by": said_by,
+                }
         words = [one.word for one in keywords(f"{input_text}\n{response}", limit=_MOST + 1)]
         return {"concept": words[0] if words else "", "definition": "", "related": words[1:], "said_by": "user"}
 
@@ -358,32 +357,23 @@ def _shape(one: Weighted) -> dict[str, Any]:
 
 
 def _weighted(memories: Iterable[Mapping[str, Any]]) -> list[Weighted]:
-    """Memories as cognition weighs them."""
+    """Memories in the guide's shape as those of cognition."""
     found: list[Weighted] = []
     for one in memories:
-        kind = _KINDS.get(str(one.get("type", "")), str(one.get("type", "")))
+        kind = str(one.get("type", ""))
         text, score, weight = str(one.get("content", "")), float(one.get("score", 0.0)), float(one.get("weight", 0.0))
-        found.append(Weighted(kind, str(one.get("id", "")), text, score, weight, str(one.get("why", ""))))
+        id_, why = str(one.get("id", "")), str(one.get("why", ""))
+        found.append(Weighted(_KINDS.get(kind, kind), id_, text, score, weight, why))
     return found
 
 
-def _as_text(context: Any) -> str:
-    """A context in words, whatever it is."""
-    if context is None:
-        return ""
-    if isinstance(context, Mapping):
-        pairs = cast("Mapping[object, object]", context).items()
-        return "; ".join(f"{key}: {value}" for key, value in pairs)
-    return context if isinstance(context, str) else str(context)
-
-
 def _generator(model: Any) -> Callable[[str], Any] | None:
-    """What turns a prompt into an answer. Raises ``InvalidInput`` for what cannot."""
+    """The function from a prompt to an answer. Raises ``InvalidInput`` for what is none."""
     if model is None:
         return None
     if isinstance(model, ChatModel):
         return lambda prompt: model.complete([human(prompt)]).text
-    # The models of LangChain have both, and mean a list of prompts by the second.
+    # LangChain's models have both, and their generate takes a list of prompts.
     generate = getattr(model, "invoke", None) or getattr(model, "generate", model)
     if not callable(generate):
         raise InvalidInput(f"base_model must have a method generate, be a function or a ChatModel, not {shown(model)}")
@@ -391,11 +381,8 @@ def _generator(model: Any) -> Callable[[str], Any] | None:
 
 
 def _spoken(answer: object) -> str:
-    """The words of an answer. Raises ``BadModelOutput`` when there are none."""
+    """The text of an answer. Raises ``BadModelOutput`` when there is none."""
     text = answer if isinstance(answer, str) else getattr(answer, "text", None) or getattr(answer, "content", None)
     if not isinstance(text, str) or not text.strip():
         raise BadModelOutput(f"it answered no text: {shown(answer)}")
     return text
-
-
-__all__ = ["MemoryAugmentedLLM", "NeuralMemoryNetwork"]

@@ -1,16 +1,15 @@
+"""The four memories by the guide's names, and the model that uses them."""
+
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from memwell.compat.guide.neural import MemoryAugmentedLLM, NeuralMemoryNetwork
+from memwell.compat.guide.network import MemoryAugmentedLLM, NeuralMemoryNetwork
 from memwell.errors import InvalidInput
-from memwell.models.scripted import ScriptedChat
 
 
 class Model:
@@ -146,25 +145,6 @@ def test_an_answer_that_is_none_is_a_failure_too(network: NeuralMemoryNetwork, b
     assert "answered no text" in MemoryAugmentedLLM(broken, network).process_input("hello there", "u1")
 
 
-def test_any_kind_of_model_will_do(network: NeuralMemoryNetwork) -> None:
-    async def slow(prompt: str) -> str:
-        await asyncio.sleep(0)
-        return "slowly"
-
-    class Said:
-        content = "as an object"
-
-    for model, answer in (
-        (lambda prompt: "called", "called"),
-        (ScriptedChat(["scripted"]), "scripted"),
-        (slow, "slowly"),
-        (lambda prompt: Said(), "as an object"),
-    ):
-        assert MemoryAugmentedLLM(model, network).process_input("hello there") == answer
-    assert MemoryAugmentedLLM(None, network).process_input("hello there") == "Noted."
-    assert asyncio.run(MemoryAugmentedLLM(Model("hi"), network).aprocess_input("hello there")) == "hi"
-
-
 def test_what_one_user_said_is_not_told_to_another(network: NeuralMemoryNetwork) -> None:
     llm = MemoryAugmentedLLM(None, network)
     llm.process_input("My locker code word is sunflower.", user_id="ann")
@@ -217,11 +197,6 @@ def test_an_answer_is_found_however_often_it_was_asked_for(network: NeuralMemory
     assert {llm.process_input("What is my cat called?", "ann") for _ in range(14)} == {"My cat is called Miso."}
 
 
-def test_a_chinese_answer_has_a_chinese_note(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(lambda prompt: None, network)
-    assert llm.process_input("帽子在哪里？", "u1").endswith("（模型无法回答（没有给出能用的内容）：只凭记忆回答）")
-
-
 def test_key_information_is_what_a_turn_defines(network: NeuralMemoryNetwork) -> None:
     llm = MemoryAugmentedLLM(None, network)
     found = llm.extract_key_information("什么是异步编程？", "异步编程是不等待结果而继续执行的编程方式。")
@@ -262,34 +237,6 @@ def test_a_file_keeps_all_but_what_is_in_mind(tmp_path: Path) -> None:
         assert list(network.semantic_memory.concepts) == ["Tea"]
         assert list(network.procedural_memory.procedures) == ["make tea"]
         assert network.working_memory.items == []
-
-
-def test_a_memory_that_is_open_may_be_given(network: NeuralMemoryNetwork) -> None:
-    other = NeuralMemoryNetwork(store=network.cognition.memory)
-    other.semantic_memory.store_concept("tea", "a drink", [])
-    assert list(network.semantic_memory.concepts) == ["tea"]
-
-
-def test_each_system_stands_alone() -> None:
-    episodic = NeuralMemoryNetwork.EpisodicMemory()
-    semantic = NeuralMemoryNetwork.SemanticMemory()
-    procedural = NeuralMemoryNetwork.ProceduralMemory()
-    assert (episodic.episodes, semantic.concepts, procedural.procedures) == ({}, {}, {})
-
-
-def test_eight_threads_speak_at_once(network: NeuralMemoryNetwork) -> None:
-    llm = MemoryAugmentedLLM(None, network)
-
-    def work(number: int) -> None:
-        for step in range(3):
-            llm.process_input(f"turn {step} of many", user_id=f"u{number}")
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(network.episodic_memory.episodes) == 24
 
 
 def test_bad_values_are_refused(network: NeuralMemoryNetwork) -> None:

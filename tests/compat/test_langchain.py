@@ -53,7 +53,6 @@ from memwell.compat.langchain import (
     ToolMessage,
     VectorStoreRetrieverMemory,
     get_buffer_string,
-    prompts,
 )
 
 with warnings.catch_warnings():
@@ -431,9 +430,9 @@ def test_models_of_langchain(llm: Any) -> None:
 def test_our_prompts_have_the_blanks_of_theirs() -> None:
     with quiet():
         from langchain_classic.memory import prompt
-    for name in prompts.__all__:
+    for name in ours.__all__:
         if name.endswith("_PROMPT"):
-            assert set(getattr(prompts, name).input_variables) == set(getattr(prompt, name).input_variables)
+            assert set(getattr(ours, name).input_variables) == set(getattr(prompt, name).input_variables)
 
 
 # The guide

@@ -1,8 +1,9 @@
+"""Anthropic's Messages, to our messages and back."""
+
 from __future__ import annotations
 
 import copy
 import itertools
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.messages import (
-    Audio,
     Image,
     Message,
     Opaque,
@@ -21,9 +21,7 @@ from memwell.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Video,
     ai,
-    encode_message,
     human,
     message,
     system,
@@ -102,12 +100,9 @@ class TestLaws:
     @given(st.lists(carriable(), max_size=4))
     def test_what_was_said_comes_back_up_to_merging(self, said: list[Message]):
         prompt, shapes = to_anthropic(said)
-        assert turns(from_anthropic(shapes, prompt)) == turns(said)
-
-    @given(st.lists(carriable(), max_size=4))
-    def test_shapes_come_back_as_they_went(self, said: list[Message]):
-        prompt, shapes = to_anthropic(said)
-        assert to_anthropic(from_anthropic(shapes, prompt)) == (prompt, shapes)
+        back = from_anthropic(shapes, prompt)
+        assert turns(back) == turns(said)
+        assert to_anthropic(back) == (prompt, shapes)
 
     @given(strategies.conversations())
     def test_a_conversation_comes_back_with_one_message_a_result(self, said: list[Message]):
@@ -130,22 +125,6 @@ class TestLaws:
             if shape["role"] == "user" and isinstance(shape["content"], list):
                 is_result = [block.get("type") == "tool_result" for block in shape["content"]]
                 assert is_result == sorted(is_result, reverse=True)
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_any_message_goes_out_as_json(self, said: list[Message]):
-        prompt, shapes = to_anthropic(said)
-        assert json.loads(json.dumps([prompt, shapes])) == [prompt, shapes]
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_only_what_is_for_models_goes_out(self, said: list[Message]):
-        assert to_anthropic(said) == to_anthropic([item for item in said if item.for_model])
-        assert to_anthropic([item.changed(hidden=True) for item in said]) == ("", [])
-
-    @given(st.lists(strategies.messages() | carriable(), max_size=3))
-    def test_what_goes_out_shares_nothing_with_the_messages(self, said: list[Message]):
-        before = [encode_message(item) for item in said]
-        wreck(list(to_anthropic(said)))
-        assert [encode_message(item) for item in said] == before
 
     @given(st.lists(carriable(), max_size=3))
     def test_what_comes_in_is_neither_changed_nor_shared(self, said: list[Message]):
@@ -255,9 +234,6 @@ class TestShapes:
         assert [shape["role"] for shape in to_anthropic([mixed])[1]] == ["assistant", "user", "assistant"]
         assert [shape["role"] for shape in to_anthropic([system([ToolResult("1")])])[1]] == ["user"]
 
-    def test_a_call_that_no_model_made_goes_as_words(self):
-        assert to_anthropic([human(ToolCall("1", "f", {"a": 1}))])[1][0]["content"] == '[calls f({"a":1})]'
-
     @pytest.mark.parametrize(
         ("arguments", "given_input"),
         [
@@ -271,17 +247,6 @@ class TestShapes:
     def test_arguments_that_are_text_become_an_object(self, arguments: Any, given_input: dict[str, Any]):
         (shape,) = to_anthropic([ai(tool_calls=[ToolCall("1", "f", arguments)])])[1]
         assert shape["content"][0]["input"] == given_input
-
-    @pytest.mark.parametrize(
-        ("part", "words"),
-        [
-            (Video(url="https://example.org/a.mp4", text="a dog"), "[video: a dog]"),
-            (Audio(data=b"x"), "[audio]"),
-            (Image(blob="abc", text="a cat"), "[image: a cat]"),
-        ],
-    )
-    def test_media_the_shape_cannot_carry_go_as_words(self, part: Part, words: str):
-        assert to_anthropic([human(part)])[1] == [{"role": "user", "content": words}]
 
     def test_a_data_url_goes_as_bytes(self):
         (shape,) = to_anthropic([human(Image(url="data:image/png;base64,iVBORw0KGgo="))])[1]
@@ -323,14 +288,6 @@ class TestShapes:
         )
         assert [item.role for item in (before, one, two, after)] == [Role.HUMAN, Role.TOOL, Role.TOOL, Role.HUMAN]
         assert one.parts == two.parts == (ToolResult("1", (Text("r"),)),)
-
-    @pytest.mark.parametrize("lookalike", strategies.SERIALISED_LOOKALIKES)
-    def test_a_dict_that_looks_like_an_object_stays_a_dict(self, lookalike: dict[str, Any]):
-        prompt, shapes = to_anthropic([ai(tool_calls=[ToolCall("1", "f", lookalike)])])
-        (read,) = from_anthropic(shapes, prompt)
-        arguments = read.tool_calls[0].arguments
-        assert type(arguments) is dict
-        assert arguments == lookalike
 
 
 def user(*content: Any) -> dict[str, Any]:
@@ -380,12 +337,6 @@ class TestBadShapes:
             from_anthropic([{"role": "user", "content": "fine"}, shape])
         assert str(caught.value).startswith("messages[1]: ")
 
-    @pytest.mark.parametrize("messages", ["text", None, 5, {"role": "user"}])
-    def test_messages_are_a_list(self, messages: Any):
-        with pytest.raises(InvalidInput, match="messages must be a list, not") as caught:
-            from_anthropic(messages)
-        assert repr(messages) in str(caught.value)
-
     def test_a_bad_prompt_is_refused(self):
         with pytest.raises(InvalidInput, match=r"system must be a list, not 5"):
             from_anthropic([], 5)  # pyright: ignore[reportArgumentType]
@@ -393,7 +344,3 @@ class TestBadShapes:
             from_anthropic([], [{"type": "text"}])
         with pytest.raises(InvalidInput, match=r"text must not contain NUL"):
             from_anthropic([], "\x00")
-
-    def test_a_message_no_store_would_keep_is_refused(self):
-        with pytest.raises(InvalidInput, match=r"messages\[0\]: a tool call's arguments\['a'\] must be plain JSON"):
-            to_anthropic([ai(tool_calls=[ToolCall("1", "f", {"a": {1}})])])

@@ -1,7 +1,8 @@
+"""OpenAI's Chat Completions, to our messages and back."""
+
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from memwell.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Video,
     ai,
     encode_message,
     human,
@@ -115,13 +115,10 @@ def carriable(draw: st.DrawFn) -> Message:
 class TestLaws:
     @given(st.lists(carriable(), max_size=3))
     def test_messages_come_back_as_they_went(self, said: list[Message]):
-        back = from_openai(to_openai(said))
-        assert [carried(item) for item in back] == [carried(item) for item in said]
-
-    @given(st.lists(carriable(), max_size=3))
-    def test_shapes_come_back_as_they_went(self, said: list[Message]):
         shapes = to_openai(said)
-        assert to_openai(from_openai(shapes)) == shapes
+        back = from_openai(shapes)
+        assert [carried(item) for item in back] == [carried(item) for item in said]
+        assert to_openai(back) == shapes
 
     @given(strategies.conversations())
     def test_a_conversation_comes_back_with_one_message_a_result(self, said: list[Message]):
@@ -131,22 +128,6 @@ class TestLaws:
             for item in ([message(Role.TOOL, part) for part in whole.parts] if whole.role is Role.TOOL else [whole])
         ]
         assert [carried(item) for item in from_openai(to_openai(said))] == apart
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_any_message_goes_out_as_json(self, said: list[Message]):
-        shapes = to_openai(said)
-        assert json.loads(json.dumps(shapes)) == shapes
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_only_what_is_for_models_goes_out(self, said: list[Message]):
-        assert to_openai(said) == to_openai([item for item in said if item.for_model])
-        assert to_openai([item.changed(hidden=True) for item in said]) == []
-
-    @given(st.lists(strategies.messages() | carriable(), max_size=3))
-    def test_what_goes_out_shares_nothing_with_the_messages(self, said: list[Message]):
-        before = [encode_message(item) for item in said]
-        wreck(to_openai(said))
-        assert [encode_message(item) for item in said] == before
 
     @given(st.lists(carriable(), max_size=3))
     def test_what_comes_in_is_neither_changed_nor_shared(self, said: list[Message]):
@@ -226,35 +207,6 @@ class TestShapes:
             {"role": "function", "name": "function", "content": "x"},
             {"role": "user", "content": "hi"},
         ]
-
-    def test_a_call_that_no_model_made_goes_as_words(self):
-        assert to_openai([human(ToolCall("1", "f", {"a": 1}))]) == [{"role": "user", "content": '[calls f({"a":1})]'}]
-
-    @pytest.mark.parametrize(
-        ("part", "words"),
-        [
-            (Video(url="https://example.org/a.mp4", text="a dog"), "[video: a dog]"),
-            (Audio(url="https://example.org/a.mp3"), "[audio]"),
-            (Image(blob="abc", text="a cat"), "[image: a cat]"),
-            (Image(), "[image]"),
-        ],
-    )
-    def test_media_the_shape_cannot_carry_go_as_words(self, part: Part, words: str):
-        assert to_openai([human(part)]) == [{"role": "user", "content": words}]
-
-    @pytest.mark.parametrize(
-        ("data", "media_type"),
-        [
-            (b"\x89PNG....", "image/png"),
-            (b"\xff\xd8\xff\xe0", "image/jpeg"),
-            (b"GIF89a", "image/gif"),
-            (b"RIFF\n\x00\x00\x00WEBPVP8", "image/webp"),
-            (b"?", "image/png"),
-        ],
-    )
-    def test_a_picture_without_a_type_is_looked_at(self, data: bytes, media_type: str):
-        (shape,) = to_openai([human(Image(data=data))])
-        assert shape["content"][0]["image_url"]["url"].startswith(f"data:{media_type};base64,")
 
     @pytest.mark.parametrize(
         ("part", "sound"),
@@ -354,13 +306,6 @@ class TestShapes:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("lookalike", strategies.SERIALISED_LOOKALIKES)
-    def test_a_dict_that_looks_like_an_object_stays_a_dict(self, lookalike: dict[str, Any]):
-        (read,) = from_openai(to_openai([ai(tool_calls=[ToolCall("1", "f", lookalike)])]))
-        arguments = read.tool_calls[0].arguments
-        assert type(arguments) is dict
-        assert arguments == lookalike
-
     @pytest.mark.parametrize(
         "text",
         [
@@ -455,15 +400,3 @@ class TestBadShapes:
         with pytest.raises(InvalidInput, match=rule) as caught:
             from_openai([{"role": "user", "content": "fine"}, shape])
         assert str(caught.value).startswith("messages[1]: ")
-
-    @pytest.mark.parametrize("messages", ["text", None, 5, {"role": "user", "content": "x"}])
-    def test_messages_are_a_list(self, messages: Any):
-        with pytest.raises(InvalidInput, match="messages must be a list, not") as caught:
-            from_openai(messages)
-        assert repr(messages) in str(caught.value)
-
-    def test_a_message_no_store_would_keep_is_refused(self):
-        with pytest.raises(InvalidInput, match=r"messages\[0\]: a tool call's arguments\['a'\] must be plain JSON"):
-            to_openai([ai(tool_calls=[ToolCall("1", "f", {"a": {1}})])])
-        with pytest.raises(InvalidInput, match=r"messages\[1\]: expected a Message, not 'x'"):
-            to_openai([human("x"), "x"])  # pyright: ignore[reportArgumentType]

@@ -1,3 +1,5 @@
+"""Conversations as the lines of a dialogue, and back."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -251,18 +253,3 @@ def test_prefixes_of_two_roles_must_differ_to_be_read():
 def test_what_is_no_text_is_refused(text: Any):
     with pytest.raises(InvalidInput, match="text must"):
         from_text(text)
-
-
-@pytest.mark.parametrize(
-    ("messages", "rule"),
-    [
-        ("text", "messages must be a list, not 'text'"),
-        (human("x"), "messages must be a list, not Message"),
-        ([human("x"), "y"], r"messages\[1\]: expected a Message, not 'y'"),
-        ([human("\x00")], r"messages\[0\]: text must not contain NUL"),
-        ([ai(tool_calls=[ToolCall("1", "f", {"a": {1}})])], r"messages\[0\]: a tool call's arguments\['a'\] must be"),
-    ],
-)
-def test_what_are_no_messages_are_refused(messages: Any, rule: str):
-    with pytest.raises(InvalidInput, match=rule):
-        to_text(messages)

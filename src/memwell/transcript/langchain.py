@@ -255,6 +255,3 @@ def _media(part: Media) -> Shape:
         return {"type": kind, "base64": to_base64(part.data), "mime_type": media_type(part)}
     place = {"url": part.url} if part.url is not None else {"file_id": part.blob}
     return {"type": kind, **place}
-
-
-__all__ = ["KINDS", "MARK", "from_langchain", "to_langchain"]

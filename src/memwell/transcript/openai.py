@@ -227,6 +227,3 @@ def _arguments(value: object) -> Shape | str:
 def _fields(shape: Shape) -> list[Opaque]:
     given = {key: value for key, value in shape.items() if key not in _KNOWN_FIELDS and value not in (None, [], {})}
     return [Opaque(f"{_FIELD}{key}", plain_object({key: value}, "a message")) for key, value in given.items()]
-
-
-__all__ = ["from_openai", "to_openai"]

@@ -169,6 +169,17 @@ class BaseMemory(WithFields, ABC):
     aclear = asyncify(clear)
 
 
+class OneVariable(BaseMemory, ABC):
+    """A memory that gives one variable, named ``memory_key``."""
+
+    memory_key: str = "history"
+
+    @property
+    def memory_variables(self) -> list[str]:
+        """The one variable."""
+        return [self.memory_key]
+
+
 class BaseChatMemory(BaseMemory, ABC):
     """A memory over a chat history, which may be any object of that shape.
 

@@ -16,7 +16,7 @@ from typing import Any
 from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.langchain.base import (
     BaseChatMemory,
-    BaseMemory,
+    OneVariable,
     WithFields,
     check_keys,
     get_prompt_input_key,
@@ -39,17 +39,11 @@ _SUMMARY_BLANKS = {"summary", "new_lines"}
 # Windows
 
 
-class ShownConversation(BaseChatMemory, ABC):
+class ShownConversation(OneVariable, BaseChatMemory, ABC):
     """A memory that gives messages of the conversation in one variable, as they are or as text."""
 
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
-    memory_key: str = "history"
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     @abstractmethod
     def _window(self) -> Iterable[Message]:
@@ -130,7 +124,7 @@ class ConversationBufferMemory(ShownConversation):
         }
 
 
-class ConversationStringBufferMemory(BaseMemory):
+class ConversationStringBufferMemory(OneVariable):
     """The whole conversation as one text, which lives as long as this object."""
 
     human_prefix: str = "Human"
@@ -138,18 +132,12 @@ class ConversationStringBufferMemory(BaseMemory):
     buffer: str = ""
     output_key: str | None = None
     input_key: str | None = None
-    memory_key: str = "history"
     return_messages: bool = False
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         if self.return_messages:
             raise InvalidInput("Value error, return_messages must be False for ConversationStringBufferMemory")
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The text, under ``memory_key``."""
@@ -304,10 +292,8 @@ class SummarizerMixin(WithFields):
         return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
 
 
-class _SummarisingMemory(BaseChatMemory, SummarizerMixin, ABC):
+class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
     """A memory with a summary in one state; a subclass decides what is folded into it."""
-
-    memory_key: str = "history"
 
     _state_name = ""
     _summary_field = ""
@@ -326,11 +312,6 @@ class _SummarisingMemory(BaseChatMemory, SummarizerMixin, ABC):
         self._last_summary_time: float | None = None
         if summary and not self._summary():
             setattr(self, self._summary_field, summary)
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Store the turn, then update the summary.

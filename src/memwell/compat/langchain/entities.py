@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.compat.langchain.base import BaseChatMemory, made_by
+from memwell.compat.langchain.base import BaseChatMemory, OneVariable, made_by
 from memwell.compat.langchain.buffers import check_rounds, last_rounds
 from memwell.compat.langchain.messages import BaseMessage, SystemMessage, get_buffer_string
 from memwell.compat.langchain.models import (
@@ -575,7 +575,7 @@ def _same(one: Triple, other: Triple) -> bool:
     return (_in_words(one.predicate), one.object) == (_in_words(other.predicate), other.object)
 
 
-class ConversationKGMemory(_Naming):
+class ConversationKGMemory(OneVariable, _Naming):
     """Facts on the names that the input speaks of.
 
     Without an ``llm`` facts are read by rule from what people say, and "I" is ``user``. ``k`` is the number of rounds that
@@ -585,17 +585,11 @@ class ConversationKGMemory(_Naming):
     kg: NetworkxEntityGraph = cast(NetworkxEntityGraph, None)  # by default a ThreadEntityGraph of the conversation
     knowledge_extraction_prompt: Prompt = KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT
     summary_message_cls: type[BaseMessage] = SystemMessage
-    memory_key: str = "history"
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         if given.get("kg") is None:
             self.kg = ThreadEntityGraph(self._conversation())
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """A line, or a message of ``summary_message_cls``, for every name of the input that there are facts on."""

@@ -166,8 +166,8 @@ class AIMessage(BaseMessage):
             for call in calls:
                 lines += [f"  {call.get('name', 'Tool')} ({call.get('id')})", f" Call ID: {call.get('id')}"]
                 lines += [f"  Error: {call['error']}"] if call.get("error") else []
-                given = call.get("args")
-                arguments = [f"{key}: {one}" for key, one in given.items()] if isinstance(given, dict) else [given]
+                given: Any = call.get("args")
+                arguments = [f"{key}: {one}" for key, one in given.items()] if hasattr(given, "items") else [given]
                 lines += ["  Args:", *(f"    {one}" for one in arguments if one is not None)]
         return "\n".join(lines).strip()
 

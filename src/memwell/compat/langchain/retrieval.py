@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, cast
 
 from memwell._asyncify import asyncify
-from memwell.compat.langchain.base import BaseMemory, check_keys, get_prompt_input_key, value_of
+from memwell.compat.langchain.base import OneVariable, check_keys, get_prompt_input_key, value_of
 from memwell.compat.langchain.buffers import ConversationTokenBufferMemory
 from memwell.compat.langchain.messages import SystemMessage
 from memwell.compat.langchain.models import PromptTemplate
@@ -53,7 +53,7 @@ class Document:
         return f"Document(page_content={shown(self.page_content)}, metadata={shown(self.metadata)})"
 
 
-class VectorStoreRetrieverMemory(BaseMemory):
+class VectorStoreRetrieverMemory(OneVariable):
     """Every turn is a document, and loading finds those that matter for the input.
 
     Answers of the retriever are cached for the last ``cache_size`` queries, 0 for none, until this memory writes or the
@@ -62,7 +62,6 @@ class VectorStoreRetrieverMemory(BaseMemory):
     """
 
     retriever: Any
-    memory_key: str = "history"
     input_key: str | None = None
     return_docs: bool = False
     exclude_input_keys: Sequence[str] = ()
@@ -83,11 +82,6 @@ class VectorStoreRetrieverMemory(BaseMemory):
         self._query_cache.clear()
         self._contexts_saved = self._documents_stored = self._retrievals = self._cache_hits = 0
         self._retrieval_time = 0.0
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The turns that matter for the input: their texts, or the documents with ``return_docs``.

@@ -34,8 +34,8 @@ class _TakesAll(Gate):
 class MemwellVectorStore:
     """Documents in the store at ``url``, durable and safe for several processes.
 
-    ``embedder`` is ``"local"`` (runs in this process, downloads nothing), None for words alone, any embedder or function, or
-    LangChain's embeddings.
+    ``embedder`` is ``"local"`` (runs in this process, downloads nothing), None for words alone, any embedder or function,
+    or LangChain's embeddings.
     """
 
     def __init__(

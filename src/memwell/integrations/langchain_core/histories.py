@@ -1,5 +1,7 @@
 """Conversations: langchain-core's ``BaseChatMessageHistory``."""
 
+# pyright: reportAssignmentType=false - a twin that asyncify derives is declared as a function, not as an async method
+
 from __future__ import annotations
 
 from collections.abc import Sequence

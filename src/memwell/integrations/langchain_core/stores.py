@@ -1,5 +1,7 @@
 """Values by key and cached answers of models: langchain-core's ``BaseStore`` and ``BaseCache``."""
 
+# pyright: reportAssignmentType=false - a twin that asyncify derives is declared as a function, not as an async method
+
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence

@@ -2,6 +2,8 @@
 
 # ruff: noqa: A002 - ``filter`` is what LangChain calls it
 
+# pyright: reportAssignmentType=false - a twin that asyncify derives is declared as a function, not as an async method
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -84,7 +84,7 @@ def dialogues(draw: st.DrawFn) -> list[Message]:
 @example([human("x\n\\\\AI: y\n\\z"), ai(" ")], {}, "\n", ":", True)
 def test_every_text_comes_back(said: list[Message], prefixes: dict[str, Any], separator: str, colon: str, names: bool):
     text = to_text(said, **prefixes, separator=separator, colon=colon, names=names, include_hidden=True)
-    # A role that nobody has in the conversation is a word like any other when it is written.
+    # A role that no message has in the conversation is a word like any other when it is written.
     in_use = [role for role in CHAT_ROLES if any(item.chat_role == role for item in said)]
     back = from_text(text, **prefixes, separator=separator, names=names, chat_roles=in_use)
     assert [(item.role, item.chat_role, item.text) for item in back] == [

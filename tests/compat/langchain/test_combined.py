@@ -66,10 +66,10 @@ def test_several_memories_as_one() -> None:
 def test_one_that_fails_does_not_stop_the_others() -> None:
     last = buffer("last")
     memory = CombinedMemory([buffer("all"), Fails(), last])
-    with pytest.raises(CombinedMemoryError, match="Fails: 'the disk is gone'") as told:
+    with pytest.raises(CombinedMemoryError, match="Fails: 'the disk is gone'") as raised:
         memory.save_context({"input": "a"}, {"output": "b"})
-    assert [type(one.memory) for one in told.value.failures] == [Fails]
-    assert isinstance(told.value.__cause__, OSError)
+    assert [type(one.memory) for one in raised.value.failures] == [Fails]
+    assert isinstance(raised.value.__cause__, OSError)
     with pytest.warns(RuntimeWarning, match="could not load"):
         assert memory.load_memory_variables({}) == {"all": "Human: a\nAI: b", "last": "Human: a\nAI: b"}
     assert [type(one.error) for one in memory.failures] == [OSError]

@@ -139,7 +139,7 @@ def test_a_model_that_counts_messages_gets_langchains_own_where_there_are_any(mo
     model = CountsMessages()
     LineCounter(as_llm(model)).count_message(human("x"))
     assert type(model.asked[-1]) is core.HumanMessage
-    # Without the package: the model is somebody else's, and gets ours.
+    # Without the package: the model is of another library, and gets ours.
     monkeypatch.delitem(sys.modules, "langchain_core.messages")
     assert LineCounter(as_llm(model)).count_message(human("x")) == 11
     assert type(model.asked[-1]) is HumanMessage

@@ -140,12 +140,12 @@ def test_what_another_wrote_is_found_despite_the_cache(path: str) -> None:
 
 def test_clear_takes_back_what_this_memory_stored() -> None:
     retriever = ours(5)
-    retriever.add_documents([Document("pizza of somebody else")])
+    retriever.add_documents([Document("pizza of another program")])
     memory = VectorStoreRetrieverMemory(retriever=retriever)
     memory.save_context({"input": "pizza of mine"}, {"output": "yes"})
     assert len(retriever.invoke("pizza")) == 2
     asyncio.run(memory.aclear())
-    assert memory.load_memory_variables({"q": "pizza"}) == {"history": "pizza of somebody else"}
+    assert memory.load_memory_variables({"q": "pizza"}) == {"history": "pizza of another program"}
 
 
 def test_bad_input() -> None:

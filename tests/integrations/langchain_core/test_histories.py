@@ -1,4 +1,4 @@
-"""``MemwellChatMessageHistory``: LangChain's messages come back as they went in, whoever wrote them and whenever."""
+"""``MemwellChatMessageHistory``: LangChain's messages come back as they went in."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def test_two_processes_write_one_session(tmp_path: Path):
     path = tmp_path / "chat.db"
     writers = [subprocess.Popen([sys.executable, "-W", "error", "-c", WRITER, str(path), name]) for name in "ab"]
     assert [writer.wait(90) for writer in writers] == [0, 0]
-    # This process opens the file anew, as after a restart.
+    # This process opens the file again, as after a restart.
     with open_backend(path) as opened:
         told = spoken(MemwellChatMessageHistory("shared", opened))
     assert len(told) == 80

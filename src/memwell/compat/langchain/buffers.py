@@ -242,7 +242,8 @@ def fitting_rounds(history: HistoryReader, limit: int) -> list[Message]:
         # A question whose answer does not fit would look as if it had no answer.
         window = [message for message in window if is_preamble(message)]
     opened = _with_opening(history, window)
-    return opened if sum(map(history.counter.count_message, opened)) <= limit else window
+    fits = opened is window or sum(map(history.counter.count_message, opened)) <= limit
+    return opened if fits else window
 
 
 def _ends_like(history: HistoryReader, window: list[Message]) -> bool:

@@ -7,8 +7,7 @@ import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, made_by
@@ -233,37 +232,30 @@ class MemoryMetrics(BaseMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """What the memory inside gives. Its size is that of its JSON in UTF-8."""
-        with self._errors_recorded("load_count"):
-            begun = time.perf_counter()
-            loaded = self.memory.load_memory_variables(inputs)
-            taken = time.perf_counter() - begun
+        loaded, seconds = self._timed("load", lambda: self.memory.load_memory_variables(inputs))
         size = len(json.dumps(loaded, ensure_ascii=False, default=str).encode(errors="replace"))
-        self.record_load_operation(taken, size)
+        self.record_load_operation(seconds, size)
         return loaded
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Save in the memory inside."""
-        with self._errors_recorded("save_count"):
-            begun = time.perf_counter()
-            self.memory.save_context(inputs, outputs)
-            taken = time.perf_counter() - begun
-        self.record_save_operation(taken)
+        _, seconds = self._timed("save", lambda: self.memory.save_context(inputs, outputs))
+        self.record_save_operation(seconds)
 
     def clear(self) -> None:
         """Clear the memory inside; what was measured stays."""
-        with self._errors_recorded("clear_count"):
-            self.memory.clear()
+        self._timed("clear", self.memory.clear)
         with self._lock:
             self.metrics["clear_count"] += 1
 
-    @contextmanager
-    def _errors_recorded(self, count: str) -> Generator[None]:
+    def _timed(self, verb: str, call: Callable[[], T]) -> tuple[T, float]:
+        """What a call gives and how long it took. A failure is counted and raised."""
+        begun = time.perf_counter()
         try:
-            yield
+            return call(), time.perf_counter() - begun
         except Exception as error:
-            # Whatever the memory raises is counted, and raised to the caller.
             with self._lock:
-                self.metrics[count] += 1
+                self.metrics[f"{verb}_count"] += 1
             self.record_error(error)
             raise
 

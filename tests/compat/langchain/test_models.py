@@ -61,19 +61,16 @@ def test_no_model() -> None:
     assert llm.count("two words") == 2
     with pytest.raises(ModelError, match="without an llm"):
         llm.predict("x")
+    with pytest.raises(ModelError, match="ZeroDivisionError"):
+        as_llm(lambda text: 1 // 0).predict("x")
+    with pytest.raises(BadModelOutput, match="neither a text nor a message"):
+        as_llm(lambda text: 3).predict("x")
 
 
 @pytest.mark.parametrize("thing", [3, "gpt", object(), OnlyPredict])
 def test_what_is_no_model(thing: Any) -> None:
     with pytest.raises(InvalidInput):
         as_llm(thing)
-
-
-def test_whatever_a_model_raises_is_a_model_error() -> None:
-    with pytest.raises(ModelError, match="ZeroDivisionError"):
-        as_llm(lambda text: 1 // 0).predict("x")
-    with pytest.raises(BadModelOutput, match="neither a text nor a message"):
-        as_llm(lambda text: 3).predict("x")
 
 
 @pytest.mark.parametrize("count", [-1, "2", None, True])

@@ -155,15 +155,6 @@ def test_whatever_is_told_comes_back(backend: Backend, told: list[BaseMessage]):
     check_same(history.messages, told)
 
 
-def test_the_list_is_the_callers_own(backend: Backend):
-    history = MemwellChatMessageHistory("s", backend)
-    history.add_user_message("Hello")
-    history.add_ai_message("Hi")
-    history.messages.clear()
-    check_same(history.messages, [HumanMessage("Hello"), AIMessage("Hi")])
-    assert str(history) == "Human: Hello\nAI: Hi"
-
-
 def test_all_messages_of_a_call_are_stored_or_none(backend: Backend):
     history = MemwellChatMessageHistory("s", backend)
     history.add_user_message("before")
@@ -259,35 +250,6 @@ def test_a_chain_keeps_its_sessions(backend: Backend):
     assert talk.invoke({"input": "d"}, of("bob")).text == "seven"
     assert spoken(get_history("ann")) == ["a", "one two", "c", "five six"]
     assert spoken(get_history("bob")) == ["b", "three four", "d", "seven"]
-
-
-def test_the_model_sees_what_was_said_before(backend: Backend):
-    seen: list[list[str]] = []
-
-    class Listening(GenericFakeChatModel):
-        def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
-            seen.append([one.text for one in messages])
-            return super()._generate(messages, *args, **kwargs)
-
-    def get_history(session: str) -> MemwellChatMessageHistory:
-        return MemwellChatMessageHistory(session, backend)
-
-    talk = RunnableWithMessageHistory(Listening(messages=iter(["Hi Ann.", "Ann."])), get_history)
-    talk.invoke([HumanMessage("I am Ann.")], of("s"))
-    talk.invoke([HumanMessage("Who am I?")], of("s"))
-    assert seen == [["I am Ann."], ["I am Ann.", "Hi Ann.", "Who am I?"]]
-
-
-def test_many_sessions_at_once(backend: Backend):
-    def get_history(session: str) -> MemwellChatMessageHistory:
-        return MemwellChatMessageHistory(session, backend)
-
-    async def all_at_once() -> None:
-        talks = [chain(get_history, f"answer {number}") for number in range(12)]
-        await asyncio.gather(*[talk.ainvoke({"input": f"{n}"}, of(f"s{n}")) for n, talk in enumerate(talks)])
-
-    asyncio.run(asyncio.wait_for(all_at_once(), 60))
-    assert [spoken(get_history(f"s{n}")) for n in range(12)] == [[f"{n}", f"answer {n}"] for n in range(12)]
 
 
 WRITER = """

@@ -89,14 +89,6 @@ def test_keys_come_in_order_whatever_the_prefix(backend: Backend, kept: dict[str
     assert asyncio.run(listed()) == expected
 
 
-def test_more_keys_than_one_block(backend: Backend):
-    store = MemwellStore(backend)
-    names = [f"{group}/{number:04}" for group in ("a", "b", "c") for number in range(600)]
-    store.mset([(name, 1) for name in reversed(names)])
-    assert list(store.yield_keys()) == names
-    assert list(store.yield_keys(prefix="b/")) == names[600:1200]
-
-
 def test_a_batch_is_stored_whole_or_not_at_all(backend: Backend):
     store = MemwellStore(backend)
     with pytest.raises(InvalidInput, match="plain JSON"):
@@ -105,18 +97,18 @@ def test_a_batch_is_stored_whole_or_not_at_all(backend: Backend):
         store.mset([("good", 1), ("", 2)])
     with pytest.raises(InvalidInput, match="empty"):
         store.mdelete(["good", ""])
+    wrong: Any = "text"
+    with pytest.raises(InvalidInput, match="must be bytes"):
+        MemwellByteStore(backend).mset([("good", b"1"), ("bad", wrong)])
     assert list(store.yield_keys()) == []
 
 
-def test_a_byte_store_takes_bytes_alone(backend: Backend):
-    store = MemwellByteStore(backend)
-    wrong: Any = "text"
-    with pytest.raises(InvalidInput, match="must be bytes"):
-        store.mset([("key", wrong)])
-    assert store.mget(["key"]) == [None]
-
-
 def test_spaces_see_nothing_of_each_other(backend: Backend):
+    answers = [MemwellCache(backend, space=name) for name in ("ours", "theirs")]
+    for cache in answers:
+        cache.update("0", "model", [Generation(text="x")])
+    answers[0].clear()
+    assert [cache.lookup("0", "model") for cache in answers] == [None, [Generation(text="x")]]
     ours, theirs = MemwellStore(backend, space="ours"), MemwellStore(backend, space="theirs")
     ours.mset([("key", "mine")])
     assert theirs.mget(["key"]) == [None]
@@ -231,16 +223,6 @@ def test_an_entry_that_cannot_be_read_is_a_miss(backend: Backend, stored: Any):
     (entry,) = backend.kv.scan(cache.space).items
     backend.kv.put(cache.space, entry.key, stored)
     assert cache.lookup("prompt", "model") is None
-
-
-def test_clear_leaves_other_spaces_alone(backend: Backend):
-    ours, theirs = MemwellCache(backend, space="ours"), MemwellCache(backend, space="theirs")
-    for number in range(3):
-        ours.update(str(number), "model", [Generation(text="x")])
-    theirs.update("0", "model", [Generation(text="kept")])
-    ours.clear()
-    assert backend.kv.scan(ours.space).items == []
-    assert theirs.lookup("0", "model") == [Generation(text="kept")]
 
 
 def test_an_answer_lasts_for_its_time_to_live(backend: Backend):

@@ -70,12 +70,6 @@ def test_scores_are_cosines(compass: MemwellVectorStore):
     assert all(0 <= score <= 1 for _, score in compass.similarity_search_with_relevance_scores("0", k=10))
 
 
-def test_a_vector_may_be_asked_for(compass: MemwellVectorStore):
-    compass.add_texts(["0", "90"])
-    assert texts(compass.similarity_search_by_vector([0.0, 2.0], k=1)) == ["90"]
-    assert texts(asyncio.run(compass.asimilarity_search_by_vector([0.0, 2.0], k=1))) == ["90"]
-
-
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [

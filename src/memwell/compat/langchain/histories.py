@@ -231,23 +231,27 @@ class FileChatMessageHistory(BaseChatMessageHistory):
 
     def _change(self, change: Callable[[str, list[dict[str, Any]]], str]) -> None:
         with locked(self._path.with_name(f"{self._path.name}.lock")):
+            # Read again whatever the file's times say: what is missed here would be overwritten.
+            self._read_last = None
             new = change(*self._read())
             try:
                 data = new.encode(self._encoding())
             except UnicodeEncodeError as error:
                 raise InvalidInput(f"a message cannot be written in {self._encoding()!r}: {error}") from error
             replace_file(self._path, data)
+            _journal(self._path).unlink(missing_ok=True)
 
     def _read(self) -> tuple[str, list[dict[str, Any]]]:
         """The array as text and its elements; parsed only when the file is another than the last time."""
+        last = self._read_last
         try:
             found = self._path.stat()
             mark = (found.st_ino, found.st_size, found.st_mtime_ns)
-            if self._read_last is None or self._read_last[0] != mark:
-                self._read_last = (mark, *self._parsed(self._path.read_bytes()))
+            if last is None or last[0] != mark:
+                last = self._read_last = (mark, *self._parsed(self._path.read_bytes()))
         except FileNotFoundError:
             return "[]", []
-        return self._read_last[1:]
+        return last[1:]
 
     def _parsed(self, data: bytes) -> tuple[str, list[dict[str, Any]]]:
         try:
@@ -279,9 +283,14 @@ def _array(text: str) -> tuple[str, list[dict[str, Any]]]:
     return text, cast("list[dict[str, Any]]", items)
 
 
+def _journal(path: Path) -> Path:
+    """The journal that earlier versions kept of their appends to a file."""
+    return path.with_name(f"{path.name}.journal")
+
+
 def _finished(path: Path, data: bytes) -> bytes | None:
-    """The file with an append completed that an earlier version was killed in, by the journal that version kept."""
-    journal = path.with_name(f"{path.name}.journal")
+    """The file with the append completed that an earlier version was killed in; None when there is none."""
+    journal = _journal(path)
     written = journal.read_bytes()[256:] if journal.exists() else b""
     if sha256(written[32:]).digest() != written[:32]:
         return None

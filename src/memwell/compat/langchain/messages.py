@@ -432,7 +432,7 @@ def message_from_json(written: str | bytes, where: str) -> BaseMessage:
 
 def to_core(message: Any) -> Message:
     """The message as the core stores it, without loss. Takes any object with a ``type`` and a ``content``."""
-    role, empty = _EMPTY.get(type(message), (None, None))
+    role, empty = _EMPTY.get(cast("type[Any]", type(message)), (None, None))
     # Nearly all messages are plain text. This is ten times as fast as the general way.
     if role is not None and isinstance(message.content, str) and {**vars(message), "content": ""} == empty:
         return Message(role, (Text(message.content),) if message.content else ())

@@ -1,7 +1,5 @@
 """Conversations: langchain-core's ``BaseChatMessageHistory``."""
 
-# pyright: reportAssignmentType=false - a twin that asyncify derives is declared as a function, not as an async method
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -59,8 +57,8 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
         """The async twin of ``messages``."""
         return await run_blocking(lambda: self.messages)
 
-    aadd_messages = asyncify(add_messages)
-    aclear = asyncify(clear)
+    aadd_messages = asyncify(add_messages)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aclear = asyncify(clear)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.session_id!r}, space={self.history.thread.space!r})"

@@ -1,7 +1,5 @@
 """Values by key and cached answers of models: langchain-core's ``BaseStore`` and ``BaseCache``."""
 
-# pyright: reportAssignmentType=false - a twin that asyncify derives is declared as a function, not as an async method
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -83,9 +81,9 @@ class _KeyValueStore(BaseStore[str, V]):
             if cursor is None:
                 return
 
-    amget = asyncify(mget)
-    amset = asyncify(mset)
-    amdelete = asyncify(mdelete)
+    amget = asyncify(mget)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amset = asyncify(mset)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amdelete = asyncify(mdelete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def _keys(self, prefix: str | None, cursor: str | None) -> tuple[list[str], str | None]:
         """A block of keys, and the cursor of the next one or None. Keys of one prefix lie side by side."""
@@ -155,9 +153,9 @@ class MemwellCache(BaseCache):
                 for entry in entries:
                     self.backend.kv.delete(self.space, entry.key)
 
-    alookup = asyncify(lookup)
-    aupdate = asyncify(update)
-    aclear = asyncify(clear)
+    alookup = asyncify(lookup)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aupdate = asyncify(update)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aclear = asyncify(clear)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
 
 def _key(prompt: str, llm_string: str) -> str:

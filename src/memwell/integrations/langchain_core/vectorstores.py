@@ -2,8 +2,6 @@
 
 # ruff: noqa: A002 - ``filter`` is what LangChain calls it
 
-# pyright: reportAssignmentType=false - a twin that asyncify derives is declared as a function, not as an async method
-
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,8 +54,8 @@ class MemwellEmbeddings(Embeddings):
         """The vector of a query."""
         return self.embed_documents([text])[0]
 
-    aembed_documents = asyncify(embed_documents)
-    aembed_query = asyncify(embed_query)
+    aembed_documents = asyncify(embed_documents)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aembed_query = asyncify(embed_query)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.embedder.name!r})"
@@ -196,13 +194,13 @@ class MemwellVectorStore(VectorStore):
                 self.backend.index.delete(self.space, [record.id for record in found])
         return True
 
-    adelete = asyncify(delete)
+    adelete = asyncify(delete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The documents of these ids that are there, in the order asked."""
         return [_document(record) for record in self.backend.index.get(self.space, ids)]
 
-    aget_by_ids = asyncify(get_by_ids)
+    aget_by_ids = asyncify(get_by_ids)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def similarity_search(
         self,
@@ -311,8 +309,8 @@ class MemwellVectorStore(VectorStore):
         scored = [(held[hit.record.id], hit.score) for hit in hits if hit.record.id in held]
         return [_document(record) for record in _differing(scored, k, lambda_mult)]
 
-    asimilarity_search_by_vector = asyncify(similarity_search_by_vector)
-    amax_marginal_relevance_search_by_vector = asyncify(max_marginal_relevance_search_by_vector)
+    asimilarity_search_by_vector = asyncify(similarity_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amax_marginal_relevance_search_by_vector = asyncify(max_marginal_relevance_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def _near(
         self, vector: Sequence[float], k: int, where: FilterLike | None, unknown: Mapping[str, Any]

@@ -211,13 +211,6 @@ class TestShapes:
             said = from_anthropic([{"role": "user", "content": "x"}], given_prompt)
             assert [(item.role, item.text) for item in said] == [(Role.SYSTEM, "a"), (Role.HUMAN, "x")]
 
-    def test_neighbours_on_one_side_become_one_turn(self):
-        said = [human("a"), message("chat", "b", chat_role="Judge"), ai("c"), message("chat", "d", chat_role="ai")]
-        assert to_anthropic(said)[1] == [
-            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-            {"role": "assistant", "content": [{"type": "text", "text": "c"}, {"type": "text", "text": "d"}]},
-        ]
-
     def test_words_said_before_a_result_follow_it(self):
         said = [ai(tool_calls=[ToolCall("1", "f")]), human("hurry"), tool_result("1", "done")]
         assert [block["type"] for block in to_anthropic(said)[1][1]["content"]] == ["tool_result", "text"]
@@ -252,22 +245,6 @@ class TestShapes:
         (shape,) = to_anthropic([human(Image(url="data:image/png;base64,iVBORw0KGgo="))])[1]
         assert shape["content"] == [{"type": "image", "source": PIXEL_SOURCE}]
 
-    @pytest.mark.parametrize(
-        "block",
-        [
-            THINKING,
-            {"type": "redacted_thinking", "data": "abc"},
-            {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
-            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
-            {"type": "image", "source": {"type": "file", "file_id": "f1"}},
-            {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "search_result", "title": "x"}]},
-            {"type": "text of the future", "lc": 1, "__class__": "x"},
-        ],
-    )
-    def test_what_is_not_interpreted_goes_back_unchanged(self, block: dict[str, Any]):
-        shapes = [{"role": "user", "content": [block]}]
-        assert to_anthropic(from_anthropic(copy.deepcopy(shapes))) == ("", shapes)
-
     def test_what_belongs_to_another_provider_stays_behind(self):
         said = from_openai(
             [{"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}], "audio": {"id": "1"}}]
@@ -275,19 +252,6 @@ class TestShapes:
         assert to_anthropic(said) == ("", [])
         thinking = from_anthropic([{"role": "assistant", "content": [THINKING, {"type": "text", "text": "x"}]}])
         assert to_openai(thinking) == [{"role": "assistant", "content": "x"}]
-
-    def test_results_come_in_as_tool_messages_apart_from_words(self):
-        result = {"type": "tool_result", "tool_use_id": "1", "content": "r"}
-        (before, one, two, after) = from_anthropic(
-            [
-                {
-                    "role": "user",
-                    "content": [{"type": "text", "text": "a"}, result, result, {"type": "text", "text": "b"}],
-                }
-            ]
-        )
-        assert [item.role for item in (before, one, two, after)] == [Role.HUMAN, Role.TOOL, Role.TOOL, Role.HUMAN]
-        assert one.parts == two.parts == (ToolResult("1", (Text("r"),)),)
 
 
 def user(*content: Any) -> dict[str, Any]:
@@ -301,29 +265,24 @@ class TestBadShapes:
             ("text", "a message must be an object, not 'text'"),
             ({}, "unknown role None; known roles: user, assistant"),
             ({"role": "system", "content": "x"}, "unknown role 'system'"),
-            ({"role": {}, "content": "x"}, "unknown role {}"),
             ({"role": "user"}, "content must be a list, not None"),
-            ({"role": "user", "content": 5}, "content must be a list, not 5"),
             ({"role": "user", "content": "\x00"}, "text must not contain NUL: '.x00'"),
             (user("x"), r"content\[0\]: a block must be an object, not 'x'"),
             (user({}), r"content\[0\]: type must be a string, not None"),
             (user({"type": "text"}), r"content\[0\]: text must be a string, not None"),
             (user({"type": "image"}), r"content\[0\]: source must be an object, not None"),
-            (user({"type": "image", "source": {"type": "url"}}), "url must be a string, not None"),
             (user({"type": "image", "source": {"type": "base64", "data": "?"}}), r"data must be base64, not '\?'"),
             (
                 user({"type": "image", "source": {"type": "base64", "data": ""}}),
                 "media_type must be a string, not None",
             ),
             (user({"type": "tool_use", "name": "f", "input": {}}), "id must be a string, not None"),
-            (user({"type": "tool_use", "id": "1", "input": {}}), "name must be a string, not None"),
             (user({"type": "tool_use", "id": "1", "name": "f"}), "input must be an object, not None"),
             (
                 user({"type": "tool_use", "id": "1", "name": "f", "input": {"a": {1}}}),
                 r"input\['a'\] must be plain JSON",
             ),
             (user({"type": "tool_result"}), "tool_use_id must be a string, not None"),
-            (user({"type": "tool_result", "tool_use_id": ""}), "call_id must not be empty"),
             (user({"type": "tool_result", "tool_use_id": "1", "content": 5}), r"content\[0\]: content must be a list"),
             (
                 user({"type": "tool_result", "tool_use_id": "1", "content": [{}]}),

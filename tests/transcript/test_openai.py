@@ -166,12 +166,6 @@ class TestShapes:
             {"role": "assistant", "content": "It rains."},
         ]
 
-    def test_a_developer_is_a_system_message_and_goes_back_as_developer(self):
-        shapes = [{"role": "developer", "content": "Be kind."}]
-        (read,) = from_openai(shapes)
-        assert read.role is Role.SYSTEM
-        assert to_openai([read]) == shapes
-
     @pytest.mark.parametrize(
         ("chat_role", "expected"),
         [
@@ -185,13 +179,6 @@ class TestShapes:
     )
     def test_a_chat_role_is_a_role_or_else_the_name_of_a_person(self, chat_role: str | None, expected: dict[str, Any]):
         assert to_openai([message("chat", "x", chat_role=chat_role)]) == [expected]
-
-    def test_several_results_go_one_a_message_each_under_its_own_call(self):
-        both = message("tool", [ToolResult("a", (Text("1"),)), ToolResult("b", (Text("2"),))])
-        assert to_openai([both]) == [
-            {"role": "tool", "tool_call_id": "a", "content": "1"},
-            {"role": "tool", "tool_call_id": "b", "content": "2"},
-        ]
 
     def test_results_go_before_a_users_words_and_after_a_models(self):
         result = ToolResult("a", (Text("1"),))
@@ -247,30 +234,6 @@ class TestShapes:
         (read,) = from_openai(shapes)
         assert read.parts == (Image(url=url),)
         assert to_openai([read]) == shapes
-
-    @pytest.mark.parametrize(
-        "shape",
-        [
-            {"role": "assistant", "content": "", "refusal": "No."},
-            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
-            {"role": "assistant", "content": "x", "reasoning_content": "thought", "audio": {"id": "a1"}},
-            {"role": "user", "content": [{"type": "file", "file": {"file_id": "f1"}}]},
-            {"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}}]},
-            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a":1}'}},
-            {"role": "function", "name": "f", "content": "1"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {"id": "1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}},
-                    {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{}"}},
-                ],
-            },
-        ],
-    )
-    def test_what_is_not_interpreted_goes_back_unchanged(self, shape: dict[str, Any]):
-        (read,) = from_openai([copy.deepcopy(shape)])
-        assert to_openai([read]) == [shape]
 
     def test_a_retired_function_call_is_paired_with_its_result(self):
         call, result = from_openai(
@@ -353,20 +316,15 @@ class TestBadShapes:
         ("shape", "rule"),
         [
             ("text", "a message must be an object, not 'text'"),
-            (None, "a message must be an object, not None"),
             ({}, "unknown role None; known roles: user, assistant, system, developer, tool, function"),
-            ({"role": "bogus"}, "unknown role 'bogus'"),
             ({"role": ["user"]}, r"unknown role \['user'\]"),
             ({"role": "user", "content": 5}, "content must be a list, not 5"),
-            ({"role": "user", "content": {"type": "text"}}, "content must be a list, not {'type': 'text'}"),
             ({"role": "user", "content": "\x00"}, "text must not contain NUL: '.x00'"),
-            ({"role": "user", "content": "\ud800"}, "text must not contain lone surrogates: '.ud800'"),
             ({"role": "user", "content": "x", "name": 5}, "name must be a string, not 5"),
             ({"role": "user", "content": "x", "extra": {1}}, r"a message\['extra'\] must be plain JSON data, not set"),
             (user("text"), r"content\[0\]: a part must be an object, not 'text'"),
             (user({}), r"content\[0\]: type must be a string, not None"),
             (user({"type": "text"}), r"content\[0\]: text must be a string, not None"),
-            (user({"type": "text", "text": 5}), r"content\[0\]: text must be a string, not 5"),
             (user({"type": "text", "text": ""}, {"type": "image_url"}), r"content\[1\]: image_url must be an object"),
             (user({"type": "image_url", "image_url": {}}), "url must be a string, not None"),
             (user({"type": "image_url", "image_url": {"url": "u", "a": {1}}}), r"options\['a'\] must be plain JSON"),
@@ -374,18 +332,13 @@ class TestBadShapes:
                 user({"type": "input_audio", "input_audio": {"data": "?", "format": "wav"}}),
                 r"data must be base64, not '\?'",
             ),
-            (user({"type": "input_audio", "input_audio": {"data": "é", "format": "wav"}}), "data must be base64"),
-            (user({"type": "input_audio", "input_audio": {"data": ""}}), "format must be a string, not None"),
             (user({"type": "new", "a": float("nan")}), r"a part\['a'\] must hold finite numbers, not nan"),
             (user({"type": ""}), None),
             ({"role": "tool", "content": "x"}, "tool_call_id must be a string, not None"),
-            ({"role": "tool", "content": "x", "tool_call_id": ""}, "call_id must not be empty"),
             ({"role": "function", "content": "x"}, "name must be a string, not None"),
             (assistant(tool_calls=5), "tool_calls must be a list, not 5"),
-            (assistant(tool_calls=["x"]), r"tool_calls\[0\]: a tool call must be an object, not 'x'"),
             (assistant(tool_calls=[{"id": "1"}]), r"tool_calls\[0\]: function must be an object, not None"),
             (assistant(tool_calls=[{"function": {"name": "f"}}]), "id must be a string, not None"),
-            (assistant(tool_calls=[{"id": "1", "function": {}}]), "name must be a string, not None"),
             (
                 assistant(tool_calls=[{"id": "1", "function": {"name": "f", "arguments": 5}}]),
                 "arguments must be an object",

@@ -51,21 +51,12 @@ USAGE: UsageMetadata = {
     "output_token_details": {"reasoning": 1},
 }
 EVERY_KIND: list[BaseMessage] = [
-    HumanMessage("Hello. 你好。"),
-    HumanMessage("", id="empty", name="ann"),
-    HumanMessage(
-        ["text", {"type": "text", "text": "more"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
-    ),
     HumanMessage([{"type": "image", "base64": "AAAA", "mime_type": "image/png", "extras": {"detail": "low"}}]),
     HumanMessage("said", additional_kwargs={"a": {"b": [1, 2.5, None, True]}}, of_my_own="kept"),
-    SystemMessage("Be brief.", response_metadata={"x": 1}),
     AIMessage("Let me see.", tool_calls=[CALL], invalid_tool_calls=[BAD_CALL], usage_metadata=USAGE, id="run-1"),
     AIMessage([{"type": "reasoning", "reasoning": "…"}, {"type": "text", "text": "So.", "annotations": []}]),
-    AIMessage("", tool_calls=[CALL, {**CALL, "id": "call-2"}], response_metadata={"logprobs": None, "model": "m"}),
     AIMessage("", additional_kwargs={"function_call": {"name": "f", "arguments": "{}"}}),
     ToolMessage("22 °C", tool_call_id="call-1", name="weather", artifact={"rows": [[1, "a"], [2, None]]}, id="t"),
-    ToolMessage("failed", tool_call_id="call-2", status="error"),
-    ToolMessage([{"type": "text", "text": "one"}, "two"], tool_call_id="call-3", artifact="raw"),
     FunctionMessage(content="42", name="answer"),
     ChatMessage(content="Order!", role="judge"),
     RemoveMessage(id="run-1"),

@@ -30,7 +30,7 @@ DRIVERS: dict[str, tuple[str, ...]] = {
     "PIL": ("memwell.longterm.media.*",),
     "apsw": ("memwell.storage.sqlite*",),
     "av": ("memwell.longterm.media.*",),
-    "langchain_core": ("memwell.integrations.langchain_core*", "memwell.compat.langchain.message_tools"),
+    "langchain_core": ("memwell.integrations.langchain_core*", "memwell.compat.langchain.messages"),
     "httpx": ("memwell.models.http", "memwell.runtime.remote.*"),
     "matplotlib": ("memwell.plotting",),
     "mcp": ("memwell.service.mcp*",),

@@ -1,11 +1,14 @@
+"""Fragments of memory, insights and times."""
+
 from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
-import threading
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -18,34 +21,20 @@ from memwell.compat.dbgpt.fragments import (
     InsightMemoryFragment,
     StructuredAgentMemoryFragment,
     WriteOperation,
-    new_memory_id,
+    as_aware,
+    check_moment,
 )
 from memwell.errors import InvalidInput
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
+
+
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 def test_the_operations() -> None:
     assert [(one.name, one.value) for one in WriteOperation] == [("ADD", "add"), ("RETRIEVAL", "retrieval")]
     assert WriteOperation("retrieval") is WriteOperation.RETRIEVAL
-
-
-def test_ids_grow_and_fit_63_bits() -> None:
-    ids = [new_memory_id() for _ in range(5000)]
-    assert ids == sorted(set(ids))
-    assert ids[0] > 0
-    assert ids[-1] < 2**63
-
-
-def test_threads_get_different_ids() -> None:
-    found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.extend(new_memory_id() for _ in range(500))) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert len(set(found)) == len(found) == 2000
 
 
 def test_a_forked_child_gets_ids_of_its_own() -> None:
@@ -231,3 +220,35 @@ def test_what_is_handed_on_says_what_it_is():
     discarded = DiscardedMemoryFragments([fragment], [insight])
     assert repr(discarded).startswith("DiscardedMemoryFragments([AgentMemoryFragment(")
     assert "a fruit" in repr(discarded)
+
+
+AWARE = st.integers(0, 4 * 10**9).map(lambda seconds: datetime.fromtimestamp(seconds, timezone(timedelta(hours=8))))
+
+
+MOMENTS = AWARE | AWARE.map(lambda moment: moment.replace(tzinfo=None))
+
+
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def shanghai(monkeypatch: pytest.MonkeyPatch):
+    before = os.environ.get("TZ")
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    assert os.environ.get("TZ") == before
+    time.tzset()
+
+
+def test_an_aware_moment_is_kept() -> None:
+    moment = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=-5)))
+    assert as_aware(moment) is moment
+    assert check_moment(moment) is moment
+
+
+@pytest.mark.parametrize("bad", [None, "today", 5, datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))])
+def test_what_is_no_moment_is_refused(bad: object) -> None:
+    with pytest.raises(InvalidInput, match="now must be"):
+        as_aware(bad, "now")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
-import subprocess
-import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
@@ -37,21 +36,15 @@ def test_the_operations() -> None:
     assert WriteOperation("retrieval") is WriteOperation.RETRIEVAL
 
 
-def test_a_forked_child_gets_ids_of_its_own() -> None:
-    # The number of a process is one of 16,384, so that five children in a row hardly have their parent's by chance.
-    code = (
-        "import os\n"
-        "from memwell.compat.dbgpt.fragments import _ids\n"
-        "read, write = os.pipe()\n"
-        "for _ in range(5):\n"
-        "    if os.fork() == 0:\n        os.write(write, f'{_ids._process} '.encode()); os._exit(0)\n"
-        "    os.wait()\n"
-        "print(_ids._process, os.read(read, 999).decode())"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    parent, *children = out.split()
-    assert len(children) == 5
-    assert set(children) != {parent}
+def test_ids_grow_fit_63_bits_and_differ_between_threads() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        runs = list(threads.map(lambda _: [AgentMemoryFragment("x").id for _ in range(500)], range(4)))
+    assert all(run == sorted(run) for run in runs)
+    together = [one for run in runs for one in run]
+    assert len(set(together)) == 2000
+    # Above the ids that fragments had before they were made of microseconds.
+    assert (int(time.time() * 1000) - 1_577_836_800_000) << 22 < min(together)
+    assert max(together) < 2**63
 
 
 def test_a_fragment_has_what_it_was_given() -> None:

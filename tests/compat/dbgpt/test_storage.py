@@ -737,13 +737,13 @@ def test_without_a_serializer_nothing_is_written() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"not", b"[1]", b'"x"', b"\xc1", b"[" * 5_000])
 def test_bytes_that_are_nothing_are_refused(serializer: Serializer, data: bytes) -> None:
-    with pytest.raises(StorageError, match="Note"):
+    with pytest.raises(StorageError, match="Letter"):
         serializer.deserialize(data, Letter)
 
 
 @pytest.mark.parametrize("fields", ['{"titel": "x"}', "{}", '{"title": ""}', '{"title": "x", "more": 1}'])
 def test_fields_that_do_not_fit_the_class_are_refused(fields: str) -> None:
-    with pytest.raises(StorageError, match="Note"):
+    with pytest.raises(StorageError, match="Letter"):
         JsonSerializer().deserialize(fields.encode(), Letter)
 
 

@@ -10,14 +10,14 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from memwell._asyncify import asyncify, blocking, run_blocking
+from memwell._asyncify import asyncify, blocking
 from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
 from memwell.errors import BackendUnavailable, InvalidInput, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
@@ -26,7 +26,6 @@ from memwell.storage.arguments import check_ttl
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_count, check_id, check_json, shown
 
-E = TypeVar("E", bound=Enum)
 K = TypeVar("K")
 V = TypeVar("V")
 S = TypeVar("S", bound=Serializable)
@@ -52,29 +51,14 @@ class CachePolicy(StrEnum):
 
 @dataclass
 class CacheConfig:
-    """How one call uses the cache; ``ttl`` is how many seconds an entry that is set lives.
-
-    Raises ``InvalidInput`` for a value that is none of those possible.
-    """
+    """How one call uses the cache; ``ttl`` is how many seconds an entry lives. Raises ``InvalidInput`` for no such time."""
 
     retrieval_policy: RetrievalPolicy | None = RetrievalPolicy.EXACT_MATCH
     cache_policy: CachePolicy | None = CachePolicy.LRU
     ttl: float | None = None
 
     def __post_init__(self) -> None:
-        if self.retrieval_policy is not None:
-            self.retrieval_policy = _member(RetrievalPolicy, self.retrieval_policy, "retrieval_policy")
-        if self.cache_policy is not None:
-            self.cache_policy = _member(CachePolicy, self.cache_policy, "cache_policy")
         check_ttl(self.ttl, 0.0)
-
-
-def _member(kind: type[E], value: object, what: str) -> E:
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(str(one.value) for one in kind)
-        raise InvalidInput(f"{what} must be one of {known}, not {shown(value)}") from None
 
 
 class CacheKey(Serializable, ABC, Generic[K]):
@@ -262,7 +246,7 @@ class CacheStorage(ABC):
 
 def _renews(policy: CachePolicy | None, cache_config: CacheConfig | None) -> bool:
     """Whether a use makes an entry the newest: as the storage says, else as the call says."""
-    return (policy or (cache_config and cache_config.cache_policy)) is not CachePolicy.FIFO
+    return (policy or (cache_config and cache_config.cache_policy)) != CachePolicy.FIFO
 
 
 def _lifetime(cache_config: CacheConfig | None, ttl: float | None) -> float | None:
@@ -283,11 +267,10 @@ class MemoryCacheStorage(CacheStorage):
     """
 
     def __init__(self, max_memory_mb: float = 256, *, cache_policy: CachePolicy | None = None) -> None:
-        is_number = isinstance(max_memory_mb, int | float) and not isinstance(max_memory_mb, bool)
-        if not is_number or not 0 < max_memory_mb < math.inf:
+        if type(max_memory_mb) not in (int, float) or not 0 < max_memory_mb < math.inf:
             raise InvalidInput(f"max_memory_mb must be a number above 0, not {shown(max_memory_mb)}")
         self.max_memory = int(max_memory_mb * _MEGABYTE)
-        self._policy = CacheConfig(cache_policy=cache_policy).cache_policy
+        self._policy = cache_policy
         # Text is kept under itself and a key object under its bytes, so that the two never meet.
         self._entries: OrderedDict[str | bytes, _Entry] = OrderedDict()
         self._used = 0
@@ -302,10 +285,6 @@ class MemoryCacheStorage(CacheStorage):
         with self._lock:
             moment = monotonic()
             return sum(one.expires > moment for one in self._entries.values())
-
-    def support_async(self) -> bool:
-        """True: nothing here waits."""
-        return True
 
     def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
         return self._found(key, cache_config, is_use=True)
@@ -341,16 +320,6 @@ class MemoryCacheStorage(CacheStorage):
         with self._lock:
             self._entries.clear()
             self._used = 0
-
-    async def aget(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
-        """The async twin of ``get``: it never waits, so it needs no thread."""
-        return self.get(key, cache_config)
-
-    async def aset(
-        self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None
-    ) -> None:
-        """The async twin of ``set``."""
-        self.set(key, value, cache_config, ttl)
 
     def _found(self, key: Key, cache_config: CacheConfig | None, *, is_use: bool) -> CacheStorageItem | None:
         self.check_config(cache_config)
@@ -389,7 +358,7 @@ class KeyValueCacheStorage(CacheStorage):
     ) -> None:
         self._backend = shared_backend(store)
         space = as_space(space) / "dbgpt-cache" / check_id(name, "the name of a cache")
-        self._policy = CacheConfig(cache_policy=cache_policy).cache_policy
+        self._policy = cache_policy
         slots = check_count(max_entries, "max_entries", least=1)
         self._ring = Ring(self._backend.kv, space, "item", slots, self._backend.transaction, renews=True)
 
@@ -521,24 +490,15 @@ class LocalCacheManager(CacheManager):
 
     @property
     def storage(self) -> CacheStorage:
-        """Where the entries are."""
         return self._storage
 
     async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
-        if self._storage.support_async():
-            await self._storage.aset(key, value, cache_config)
-        else:
-            await run_blocking(lambda: self._storage.set(key, value, cache_config))
+        await self._storage.aset(key, value, cache_config)
 
     async def get(self, key: CacheKey[K], cls: type[S], cache_config: CacheConfig | None = None) -> S | None:
-        if self._storage.support_async():
-            item = await self._storage.aget(key, cache_config)
-        else:
-            item = await run_blocking(lambda: self._storage.get(key, cache_config))
-        if item is None:
-            return None
+        item = await self._storage.aget(key, cache_config)
         try:
-            return self._serializer.deserialize(item.value_data, cls)
+            return None if item is None else self._serializer.deserialize(item.value_data, cls)
         except StorageError:
             return None
 
@@ -570,11 +530,9 @@ class ModelOutput:
 
     @property
     def success(self) -> bool:
-        """Whether the model answered."""
         return self.error_code == 0
 
     def to_dict(self) -> dict[str, Any]:
-        """The output as plain data, from which it can be made again."""
         return {name: value for name, value in vars(self).items() if name != "content" or value is not None}
 
 
@@ -612,7 +570,6 @@ class LLMCacheKey(CacheKey[LLMCacheKeyData]):
         return f"{type(self).__name__}({shown(self.config)})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields."""
         return msgspec.structs.asdict(self.config)
 
     def get_value(self) -> LLMCacheKeyData:
@@ -643,7 +600,6 @@ class LLMCacheValueData:
             raise InvalidInput(f"an LLMCacheValue cannot be made so: {error}") from None
 
     def to_dict(self) -> dict[str, Any]:
-        """The value as plain data."""
         output = self.output
         data: Any = [one.to_dict() for one in output] if isinstance(output, list) else output.to_dict()
         return {"output": data, "_is_list": self.is_list, "user": self.user}
@@ -672,7 +628,6 @@ class LLMCacheValue(CacheValue[LLMCacheValueData]):
         self.value = LLMCacheValueData.from_dict(**kwargs)
 
     def to_dict(self) -> dict[str, Any]:
-        """The value as plain data."""
         return self.value.to_dict()
 
     def get_value(self) -> LLMCacheValueData:

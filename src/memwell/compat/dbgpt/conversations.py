@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from itertools import islice
@@ -49,7 +49,10 @@ from memwell.values import check_count, check_id, shown
 AnyStorage: TypeAlias = StorageInterface[Any, Any]
 
 _LONGEST_SUMMARY = 4000
-_BLOCK = 500
+_TAKEN = ("chat_mode", "chat_order", "cost", "tokens")
+_COMPLETED = ("model_name", "app_code", "param_type", "param_value", "summary")
+_FIELDS = (*_TAKEN, *_COMPLETED, "user_name", "sys_code")
+"""What is stored of a conversation as it is. Of another it takes over the first, and the second where it has none."""
 
 
 class OnceConversation:
@@ -94,7 +97,6 @@ class OnceConversation:
 
     @property
     def messages(self) -> list[BaseMessage]:
-        """The messages, oldest first."""
         return self._messages
 
     @messages.setter
@@ -130,11 +132,9 @@ class OnceConversation:
             self._append_message(AIMessage(content))
 
     def add_view_message(self, message: MessageContent) -> None:
-        """Add what is shown to people and never passed to a model."""
         self._append_message(ViewMessage(storable_content(message)))
 
     def add_system_message(self, message: MessageContent) -> None:
-        """Add an instruction."""
         self._append_message(SystemMessage(storable_content(message)))
 
     def _append_message(self, message: BaseMessage) -> None:
@@ -150,7 +150,6 @@ class OnceConversation:
         """Called when a message that was there has another content now."""
 
     def set_start_time(self, datatime: datetime) -> None:
-        """Note when the conversation began."""
         self.start_date = _as_text(datatime)
 
     def clear(self) -> None:
@@ -169,9 +168,9 @@ class OnceConversation:
 
     def _become(self, other: OnceConversation) -> None:
         """Take over everything but the messages."""
-        for name in ("chat_mode", "start_date", "chat_order", "cost", "tokens"):
+        for name in (*_TAKEN, "start_date"):
             setattr(self, name, getattr(other, name))
-        for name in ("model_name", "app_code", "param_type", "param_value", "summary"):
+        for name in _COMPLETED:
             setattr(self, name, getattr(self, name) or getattr(other, name))
         self.user_name = self.user_name if other.user_name is None else other.user_name
         self.sys_code = self.sys_code if other.sys_code is None else other.sys_code
@@ -179,15 +178,12 @@ class OnceConversation:
     # Reading
 
     def get_latest_user_message(self) -> HumanMessage | None:
-        """What a person said last, or None."""
         return next((one for one in reversed(self.messages) if isinstance(one, HumanMessage)), None)
 
     def get_system_messages(self) -> list[SystemMessage]:
-        """The instructions."""
         return [one for one in self.messages if isinstance(one, SystemMessage)]
 
     def get_messages_by_round(self, round_index: int) -> list[BaseMessage]:
-        """The messages of one round."""
         return [one for one in self.messages if one.round_index == round_index]
 
     def get_latest_round(self) -> list[BaseMessage]:
@@ -215,20 +211,7 @@ class OnceConversation:
 
     def _row(self) -> dict[str, Any]:
         """Everything but the messages, as plain data."""
-        return {
-            "chat_mode": self.chat_mode,
-            "model_name": self.model_name,
-            "chat_order": self.chat_order,
-            "start_date": _as_text(self.start_date),
-            "cost": self.cost or 0,
-            "tokens": self.tokens or 0,
-            "param_type": self.param_type,
-            "param_value": self.param_value,
-            "user_name": self.user_name,
-            "sys_code": self.sys_code,
-            "summary": self.summary,
-            "app_code": self.app_code,
-        }
+        return {**{name: getattr(self, name) for name in _FIELDS}, "start_date": _as_text(self.start_date)}
 
 
 def _next_index(messages: Iterable[BaseMessage]) -> int:
@@ -322,7 +305,7 @@ class _MessageRows:
     def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
         """The messages that satisfy the conditions, by conversation and in order."""
         infos, rest = self._asked(conditions, cls)
-        items = (self._made(info.thread, one, cls) for info in infos for one in self._read(info.thread))
+        items = (self._made(info.thread, one, cls) for info in infos for one in self._log.read(info.thread))
         found = (item for item in items if holds(item, rest))
         return list(islice(found, offset, None if limit is None else offset + limit))
 
@@ -341,15 +324,6 @@ class _MessageRows:
             # What cannot name a conversation names none.
             info = None
         return [] if info is None else [info], rest
-
-    def _read(self, thread: Thread) -> Iterator[Message]:
-        first = 0
-        while True:
-            block = self._log.read(thread, after=first - 1, first=_BLOCK)
-            yield from block
-            if len(block) < _BLOCK:
-                return
-            first = (block[-1].index or 0) + 1
 
     def _info(self, thread: Thread) -> ThreadInfo | None:
         return next(iter(self._log.threads(thread.space, ids=[thread.id]).items), None)
@@ -399,7 +373,6 @@ class ConversationIdentifier(ResourceIdentifier):
         return f"{self.identifier_type}:{self.conv_uid}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The identifier as plain data."""
         return {"conv_uid": self.conv_uid, "identifier_type": self.identifier_type}
 
 
@@ -430,7 +403,6 @@ class MessageIdentifier(ResourceIdentifier):
         return MessageIdentifier(uid, int(index), kind)
 
     def to_dict(self) -> dict[str, Any]:
-        """The identifier as plain data."""
         return {"conv_uid": self.conv_uid, "index": self.index, "identifier_type": self.identifier_type}
 
 
@@ -450,11 +422,9 @@ class MessageStorageItem(StorageItem):
 
     @property
     def identifier(self) -> MessageIdentifier:
-        """The name of the message."""
         return self._id
 
     def to_dict(self) -> dict[str, Any]:
-        """The item as plain data."""
         return {"conv_uid": self.conv_uid, "index": self.index, "message_detail": self.message_detail}
 
     def to_message(self) -> BaseMessage:
@@ -528,7 +498,6 @@ class StorageConversation(OnceConversation, StorageItem):
 
     @property
     def identifier(self) -> ConversationIdentifier:
-        """The name of the conversation."""
         return self._id
 
     @property
@@ -611,7 +580,6 @@ class StorageConversation(OnceConversation, StorageItem):
         self.from_conversation(other)
 
     def start_new_round(self) -> None:
-        """Begin the next round: what is added from now on belongs to it."""
         _ = self.messages
         super().start_new_round()
 
@@ -763,8 +731,9 @@ class StorageConversation(OnceConversation, StorageItem):
 
     def _kept_history(self) -> History | None:
         storage = self.message_storage
-        is_kept = isinstance(storage, BackendStorage) and storage.keeps_conversations
-        return storage.history(self.conv_uid) if is_kept else None
+        if isinstance(storage, BackendStorage) and storage.keeps_conversations:
+            return storage.history(self.conv_uid)
+        return None
 
     @property
     def _names_are_kept(self) -> bool:

@@ -19,8 +19,8 @@ from memwell.values import check_count, check_json, check_text, new_version, sho
 
 T = TypeVar("T", bound="MemoryFragment")
 
-_EPOCH_MS = 1_577_836_800_000
-_PROCESS_BITS, _COUNT_BITS = 14, 8
+_EPOCH_US = 1_577_836_800_000_000
+_RANDOM_BITS = 13
 
 
 class WriteOperation(StrEnum):
@@ -31,28 +31,22 @@ class WriteOperation(StrEnum):
 
 
 class _Ids:
-    """Ids of 63 bits: milliseconds since 2020, a number of this process, and a count. Each is larger than the last."""
+    """Ids of 63 bits: microseconds since 2020, then random bits. Each is larger than the one before."""
 
     def __init__(self) -> None:
-        self._tick = 0
-        self.reseed()
-
-    def reseed(self) -> None:
-        """Take another number for this process, as after a fork: parent and child must not give the same ids."""
         self._lock = threading.Lock()
-        self._process = (new_version() % 2**_PROCESS_BITS) << _COUNT_BITS
+        self._last = 0
 
     def next(self) -> int:
-        present = (time.time_ns() // 1_000_000 - _EPOCH_MS) << _COUNT_BITS
+        fresh = (time.time_ns() // 1_000 - _EPOCH_US) << _RANDOM_BITS | new_version() % 2**_RANDOM_BITS
         with self._lock:
-            # A tick is a millisecond and a count; a full millisecond runs over into the next one.
-            self._tick = tick = max(self._tick + 1, present)
-        moment, count = tick >> _COUNT_BITS, tick & (2**_COUNT_BITS - 1)
-        return (moment << _PROCESS_BITS + _COUNT_BITS) | self._process | count
+            self._last = max(self._last + 1, fresh)
+            return self._last
 
 
 _ids = _Ids()
-os.register_at_fork(after_in_child=_ids.reseed)
+# A child must not wait for a lock that another thread of its parent held.
+os.register_at_fork(after_in_child=_ids.__init__)
 
 
 def check_importance(value: object, what: str = "importance") -> float:
@@ -366,15 +360,16 @@ def _steps(observation: object) -> Any:
 
 
 class InsightMemoryFragment(Generic[T]):
-    """What was concluded from a fragment, or from several. Insights given as text become fragments of the same class.
+    """``insights`` that were concluded from ``original_memory_fragment``, or from several; there may be none.
 
-    Raises ``InvalidInput`` for insights in text that come from no fragment, and for what is neither text nor fragment.
+    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text that comes from no fragment,
+    and for what is neither text nor fragment.
     """
 
     def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
-        self._original_memory_fragment = original_memory_fragment
+        self.original_memory_fragment = original_memory_fragment
+        self.insights: list[T] = []
         sources = original_memory_fragment if isinstance(original_memory_fragment, list) else [original_memory_fragment]
-        self._insights: list[T] = []
         for given in insights:
             if isinstance(given, str) and not sources:
                 raise InvalidInput(f"an insight must come from a fragment: {shown(given)}")
@@ -383,45 +378,21 @@ class InsightMemoryFragment(Generic[T]):
                 raise InvalidInput(f"an insight must be text or a fragment, not {shown(one)}")
             ids = (*one.derived_from, *(source.id for source in sources))
             one.derived_from = tuple(dict.fromkeys(id_ for id_ in ids if id_ != one.id))
-            self._insights.append(one)
+            self.insights.append(one)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self._original_memory_fragment)}, insights={shown(self._insights)})"
-
-    @property
-    def original_memory_fragment(self) -> T | list[T]:
-        """What it was concluded from."""
-        return self._original_memory_fragment
-
-    @property
-    def insights(self) -> list[T]:
-        """The conclusions; there may be none."""
-        return self._insights
+        return f"{type(self).__name__}({shown(self.original_memory_fragment)}, insights={shown(self.insights)})"
 
 
 class DiscardedMemoryFragments(Generic[T]):
     """What a memory let go of, for the next memory to take: fragments, oldest first, and the conclusions from them."""
 
     def __init__(
-        self,
-        discarded_memory_fragments: list[T],
-        discarded_insights: list[InsightMemoryFragment[T]] | None = None,
+        self, discarded_memory_fragments: list[T], discarded_insights: list[InsightMemoryFragment[T]] | None = None
     ) -> None:
-        self._discarded_memory_fragments = discarded_memory_fragments
-        self._discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
+        self.discarded_memory_fragments = discarded_memory_fragments
+        self.discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({shown(self._discarded_memory_fragments)}, "
-            f"discarded_insights={shown([one.insights for one in self._discarded_insights])})"
-        )
-
-    @property
-    def discarded_memory_fragments(self) -> list[T]:
-        """The fragments."""
-        return self._discarded_memory_fragments
-
-    @property
-    def discarded_insights(self) -> list[InsightMemoryFragment[T]]:
-        """The conclusions from them."""
-        return self._discarded_insights
+        insights = [one.insights for one in self.discarded_insights]
+        return f"{type(self).__name__}({shown(self.discarded_memory_fragments)}, discarded_insights={shown(insights)})"

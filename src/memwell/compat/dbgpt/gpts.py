@@ -610,21 +610,11 @@ class GptsMemory:
             backend = _backend_of(store)
             plans_memory = plans_memory or DefaultGptsPlansMemory(backend, space=space)
             message_memory = message_memory or DefaultGptsMessageMemory(backend, space=space)
-        self._plans_memory = plans_memory
-        self._message_memory = message_memory
+        self.plans_memory = plans_memory
+        self.message_memory = message_memory
         self._executor = executor
         self._channel_size = channel_size
         self._watched: dict[str, _Watched] = {}
-
-    @property
-    def plans_memory(self) -> GptsPlansMemory:
-        """Where plans are kept."""
-        return self._plans_memory
-
-    @property
-    def message_memory(self) -> GptsMessageMemory:
-        """Where dialogues are kept."""
-        return self._message_memory
 
     # A conversation that is watched
 
@@ -721,7 +711,7 @@ class GptsMemory:
         """
         if _checked(message, GptsMessage).conv_id != conv_id:
             raise InvalidInput(f"the message belongs to {shown(message.conv_id)}, not to {shown(conv_id)}")
-        await self._run(self._message_memory.append, message)
+        await self._run(self.message_memory.append, message)
         await self.push_message(conv_id)
 
     async def get_messages(self, conv_id: str) -> list[GptsMessage]:
@@ -762,7 +752,7 @@ class GptsMemory:
     agent_stream_message_sync = blocking(agent_stream_message)
 
     def _messages(self, conv_id: str) -> list[GptsMessage]:
-        stored = self._message_memory.get_by_conv_id(conv_id)
+        stored = self.message_memory.get_by_conv_id(conv_id)
         watched = self._watched.get(conv_id)
         if watched is None or not watched.history:
             return stored

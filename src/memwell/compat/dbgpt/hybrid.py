@@ -50,11 +50,11 @@ class HybridMemory(Closing, Memory[T]):
         default_importance_scorer: ImportanceScorer[T] | None = None,
     ) -> None:
         self.now = None if now is None else check_moment(now, "now")
-        self._sensory_memory = SensoryMemory[T]() if sensory_memory is None else sensory_memory
-        self._short_term_memory = ShortTermMemory[T]() if short_term_memory is None else short_term_memory
+        self.sensory_memory = SensoryMemory[T]() if sensory_memory is None else sensory_memory
+        self.short_term_memory = ShortTermMemory[T]() if short_term_memory is None else short_term_memory
         self._owns_long_term = long_term_memory is None
-        self._long_term_memory = LongTermMemory[T](now=now) if long_term_memory is None else long_term_memory
-        self._parts: tuple[Memory[T], ...] = (self._sensory_memory, self._short_term_memory, self._long_term_memory)
+        self.long_term_memory = LongTermMemory[T](now=now) if long_term_memory is None else long_term_memory
+        self._parts: tuple[Memory[T], ...] = (self.sensory_memory, self.short_term_memory, self.long_term_memory)
         self._default_insight_extractor = default_insight_extractor
         self._default_importance_scorer: ImportanceScorer[T] = default_importance_scorer or ContentImportanceScorer()
         for memory in (self, *self._parts):
@@ -75,8 +75,10 @@ class HybridMemory(Closing, Memory[T]):
         space: SpaceLike = DEFAULT_SPACE,
         **kwargs: Any,
     ) -> Self:
-        """A memory in a store. With ``embeddings``, what is in mind is an ``EnhancedShortTermMemory`` of five fragments,
-        and a store that is opened here is searched by them; without, the local embedder searches.
+        """A memory over a store, as ``LongTermMemory`` takes it. ``kwargs`` are those of the constructor.
+
+        With ``embeddings`` what is in mind is an ``EnhancedShortTermMemory``, and a store opened here finds by them;
+        without, by the local embedder. A memory that is open keeps its own. Raises what ``LongTermMemory`` raises.
         """
         if short_term_memory is None and embeddings is not None:
             short_term_memory = EnhancedShortTermMemory(embeddings, executor)
@@ -95,16 +97,13 @@ class HybridMemory(Closing, Memory[T]):
         vstore_name: str | None = _CHROMA_NAME,
         vstore_path: str | None = None,
         embeddings: Any = None,
-        executor: Executor | None = None,
-        now: datetime | None = None,
-        sensory_memory: SensoryMemory[T] | None = None,
-        short_term_memory: ShortTermMemory[T] | None = None,
-        long_term_memory: LongTermMemory[T] | None = None,
+        *args: Any,
         **kwargs: Any,
     ) -> Self:
         """A memory in a file of memwell's, ``<vstore_path>/<vstore_name>.db``; no Chroma is needed, and none is read.
 
-        Without a path it is in the current folder. Raises ``FileError`` when the folder cannot be made.
+        Without a path it is in the current folder. The rest is as in ``from_vstore``. Raises ``FileError`` when the folder
+        cannot be made.
         """
         folder = Path(vstore_path or ".")
         name = check_id(vstore_name or _CHROMA_NAME, "vstore_name")
@@ -112,8 +111,7 @@ class HybridMemory(Closing, Memory[T]):
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise FileError(f"the folder {str(folder)!r} cannot be made: {error}") from error
-        memories = (sensory_memory, short_term_memory, long_term_memory)
-        return cls.from_vstore(folder / f"{name}.db", embeddings, executor, now, *memories, **kwargs)
+        return cls.from_vstore(folder / f"{name}.db", embeddings, *args, **kwargs)
 
     @classmethod
     def open(cls, url: VectorStore, *, embeddings: Any = None, now: datetime | None = None, **kwargs: Any) -> Self:
@@ -123,16 +121,16 @@ class HybridMemory(Closing, Memory[T]):
     def close(self) -> None:
         """Let go of a store that was opened here."""
         if self._owns_long_term:
-            self._long_term_memory.close()
+            self.long_term_memory.close()
 
     def structure_clone(self, now: datetime | None = None) -> Self:
         """A memory of the same settings with nothing in mind; what is kept for good, it shares."""
         present = now or self.now
         clone = type(self)(
             present,
-            self._sensory_memory.structure_clone(present),
-            self._short_term_memory.structure_clone(present),
-            self._long_term_memory.structure_clone(present),
+            self.sensory_memory.structure_clone(present),
+            self.short_term_memory.structure_clone(present),
+            self.long_term_memory.structure_clone(present),
             self._default_insight_extractor,
             self._default_importance_scorer,
         )
@@ -157,24 +155,9 @@ class HybridMemory(Closing, Memory[T]):
         super().initialize(*given)
 
     @property
-    def sensory_memory(self) -> SensoryMemory[T]:
-        """What is perceived."""
-        return self._sensory_memory
-
-    @property
-    def short_term_memory(self) -> ShortTermMemory[T]:
-        """What is in mind."""
-        return self._short_term_memory
-
-    @property
-    def long_term_memory(self) -> LongTermMemory[T]:
-        """What is kept for good."""
-        return self._long_term_memory
-
-    @property
     def session_id(self) -> str | None:
         """The session of all three memories."""
-        return self._long_term_memory.session_id
+        return self.long_term_memory.session_id
 
     @session_id.setter
     def session_id(self, session_id: str | None) -> None:
@@ -201,15 +184,15 @@ class HybridMemory(Closing, Memory[T]):
             check_fragment(one)
         present = self.now if now is None else now
         # Storing comes last and inside: when it fails, what is perceived and in mind is as it was.
-        async with self._sensory_memory.writing(), self._short_term_memory.writing():
+        async with self.sensory_memory.writing(), self.short_term_memory.writing():
             for one in given:
                 one.session_id = self.session_id
-            perceived = await self._sensory_memory.write_batch(given, present)
+            perceived = await self.sensory_memory.write_batch(given, present)
             if perceived is None:
                 return None
-            leaving = await self._short_term_memory.write_batch(perceived.discarded_memory_fragments, present)
+            leaving = await self.short_term_memory.write_batch(perceived.discarded_memory_fragments, present)
             if leaving is not None:
-                await self._long_term_memory.write_batch(await self._lasting(leaving), present)
+                await self.long_term_memory.write_batch(await self._lasting(leaving), present)
         return None
 
     async def _lasting(self, leaving: DiscardedMemoryFragments[T]) -> list[T]:
@@ -236,8 +219,8 @@ class HybridMemory(Closing, Memory[T]):
         With a session only what is of it. The coefficients weigh what is kept for good. A read changes nothing but when
         what is kept for good was used.
         """
-        kept = await self._long_term_memory.read(observation, alpha, beta, gamma)
-        held = [*await self._short_term_memory.read(observation), *await self._sensory_memory.read(observation)]
+        kept = await self.long_term_memory.read(observation, alpha, beta, gamma)
+        held = [*await self.short_term_memory.read(observation), *await self.sensory_memory.read(observation)]
         return self._with_held(kept, held)
 
     def _with_held(self, kept: Sequence[T], held: Sequence[T]) -> list[T]:
@@ -253,7 +236,7 @@ class HybridMemory(Closing, Memory[T]):
         self, observation: str, short_term_memory: ShortTermMemory[T] | None = None
     ) -> tuple[list[T], list[DiscardedMemoryFragments[T]]]:
         """What is kept for good for an observation, and copies of what is in mind when that is given; nothing is let go."""
-        kept = await self._long_term_memory.fetch_memories(observation)
+        kept = await self.long_term_memory.fetch_memories(observation)
         return self._with_held(kept, [] if short_term_memory is None else await short_term_memory.read(observation)), []
 
     async def clear(self) -> list[T]:
@@ -261,8 +244,8 @@ class HybridMemory(Closing, Memory[T]):
 
         With a session only what is of it goes.
         """
-        cleared = await self._long_term_memory.clear()
-        for memory in (self._short_term_memory, self._sensory_memory):
+        cleared = await self.long_term_memory.clear()
+        for memory in (self.short_term_memory, self.sensory_memory):
             cleared += await memory.take_out(self._is_of_session)
         return list({one.id: one for one in cleared}.values())
 

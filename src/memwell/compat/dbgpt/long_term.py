@@ -30,7 +30,7 @@ from memwell.compat.dbgpt.fragments import (
     check_importance,
     check_moment,
 )
-from memwell.compat.dbgpt.memory import Memory
+from memwell.compat.dbgpt.memory import Memory, as_core_embedder
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
 from memwell.longterm import gate
@@ -40,7 +40,6 @@ from memwell.longterm.memory import Memory as LastingMemory
 from memwell.longterm.recalling import Recalled
 from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Weights
-from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.runtime import engine
@@ -90,7 +89,7 @@ def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> LastingMemor
         return store
     if store is not None and not isinstance(store, str | os.PathLike | Backend):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"vector_store must be a memory of memwell, a path, a URL or None, not {shown(store)}")
-    chosen = _core_embedder(embedder)
+    chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
     if isinstance(store, Backend):
         # It is the caller's to close, and an engine closes what it works on.
         model = _local(chosen) if isinstance(chosen, str) else chosen
@@ -104,18 +103,6 @@ def _local(name: str) -> Embedder:
     from memwell.models.local import LocalEmbedder  # noqa: PLC0415
 
     return LocalEmbedder() if name == "local" else LocalEmbedder(name)  # pyright: ignore[reportArgumentType]
-
-
-def _core_embedder(embeddings: Any) -> Embedder | str | None:
-    """An embedder of what people have: also of an object with ``embed_documents``, as LangChain's and DB-GPT's."""
-    if embeddings is None or isinstance(embeddings, str | Embedder):
-        return embeddings
-    documents = getattr(embeddings, "embed_documents", None)
-    if not callable(documents):
-        return as_embedder(embeddings)
-    model = getattr(embeddings, "model_name", None) or getattr(embeddings, "model", "")
-    # Stored vectors are known by the name: two models of one class must not share it.
-    return as_embedder(documents, name=f"{type(embeddings).__qualname__} {model}".strip())
 
 
 class _Owner:
@@ -243,7 +230,7 @@ def _change(memory: LastingMemory, id_: str, text: str, fields: dict[str, Any]) 
     """Change what is stored, if it differs. What it rested on before, it still does."""
     old = _active(memory, id_)
     evidence = tuple(dict.fromkeys((*old.evidence, *fields["evidence"])))
-    new = {**fields, "evidence": evidence, "trust": "derived" if fields["evidence"] else old.trust}
+    new: dict[str, Any] = {**fields, "evidence": evidence, "trust": "derived" if fields["evidence"] else old.trust}
     if text != old.text or any(getattr(old, name) != value for name, value in new.items()):
         memory.update(id_, text, **new, reason="written again")
 

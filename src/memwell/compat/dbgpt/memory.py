@@ -30,7 +30,8 @@ from memwell.compat.dbgpt.messages import ModelMessage
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
 from memwell.longterm.importance import importance_of
 from memwell.messages import human
-from memwell.models.ports import ChatModel
+from memwell.models.callables import as_embedder
+from memwell.models.ports import ChatModel, Embedder
 from memwell.values import shown
 
 T = TypeVar("T", bound=MemoryFragment)
@@ -212,7 +213,22 @@ async def _answer(call: Callable[[T, Any], Any], fragment: T, llm_client: Any) -
     return await answer if inspect.isawaitable(answer) else answer
 
 
-# Scorers and extractors
+# Models
+
+
+def as_core_embedder(embeddings: Any) -> Embedder:
+    """An embedder of an ``Embedder``, a function of texts, or an object with ``embed_documents``, as DB-GPT's are.
+
+    Raises ``InvalidInput`` for anything else.
+    """
+    if isinstance(embeddings, type):
+        raise InvalidInput(f"embeddings must be an object and not its class: {shown(cast(object, embeddings))}")
+    documents = getattr(embeddings, "embed_documents", None)
+    if isinstance(embeddings, Embedder) or not callable(documents):
+        return as_embedder(embeddings)
+    model = getattr(embeddings, "model_name", None) or getattr(embeddings, "model", "")
+    # Stored vectors are known by the name: two models of one class must not share it.
+    return as_embedder(documents, name=f"{type(embeddings).__qualname__} {model}".strip())
 
 
 class ContentImportanceScorer(ImportanceScorer[T]):

@@ -10,6 +10,7 @@ from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from functools import partial
 from operator import mul
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -23,11 +24,8 @@ from memwell.compat.dbgpt.fragments import (
     check_importance,
     check_moment,
 )
-from memwell.compat.dbgpt.memory import Memory
-from memwell.errors import BadModelOutput, InvalidInput
-from memwell.models.callables import answer_of
-from memwell.models.ports import Embedder
-from memwell.values import check_count, shown
+from memwell.compat.dbgpt.memory import Memory, as_core_embedder
+from memwell.values import check_count
 
 T = TypeVar("T", bound=MemoryFragment)
 
@@ -244,7 +242,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     ) -> None:
         super().__init__(buffer_size)
         self._embeddings = embeddings
-        self._embed = embedding_function(embeddings)
+        self._embedder = as_core_embedder(embeddings)
         self._executor = executor
         self.enhance_similarity_threshold = check_importance(
             enhance_similarity_threshold, "enhance_similarity_threshold"
@@ -362,36 +360,12 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
 
     async def _vector_of(self, fragment: T) -> list[float]:
         """The vector of a fragment, as it calculates it. Raises ``ModelError`` or ``BadModelOutput``."""
-        name = type(self._embeddings).__qualname__
-
-        def calculated() -> list[float]:
-            return fragment.calculate_current_embeddings(lambda texts: answer_of(name, self._embed, texts))
-
+        calculate = partial(fragment.calculate_current_embeddings, lambda texts: self._embedder.embed(texts).tolist())
         if self._executor is None:
-            vector: Any = await run_blocking(calculated)
-        else:
-            vector = await asyncio.get_running_loop().run_in_executor(self._executor, calculated)
-        try:
-            return check_embedding(vector)
-        except InvalidInput as error:
-            raise BadModelOutput(f"{name} gave no vector: {error}") from error
+            return check_embedding(await run_blocking(calculate))
+        return check_embedding(await asyncio.get_running_loop().run_in_executor(self._executor, calculate))
 
 
 def _cosine(one: Sequence[float], other: Sequence[float]) -> float:
     lengths = math.hypot(*one) * math.hypot(*other)
     return sum(map(mul, one, other)) / lengths if lengths else 0.0
-
-
-def embedding_function(embeddings: Any) -> Any:
-    """The function from texts to vectors of an ``Embedder``, of LangChain's or DB-GPT's object, or a function itself.
-
-    Raises ``InvalidInput`` for anything else.
-    """
-    if isinstance(embeddings, Embedder):
-        return embeddings.embed
-    for name in ("embed_documents", "embed"):
-        if not isinstance(embeddings, type) and callable(found := getattr(embeddings, name, None)):
-            return found
-    if callable(embeddings) and not isinstance(embeddings, type):
-        return embeddings
-    raise InvalidInput(f"embeddings must be an Embedder, a function or have 'embed_documents', not {shown(embeddings)}")

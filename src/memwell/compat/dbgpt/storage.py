@@ -19,7 +19,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
-from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -27,7 +27,7 @@ from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, MemwellError
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.history import History
-from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
+from memwell.records import DEFAULT_SPACE, Page, SpaceLike, as_space, paged
 from memwell.storage.arguments import MAX_LIMIT
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import open_backend
@@ -100,14 +100,9 @@ class JsonSerializer(Serializer):
     """JSON in UTF-8, every character as it is."""
 
     def serialize(self, obj: Serializable) -> bytes:
-        """The object as JSON. Raises ``StorageError`` for one that holds anything but plain data."""
-        try:
-            return json.dumps(obj.to_dict(), ensure_ascii=False, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise StorageError(f"a {type(obj).__name__} cannot be written as JSON: {error}") from error
+        return _encoded(obj, lambda fields: json.dumps(fields, ensure_ascii=False, allow_nan=False).encode())
 
     def deserialize(self, data: bytes, cls: type[S]) -> S:
-        """A fresh object of ``cls`` from JSON. Raises ``StorageError`` for bytes that do not fit it."""
         return _decoded(data, cls, self, msgspec.json.decode)
 
 
@@ -115,14 +110,9 @@ class MsgpackSerializer(Serializer):
     """MessagePack: smaller than JSON, and it keeps bytes and times with a zone as they are."""
 
     def serialize(self, obj: Serializable) -> bytes:
-        """The object as MessagePack. Raises ``StorageError`` for one that holds what MessagePack has no form for."""
-        try:
-            return msgspec.msgpack.encode(obj.to_dict())
-        except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise StorageError(f"a {type(obj).__name__} cannot be written as MessagePack: {error}") from error
+        return _encoded(obj, msgspec.msgpack.encode)
 
     def deserialize(self, data: bytes, cls: type[S]) -> S:
-        """A fresh object of ``cls`` from MessagePack. Raises ``StorageError`` for bytes that do not fit it."""
         return _decoded(data, cls, self, msgspec.msgpack.decode)
 
 
@@ -130,7 +120,6 @@ class JsonSerializable(Serializable):
     """An object that is written as JSON without a serializer being set."""
 
     def serialize(self) -> bytes:
-        """The object as JSON. Raises ``StorageError`` for one that holds anything but plain data."""
         return JsonSerializer().serialize(self)
 
 
@@ -144,6 +133,13 @@ def made_from(fields: Any, cls: type[S], serializer: Serializer) -> S:
         raise StorageError(f"the data does not fit {cls.__name__}: {error}") from error
     made.set_serializer(serializer)
     return made
+
+
+def _encoded(obj: Serializable, encode: Callable[[Any], bytes]) -> bytes:
+    try:
+        return encode(obj.to_dict())
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise StorageError(f"a {type(obj).__name__} cannot be written: {error}") from error
 
 
 def _decoded(data: bytes, cls: type[S], serializer: Serializer, decode: Callable[[bytes], Any]) -> S:
@@ -221,15 +217,12 @@ class DefaultStorageItemAdapter(StorageItemAdapter[T, T]):
     """Changes nothing."""
 
     def to_storage_format(self, item: T) -> T:
-        """The item itself."""
         return item
 
     def from_storage_format(self, data: T) -> T:
-        """The item itself."""
         return data
 
     def get_query_for_identifier(self, storage_format: type[T], resource_id: ResourceIdentifier, **kwargs: Any) -> bool:
-        """Always true: the storage finds it by its identifier."""
         return True
 
 
@@ -276,12 +269,10 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
 
     @property
     def serializer(self) -> Serializer:
-        """What writes the items."""
         return self._serializer
 
     @property
     def adapter(self) -> StorageItemAdapter[T, Any]:
-        """What translates the items."""
         return self._storage_item_adapter
 
     @abstractmethod
@@ -297,12 +288,10 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
         """Store an item, new or not. Raises ``StorageError`` for None."""
 
     def save_list(self, data: Iterable[T]) -> None:
-        """Store new items in order. Raises ``StorageError`` as ``save`` does."""
         for item in data:
             self.save(item)
 
     def save_or_update_list(self, data: Iterable[T]) -> None:
-        """Store items in order, new or not. Raises ``StorageError`` for None."""
         for item in data:
             self.save_or_update(item)
 
@@ -320,7 +309,6 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
         """Drop an item. One that is not there is fine."""
 
     def delete_list(self, resource_id: Iterable[ResourceIdentifier]) -> None:
-        """Drop items. Those that are not there are fine."""
         for one in resource_id:
             self.delete(one)
 
@@ -430,11 +418,6 @@ class BackendStorage(StorageInterface[T, Any]):
         return None if found is None else self._announced([found])[0]
 
     def query(self, spec: QuerySpec, cls: type[T]) -> list[T]:
-        """The items that satisfy all conditions, in order.
-
-        Raises ``StorageError`` for an attribute that ``cls`` does not have, ``InvalidInput`` for a limit or an offset
-        that is no count.
-        """
         limit = None if spec.limit is None else check_count(spec.limit, "limit")
         rows = self._rows(_checked_class(cls))
         return self._announced(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
@@ -551,7 +534,8 @@ class _ItemRows:
         if limit == 0:
             return []
         if not compared:
-            return [self._read(one, cls) for one in self._entries(pushed, limit, offset)]
+            entries = self._entries(pushed, MAX_LIMIT if limit is None else min(limit, MAX_LIMIT), offset)
+            return [self._read(one, cls) for one in islice(entries, limit)]
         found = (item for item in self._all(pushed, cls) if holds(item, compared))
         return list(islice(found, offset, None if limit is None else offset + limit))
 
@@ -566,24 +550,20 @@ class _ItemRows:
         wanted = checked_conditions(conditions, cls)
         if self._adapter is not None:
             return None, wanted
-        parameters = _facts(cls).parameters
+        parameters, _ = _parameters(cls)
         pushed = {name: value for name, value in wanted.items() if name in parameters and _is_scalar(value)}
         filters = (_equality(name, value, parameters[name]) for name, value in pushed.items())
         return AllOf((_of_class(cls), *filters)), {name: wanted[name] for name in wanted if name not in pushed}
 
     def _all(self, pushed: Filter | None, cls: type[Any]) -> Iterator[Any]:
-        return (self._read(one, cls) for one in self._entries(pushed, None, 0, _BLOCK))
+        return (self._read(one, cls) for one in self._entries(pushed, _BLOCK, 0))
 
-    def _entries(self, pushed: Filter | None, limit: int | None, skip: int, block: int = MAX_LIMIT) -> Iterator[Entry]:
-        cursor = None
-        while True:
-            size = block if limit is None else min(block, limit)
-            page = self._kv.scan(self._space, where=pushed, limit=size, cursor=cursor, skip=skip)
-            yield from page.items
-            limit = None if limit is None else limit - len(page.items)
-            if page.next is None or limit == 0:
-                return
-            cursor, skip = page.next, 0
+    def _entries(self, pushed: Filter | None, size: int, skip: int) -> Iterator[Entry]:
+        def page(cursor: str | None) -> Page[Entry]:
+            skipped = skip if cursor is None else 0
+            return self._kv.scan(self._space, where=pushed, limit=size, cursor=cursor, skip=skipped)
+
+        return paged(page)
 
     def _written(self, item: Any) -> Any:
         if self._adapter is None:
@@ -603,22 +583,22 @@ class _ItemRows:
         if self._is_plain:
             return fields
         # What is no scalar leaves a mark of its own: a field that is missing would mean that it is at its default.
-        scalars = {name: value if _is_scalar(value) else [] for name, value in fields.items()}
+        scalars: dict[str, Any] = {name: value if _is_scalar(value) else [] for name, value in fields.items()}
         return {**scalars, _BYTES: base64.b64encode(self._serializer.serialize(item)).decode()}
 
     def _read(self, entry: Entry, cls: type[Any]) -> Any:
         value: Any = entry.value
-        if type(value) is dict:
-            value.pop(_CLASS, None)
+        if isinstance(value, dict):
+            cast("dict[str, Any]", value).pop(_CLASS, None)
         if self._adapter is None:
             return self._made(value, cls)
         return self._adapter.from_storage_format(value if self._format is None else self._made(value, self._format))
 
     def _made(self, value: Any, cls: type[Any]) -> Any:
-        if self._is_plain or type(value) is not dict or _BYTES not in value:
+        if self._is_plain or not isinstance(value, dict) or _BYTES not in value:
             return made_from(value, cls, self._serializer)
         try:
-            data = base64.b64decode(value[_BYTES], validate=True)
+            data = base64.b64decode(cast("dict[str, Any]", value)[_BYTES], validate=True)
         except (binascii.Error, TypeError, ValueError) as error:
             raise StorageError(f"what is stored is no {cls.__name__}: {error}") from error
         return self._serializer.deserialize(data, cls)
@@ -646,16 +626,9 @@ def _declared_format(adapter: Any) -> type[Serializable] | None:
 # Conditions
 
 
-class _Facts(NamedTuple):
-    """What is known of a class of items: its constructor's parameters with their defaults, and whether it takes more."""
-
-    parameters: Mapping[str, Any]
-    is_open: bool
-
-
 @functools.cache
-def _facts(cls: type[Any]) -> _Facts:
-    """What is known of a class. Parameters that a constructor hands on to its base class count too."""
+def _parameters(cls: type[Any]) -> tuple[Mapping[str, Any], bool]:
+    """The parameters of a constructor and of those it hands them on to, with their defaults; and whether it takes more."""
     parameters: dict[str, Any] = {}
     for base in cls.__mro__:
         if "__init__" not in vars(base) or base is object:
@@ -665,18 +638,18 @@ def _facts(cls: type[Any]) -> _Facts:
             if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
                 parameters.setdefault(one.name, _MISSING if one.default is one.empty else one.default)
         if not any(one.kind is one.VAR_KEYWORD for one in found):
-            return _Facts(parameters, is_open=False)
-    return _Facts(parameters, is_open=True)
+            return parameters, False
+    return parameters, True
 
 
 def checked_conditions(conditions: object, cls: type[Any]) -> Mapping[str, Any]:
     """The conditions, all of them on attributes of ``cls``. Raises ``StorageError`` naming the first that is not."""
     if not isinstance(conditions, Mapping):
         raise StorageError(f"conditions must be a dict of attributes and values, not {shown(conditions)}")
-    facts = _facts(cls)
+    parameters, takes_more = _parameters(cls)
     for name in cast("Mapping[object, Any]", conditions):
-        if not isinstance(name, str) or not (name in facts.parameters or facts.is_open or hasattr(cls, name)):
-            known = ", ".join(sorted(facts.parameters))
+        if not isinstance(name, str) or not (name in parameters or takes_more or hasattr(cls, name)):
+            known = ", ".join(sorted(parameters))
             raise StorageError(f"{cls.__name__} has no attribute {shown(name)} to ask for; it has {known}")
     return cast("Mapping[str, Any]", conditions)
 

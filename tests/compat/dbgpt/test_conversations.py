@@ -161,13 +161,6 @@ def test_a_copy_shares_no_message() -> None:
     assert second.messages[-1].index == 10
 
 
-def test_a_conversation_begins_anew_when_it_is_cleared() -> None:
-    made = talk()
-    made.clear()
-    made.add_user_message("q")
-    assert made.messages == [HumanMessage("q", 0, 0, made.messages[0].additional_kwargs)]
-
-
 def test_messages_may_be_given() -> None:
     given: list[BaseMessage] = [SystemMessage("s"), HumanMessage("q", index=1), ViewMessage("v", index=2)]
     made = OnceConversation("chat_normal", messages=[given[0].to_dict(), *given[1:]])
@@ -194,17 +187,7 @@ def test_what_no_store_can_keep_is_refused_at_once(add: str, bad: str):
     assert [one.index for one in talk.messages] == [0]
 
 
-def test_an_answer_that_grows_into_something_unstorable_stays():
-    talk = OnceConversation("chat_normal")
-    talk.add_ai_message("fine")
-    with pytest.raises(InvalidInput):
-        talk.add_ai_message("fine\0", update_if_exist=True)
-    assert [one.content for one in talk.messages] == ["fine"]
-
-
 Storages = tuple[StorageInterface[Any, Any], StorageInterface[Any, Any]]
-
-
 Make = Callable[..., StorageConversation]
 
 
@@ -319,43 +302,6 @@ def test_the_four_examples(make: Make) -> None:
     assert make("test_conv_123").messages == []
 
 
-EXAMPLES = """
-import sys
-from memwell.compat.dbgpt.conversations import StorageConversation
-from memwell.compat.dbgpt.storage import BackendStorage
-
-conv_storage, message_storage = BackendStorage(sys.argv[1], "conversations"), BackendStorage(sys.argv[1], "messages")
-conversation = StorageConversation(
-    conv_uid="test_conv_123",
-    chat_mode="chat_normal",
-    user_name="test_user",
-    conv_storage=conv_storage,
-    message_storage=message_storage,
-)
-for message in conversation.messages:
-    print(f"{message.type}: {message.content}")
-if sys.argv[2] == "write":
-    conversation.add_user_message("你好，DB-GPT!")
-    conversation.add_ai_message("你好！我是DB-GPT，很高兴为您服务。")
-    conversation.end_current_round()
-if sys.argv[2] == "delete":
-    conversation.delete()
-"""
-
-
-def run(script: str, *arguments: str) -> str:
-    command = [sys.executable, "-X", "utf8", "-c", script, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, encoding="utf-8", timeout=60).stdout
-
-
-def test_the_four_examples_across_restarts(tmp_path: Path) -> None:
-    path = str(tmp_path / "chat.db")
-    assert run(EXAMPLES, path, "write") == ""
-    assert run(EXAMPLES, path, "delete") == "human: 你好，DB-GPT!\nai: 你好！我是DB-GPT，很高兴为您服务。\n"
-    assert StorageConversation("test_conv_123", conv_storage=path, message_storage=path).messages == []
-    close_shared()
-
-
 # Rounds
 
 
@@ -406,21 +352,6 @@ def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch: py
         assert (appended, read) == ([2], [])
         sizes.append((len(made.to_dict()), len(str(made.to_dict()))))
     assert sizes[0] == sizes[1], "the row grows with the conversation"
-
-
-def test_saving_again_stores_nothing_twice(make: Make) -> None:
-    made = spoken(make, "q", "a")
-    made.end_current_round()
-    made.save_to_storage()
-    assert words(make()) == ["q", "a"]
-
-
-def test_media_come_back(make: Make) -> None:
-    picture = MediaContent(MediaObject("https://example.com/a.png", "url"), "image")
-    made = make()
-    made.add_user_message([MediaContent.build_text("see"), picture])
-    made.end_current_round()
-    assert make().messages == made.messages
 
 
 def test_an_answer_that_grows_after_it_was_saved_is_saved(make: Make) -> None:
@@ -686,15 +617,6 @@ def test_a_word_nobody_knows_is_refused() -> None:
 # Around it
 
 
-def test_conversations_are_found_by_their_fields(make: Make) -> None:
-    for uid, user in (("c10", "ana"), ("c2", "bob"), ("c1", "ana")):
-        spoken(make, "q", uid=uid, user_name=user)
-    storage = make("other").conv_storage
-    found = storage.query(QuerySpec({"user_name": "ana"}), StorageConversation)
-    assert {one.conv_uid for one in found} == {"c1", "c10"}
-    assert storage.count(QuerySpec({"user_name": "bob", "model_name": ""}), StorageConversation) == 1
-
-
 def test_the_row_names_no_messages_where_they_are_found_without() -> None:
     made = spoken(lambda **more: StorageConversation("c", **more), "q", "a")
     assert "message_ids" not in made.to_dict()
@@ -889,39 +811,6 @@ class TestFound:
         one.delete()
         assert StorageConversation("trip", conv_storage=conv, message_storage=messages).messages == []
 
-    def test_a_storage_may_hold_conversations_and_other_items(self, storage: BackendStorage[Any]):
-        self.talk(storage, storage)
-        storage.save(Thing("lamp"))
-        assert [one.conv_uid for one in storage.query(QuerySpec({}), StorageConversation)] == ["trip"]
-        assert [one.name for one in storage.query(QuerySpec({}), Thing)] == ["lamp"]
-
-
-class ThingId(ResourceIdentifier):
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @property
-    def str_identifier(self) -> str:
-        return f"thing:{self.name}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name}
-
-
-class Thing(StorageItem):
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    @property
-    def identifier(self) -> ThingId:
-        return ThingId(self.name)
-
-    def merge(self, other: StorageItem) -> None:
-        raise NotImplementedError
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"name": self.name}
-
 
 @pytest.mark.parametrize("summary", [None, "", "short"])
 def test_a_summary_comes_back_as_it_was(summary: str | None):
@@ -943,8 +832,6 @@ def test_a_conversation_says_what_it_is():
 
 
 Storage = BackendStorage[MessageStorageItem]
-
-
 KINDS = (HumanMessage, AIMessage, ViewMessage, SystemMessage)
 
 
@@ -1053,23 +940,6 @@ def test_questions_are_answered_in_order(storage: Storage) -> None:
         assert storage.count(QuerySpec(conditions, 1, 1), MessageStorageItem) == len(expected)
 
 
-def test_a_long_conversation_is_read_in_blocks(storage: Storage) -> None:
-    storage.save_list([item(at) for at in range(1_203)])
-    assert len(stored_words(storage)) == 1_203
-    page = storage.paginate_query(121, 10, MessageStorageItem, of("c"))
-    assert [one.index for one in page.items] == [1_200, 1_201, 1_202]
-    assert storage.count(QuerySpec({"index": 1_100}), MessageStorageItem) == 1
-
-
-def test_any_uid_that_can_name_a_conversation_does(storage: Storage) -> None:
-    for uid in ("a___b", "conversation:x", "a/../b", "你好", "x" * 1024, "'; --", " ", "a\nb", "%"):
-        storage.save_list([item(0, uid=uid), item(1, uid=uid)])
-        assert stored_words(storage, uid) == ["m0", "m1"]
-        loaded = storage.load(MessageIdentifier.from_str_identifier(f"message___{uid}___1"), MessageStorageItem)
-        assert loaded is not None
-        assert loaded.conv_uid == uid
-
-
 def test_what_cannot_be_stored_is_refused(storage: Storage) -> None:
     storage.save(item(0))
     good = HumanMessage("x").to_dict()
@@ -1137,25 +1007,15 @@ def test_a_uid_may_hold_the_separator(uid: str, index: int) -> None:
     assert read == named
 
 
-@given(st.lists(st.tuples(UIDS, st.integers(0, 99)), unique=True, max_size=12))
-def test_two_messages_never_have_one_name(places: list[tuple[str, int]]) -> None:
-    assert len({MessageIdentifier(*one).str_identifier for one in places}) == len(places)
-
-
 def test_names_have_the_shape_of_old() -> None:
     assert MessageIdentifier("c", 3).str_identifier == "message___c___3"
     assert MessageIdentifier("c", 3, "note").to_dict() == {"conv_uid": "c", "index": 3, "identifier_type": "note"}
     assert MessageIdentifier.from_str_identifier("note___c___3").identifier_type == "note"
+    for text in ("", "message", "message___c", "message___c___", "message___c___x", "message___c___-1", "a__b__1"):
+        with pytest.raises(ValueError, match="Invalid str identifier"):
+            MessageIdentifier.from_str_identifier(text)
     assert ConversationIdentifier("c").str_identifier == "conversation:c"
     assert ConversationIdentifier("c").to_dict() == {"conv_uid": "c", "identifier_type": "conversation"}
-
-
-@pytest.mark.parametrize(
-    "text", ["", "message", "message___c", "message___c___", "message___c___x", "message___c___-1", "a__b__1"]
-)
-def test_other_texts_name_nothing(text: str) -> None:
-    with pytest.raises(ValueError, match="Invalid str identifier"):
-        MessageIdentifier.from_str_identifier(text)
 
 
 def test_a_message_as_an_item() -> None:
@@ -1187,8 +1047,3 @@ class _Other(StorageItem):
 
     def to_dict(self) -> dict[str, str]:
         return {}
-
-
-def test_an_item_says_what_it_is():
-    item = MessageStorageItem("c", 3, HumanMessage("hello").to_dict())
-    assert repr(item).startswith("MessageStorageItem('c', 3, {'type': 'human'")

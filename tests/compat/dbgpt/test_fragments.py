@@ -26,8 +26,6 @@ from memwell.compat.dbgpt.fragments import (
 from memwell.errors import InvalidInput
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=20)
-
-
 MOMENT = datetime(2026, 5, 1, tzinfo=UTC)
 
 
@@ -216,11 +214,7 @@ def test_what_is_handed_on_says_what_it_is():
 
 
 AWARE = st.integers(0, 4 * 10**9).map(lambda seconds: datetime.fromtimestamp(seconds, timezone(timedelta(hours=8))))
-
-
 MOMENTS = AWARE | AWARE.map(lambda moment: moment.replace(tzinfo=None))
-
-
 NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
 
 

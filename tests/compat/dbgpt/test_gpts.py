@@ -45,8 +45,6 @@ from memwell.storage.sharing import close_shared
 
 TEXTS = st.text(max_size=20)
 STORED = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30)
-
-
 MAYBE = st.none() | TEXTS
 
 
@@ -86,18 +84,12 @@ def test_a_report_that_is_no_output_is_its_own_content(report: str) -> None:
 ROLES = st.sampled_from(
     ["human", "Human", "user", "ai", "assistant", "system", "view", "tool", "CodeEngineer", "", "x" * 2000]
 )
-
-
 ZONES = st.none() | st.just(UTC) | st.just(timezone(timedelta(hours=8)))
-
-
 TIMES = st.builds(
     lambda moment, zone: moment.replace(tzinfo=zone),
     st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1)),  # noqa: DTZ001
     ZONES,
 )
-
-
 MESSAGES = st.builds(
     GptsMessage,
     st.just("c"),
@@ -140,8 +132,6 @@ def test_what_another_room_wrote_can_be_read() -> None:
 
 
 IDS = st.sampled_from(["c", "c/", "会话", "3.c", "x" * 400, "x" * 401])
-
-
 AGENTS = st.sampled_from(["Planner", "Coder", "Human"])
 
 
@@ -368,10 +358,6 @@ def test_a_goal_that_comes_back_loses_nothing() -> None:
     assert [blocks(step["markdown"])[0][1][0]["markdown"] for step in steps] == ["1", "2", "3"]
 
 
-def test_a_step_that_failed_says_so() -> None:
-    assert blocks(dialogue_markdown([spoken("x", "a", is_success=False)]))[0][1][0]["status"] == "failed"
-
-
 def test_reports_take_the_place_of_what_was_said() -> None:
     report = json.dumps({"content": "42 rows", "view": "**42** rows"})
     broke = json.dumps({"content": "no rows", "is_exe_success": False})
@@ -386,11 +372,6 @@ def test_what_ends_it_all_is_shown_as_text() -> None:
     view = dialogue_markdown([spoken("1", "a"), ending])
     assert view.endswith("\nAll done")
     assert [step["name"] for step in blocks(view)[0][1]] == ["a"]
-
-
-def test_a_person_is_left_out_of_the_plain_list() -> None:
-    messages = [spoken("hi", sender="Human"), spoken("ho", model_name="qwen")]
-    assert _plain_views(messages) == [{"sender": "Planner", "receiver": "Coder", "model": "qwen", "markdown": "ho"}]
 
 
 def test_a_message_being_written() -> None:

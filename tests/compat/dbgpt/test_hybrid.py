@@ -19,16 +19,12 @@ from memwell.compat.dbgpt.hybrid import HybridMemory
 from memwell.compat.dbgpt.long_term import LongTermMemory
 from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor
 from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
-from memwell.errors import BackendError, FileError, InvalidInput, ModelError
+from memwell.errors import BackendError, FileError, InvalidInput
 from memwell.longterm.importance import importance_of
 from memwell.longterm.memory import Memory as LastingMemory
 
 NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
-
-
 Fragment = AgentMemoryFragment
-
-
 Hybrid = HybridMemory[AgentMemoryFragment]
 
 
@@ -172,12 +168,6 @@ class TestWriting:
             memory.write_batch_sync([Fragment("one"), bad])
         assert (in_mind(memory), kept(memory)) == ([], set())
 
-    def test_what_does_not_matter_is_not_taken_in(self):
-        memory = hybrid(scorer=Failing("never", RuntimeError()))
-        memory.sensory_memory.threshold_to_short_term = 5.0
-        write(memory, "one")
-        assert in_mind(memory) == []
-
     def test_names_and_sessions_reach_all_three(self, memory: Hybrid):
         scorer = Failing("never", RuntimeError())
         memory.initialize("me", importance_scorer=scorer, real_memory_fragment_class=Fragment, session_id="s")
@@ -216,13 +206,6 @@ class TestEvidence:
         held = memory.long_term_memory
         held.memory.erase(str(apple.id))
         assert kept(memory) == {"pear", "first of pear", "second of pear"}
-
-    def test_what_is_merged_has_its_insights_too(self):
-        short = EnhancedShortTermMemory[Fragment](embed, buffer_size=5, enhance_threshold=1)
-        memory = HybridMemory(NOW, None, short, LongTermMemory(now=NOW, embedder=None), Extractor())
-        write(memory, "apple one", "apple two")
-        merged = "apple one;apple two"
-        assert evidence(memory)[f"first of {merged}"] == ("derived", {merged})
 
     def test_an_insight_that_is_read_says_where_it_is_from(self, memory: Hybrid):
         memory.initialize(insight_extractor=Extractor())
@@ -280,25 +263,6 @@ class TestFailing:
         monkeypatch.undo()
         write(memory, "three", "four")
         assert (in_mind(memory), kept(memory)) == (["three", "four"], {"one", "two"})
-
-    def test_an_embedder_that_fails_in_mind_leaves_all_as_it_was(self):
-        broken = False
-
-        def moody(texts: Sequence[str]) -> Any:
-            if broken:
-                raise RuntimeError("out of order")
-            return embed(texts)
-
-        memory = HybridMemory[Fragment].from_vstore(None, moody, now=NOW)
-        first = write(memory, "apple", "stone")
-        broken = True
-        with pytest.raises(ModelError):
-            memory.write_sync(Fragment("pear"))
-        assert memory.short_term_memory.short_term_memories == first
-        broken = False
-        write(memory, "pear")
-        assert in_mind(memory) == ["apple", "stone", "pear"]
-        memory.close()
 
     def test_a_write_that_is_cancelled_leaves_what_is_in_mind_as_it_was(self, memory: Hybrid):
         first = write(memory, "one", "two")
@@ -481,7 +445,3 @@ class TestMaking:
                 assert long.memory is engine
             assert isinstance(Hybrid.from_vstore(engine, embed).short_term_memory, EnhancedShortTermMemory)
             assert engine.count() == 1
-
-    def test_bad_times_are_refused(self):
-        with pytest.raises(InvalidInput):
-            HybridMemory(now="today")  # pyright: ignore[reportArgumentType]

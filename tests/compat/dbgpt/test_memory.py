@@ -129,14 +129,6 @@ def test_the_blocking_twins_do_the_same() -> None:
     assert memory.read_sync("a") == []
 
 
-def test_hooks_do_nothing_by_themselves() -> None:
-    one, two, three = fragments("a", "b", "c")
-    twin = AgentMemoryFragment("b again", memory_id=two.id)
-    memory = Plain()
-    assert asyncio.run(memory.handle_duplicated([one, two], [twin, three])) == [one, twin, three]
-    assert asyncio.run(memory.handle_overflow([one, two])) == ([one, two], [])
-
-
 def test_insights_are_asked_for_at_once_and_come_in_order() -> None:
     async def run() -> list[str]:
         memory = Plain()
@@ -335,10 +327,6 @@ def test_an_answer_without_a_number_leaves_it_to_the_content(answer: str) -> Non
     discarded = memory.write_sync(fragment)
     assert discarded is not None
     assert discarded.discarded_memory_fragments == [fragment]
-
-
-def test_a_real_nought_is_one() -> None:
-    assert scored(lambda _: "0") == 0.0
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=200)

@@ -337,7 +337,10 @@ class MemoryCacheStorage(CacheStorage):
 
 
 def _name_of(key: Key) -> str | bytes:
-    return str.__str__(key) if isinstance(key, str) else _key_parts(key)[1]
+    if isinstance(key, str):
+        return str.__str__(key)
+    # Without the hash, which is not needed here.
+    return key.serialize() if isinstance(key, CacheKey) else _key_parts(key)[1]
 
 
 class KeyValueCacheStorage(CacheStorage):

@@ -41,6 +41,7 @@ _BYTES = "@serialized"
 _BLOCK = 256
 _MISSING = object()
 _INT64 = range(-(2**63), 2**63)
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 _MISFITS = (TypeError, ValueError, LookupError, AttributeError)
 """What a constructor raises when it is called with fields that are not its own."""
 
@@ -100,7 +101,7 @@ class JsonSerializer(Serializer):
     """JSON in UTF-8, every character as it is."""
 
     def serialize(self, obj: Serializable) -> bytes:
-        return _encoded(obj, lambda fields: json.dumps(fields, ensure_ascii=False, allow_nan=False).encode())
+        return _encoded(obj, lambda fields: _as_json(fields).encode())
 
     def deserialize(self, data: bytes, cls: type[S]) -> S:
         return _decoded(data, cls, self, msgspec.json.decode)
@@ -553,7 +554,8 @@ class _ItemRows:
         parameters, _ = _parameters(cls)
         pushed = {name: value for name, value in wanted.items() if name in parameters and _is_scalar(value)}
         filters = (_equality(name, value, parameters[name]) for name, value in pushed.items())
-        return AllOf((_of_class(cls), *filters)), {name: wanted[name] for name in wanted if name not in pushed}
+        # The class last: it is compared with what satisfies the rest.
+        return AllOf((*filters, _of_class(cls))), {name: wanted[name] for name in wanted if name not in pushed}
 
     def _all(self, pushed: Filter | None, cls: type[Any]) -> Iterator[Any]:
         return (self._read(one, cls) for one in self._entries(pushed, _BLOCK, 0))

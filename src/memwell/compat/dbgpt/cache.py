@@ -76,7 +76,7 @@ class CacheKey(Serializable, ABC, Generic[K]):
         return isinstance(other, CacheKey) and self._identity() == other._identity()
 
     def get_hash_bytes(self) -> bytes:
-        """The SHA-256 of the serialised key. A shorter hash is safe too: entries are told apart by the whole key."""
+        """The SHA-256 of the serialised key. A shorter hash is safe too: entries are compared by the whole key."""
         return sha256(self.serialize()).digest()
 
     def _identity(self) -> tuple[bytes, bytes]:
@@ -295,10 +295,9 @@ class MemoryCacheStorage(CacheStorage):
 
     def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
         self.check_config(cache_config)
-        item, name = CacheStorageItem.build_from_kv(key, value), _name_of(key)
-        lifetime = _lifetime(cache_config, ttl)
-        pieces = (name, item, item.key_data, item.value_data, *(() if isinstance(name, str) else (item.key_hash,)))
-        cost = sum(map(sys.getsizeof, pieces)) + _PLACE
+        item, lifetime = CacheStorageItem.build_from_kv(key, value), _lifetime(cache_config, ttl)
+        name = _name_of(key) if isinstance(key, str) else item.key_data
+        cost = sum(map(sys.getsizeof, (name, item, item.key_hash, item.key_data, item.value_data))) + _PLACE
         if cost > self.max_memory:
             raise InvalidInput(f"the entry takes {cost:,} bytes, over the {self.max_memory:,} of the whole cache")
         with self._lock:

@@ -30,7 +30,8 @@ from memwell.values import check_count
 T = TypeVar("T", bound=MemoryFragment)
 
 _PAUSE_S = 0.001
-_written: ContextVar[tuple[object, ...]] = ContextVar("memwell_dbgpt_written", default=())
+_writes: ContextVar[tuple[object, ...]] = ContextVar("memwell_dbgpt_writes", default=())
+"""The writes that the current task is a part of."""
 
 
 class BufferedMemory(Memory[T]):
@@ -43,6 +44,7 @@ class BufferedMemory(Memory[T]):
         self._buffer_size = check_count(buffer_size, "buffer_size")
         self._fragments: list[T] = []
         self._lock = threading.Lock()
+        self._holder: object | None = None
 
     def __len__(self) -> int:
         return len(self._fragments)
@@ -57,14 +59,16 @@ class BufferedMemory(Memory[T]):
 
         A writer may enter again: what it calls belongs to the same write.
         """
-        outer = _written.get()
-        if any(one is self for one in outer):
+        outer = _writes.get()
+        # A task that was started inside a write may outlive it; then the holder is another.
+        if self._holder is not None and self._holder in outer:
             yield
             return
         # An asyncio.Lock belongs to one loop, and the blocking twins run in another.
         while not self._lock.acquire(blocking=False):  # noqa: ASYNC110 - an asyncio.Event belongs to one loop too
             await asyncio.sleep(_PAUSE_S)
-        token = _written.set((*outer, self))
+        self._holder = object()
+        token = _writes.set((*outer, self._holder))
         before = {name: getattr(self, name) for name in self._state}
         try:
             yield
@@ -72,8 +76,9 @@ class BufferedMemory(Memory[T]):
             vars(self).update(before)
             raise
         finally:
+            self._holder = None
             self._lock.release()
-            _written.reset(token)
+            _writes.reset(token)
 
     async def write_batch(
         self, memory_fragments: Sequence[T], now: datetime | None = None

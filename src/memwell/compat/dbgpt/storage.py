@@ -15,7 +15,6 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -435,11 +434,14 @@ class BackendStorage(StorageInterface[T, Any]):
 
     def _apply(self, owners: Sequence[Any], change: Callable[[Rows, Sequence[Any]], None]) -> None:
         """Change items or identifiers, all or none, each kind where it is kept."""
+        if len(owners) == 1:
+            change(self._rows(owners[0]), owners)
+            return
         groups: dict[int, tuple[Rows, list[Any]]] = {}
         for owner in owners:
             rows = self._rows(owner)
             groups.setdefault(id(rows), (rows, []))[1].append(owner)
-        with nullcontext() if len(owners) == 1 else self.backend.transaction():
+        with self.backend.transaction():
             for rows, some in groups.values():
                 change(rows, some)
 
@@ -502,6 +504,7 @@ class _ItemRows:
     def __init__(self, storage: BackendStorage[Any]) -> None:
         self._kv = storage.backend.kv
         self._space = storage.space / "dbgpt" / storage.name
+        self._classes = self._space / "classes"
         self._serializer = storage.serializer
         self._is_plain = type(storage.serializer) is JsonSerializer
         self._adapter = None if storage.keeps_conversations else storage.adapter
@@ -514,7 +517,11 @@ class _ItemRows:
         self._store(items, expect=None)
 
     def _store(self, items: Sequence[Any], expect: int | None) -> None:
-        for identifier, value in [(_text_of(getattr(one, "identifier", None)), self._written(one)) for one in items]:
+        written = [(_text_of(getattr(one, "identifier", None)), self._written(one)) for one in items]
+        for name in {type(one).__name__ for one in items}:
+            if self._kv.get(self._classes, name) is None:
+                self._kv.put(self._classes, name, True)
+        for identifier, value in written:
             try:
                 self._kv.put(self._space, key_of(identifier), value, expect=expect)
             except Conflict as error:
@@ -554,8 +561,12 @@ class _ItemRows:
         parameters, _ = _parameters(cls)
         pushed = {name: value for name, value in wanted.items() if name in parameters and _is_scalar(value)}
         filters = (_equality(name, value, parameters[name]) for name, value in pushed.items())
-        # The class last: it is compared with what satisfies the rest.
-        return AllOf((*filters, _of_class(cls))), {name: wanted[name] for name in wanted if name not in pushed}
+        parts, related = tuple(filters), _related(cls)
+        # A storage of one class is asked as it is; only where there are others does a query name the class.
+        if not {one.key for one in self._kv.scan(self._classes, limit=MAX_LIMIT).items} <= related:
+            of_class = AnyOf((Where((_CLASS,), "in", sorted(related)), Not(Where((_CLASS,), "exists"))))
+            parts = (*parts, of_class)
+        return AllOf(parts) if parts else None, {name: wanted[name] for name in wanted if name not in pushed}
 
     def _all(self, pushed: Filter | None, cls: type[Any]) -> Iterator[Any]:
         return (self._read(one, cls) for one in self._entries(pushed, _BLOCK, 0))
@@ -687,15 +698,15 @@ def _equality(name: str, value: Any, default: object) -> Filter:
     return AnyOf((equal, Not(Where(name, "exists")))) if is_default else equal
 
 
-def _of_class(cls: type[Any]) -> Filter:
-    """Items of a class, of those it comes from and of those that come from it; also those without a note of it."""
+def _related(cls: type[Any]) -> set[str]:
+    """The names of a class, of those it comes from and of those that come from it."""
     related = {base.__name__ for base in cls.__mro__}
     waiting = cls.__subclasses__()
     while waiting:
         one = waiting.pop()
         related.add(one.__name__)
         waiting += one.__subclasses__()
-    return AnyOf((Where((_CLASS,), "in", sorted(related)), Not(Where((_CLASS,), "exists"))))
+    return related
 
 
 # Keys
@@ -704,6 +715,7 @@ _UNSTORABLE = re.compile("[\0\1\ud800-\udfff]")
 _KEPT = MAX_ID_LENGTH - 128
 
 
+@functools.lru_cache(maxsize=4096)
 def key_of(identifier: str) -> str:
     """The key of an identifier of any length and any characters, never the same for two.
 

@@ -62,7 +62,7 @@ class CacheConfig:
 
 
 class CacheKey(Serializable, ABC, Generic[K]):
-    """What an entry is found by. Two keys mean the same entry when their hash bytes and their serialised data are equal.
+    """What an entry is found by. Two keys mean the same entry when their serialised data are equal.
 
     A subclass gives ``to_dict`` and ``get_value``; the rest follows, and may be overridden.
     """
@@ -73,14 +73,11 @@ class CacheKey(Serializable, ABC, Generic[K]):
         return hash(self.get_hash_bytes())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, CacheKey) and self._identity() == other._identity()
+        return isinstance(other, CacheKey) and self.serialize() == other.serialize()
 
     def get_hash_bytes(self) -> bytes:
         """The SHA-256 of the serialised key. A shorter hash is safe too: entries are compared by the whole key."""
         return sha256(self.serialize()).digest()
-
-    def _identity(self) -> tuple[bytes, bytes]:
-        return self.get_hash_bytes(), self.serialize()
 
     @abstractmethod
     def get_value(self) -> K:
@@ -171,9 +168,13 @@ def _key_parts(key: Key) -> tuple[bytes, bytes]:
     if isinstance(key, str):
         data = key.encode(errors="surrogatepass")
         return data, data
+    return _checked_key(key).get_hash_bytes(), key.serialize()
+
+
+def _checked_key(key: CacheKey[Any]) -> CacheKey[Any]:
     if not isinstance(key, CacheKey):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"a cache key must be a CacheKey or a string, not {shown(key)}")
-    return key._identity()  # pyright: ignore[reportPrivateUsage] - of this module
+    return key
 
 
 def _value_parts(value: Any) -> tuple[bytes, str]:
@@ -336,10 +337,8 @@ class MemoryCacheStorage(CacheStorage):
 
 
 def _name_of(key: Key) -> str | bytes:
-    if isinstance(key, str):
-        return str.__str__(key)
-    # Without the hash, which is not needed here.
-    return key.serialize() if isinstance(key, CacheKey) else _key_parts(key)[1]
+    # A subclass of str may compare as it likes; here only the characters count.
+    return str.__str__(key) if isinstance(key, str) else _checked_key(key).serialize()
 
 
 class KeyValueCacheStorage(CacheStorage):

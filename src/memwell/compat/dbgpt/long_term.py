@@ -353,9 +353,10 @@ class LongTermRetriever:
 
     def _weights(self, chosen: _Coefficients, *, by_meaning: bool) -> Weights:
         # Importance is kept as a share of its highest value.
-        signals = {"access": chosen.alpha, "worth": chosen.gamma * _HIGHEST}
-        signals["dense" if by_meaning else "coverage"] = chosen.beta
-        return Weights.linear(signals, decay=self.decay_rate)
+        alpha, beta, gamma = chosen.alpha, chosen.beta, chosen.gamma * _HIGHEST
+        if by_meaning:
+            return Weights.time_weighted(similarity=beta, recency=alpha, importance=gamma, decay=self.decay_rate)
+        return Weights.linear({"coverage": beta, "access": alpha, "worth": gamma}, decay=self.decay_rate)
 
 
 def _as_filter(filters: Any) -> Filter | None:

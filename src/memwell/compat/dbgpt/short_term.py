@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from functools import partial
 from operator import mul
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from memwell._asyncify import run_blocking
 from memwell.compat.dbgpt.fragments import (
@@ -218,13 +218,6 @@ class ShortTermMemory(BufferedMemory[T]):
         return list(self._fragments)
 
 
-class _Trace(NamedTuple, Generic[T]):
-    """What a memory knows of a fragment it holds: its vector, and what came that was like it."""
-
-    vector: list[float]
-    enhancers: tuple[T, ...] = ()
-
-
 class EnhancedShortTermMemory(ShortTermMemory[T]):
     """A mind in which every write is compared with what is held; what is alike strengthens it.
 
@@ -235,7 +228,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     are no such numbers.
     """
 
-    _state: ClassVar[tuple[str, ...]] = ("_fragments", "_traces")
+    _state: ClassVar[tuple[str, ...]] = ("_fragments", "_enhancers")
 
     def __init__(
         self,
@@ -253,7 +246,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
             enhance_similarity_threshold, "enhance_similarity_threshold"
         )
         self.enhance_threshold = check_count(enhance_threshold, "enhance_threshold", least=1)
-        self._traces: dict[int, _Trace[T]] = {}
+        self._enhancers: dict[int, tuple[T, ...]] = {}
 
     def structure_clone(self, now: datetime | None = None) -> Self:
         """An empty one of the same settings."""
@@ -270,7 +263,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     @property
     def short_embeddings(self) -> list[list[float]]:
         """The vectors of the fragments held, oldest first."""
-        return [self._trace(one).vector for one in self._fragments]
+        return [one.embeddings or [] for one in self._fragments]
 
     @property
     def enhance_cnt(self) -> list[int]:
@@ -280,7 +273,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     @property
     def enhance_memories(self) -> list[list[T]]:
         """What strengthened each fragment held, oldest first."""
-        return [list(self._trace(one).enhancers) for one in self._fragments]
+        return [list(self._enhancers.get(one.id, ())) for one in self._fragments]
 
     async def write(
         self, memory_fragment: T, now: datetime | None = None, op: WriteOperation = WriteOperation.ADD
@@ -297,9 +290,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
             merged = await self.transfer_to_long_term(memory_fragment)
             dropped: list[T] = []
             if op != WriteOperation.RETRIEVAL:
-                own = self._trace(memory_fragment)._replace(vector=vector)
                 together = await self.handle_duplicated(self._fragments, [memory_fragment])
-                self._traces = {**self._traces, memory_fragment.id: own}
                 self._fragments, dropped = await self.handle_overflow(together)
                 self._forget(dropped)
             insights = await self.get_insights(dropped) if dropped else []
@@ -311,10 +302,10 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
 
     async def transfer_to_long_term(self, memory_fragment: T) -> DiscardedMemoryFragments[T] | None:
         """Take out what is strong enough, each merged with what strengthened it, and return it with its insights."""
-        strong = [one for one in self._fragments if len(self._trace(one).enhancers) >= self.enhance_threshold]
+        strong = [one for one in self._fragments if self._strength(one) >= self.enhance_threshold]
         merged: list[T] = []
         for one in strong:
-            together = {other.id: other for other in (one, *self._trace(one).enhancers)}
+            together = {other.id: other for other in (one, *self._enhancers[one.id])}
             merged.append(one.reduce(list(together.values()), importance=one.importance))
         insights = await self.get_insights(merged) if merged else []
         leaving = {one.id for one in strong}
@@ -324,9 +315,7 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
         """Those to keep, and those that go: the least important, but never the last of the list."""
         over = max(len(memory_fragments) - self._buffer_size, 0)
-        by_worth = sorted(
-            memory_fragments[:-1], key=lambda one: (one.importance or 0.0, len(self._trace(one).enhancers))
-        )
+        by_worth = sorted(memory_fragments[:-1], key=lambda one: (one.importance or 0.0, self._strength(one)))
         going = {one.id for one in [*by_worth, *memory_fragments[-1:]][:over]}
         dropped = [one for one in memory_fragments if one.id in going]
         return [one for one in memory_fragments if one.id not in going], dropped
@@ -338,23 +327,23 @@ class EnhancedShortTermMemory(ShortTermMemory[T]):
             self._forget(taken)
         return taken
 
-    def _trace(self, fragment: T) -> _Trace[T]:
-        return self._traces.get(fragment.id) or _Trace(fragment.embeddings or [])
+    def _strength(self, fragment: T) -> int:
+        return len(self._enhancers.get(fragment.id, ()))
 
     def _strengthen(self, fragment: T, vector: list[float]) -> None:
         """Note for everything held whether the fragment is like it."""
-        traces = {one.id: self._trace(one) for one in self._fragments}
-        for key, trace in traces.items():
-            if key != fragment.id and self._is_alike(trace.vector, vector):
-                traces[key] = trace._replace(enhancers=(*trace.enhancers, fragment))
-        self._traces = traces
+        enhancers: dict[int, tuple[T, ...]] = {}
+        for one in self._fragments:
+            is_alike = one.id != fragment.id and self._is_alike(one.embeddings or [], vector)
+            enhancers[one.id] = (*self._enhancers.get(one.id, ()), *([fragment] if is_alike else []))
+        self._enhancers = enhancers
 
     def _forget(self, dropped: Sequence[T]) -> None:
-        """Drop the traces of fragments; what they had strengthened is weaker again."""
+        """Forget what is known of fragments; what they had strengthened is weaker again."""
         gone = {one.id for one in dropped}
-        self._traces = {
-            key: trace._replace(enhancers=tuple(one for one in trace.enhancers if one.id not in gone))
-            for key, trace in self._traces.items()
+        self._enhancers = {
+            key: tuple(one for one in enhancers if one.id not in gone)
+            for key, enhancers in self._enhancers.items()
             if key not in gone
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memwell.cli.owing import noted, owed_by_space
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.longterm.memory import Memory
 from memwell.records import Space
 from memwell.runtime.jobs import REGISTRY
@@ -16,6 +16,6 @@ def test_only_what_is_owed_is_listed():
         for memory in (ann, bob):
             memory.remember(["tea", "milk"])
             backend.kv.put(REGISTRY, memory.space.encoded(), True)
-        bob.settle()
+        bob.flush()
         assert set(noted(backend)) == {Space("ann"), Space("bob")}
-        assert owed_by_space(backend) == {Space("ann"): Owed(2, 2)}
+        assert owed_by_space(backend) == {Space("ann"): PendingWork(2, 2)}

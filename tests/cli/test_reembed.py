@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import memwell
 from memwell.cli import app
-from memwell.longterm.embedding import ASIDE, MARK
+from memwell.longterm.embedding import MARK, STAGED
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
@@ -26,13 +26,13 @@ ANN = Space("ann")
 def filled(store: Path, memories: int = 5) -> None:
     with memwell.open(store, embedder=OLD, space=ANN, work=False) as m:
         m.remember([f"Ann saw film number {n}." for n in range(memories)])
-        m.settle()
+        m.flush()
         m.at("bob").remember("Bob likes milk.")
-        m.at("bob").settle()
+        m.at("bob").flush()
         m.knowledge.add("Cheese is made of milk.", id="cheese")
 
 
-def whose(backend: Backend, space: Space) -> str:
+def stored_model(backend: Backend, space: Space) -> str:
     entry = backend.kv.get(inner_space(space), MARK)
     return "" if entry is None else str(entry.value)
 
@@ -48,10 +48,10 @@ def test_a_whole_store_gets_other_vectors(tmp_path: Path, workers: str):
     with open_backend(store) as backend:
         for space in (ANN, Space("bob"), knowledge_space(ANN)):
             info = backend.index.info(space)
-            assert (whose(backend, space), info.dimensions) == (NEW.name, 48)
+            assert (stored_model(backend, space), info.dimensions) == (NEW.name, 48)
             assert info.vectors == info.records
         assert not [
-            entry for entry in backend.kv.scan(inner_space(ANN), limit=900).items if entry.key.startswith(ASIDE)
+            entry for entry in backend.kv.scan(inner_space(ANN), limit=900).items if entry.key.startswith(STAGED)
         ]
         assert backend.kv.scan(Space("memwell", "batch", f"reembed {NEW.name}")).items == []
     again = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name])
@@ -64,7 +64,7 @@ def test_one_space_alone(tmp_path: Path):
     done = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name, "--space", "bob"])
     assert "1 records in 1 spaces" in done.output
     with open_backend(store) as backend:
-        assert (whose(backend, ANN), whose(backend, Space("bob"))) == (OLD.name, NEW.name)
+        assert (stored_model(backend, ANN), stored_model(backend, Space("bob"))) == (OLD.name, NEW.name)
 
 
 def test_killed_in_the_middle_the_old_vectors_serve_and_the_next_run_goes_on(tmp_path: Path):
@@ -75,12 +75,12 @@ def test_killed_in_the_middle_the_old_vectors_serve_and_the_next_run_goes_on(tmp
     driver = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
     with open_backend(store) as backend:
         while driver.poll() is None and not any(
-            entry.key.startswith(ASIDE) for entry in backend.kv.scan(inner_space(ANN), limit=5000).items
+            entry.key.startswith(STAGED) for entry in backend.kv.scan(inner_space(ANN), limit=5000).items
         ):
             time.sleep(0.02)
         driver.send_signal(signal.SIGKILL)
         driver.wait()
-        assert whose(backend, ANN) == OLD.name
+        assert stored_model(backend, ANN) == OLD.name
         assert backend.index.info(ANN).dimensions == 64
     with memwell.open(store, embedder=OLD, space=ANN, work=False) as m:
         assert m.recall("which film was number 7?", limit=1)[0].signals["dense"].value > 0
@@ -88,7 +88,7 @@ def test_killed_in_the_middle_the_old_vectors_serve_and_the_next_run_goes_on(tmp
     assert done.exit_code == 0, done.output
     with open_backend(store) as backend:
         info = backend.index.info(ANN)
-        assert (whose(backend, ANN), info.dimensions, info.vectors) == (NEW.name, 48, 700)
+        assert (stored_model(backend, ANN), info.dimensions, info.vectors) == (NEW.name, 48, 700)
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path):

@@ -57,7 +57,7 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: P
         # One more may have been stored than was acknowledged.
         first = _killed_writer(path, first, lot) + 1
     with memwell.open(path, embedder=HashEmbedder(64), work=False) as m:
-        m.settle()
+        m.flush()
         texts = [hit.text for hit in m.memories()]
         told = {int(text.split()[7]) for text in texts}
         assert len(texts) == len(told)
@@ -83,7 +83,7 @@ def test_two_workers_share_the_work(tmp_path: Path):
             thread.start()
         for thread in threads:
             thread.join()
-        engines[0].settle()
+        engines[0].flush()
         assert engines[1].count() == 120
         assert engines[1].backend.index.info(engines[1].space).vectors == 120
     finally:
@@ -160,7 +160,7 @@ def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
         if len(asked) == 1:
             # The claim runs out meanwhile; somebody else has it now, and does all there is to do.
             assert _wait_until(lambda: other.backend.claims.take(inner_space(other.space), "lease", seconds=60))
-            other.settle()
+            other.flush()
 
     with other, memwell.open(tmp_path / "app.db", embedder=_Hooked(be_slow), work=False) as m:
         m.remember([f"Ann was born on day {n}." for n in range(70)], session="talk")
@@ -248,7 +248,7 @@ def test_a_worker_does_not_tell_others_of_what_it_does_itself():
     backend = _Telling()
     with memwell.open(backend, embedder=HashEmbedder(64)) as m:
         m.remember("Ann likes tea.")
-        m.settle()
+        m.flush()
         assert backend.told == []
 
 
@@ -375,7 +375,7 @@ def test_what_was_erased_is_in_no_file(tmp_path: Path):
         m.forget(ids[1])
         m.recall(f"where is {CANARY}?")
         m.reflect(least=2)
-        m.settle()
+        m.flush()
         done = m.erase(ids)
         assert done.memories == len(set(ids))
         assert m.facts_about("Ann") == []

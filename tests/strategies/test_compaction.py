@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError, NotFound, Unsupported
 from memwell.history import History
-from memwell.history.reading import blobs_beside
+from memwell.history.reading import thread_blobs
 from memwell.messages import Image, Message, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
 from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
@@ -241,11 +241,11 @@ def test_a_deleted_conversation_takes_its_blobs_along():
             called(one, 1, LONG)
             Compaction(one).observe()
         [kept] = Compaction(history).offloaded()
-        digest = store.blobs.put(blobs_beside(history.thread), LONG.encode())
+        digest = store.blobs.put(thread_blobs(history.thread), LONG.encode())
         assert digest.startswith(kept.handle)
         history.delete()
         with pytest.raises(NotFound):
-            store.blobs.get(blobs_beside(history.thread), digest)
+            store.blobs.get(thread_blobs(history.thread), digest)
         # Another conversation that got the same result keeps its own.
         assert Compaction(twin).fetch(kept.handle) == LONG
 

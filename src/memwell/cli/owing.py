@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from memwell.longterm.journal import Journal, Owed
+from memwell.longterm.journal import Journal, PendingWork
 from memwell.records import MAX_SEGMENTS, Space, paged
 from memwell.runtime.jobs import REGISTRY
 from memwell.storage.protocols import Backend
 
 
-def owed_by_space(backend: Backend) -> dict[Space, Owed]:
+def owed_by_space(backend: Backend) -> dict[Space, PendingWork]:
     """The spaces that are owed anything, and what."""
     listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
     spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *noted(backend)])
@@ -20,8 +20,8 @@ def owed_by_space(backend: Backend) -> dict[Space, Owed]:
     return {space: owed for space, owed in found.items() if owed.words or owed.vectors}
 
 
-def _owed(backend: Backend, space: Space) -> Owed:
-    owed = Journal(backend, space).owed()
+def _owed(backend: Backend, space: Space) -> PendingWork:
+    owed = Journal(backend, space).pending()
     # What documents are owed is vectors: their words are stored with them.
     return replace(owed, words=0) if space[-2:] == ("memwell", "knowledge") else owed
 

@@ -253,7 +253,7 @@ class Worker:
     def settle(self, spaces: Sequence[Space]) -> None:
         """Do all that these spaces are owed, in the calling thread."""
         for space in spaces:
-            self._owed_to(space).settle()
+            self._owed_to(space).flush()
 
     def _owed_to(self, space: Space) -> Eraser:
         """What is owed the work of a space: its memory, or the documents that stand in it."""
@@ -262,7 +262,9 @@ class Worker:
             return self._memory_of(space)
         # Past the cache that memories have: what is removed must not leave its vectors there.
         memory = self._memory_of(owner)
-        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=memory.embedder, wish=memory.wish)
+        return self._unfinished.get(space) or Eraser(
+            self._backend, space, embedder=memory.embedder, wanted_embedder=memory.wanted_embedder
+        )
 
     # The thread
 

@@ -20,7 +20,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory):
                 text = f"{user} planted {('roses', 'tulips', 'herbs')[number]} beside the garden wall"
                 m.at(user).remember(text, time=now - timedelta(days=age))
             m.at(user).thread("chat").add_human("hello")
-            m.at(user).settle()
+            m.at(user).flush()
         m.at("ann").knowledge.add("Water the roses in the evening.", title="Roses")
         yield m
 

@@ -27,7 +27,7 @@ def test_settling_owed_work(served: Served):
     with served.memory("settled") as m:
         m.remember("Ann is allergic to nuts.")
         told: list[tuple[int, int | None]] = []
-        m.settle(lambda done, of: told.append((done, of)))
+        m.flush(lambda done, of: told.append((done, of)))
         assert (m.owed().words, m.owed().vectors, m.failures()) == (0, 0, [])
         m.catch_up()
 
@@ -43,9 +43,9 @@ def test_an_audit_and_its_plan(served: Served):
         report = m.audit(progress=told.append)
         assert (report.records, report.counts) == (here.audit().records, here.audit().counts)
         assert [(step.verb, step.record) for step in report.plan] == [(s.verb, s.record) for s in here.audit().plan]
-        assert m.mend(report.plan) == here.mend(here.audit().plan)
+        assert m.repair(report.plan) == here.repair(here.audit().plan)
         assert [one.id for one in m.memories()] == [one.id for one in here.memories()]
-        assert m.mend([]) == 0
+        assert m.repair([]) == 0
         with pytest.raises(Unsupported, match="rules"):
             m.audit(rules=Rules())
 

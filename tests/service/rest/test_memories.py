@@ -16,7 +16,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 import memwell
 from memwell.errors import AccessDenied, Conflict, InvalidInput, MemwellError, NotFound, NotGranted
-from memwell.longterm.audit import Report
+from memwell.longterm.audit import AuditReport
 from memwell.longterm.changing import Forgetting, Forgotten
 from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
@@ -401,7 +401,7 @@ def test_an_audit_tells_without_words_and_its_plan_can_be_carried_out(service: S
     assert "hunter2" not in told
     assert "password is" not in told
     assert "Ann" not in told
-    report: Report = decode(encode(job.result), Report)
+    report: AuditReport = decode(encode(job.result), AuditReport)
     assert (report.records, job.result["left_out"]) == (3, 0)
     assert job.result["counts"] == report.counts == {"secret": 1, "near_duplicate": 1}
     plan = {action["record"]: action["verb"] for action in job.result["plan"]}
@@ -427,7 +427,7 @@ def test_contradicting_facts_are_told_by_their_memories(service: Service, ann: K
     job = ended(service, ann, ask(service, ann, "audit"))
     assert len(clashes) == 1
     assert job.result is not None
-    report: Report = decode(encode(job.result), Report)
+    report: AuditReport = decode(encode(job.result), AuditReport)
     [problem] = [one for one in report.problems if one.kind == "contradiction"]
     assert {problem.record, *problem.action.others} == set(ids)
     assert all(id_ in problem.reason_in("zh") for id_ in ids)

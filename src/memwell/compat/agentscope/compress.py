@@ -23,7 +23,7 @@ from memwell.history import History
 from memwell.messages import Message, Role, ai, human
 from memwell.models.ports import ChatModel
 from memwell.runtime.state import MissingState
-from memwell.strategies.summary import Extractive, ModelSummariser, Summariser, condensed, said_something
+from memwell.strategies.summary import Extractive, ModelSummariser, Summariser, checked_summary, condensed
 from memwell.tokens import default_counter
 from memwell.transcript import to_openai
 from memwell.values import check_count, check_text, shown
@@ -299,9 +299,9 @@ class _Compressor:
         share = max(limit // _SHARE_OF_SUMMARY, 1)
         summariser = self._summariser(share, limit)
         who = type(summariser).__name__
-        answer = _structured(said_something(summariser.fold(old, messages), who))
+        answer = _structured(checked_summary(summariser.fold(old, messages), who))
         # One that is a little too long is no reason to lose it, but it must not fill the memory again.
-        return said_something(condensed(answer, limit=share, size=default_counter().count), who)
+        return checked_summary(condensed(answer, limit=share, size=default_counter().count), who)
 
     def _summariser(self, share: int, limit: int) -> Summariser:
         if self._model is None:

@@ -11,7 +11,7 @@ from memwell.compat.agentscope.marks import Marks, Places, at, both, either, eve
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import Conflict
 from memwell.history import History
-from memwell.history.reading import kept_beside, key_part
+from memwell.history.reading import key_part, thread_keys
 from memwell.messages import Message
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
@@ -26,7 +26,7 @@ class Conversation:
         self.history = history
         self.marks = Marks(history)
         self._backend = cast(Backend, history.backend)
-        self._space, beside = kept_beside(history.thread)
+        self._space, beside = thread_keys(history.thread)
         self._summary = f"{beside}agentscope/summary"
         self._twins = f"{beside}agentscope/twins/"
 

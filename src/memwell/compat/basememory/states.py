@@ -12,7 +12,7 @@ import msgspec
 
 from memwell.errors import InvalidInput
 from memwell.filters import id_begins_with
-from memwell.history.reading import kept_beside, key_part
+from memwell.history.reading import key_part, thread_keys
 from memwell.records import Thread, paged
 from memwell.storage.protocols import Backend
 from memwell.values import shown
@@ -68,7 +68,7 @@ class StoredRows:
 
     def __init__(self, backend: Backend, thread: Thread) -> None:
         self._backend = backend
-        self._space, beside = kept_beside(thread)
+        self._space, beside = thread_keys(thread)
         self._prefix = f"{beside}basememory/user/"
 
     def get(self, user: str) -> Row | None:
@@ -133,7 +133,7 @@ class Typing:
 
     def __init__(self, backend: Backend, thread: Thread) -> None:
         self._kv = backend.kv
-        self._space, beside = kept_beside(thread)
+        self._space, beside = thread_keys(thread)
         self._prefix = f"{beside}basememory/typing/"
         self._ours: set[str] = set()
 

@@ -117,7 +117,7 @@ class LongTermRetriever:
         memory, chosen = self.memory, weights or self.weights
         moment = self.moment() if now is None else as_aware(now, "now").astimezone(UTC)
         if memory.embedder is not None and memory.owed().vectors > _FEW:
-            memory.settle()
+            memory.flush()
         found = self._recalled(query, where, moment, _weights(chosen, self.decay_rate, memory.embedder is not None))
         if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
             # The embedder is out of order, or has yet to see most of what is stored: words are better than nothing.

@@ -22,7 +22,7 @@ from memwell.compat.langchain.prompts import ENTITY_EXTRACTION_PROMPT, ENTITY_SU
 from memwell.errors import NotFound
 from memwell.history.reading import HistoryReader
 from memwell.strategies.entities import Entities, EntityNotes, entity_key, named, sentences_on
-from memwell.strategies.state import until_settled
+from memwell.strategies.state import until_done
 from memwell.values import check_text, now, shown
 
 _NOTHING = "NONE"
@@ -123,11 +123,11 @@ class ThreadEntityStore(BaseEntityStore):
 
     def set(self, key: str, value: str | None) -> None:
         """Put other notes on a name in the place of those there are."""
-        until_settled(lambda: self._put(check_text(key, "a name"), value or "", ()))
+        until_done(lambda: self._put(check_text(key, "a name"), value or "", ()))
 
     def note(self, name: str, notes: str, context: str) -> None:
         """Put the notes there that were made of one more text that names it."""
-        until_settled(lambda: self._put(check_text(name, "a name"), notes, (context,)))
+        until_done(lambda: self._put(check_text(name, "a name"), notes, (context,)))
 
     def _put(self, name: str, text: str, contexts: tuple[str, ...]) -> bool:
         entry = self._state.get(entity_key(name))

@@ -28,7 +28,7 @@ from memwell.history.reading import HistoryReader
 from memwell.messages import human
 from memwell.storage.protocols import Entry
 from memwell.strategies.entities import MOST_ABOUT_ONE, USER, Graph, Triple, claimed, entity_key, named
-from memwell.strategies.state import until_settled
+from memwell.strategies.state import until_done
 from memwell.values import check_text, shown
 
 KG_TRIPLE_DELIMITER = "<|>"
@@ -241,7 +241,7 @@ class ThreadEntityGraph(NetworkxEntityGraph):
         self._change(old.subject, lambda known: [one for one in known if not _same(one, old)])
 
     def _change(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> None:
-        until_settled(lambda: self._changed(check_text(subject, "a subject"), change))
+        until_done(lambda: self._changed(check_text(subject, "a subject"), change))
 
     def _changed(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> bool:
         entry = self._state.get(entity_key(subject))

@@ -17,7 +17,7 @@ from memwell.compat.langchain.messages import SystemMessage
 from memwell.compat.langchain.prompts import PromptTemplate
 from memwell.errors import InvalidInput
 from memwell.messages import Message, Role
-from memwell.strategies.state import State, next_index, until_settled
+from memwell.strategies.state import StrategyState, next_index, until_done
 from memwell.values import check_count, check_text, shown
 from memwell.windows import Round, rounds_of
 
@@ -220,11 +220,11 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Store the turn, and what no longer fits in the retriever."""
         super().save_context(inputs, outputs)
-        until_settled(lambda: self._store_before(self._first_shown()))
+        until_done(lambda: self._store_before(self._first_shown()))
 
     def save_remainder(self) -> None:
         """Store what is still shown in the retriever too, at the end of a session; it is shown no longer."""
-        until_settled(lambda: self._store_before(None))
+        until_done(lambda: self._store_before(None))
 
     asave_remainder = asyncify(save_remainder)
 
@@ -234,7 +234,7 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         self._stored().clear()
         self.memory_retriever.clear()
 
-    def _stored(self) -> State:
+    def _stored(self) -> StrategyState:
         return self._state("langchain-vectors")
 
     def _first_shown(self) -> int | None:

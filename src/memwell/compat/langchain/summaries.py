@@ -23,8 +23,8 @@ from memwell.compat.langchain.models import LanguageModelLike, LineCounter, as_l
 from memwell.compat.langchain.prompts import SUMMARY_PROMPT, Prompt, filled
 from memwell.errors import InvalidInput
 from memwell.messages import Message
-from memwell.strategies.state import AT_ONCE, Held, State, is_preamble, next_index, until_settled
-from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, said_something
+from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_preamble, next_index, until_done
+from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, checked_summary
 from memwell.values import check_count, check_text
 from memwell.windows import rounds_of
 
@@ -100,13 +100,13 @@ class _SummarisingMemory(BaseChatMemory, SummarizerMixin):
         """The summary as a message of the kind that the history deals in."""
         return self._theirs([self.summary_message_cls(content=summary)])
 
-    def _own_state(self) -> State:
+    def _own_state(self) -> StrategyState:
         return self._state(self._state_name)
 
     def _summary(self) -> str:
         return str(self._own_state().read().fields.get("summary", ""))
 
-    def _folded(self, held: Held, messages: Sequence[Message]) -> Mapping[str, Any]:
+    def _folded(self, held: StoredState, messages: Sequence[Message]) -> Mapping[str, Any]:
         """The fields of the state once these messages are folded in. Raises ``ModelError``."""
         spoken = [one for one in messages if one.for_model and not is_preamble(one)]
         if not spoken:
@@ -122,7 +122,7 @@ class _SummarisingMemory(BaseChatMemory, SummarizerMixin):
         if not str(new).strip() and (says_nothing or not llm.answers):
             # There was nothing worth keeping, so an empty summary is no failure.
             return held.fields
-        said_something(new, llm.name)
+        checked_summary(new, llm.name)
         self._last_summary_time = time.perf_counter() - begun
         return {
             "summary": new,
@@ -197,7 +197,7 @@ class ConversationSummaryMemory(_SummarisingMemory):
     @buffer.setter
     def buffer(self, summary: str) -> None:
         text = check_text(summary, "buffer")
-        until_settled(lambda: self._replaced(text))
+        until_done(lambda: self._replaced(text))
 
     def _replaced(self, summary: str) -> bool:
         state, info = self._own_state(), self._conversation().info()
@@ -212,7 +212,7 @@ class ConversationSummaryMemory(_SummarisingMemory):
         return {self.memory_key: self._told(summary) if self.return_messages else summary}
 
     def _observe(self, step: int = AT_ONCE) -> None:
-        until_settled(lambda: self._took_in(step))
+        until_done(lambda: self._took_in(step))
 
     def _took_in(self, step: int) -> bool:
         state = self._own_state()
@@ -254,7 +254,7 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
     @moving_summary_buffer.setter
     def moving_summary_buffer(self, summary: str) -> None:
         text = check_text(summary, "moving_summary_buffer")
-        until_settled(lambda: self._replaced(text))
+        until_done(lambda: self._replaced(text))
 
     def _replaced(self, summary: str) -> bool:
         state = self._own_state()
@@ -284,7 +284,7 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
         parts = (self._text(instructions), self._lines(told), text)
         return {self.memory_key: "\n".join(part for part in parts if part)}
 
-    def _kept_lines(self, held: Held) -> list[Line] | None:
+    def _kept_lines(self, held: StoredState) -> list[Line] | None:
         """The messages that are not in the summary, as far as they can be kept; None where they must be read anew."""
         history = self._conversation()
         if history.backend is None:
@@ -309,7 +309,7 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
     def _text(self, messages: Sequence[Message]) -> str:
         return as_text(messages, self.human_prefix, self.ai_prefix)
 
-    def _unfolded(self, held: Held) -> tuple[list[Message], list[Message]]:
+    def _unfolded(self, held: StoredState) -> tuple[list[Message], list[Message]]:
         """The instructions from before the first round, and the messages that are not in the summary."""
         history = self._conversation()
         after = held.upto - 1 if held.upto else None
@@ -320,7 +320,7 @@ class ConversationSummaryBufferMemory(_SummarisingMemory):
 
     def prune(self) -> None:
         """Fold the oldest rounds into the summary until the others fit. Raises ``ModelError`` and folds nothing then."""
-        until_settled(self._pruned)
+        until_done(self._pruned)
 
     aprune = asyncify(prune)
 

@@ -9,9 +9,9 @@ from itertools import islice
 from memwell._asyncify import asyncify
 from memwell.filters import FilterLike
 from memwell.knowledge.documents import Found
-from memwell.longterm.base import Version
+from memwell.longterm.base import MemoryVersion
 from memwell.longterm.facts import Fact
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.longterm.profiles import Profile
 from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
@@ -115,7 +115,7 @@ class Asking:
         )
         return self._connection.call("memories", Page[Recalled], asked)
 
-    def history(self, id_: str, /) -> list[Version]:
+    def history(self, id_: str, /) -> list[MemoryVersion]:
         """What a memory was before, oldest first, and what changed it. Raises ``NotFound``."""
         return self._connection.call("versions", memories.Versions, None, id=id_).versions
 
@@ -136,9 +136,9 @@ class Asking:
         asked = memories.FactsAbout(subject=subject, relation=relation, as_of=moment(as_of, "as_of"))
         return self._connection.call("facts_about", memories.FactList, asked).facts
 
-    def owed(self) -> Owed:
+    def pending(self) -> PendingWork:
         """What has been stored but not yet given all its words and vectors."""
-        return self._connection.call("owed", Owed)
+        return self._connection.call("owed", PendingWork)
 
     def failures(self) -> list[str]:
         """The ids of memories that the embedder cannot take; they are found by their words alone."""
@@ -194,7 +194,8 @@ class Asking:
     aevaluate = asyncify(evaluate)
     aprofile = asyncify(profile)
     afacts_about = asyncify(facts_about)
-    aowed = asyncify(owed)
+    apending = asyncify(pending)
+    owed, aowed = pending, apending  # the earlier names
     afailures = asyncify(failures)
     athreads = asyncify(threads)
     acatch_up = asyncify(catch_up)

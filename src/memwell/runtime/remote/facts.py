@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memwell._asyncify import asyncify
-from memwell.longterm.facts import Clash, Edge, Fact
+from memwell.longterm.facts import Clash, Fact, FactEdge
 from memwell.longterm.journal import inner_space
 from memwell.records import Page, Space
 from memwell.runtime.context.choosing import Receipt
@@ -65,7 +65,7 @@ class RemoteFacts:
         """The facts that contradict each other, rather than follow each other: of one subject, or of the whole space."""
         return self._connection.call("conflicts", memories.Clashes, memories.Conflicts(subject=subject)).clashes
 
-    def walk(self, start: str, *, depth: int = 2, as_of: datetime | None = None, limit: int = 200) -> list[Edge]:
+    def walk(self, start: str, *, depth: int = 2, as_of: datetime | None = None, limit: int = 200) -> list[FactEdge]:
         """The facts that lead from a name to others and on, in both directions, the nearest first, at most ``limit``.
 
         Raises ``InvalidInput`` for an empty name, or a depth or limit below 1.

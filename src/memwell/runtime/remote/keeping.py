@@ -7,8 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 from memwell._asyncify import asyncify
+from memwell._deprecated import renamed
 from memwell.errors import InvalidInput
-from memwell.longterm.audit import Action, Report, Rules
+from memwell.longterm.audit import Action, AuditReport, Rules
 from memwell.records import Space, SpaceLike, as_space
 from memwell.runtime.grants import Grant
 from memwell.runtime.remote.connection import Connection
@@ -39,14 +40,14 @@ class Keeping:
         """The space of the key."""
         raise NotImplementedError
 
-    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+    def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
         """Have the service do all the work that is owed, and wait for it: words, facts and vectors, those of documents too.
 
         ``progress`` is told how many memories or chunks are done, and of how many.
         """
         finished(self._connection, self._connection.call("settle", running.Job), progress)
 
-    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
+    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
         """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to mend it.
 
         A service tells of a thousand problems at most, and without the texts of memories. Raises ``Unsupported`` for
@@ -55,9 +56,9 @@ class Keeping:
         refuse(rules, "the rules of an audit", "it looks a memory over by the usual ones; leave them out")
         told = None if progress is None else _of_one(progress)
         job = finished(self._connection, self._connection.call("audit", running.Job), told)
-        return result_of(job, Report)
+        return result_of(job, AuditReport)
 
-    def mend(self, actions: list[Action]) -> int:
+    def repair(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
         steps = list(actions)
         parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
@@ -135,9 +136,11 @@ class Keeping:
         """
         return RemoteShared(self._connection, as_space(owner), self.space)
 
-    asettle = asyncify(settle)
+    aflush = asyncify(flush)
     aaudit = asyncify(audit)
-    amend = asyncify(mend)
+    arepair = asyncify(repair)
+    settle, asettle = renamed("settle", flush), renamed("asettle", aflush)
+    mend, amend = renamed("mend", repair), renamed("amend", arepair)
     aexport = asyncify(export)
     abring = asyncify(bring)
     agrant = asyncify(grant)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.history.reading import blobs_beside, keep_blob
+from memwell.history.reading import keep_blob, thread_blobs
 from memwell.history.writing import media_of
 from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
@@ -54,7 +54,7 @@ def space_blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
 def thread_blob_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[BlobLine]:
     """The blobs beside a conversation that its messages name, each once."""
     for digest in dict.fromkeys(_named_by_thread(shelf, info)):
-        yield from _blob_line(shelf, blobs_beside(info.thread), digest, thread=info.thread.id)
+        yield from _blob_line(shelf, thread_blobs(info.thread), digest, thread=info.thread.id)
 
 
 def _named_by_thread(shelf: Shelf, info: ThreadInfo) -> Iterator[str]:
@@ -120,7 +120,7 @@ class Attacher:
         if thread is not None:
             if not self._backend.log.threads(thread.space, ids=[thread.id]).items:
                 raise InvalidInput(f"a blob belongs to the conversation {thread.id!r}, which is not here")
-            return blobs_beside(thread)
+            return thread_blobs(thread)
         if not line.memories:
             return self._shelf.space
         if line.digest not in self._expected:

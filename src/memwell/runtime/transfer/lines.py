@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.longterm.base import Version
+from memwell.longterm.base import MemoryVersion
 from memwell.messages import Message
 from memwell.records import Record, Space, pack_half, unpack_half
 from memwell.values import shown
@@ -202,7 +202,7 @@ def from_base64(text: str, what: str) -> bytes:
         raise InvalidInput(f"{what} must be base64, not {shown(text)}") from None
 
 
-def memory_line(record: Record, versions: list[Version], *, vector: bool) -> MemoryLine:
+def memory_line(record: Record, versions: list[MemoryVersion], *, vector: bool) -> MemoryLine:
     """The line of a memory."""
     return MemoryLine(
         id=record.id,
@@ -215,7 +215,7 @@ def memory_line(record: Record, versions: list[Version], *, vector: bool) -> Mem
     )
 
 
-def _earlier(version: Version) -> Earlier:
+def _earlier(version: MemoryVersion) -> Earlier:
     old = version.record
     return Earlier(
         text=old.text,
@@ -227,7 +227,7 @@ def _earlier(version: Version) -> Earlier:
     )
 
 
-def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[Version]]:
+def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[MemoryVersion]]:
     """The memory of a line and its versions. Raises ``InvalidInput`` for one that breaks a rule."""
     half = vector_of(line.vector) if vector and line.vector is not None else None
     record = Record(
@@ -250,7 +250,7 @@ def vector_of(text: str) -> array[float] | None:
     return unpack_half(half) if half else None
 
 
-def _version(record: Record, earlier: Earlier) -> Version:
+def _version(record: Record, earlier: Earlier) -> MemoryVersion:
     old = Record(
         text=earlier.text,
         space=record.space,
@@ -259,7 +259,7 @@ def _version(record: Record, earlier: Earlier) -> Version:
         time=earlier.time,
         metadata=earlier.metadata,
     )
-    return Version(old, earlier.until, earlier.reason)
+    return MemoryVersion(old, earlier.until, earlier.reason)
 
 
 __all__ = [

@@ -6,8 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from memwell.longterm.audit import Action
-from memwell.longterm.base import Version
-from memwell.longterm.facts import Clash, Edge, Fact
+from memwell.longterm.base import MemoryVersion
+from memwell.longterm.facts import Clash, Fact, FactEdge
 from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Curve
@@ -122,7 +122,7 @@ class Feedback(Request, frozen=True):
 class Versions(Answer, frozen=True):
     """What a memory was before, oldest first."""
 
-    versions: list[Version]
+    versions: list[MemoryVersion]
 
 
 class Worth(Answer, frozen=True):
@@ -303,7 +303,7 @@ class WalkGraph(Request, frozen=True):
 class Graph(Answer, frozen=True):
     """What is connected: facts as edges between names."""
 
-    edges: list[Edge]
+    edges: list[FactEdge]
 
 
 class ProfileOf(Request, frozen=True):

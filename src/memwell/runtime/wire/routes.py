@@ -13,7 +13,7 @@ from memwell.longterm.changing import Forgotten
 from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
 from memwell.longterm.facts import Fact
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.longterm.media.items import MediaItem
 from memwell.longterm.profiles import Profile
 from memwell.longterm.recall import Recalled
@@ -164,7 +164,7 @@ _MEMORIES = (
     _post("compress", "/v1/compress", "memories", Compression, memories.Compress, logged=True),
     _post("merge", "/v1/merge", "memories", Recalled, memories.MergeMemories, logged=True, atomic=True),
     _post("reflect", "/v1/reflect", "memories", memories.Memories, memories.Reflect, logged=True),
-    _get("owed", "/v1/owed", "memories", Owed),
+    _get("owed", "/v1/owed", "memories", PendingWork),
     _get("failures", "/v1/failures", "memories", memories.Ids),
     _job("settle", "/v1/settle", "memories"),
     _job("audit", "/v1/audit", "memories", scope=READ, kind="read"),

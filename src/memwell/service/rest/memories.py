@@ -13,12 +13,11 @@ from msgspec.structs import replace
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.language.secrets import findings, redacted
-from memwell.longterm.audit import Action, Problem, reason_of
-from memwell.longterm.audit import Report as AuditReport
+from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
 from memwell.longterm.changing import Forgetting, Forgotten
 from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Rememberable, Remembered
@@ -303,13 +302,13 @@ def erase(call: Call, asked: memories.Erase) -> Erased:
 
 
 @handles("owed")
-def owed(call: Call) -> Owed:
+def owed(call: Call) -> PendingWork:
     """What is stored and still lacks its words or vectors, documents too."""
     own, documents = call.memory.owed(), 0
     # A space may lie too deep for documents.
     with suppress(InvalidInput):
         documents = call.memory.knowledge.owed().vectors
-    return Owed(own.words, own.vectors + documents)
+    return PendingWork(own.words, own.vectors + documents)
 
 
 @handles("failures")
@@ -327,7 +326,7 @@ def settle(call: Call) -> Job:
 @repeated("settle", dict)
 def _settle(memory: Engine, asked: object) -> Work:
     def work(report: Report) -> dict[str, Any]:
-        memory.settle(report.stage("settle"))
+        memory.flush(report.stage("settle"))
         return cast("dict[str, Any]", msgspec.to_builtins(memory.owed()))
 
     return work
@@ -358,7 +357,7 @@ def audited(found: AuditReport) -> dict[str, Any]:
     return cast("dict[str, Any]", msgspec.to_builtins({**fields, **more}))
 
 
-def _without_texts(problem: Problem) -> Problem:
+def _without_texts(problem: AuditProblem) -> AuditProblem:
     details, action = problem.details, replace(problem.action, text="")
     if problem.code == "facts":
         # The facts in words; whoever wants those asks for the conflicts.
@@ -374,7 +373,7 @@ def mend(call: Call, asked: memories.Mend) -> Done:
     for action in asked.actions:
         if action.space != call.space:
             raise InvalidInput(f"the plan is for {action.space!r}, not for the space of this key")
-    done = call.memory.mend([_with_text(call.memory, action) for action in asked.actions])
+    done = call.memory.repair([_with_text(call.memory, action) for action in asked.actions])
     if done:
         call.log(*[action.record for action in asked.actions[:_LOGGED]], done=done)
     return Done(done=done)

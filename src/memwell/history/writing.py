@@ -118,14 +118,10 @@ def _copy(source: HistoryReader, target: HistoryReader, info: ThreadInfo, end: i
         upto = min(start + CHUNK, stop)
         live = source.log.read(source.thread, after=start - 1, before=upto)
         copied += len(live)
-        places_held = (
-            dict(_places_with_versions(source, live, start, upto))
-            if versions
-            else {one.index or 0: [one] for one in live}
-        )
-        _copy_blobs(source, target, (one for held in places_held.values() for one in held))
-        _replay(target, places_held)
-        places += places_held
+        held = dict(_versions(source, live, start, upto)) if versions else {one.index or 0: [one] for one in live}
+        _copy_blobs(source, target, (one for each in held.values() for one in each))
+        _replay(target, held)
+        places += held
     if end is None:
         _end_alike(target, info, places)
     target.log.trim(target.thread, info.first)
@@ -170,7 +166,7 @@ def _end_alike(target: HistoryReader, info: ThreadInfo, places: list[int]) -> No
         target.log.trim(target.thread, info.next, keep=places)
 
 
-def _places_with_versions(
+def _versions(
     source: HistoryReader, live: list[Message], start: int, upto: int
 ) -> Iterator[tuple[int, list[Message | None]]]:
     """Every version of each index that ever held a message, oldest first."""
@@ -181,11 +177,11 @@ def _places_with_versions(
             yield index, [*held, now.get(index)]
 
 
-def _replay(target: HistoryReader, places_held: Mapping[int, Sequence[Message | None]]) -> None:
-    first = [held[0] for held in places_held.values() if held[0] is not None]
+def _replay(target: HistoryReader, places: Mapping[int, Sequence[Message | None]]) -> None:
+    first = [held[0] for held in places.values() if held[0] is not None]
     target.log.append(target.thread, first, keep_places=True)
-    for step in range(1, max(map(len, places_held.values()), default=0)):
-        target.log.edit(target.thread, {index: held[step] for index, held in places_held.items() if step < len(held)})
+    for step in range(1, max(map(len, places.values()), default=0)):
+        target.log.edit(target.thread, {index: held[step] for index, held in places.items() if step < len(held)})
 
 
 # The media of a conversation: checked, stored as blobs of the conversation, and deleted with it.

@@ -9,9 +9,11 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from memwell.errors import Conflict, ModelError
 from memwell.filters import id_begins_with
@@ -21,11 +23,6 @@ from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend, Entry, KeyValue
 from memwell.values import now
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 # Which embedder's vectors a space has.
 

@@ -13,10 +13,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
 from memwell.language.claims.reading import LOOKED_AT, claims
@@ -41,11 +43,6 @@ from memwell.models.ports import ChatModel, Completion, Embedder
 from memwell.records import Record, Space
 from memwell.storage.protocols import Backend, KeyValue
 from memwell.values import as_utc, check_text, now, shown
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 # Claims read by a chat model. Each must quote the text it is read from.
 

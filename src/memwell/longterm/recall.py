@@ -7,31 +7,27 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
 from memwell.longterm.base import MemoryBase, MemoryVersion
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
-from memwell.longterm.ranking import in_words
+from memwell.longterm.ranking import Ranked, in_words, rank
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.records import Page, Record
 from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_count, check_id, check_text, shown
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memwell.longterm.ranking import Ranked
-
 
 _RERANKED = 3
 """A reranker gets this many times ``limit`` hits."""
@@ -187,10 +183,6 @@ class RecallingMemory(MemoryBase):
         weights: Weights | None,
         diversity: float,
     ) -> list[Recalled]:
-        # Imported here because of numpy, which takes a tenth of a second to load.
-        from memwell.longterm.candidates import ParsedQuery  # noqa: PLC0415
-        from memwell.longterm.ranking import rank  # noqa: PLC0415
-
         question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
         found = rank(
             held.snapshot,
@@ -341,8 +333,6 @@ class RecallingMemory(MemoryBase):
 
 
 def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:
-    import numpy as np  # noqa: PLC0415 - as for ranking
-
     asked = vector / np.linalg.norm(vector)
     rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
     return {id_: float(product(row, asked)) for id_, row in rows.items() if len(row) == len(asked)}

@@ -67,11 +67,11 @@ class _StoredResult(msgspec.Struct, frozen=True):
 class Compaction(Strategy):
     """A conversation with long tool results as previews and, if that is not enough, old rounds as a summary.
 
-    ``observe`` stores a tool result over ``tool_tokens`` as a blob. It is shown by its beginning and end, of
-    ``preview_tokens`` together, with a handle: ``fetch`` reads it, and ``tool`` lets a model do so. When the messages exceed
-    ``tokens``, old rounds are folded into a summary until at most half of that is left, except the last ``keep_recent``
-    messages that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews
-    only, ``compress`` for the summary only. The summariser, its failures, ``system`` and ``name`` are as in
+    ``observe`` stores a tool result over ``tool_tokens`` as a blob. Its beginning and end, ``preview_tokens`` of it,
+    are shown with a handle: ``fetch`` reads it, and ``tool`` lets a model do so. When the messages exceed ``tokens``,
+    old rounds are folded into a summary until at most half of that is left, except the last ``keep_recent`` messages
+    that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews only,
+    ``compress`` for the summary only. The summariser, its failures, ``system`` and ``name`` are as in
     ``SummaryBuffer``. Raises ``InvalidInput`` for another mode, and for a limit below 0.
     """
 

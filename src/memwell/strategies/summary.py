@@ -280,10 +280,10 @@ class Summary(_SummaryStrategy):
 
     Messages that are not folded yet are returned as they are, in whole rounds. With ``system`` the instructions before the
     first round come first; they are never folded. ``summariser`` is a ``Summariser`` or a chat model; by default the most
-    important sentences are kept. When it raises, returns nothing, or returns far more than it was given, nothing changes and
-    ``observe`` raises its error or ``BadModelOutput``. A summary over its limit, but shorter than what it summarises, is cut
-    to its most important sentences. With a limit hardly above the heading no summary is made. Two strategies of one
-    ``name`` share their summary.
+    important sentences are kept. When it raises, returns nothing, or returns far more than it was given, nothing changes
+    and ``observe`` raises its error or ``BadModelOutput``. A summary over its limit, but shorter than what it summarises,
+    is cut to its most important sentences. With a limit hardly above the heading no summary is made. Two strategies of
+    one ``name`` share their summary.
     """
 
     def __init__(
@@ -320,13 +320,13 @@ class SummaryBuffer(_SummaryStrategy):
     """The last rounds as they are, after a summary of the earlier ones, together within ``tokens``.
 
     ``summary_tokens`` of them are reserved for the summary, heading included: by default 400, but at most half of
-    ``tokens``. The rest is for the rounds, which leave whole, oldest first, and are then folded into the summary. With a
-    reserve hardly above the heading no summary is made, and the rounds get all tokens. With ``system`` the instructions
-    before the first round come first and count as the rounds do; when these alone do not fit, ``recall`` raises
-    ``InvalidInput``. The summariser, its failures and ``name`` are as in ``Summary``. Each of ``leaving`` is called with the
-    messages that leave, before the summary is stored: when one raises, nothing is stored, and the next ``observe`` passes
-    the messages again. So each message is passed at least once. Raises ``InvalidInput`` for a limit below 0 and for
-    ``summary_tokens`` above ``tokens``.
+    ``tokens``. The rest is for the rounds, which leave whole, oldest first, and are then folded into the summary. With
+    a reserve hardly above the heading no summary is made, and the rounds get all tokens. With ``system`` the
+    instructions before the first round come first and count as the rounds do; when these alone do not fit, ``recall``
+    raises ``InvalidInput``. The summariser, its failures and ``name`` are as in ``Summary``. Each of ``leaving`` is
+    called with the messages that leave, before the summary is stored: when one raises, nothing is stored, and the next
+    ``observe`` passes the messages again. So each message is passed at least once. Raises ``InvalidInput`` for a limit
+    below 0 and for ``summary_tokens`` above ``tokens``.
     """
 
     def __init__(

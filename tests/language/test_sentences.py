@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.language.sentences import Span, is_small_talk, sentences
+from memwell.language.sentences import TextSpan, is_small_talk, sentences
 
 # What should be cut is written with a bar where it is cut; the white space there is kept.
 ENGLISH = [
@@ -60,7 +60,7 @@ pieces = st.lists(
 def test_spans_cover_all_but_white_space(text: str) -> None:
     end = 0
     for span in sentences(text):
-        assert isinstance(span, Span)
+        assert isinstance(span, TextSpan)
         assert span.text == text[span.start : span.end] == span.text.strip() != ""
         assert not text[end : span.start].strip()
         assert span.start >= end

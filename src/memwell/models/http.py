@@ -633,8 +633,8 @@ class _Call:
         self._usage: Usage | None = None
 
     def answered(self, usage: Usage | None) -> float | None:
-        """Note that the server did its work, and return what that costs."""
         """Record that the server answered, and return the cost."""
+        self._was_answered, self._usage = True, usage
         return self._ledger.cost(self._model, self._reserved, usage)
 
     def __enter__(self) -> Self:

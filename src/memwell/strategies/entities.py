@@ -15,7 +15,7 @@ from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.claims import USER, claims, relation_of
 from memwell.language.entities import entities
-from memwell.language.summary import Line, read_summary, written
+from memwell.language.summary import SummaryLine, read_summary, written
 from memwell.messages import Message, Role
 from memwell.strategies.base import Strategy, note
 from memwell.strategies.state import AT_ONCE, StrategyState, next_index, until_done, with_note
@@ -213,7 +213,7 @@ def sentences_on(name: str, notes: str, context: str) -> str:
     """The notes with the sentences of the context that mention the name: the newest that fit."""
     wanted = entity_key(name)
     naming = [line for line in read_summary(context) if wanted in entity_key(line.text)]
-    kept: list[Line] = []
+    kept: list[SummaryLine] = []
     room = LONGEST_NOTES
     for line in dict.fromkeys((*reversed(naming), *reversed(read_summary(notes)))):
         room -= len(line.speaker) + len(line.text) + len(": \n")

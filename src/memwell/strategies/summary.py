@@ -11,7 +11,7 @@ from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.detect import language_of
 from memwell.language.quoting import quoted
-from memwell.language.summary import Line, Size, lines_of, read_summary, summarise, written
+from memwell.language.summary import Size, SummaryLine, lines_of, read_summary, summarise, written
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.strategies.base import Strategy, note
@@ -84,7 +84,7 @@ class Extractive:
     def fold(self, summary: str, messages: Sequence[Message]) -> str:
         return self.condensed([*read_summary(summary), *said(messages)])
 
-    def condensed(self, lines: Sequence[Line]) -> str:
+    def condensed(self, lines: Sequence[SummaryLine]) -> str:
         """The summary of lines."""
         return written(summarise(lines, limit=self.tokens, size=self._size))
 
@@ -124,7 +124,7 @@ def as_summariser(thing: Summariser | ChatModel, tokens: int) -> Summariser:
     return thing
 
 
-def said(messages: Sequence[Message]) -> list[Line]:
+def said(messages: Sequence[Message]) -> list[SummaryLine]:
     """The sentences of messages, each with its speaker."""
     return [line for one in messages for line in lines_of(_speaker(one), one.text)]
 

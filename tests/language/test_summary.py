@@ -199,10 +199,6 @@ def test_the_size_is_what_it_is_told():
 def test_sentences_that_would_run_together_get_lines_of_their_own():
     said = ("I live in Oslo", "I like tea.", "And milk.")
     source = [SummaryLine("Human", one) for one in said]
-        SummaryLine("Human", "I live in Oslo"),
-        SummaryLine("Human", "I like tea."),
-        SummaryLine("Human", "And milk."),
-    ]
     assert written(source) == "Human: I live in Oslo\nHuman: I like tea. And milk."
     assert read_summary(written(source)) == source
 

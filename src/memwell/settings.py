@@ -105,7 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The port the service listens on; 0 takes a free one."""
 
     serve_hosts: str = ""
-    """The names the service answers to beside this machine's own, with commas between or as a list; ``*`` is any."""
+    """The names the service answers to besides this machine's own, with commas between or as a list; ``*`` is any."""
 
     serve_origins: str = ""
     """The web pages that may call the service from a browser, with commas between or as a list. None may by default."""

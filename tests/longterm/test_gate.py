@@ -15,9 +15,9 @@ from memwell.longterm.gate import (
     DuplicateFinder,
     Echoes,
     Gate,
+    GateVerdict,
     Policy,
     Reason,
-    Verdict,
     clusters,
     compatible,
     fingerprint,
@@ -365,12 +365,12 @@ NO_ORDERS = (
 )
 
 
-def judged(text: str, trust: str) -> Verdict:
+def judged(text: str, trust: str) -> GateVerdict:
     return Gate().judge(text, trust=trust)
 
 
 def test_ordinary_messages_pass_as_they_are():
-    assert [pair for pair in product(ORDINARY, TRUSTS) if judged(*pair) != Verdict(True, pair[0])] == []
+    assert [pair for pair in product(ORDINARY, TRUSTS) if judged(*pair) != GateVerdict(True, pair[0])] == []
 
 
 @pytest.mark.parametrize("trust", ["user", "model"])
@@ -400,7 +400,7 @@ def test_orders_to_a_model_are_kept_and_flagged():
 
 def test_talk_about_such_things_is_not_flagged():
     pairs = product(NO_ORDERS, ["document", "user"])
-    assert [pair for pair in pairs if judged(*pair) != Verdict(True, pair[0])] == []
+    assert [pair for pair in pairs if judged(*pair) != GateVerdict(True, pair[0])] == []
 
 
 def test_secrets_are_taken_out_and_personal_data_is_flagged():

@@ -129,7 +129,7 @@ _CALENDAR = re.compile("[年月日周天早晚午点分秒时号初末前后今�
 _NO_NOUN = re.compile(
     "[没不有坐去来很太越每].*|.*[成了得着过出]"
 )  # among the set phrases, which the tagger takes for one word
-_NO_NAME = re.compile("[没不很太真].*|.*了")  # 太棒了 is nobody
+_NO_NAME = re.compile("[没不很太真].*|.*了")  # 太棒了 is no name
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _NOUN_TAGS = frozenset({"n", "nz", "nt", "ns", "ng", "j", "s", "an", "x", "nrt", "nrfg"})
 _VERB_TAGS = frozenset({"v", "vi", "vd"})

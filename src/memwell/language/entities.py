@@ -287,7 +287,7 @@ _KNOWN = re.compile(
     rf"(?P<name>[{_COMMON_SURNAMES}](?<={_KNOWN_BY})(?:(?<=[{_SURE_SURNAMES}]){_ONE_OR_TWO}{_AFTER}"
     rf"|{_ONE_OR_TWO}(?:{_LIVES}|(?=$|[^{_HAN}]))))"
 )
-_BESIDE = re.compile(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
+_JOINED = re.compile(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
 _DOUBLED = re.compile(rf"(?:同学|邻居|朋友|[弟哥姐妹叫]|孩子|儿子|女儿)(?P<name>(?P<one>[{_HAN}])(?P=one)){_AFTER}")
 _NOT_A_NICKNAME = frozenset("妈爸爷奶哥姐弟妹叔姑舅婶姥公婆常刚天人个年慢偏好多大小高看试说想走")
 _ORGANISATION = re.compile(
@@ -376,9 +376,9 @@ def _less_common(text: str) -> Iterator[tuple[int, int, str]]:
         for match in pattern.finditer(text):
             if not is_a_word(match["name"]):
                 yield *match.span("name"), "person"
-                beside = _BESIDE(text, match.end("name"))
-                if beside and not is_a_word(beside["name"]):
-                    yield *beside.span("name"), "person"
+                joined = _JOINED(text, match.end("name"))
+                if joined and not is_a_word(joined["name"]):
+                    yield *joined.span("name"), "person"
 
 
 def is_a_word(name: str) -> bool:

@@ -310,7 +310,7 @@ def _passwords(text: str, lower: str, word: str) -> Iterator[Finding]:
             continue
         at = rest.end() if rest else end
         value = _ASSIGNS(text, at)
-        finding = _password_after(value) if value else _password_beside(text, at)
+        finding = _password_after(value) if value else _password_following(text, at)
         if finding:
             yield finding
 
@@ -345,7 +345,7 @@ def _password_after(value: re.Match[str]) -> Finding | None:
     return _password(value.string, start, end) if assigned or unlike_a_word(word) else None
 
 
-def _password_beside(text: str, at: int) -> Finding | None:
+def _password_following(text: str, at: int) -> Finding | None:
     value = _FOLLOWS(text, at)
     # Between Chinese and a value no space is needed; in English it would be one word.
     if value is None or (not value["gap"] and text[at - 1].isascii()):

@@ -165,7 +165,7 @@ def _fitting(weighed: Iterable[_Weighed], limit: int, size: Mapping[str, int]) -
             likely.append(one)
             used += needed
     # Labels count too, and a line may measure more than its sentences: the lightest are dropped. The search ends at a place
-    # that was measured and fits, whatever ``size`` is.
+    # that was measured and fits, for any ``size``.
     most = bisect_right(range(len(likely)), limit, key=lambda place: size[_text(likely[: place + 1])])
     return likely[:most]
 

@@ -266,8 +266,8 @@ def _choice_by_words(snapshot: Snapshot, matches: Matches, words: Floats) -> Flo
     limit = snapshot.limit
     # The place after the last row collects what goes to missing neighbours.
     around = np.concatenate((snapshot.previous.take(matches.rows), snapshot.following.take(matches.rows))) % (limit + 1)
-    beside = np.bincount(around, np.tile(NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
-    choice = (words + beside).astype(np.float32)
+    near_words = np.bincount(around, np.tile(NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
+    choice = (words + near_words).astype(np.float32)
     choice *= 1.0 / max(float(choice.max()), TINY)
     together = np.bincount(snapshot.session[matches.rows], matches.scores, len(snapshot.session_lengths))
     choice += (together * (SESSION / max(float(together.max()), TINY))).astype(np.float32)[snapshot.session[:limit]]
@@ -482,10 +482,10 @@ def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float
         np.add.at(choice, before, part)
         np.add.at(choice, after, part)
     else:
-        beside = words.take(before)
-        beside += words.take(after)
-        beside *= np.float32(NEIGHBOUR)
-        choice[:limit] += beside
+        near_words = words.take(before)
+        near_words += words.take(after)
+        near_words *= np.float32(NEIGHBOUR)
+        choice[:limit] += near_words
     choice = choice[:limit]
     scale = 1.0 / max(float(choice.max()), TINY)
     choice *= np.float32(scale)

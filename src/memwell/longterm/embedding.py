@@ -155,21 +155,21 @@ class QueryVectors:
         if not self._known:
             self._look()
         model = self._model
-        maker = self._embedders.embedder_for(model)
-        if maker is None:
+        embedder = self._embedders.embedder_for(model)
+        if embedder is None:
             # The space may be re-embedded with an embedder that is known here.
             self._known = False
             return QueryVector(model, None)
-        vector = self._vectors.get((maker.name, query))
+        vector = self._vectors.get((embedder.name, query))
         if vector is None:
             try:
-                vector = maker.embed([query])[0]
+                vector = embedder.embed([query])[0]
             except ModelError:
                 return QueryVector(model, None)
             if len(self._vectors) >= _MOST_ASKED:
                 # Clearing it whole is rare, and needs no lock.
                 self._vectors.clear()
-            self._vectors[maker.name, query] = vector
+            self._vectors[embedder.name, query] = vector
         return QueryVector(model, vector if vector.any() else None)
 
     def still(self, asked: QueryVector, state: int | None = None) -> bool:

@@ -109,7 +109,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
         return (self.valid_from or EARLIEST) <= moment < (self.valid_to or LATEST)
 
 
-class Statement(msgspec.Struct, frozen=True, kw_only=True):
+class FactStatement(msgspec.Struct, frozen=True, kw_only=True):
     """One claim of one record, as it is stored."""
 
     key: str
@@ -145,7 +145,7 @@ class _Stretch(NamedTuple):
     value: str | None
 
 
-def timeline(statements: Iterable[Statement]) -> list[Fact]:
+def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
     """The facts that the statements about one question add up to, the earliest first; retracted ones come last."""
     given = list(statements)
     if len(given) == 1 and _stands_alone(given[0]):
@@ -159,27 +159,27 @@ def timeline(statements: Iterable[Statement]) -> list[Fact]:
     return facts + [_retired(fact, gone) for fact in _facts(gone)]
 
 
-def _stands_alone(one: Statement) -> bool:
+def _stands_alone(one: FactStatement) -> bool:
     since, until = _bounds(one)
     return not one.negated and one.retired_at is None and since < until
 
 
-def _bounds(one: Statement) -> tuple[datetime, datetime]:
+def _bounds(one: FactStatement) -> tuple[datetime, datetime]:
     return one.valid_from or EARLIEST, one.valid_to or LATEST
 
 
-def _order(one: Statement) -> tuple[datetime, datetime, int, str, str]:
+def _order(one: FactStatement) -> tuple[datetime, datetime, int, str, str]:
     # Without the time of learning: the facts must not depend on the order of learning.
     return (one.said_at, one.begins, one.source.start, one.value, one.key)
 
 
-def _retired(fact: Fact, gone: Iterable[Statement]) -> Fact:
+def _retired(fact: Fact, gone: Iterable[FactStatement]) -> Fact:
     records = {source.record for source in fact.evidence}
     ends = [one.retired_at for one in gone if one.retired_at is not None and one.source.record in records]
     return msgspec.structs.replace(fact, retired_at=max(ends), superseded_by=None)
 
 
-def _facts(statements: list[Statement]) -> list[Fact]:
+def _facts(statements: list[FactStatement]) -> list[Fact]:
     positive = [one for one in statements if not one.negated]
     shown = _spans(_painted(statements))
     supporters = _supporters(positive, shown)
@@ -190,7 +190,7 @@ def _facts(statements: list[Statement]) -> list[Fact]:
     return [_fact(span, ids, first[span.place], supporters[span.place]) for span in spans if span.place in supporters]
 
 
-def _painted(statements: Iterable[Statement]) -> list[_Stretch]:
+def _painted(statements: Iterable[FactStatement]) -> list[_Stretch]:
     """The time line of values, with a stretch for each change."""
     line = [_Stretch(EARLIEST, None)]
     for one in statements:
@@ -252,12 +252,12 @@ def _spans(line: list[_Stretch]) -> list[_Span]:
     return spans
 
 
-def _supporters(positive: Iterable[Statement], spans: list[_Span]) -> dict[int, list[Statement]]:
+def _supporters(positive: Iterable[FactStatement], spans: list[_Span]) -> dict[int, list[FactStatement]]:
     """The statements behind each span; those without a visible span get places below zero."""
     by_value: dict[str, list[_Span]] = {}
     for span in spans:
         by_value.setdefault(span.value, []).append(span)
-    found: dict[int, list[Statement]] = {}
+    found: dict[int, list[FactStatement]] = {}
     hidden: dict[str, int] = {}
     for one in positive:
         span = _nearest(one, by_value.get(one.value, ()))
@@ -266,7 +266,7 @@ def _supporters(positive: Iterable[Statement], spans: list[_Span]) -> dict[int, 
     return found
 
 
-def _nearest(one: Statement, spans: Iterable[_Span]) -> _Span | None:
+def _nearest(one: FactStatement, spans: Iterable[_Span]) -> _Span | None:
     """The span of a statement: the one that contains it, or the last that begins before it, or the first."""
     found: _Span | None = None
     moment = one.valid_to if one.is_past and one.valid_to is not None else one.begins
@@ -278,7 +278,7 @@ def _nearest(one: Statement, spans: Iterable[_Span]) -> _Span | None:
 
 
 def _reaching_back(
-    spans: list[_Span], supporters: dict[int, list[Statement]], positive: list[Statement]
+    spans: list[_Span], supporters: dict[int, list[FactStatement]], positive: list[FactStatement]
 ) -> list[_Span]:
     """The spans with those of hidden values, and one span extended back to the earliest time.
 
@@ -299,7 +299,7 @@ def _reaching_back(
     return sorted(everything, key=lambda span: (span.start, span.end, span.place))
 
 
-def _hidden(place: int, backing: list[Statement], spans: list[_Span], first: datetime) -> _Span:
+def _hidden(place: int, backing: list[FactStatement], spans: list[_Span], first: datetime) -> _Span:
     """A span of no length, for a value that is nowhere on the line."""
     last = backing[-1]
     moment = last.valid_to if last.is_past and last.valid_to is not None else last.begins
@@ -308,7 +308,7 @@ def _hidden(place: int, backing: list[Statement], spans: list[_Span], first: dat
     return _Span(place, last.value, moment, moment, _place_at(spans, moment))
 
 
-def _start_unknown(span: _Span, positive: Iterable[Statement]) -> bool:
+def _start_unknown(span: _Span, positive: Iterable[FactStatement]) -> bool:
     return any(one.value == span.value and one.begins == span.start and one.valid_from is None for one in positive)
 
 
@@ -316,7 +316,7 @@ def _place_at(spans: Iterable[_Span], moment: datetime) -> int | None:
     return next((span.place for span in spans if span.start <= moment < span.end), None)
 
 
-def _fact(span: _Span, ids: dict[int, str], first: Statement, backing: list[Statement]) -> Fact:
+def _fact(span: _Span, ids: dict[int, str], first: FactStatement, backing: list[FactStatement]) -> Fact:
     return Fact(
         id=ids[span.place],
         subject=first.subject,
@@ -332,7 +332,7 @@ def _fact(span: _Span, ids: dict[int, str], first: Statement, backing: list[Stat
     )
 
 
-def _together(backing: Iterable[Statement]) -> float:
+def _together(backing: Iterable[FactStatement]) -> float:
     """The confidence of several records together; a record counts once."""
     surest: dict[str, float] = {}
     for one in backing:
@@ -359,14 +359,14 @@ class _Pointer(msgspec.Struct, frozen=True, array_like=True):
     by_object: str
 
 
-class Statements:
+class FactStatements:
     """The statements of one space of a store."""
 
     def __init__(self, kv: KeyValue, space: Space) -> None:
         self._kv = kv
         self._space = space
 
-    def add(self, statement: Statement) -> bool:
+    def add(self, statement: FactStatement) -> bool:
         """Store a statement, also over a retracted one. False when it is stored already."""
         stored = self._kv.get(self._space, statement.key)
         if stored is not None and _decoded(stored).retired_at is None:
@@ -380,11 +380,11 @@ class Statements:
         self._kv.put(self._space, statement.key, _encoded(statement))
         return True
 
-    def group(self, prefix: str) -> list[Statement]:
+    def group(self, prefix: str) -> list[FactStatement]:
         """The statements with a key prefix."""
         return [_decoded(entry) for entry in self._entries(prefix)]
 
-    def groups(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, list[Statement]]]:
+    def groups(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, list[FactStatement]]]:
         """The statements by question, with its prefix, in the order of keys."""
         for question, entries in groupby(self._entries(prefix, after=after), key=lambda entry: group_of(entry.key)):
             yield question, [_decoded(entry) for entry in entries]
@@ -398,12 +398,12 @@ class Statements:
                 break
         return list(found)
 
-    def of_record(self, record: str) -> list[Statement]:
+    def of_record(self, record: str) -> list[FactStatement]:
         """The stored statements of one record."""
         keys = [_pointer(entry).statement for entry in self._entries(_of_record(record))]
         return [_decoded(entry) for key in keys if (entry := self._kv.get(self._space, key)) is not None]
 
-    def set_retired(self, statement: Statement, retired_at: datetime | None) -> None:
+    def set_retired(self, statement: FactStatement, retired_at: datetime | None) -> None:
         """Mark a statement as retracted, or as believed again."""
         changed = msgspec.structs.replace(statement, retired_at=retired_at)
         self._kv.put(self._space, statement.key, _encoded(changed))
@@ -429,7 +429,7 @@ class Statements:
         return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
 
 
-def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
+def statement_of(claim: Claim, record: str, learned_at: datetime) -> FactStatement:
     """A claim as a statement.
 
     Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
@@ -452,7 +452,7 @@ def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
     until = _moment(claim.valid_to, "valid_to")
     record = check_id(record, "a record's id")
     name = digest(record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
-    return Statement(
+    return FactStatement(
         key=f"{question(subject, relation, thing)}{name}",
         subject=claim.subject.strip(),
         relation=relation.name,
@@ -504,14 +504,14 @@ def _of_record(record: str) -> str:
     return f"{BY_RECORD}{key_part(check_id(record, 'a record id'))}/"
 
 
-def _encoded(statement: Statement) -> object:
+def _encoded(statement: FactStatement) -> object:
     # Without the key, which would double the size.
     return msgspec.to_builtins(msgspec.structs.replace(statement, key=""))
 
 
-def _decoded(entry: Entry) -> Statement:
+def _decoded(entry: Entry) -> FactStatement:
     try:
-        return msgspec.structs.replace(msgspec.convert(entry.value, Statement), key=entry.key)
+        return msgspec.structs.replace(msgspec.convert(entry.value, FactStatement), key=entry.key)
     except msgspec.ValidationError as error:
         raise BackendError(f"the key {entry.key!r} does not hold a statement: {error}") from error
 
@@ -523,9 +523,9 @@ def _pointer(entry: Entry) -> _Pointer:
         raise BackendError(f"the key {entry.key!r} does not hold a pointer: {error}") from error
 
 
-def by_key(statements: Iterable[Statement]) -> dict[str, list[Statement]]:
+def by_key(statements: Iterable[FactStatement]) -> dict[str, list[FactStatement]]:
     """Statements by question."""
-    found: dict[str, list[Statement]] = {}
+    found: dict[str, list[FactStatement]] = {}
     for one in statements:
         found.setdefault(group_of(one.key), []).append(one)
     return found
@@ -577,7 +577,7 @@ class Facts:
 
     def __init__(self, kv: KeyValue, space: SpaceLike) -> None:
         self.space: Space = as_space(space)
-        self._statements = Statements(kv, self.space)
+        self._statements = FactStatements(kv, self.space)
 
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
         """Store the claims of a record. The same claim again changes nothing, unless it was retracted.
@@ -589,7 +589,7 @@ class Facts:
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
 
-    def _learned(self, question: str, group: list[Statement]) -> Iterator[tuple[str, Fact]]:
+    def _learned(self, question: str, group: list[FactStatement]) -> Iterator[tuple[str, Fact]]:
         stored = self._statements.group(question)
         added = {one.key: one for one in group if self._statements.add(one)}
         if not added:
@@ -744,12 +744,12 @@ def _ids(records: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(check_id(record, "a record's id") for record in _row(records, "records")))
 
 
-def _retracted_last(statements: list[Statement]) -> list[Statement]:
+def _retracted_last(statements: list[FactStatement]) -> list[FactStatement]:
     last = max((one.retired_at for one in statements if one.retired_at is not None), default=None)
     return [one for one in statements if last is not None and one.retired_at == last]
 
 
-def _known(group: Iterable[Statement], moment: datetime | None) -> list[Statement]:
+def _known(group: Iterable[FactStatement], moment: datetime | None) -> list[FactStatement]:
     """The statements known at a time, as they were then."""
     if moment is None:
         return list(group)

@@ -407,7 +407,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         check_count(self.most_characters, "most_characters", least=max(1, self.least_characters))
 
 
-class Verdict(msgspec.Struct, frozen=True):
+class GateVerdict(msgspec.Struct, frozen=True):
     """The decision about a text. ``text`` is what may be stored or shown; ``findings`` are spans of the original text."""
 
     accepted: bool
@@ -425,7 +425,7 @@ class Gate:
             raise InvalidInput(f"a gate's policy must be a Policy, not {shown(policy)}")
         self.policy = policy or Policy()
 
-    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> Verdict:
+    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> GateVerdict:
         """Whether a text may become a memory, and with which words.
 
         Raises ``InvalidInput`` for an unknown trust, and for a text or speaker that is no string.
@@ -439,14 +439,14 @@ class Gate:
         if len(text) > policy.most_characters:
             detail = f"{len(text):,} characters are more than {policy.most_characters:,}"
             start = text[:_SHOWN_OF_OVERSIZE]
-            return Verdict(False, redacted(start, findings(start)), ("oversize",), (Reason("oversize", detail),))
+            return GateVerdict(False, redacted(start, findings(start)), ("oversize",), (Reason("oversize", detail),))
         found = findings(text)
         reason = self._worthless(text, speaker, trust)
         # From any source: people paste texts that others wrote.
         flags = ("injection",) if _gives_orders(text) else ()
         if found or reason:
             return self._handled(text, found, flags, reason)
-        return Verdict(True, text, flags)
+        return GateVerdict(True, text, flags)
 
     def _worthless(self, text: str, speaker: str, trust: str) -> Reason | None:
         if not _first_letter(text) and not segment(text) and not _EMOTICON(text):
@@ -464,7 +464,7 @@ class Gate:
                 return reason
         return None
 
-    def _handled(self, text: str, found: list[Finding], flags: tuple[str, ...], reason: Reason | None) -> Verdict:
+    def _handled(self, text: str, found: list[Finding], flags: tuple[str, ...], reason: Reason | None) -> GateVerdict:
         """The verdict on a text with findings or a reason to refuse it; secrets are redacted in refused texts too."""
         policy = self.policy
         hidden = [one for one in found if (policy.secrets if one.secret else policy.personal) != "flag"]
@@ -478,7 +478,7 @@ class Gate:
         if accepted:
             reasons = [Reason("redacted", f"{count} of the kind {kind!r} taken out") for kind, count in _count(hidden)]
         shown_text = redacted(text, hidden if accepted else found)
-        return Verdict(accepted, shown_text, flags + kinds, tuple(reasons), tuple(found))
+        return GateVerdict(accepted, shown_text, flags + kinds, tuple(reasons), tuple(found))
 
 
 def _count(found: Iterable[Finding]) -> list[tuple[str, int]]:

@@ -34,7 +34,7 @@ _RERANKED = 3
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
-"""How far the reranker's scores are stretched: its best hit is above all others, whatever our own scores are."""
+"""How far the reranker's scores are stretched: its best hit is always above all others."""
 
 
 class Recalled(msgspec.Struct, frozen=True):

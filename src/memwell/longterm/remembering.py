@@ -11,7 +11,7 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput
 from memwell.longterm.base import MemoryBase
-from memwell.longterm.gate import TRUSTS, Verdict
+from memwell.longterm.gate import TRUSTS, GateVerdict
 from memwell.longterm.traits import KEY, Evidence, Traits
 from memwell.messages import Message, Role, Text, human
 from memwell.transcript import from_openai
@@ -140,7 +140,7 @@ class Rememberer(MemoryBase):
         )
         return _journal_entry(name, verdict.text, time or self.clock(), kind, given.own, traits, named=id_ is not None)
 
-    def _refusal(self, verdict: Verdict, trust: str) -> tuple[str, ...]:
+    def _refusal(self, verdict: GateVerdict, trust: str) -> tuple[str, ...]:
         if not verdict.accepted:
             return tuple(f"{reason.code}: {reason.detail}" for reason in verdict.reasons)
         if trust == "model":

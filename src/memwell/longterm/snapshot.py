@@ -521,8 +521,8 @@ class Snapshot:
         self.uses[rows] = [one.uses for one in entries]
         self.speaker[rows] = [self.speakers.add(one.speaker) for one in entries]
         self.asks[rows] = [asks(one.text) for one in entries]
-        told = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
-        self.tells_time[rows], self.tells_number[rows] = zip(*told, strict=True)
+        mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
+        self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
 
     def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
         given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}

@@ -340,7 +340,7 @@ class Snapshots:
         with self._lock:
             sizes = {space: held.nbytes for space, held in self._held.items()}
             total = sum(sizes.values())
-            # The one just used stays, whatever its size.
+            # The one just used stays, however large.
             while total > self._most_bytes and len(self._held) > 1:
                 space, _ = self._held.popitem(last=False)
                 total -= sizes[space]

@@ -194,7 +194,7 @@ def pet_of_mine(sentence: str, at: int, start: int, end: int) -> list[RuleMatch]
     return [pet, RuleMatch("kind", *named.span("kind"), start, end, subject=named["name"], confidence=_SURE)]
 
 
-def pet_of_nobody(sentence: str, end: int) -> Iterator[RuleMatch]:
+def pet_without_owner(sentence: str, end: int) -> Iterator[RuleMatch]:
     """The pet of a sentence without a subject: its owner is most likely the speaker."""
     kept = _KEPT(sentence, 0, end)
     if kept is not None:
@@ -335,7 +335,7 @@ def _clause(sentence: str, start: int, end: int, before: RuleMatch | None) -> It
         if before is not None:
             yield from _continued(sentence, start, end, before)
         elif not start:
-            yield from pet_of_nobody(sentence, end)
+            yield from pet_without_owner(sentence, end)
     elif head["kin"]:
         yield from _of_kin(sentence, start, end, head)
     elif head["other"]:

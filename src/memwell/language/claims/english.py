@@ -457,13 +457,13 @@ def pets_in_passing(sentence: str, limit: int) -> Iterator[RuleMatch]:
     """The speaker's pets that are named before ``limit``, in any clause."""
     for pattern in (_MINE, _MINE_LOWER, _NAME_OF):
         for found in pattern.finditer(sentence, 0, limit):
-            yield from _told(found)
+            yield from _pet_matches(found)
     between = _BETWEEN_COMMAS(sentence, 0, limit)
     if between is not None:
-        yield from _told(between)
+        yield from _pet_matches(between)
 
 
-def _told(found: re.Match[str]) -> Iterator[RuleMatch]:
+def _pet_matches(found: re.Match[str]) -> Iterator[RuleMatch]:
     if found["name"].lower() not in NOT_NAMES:
         yield RuleMatch("pet", *found.span("name"), *found.span(), confidence=0.85)
         yield RuleMatch("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)

@@ -340,7 +340,7 @@ def _clock(text: _Text, at: int) -> DateReading | None:
         return None
     today = calendars.unit(text.now, "day")
     when = _hour(found, today)
-    if when and found["hour"] and when.since - today.since < timedelta(hours=7):  # most of what is told happens by day
+    if when and found["hour"] and when.since - today.since < timedelta(hours=7):  # most events happen by day
         when = Stretch(when.since + timedelta(hours=12), when.until + timedelta(hours=12), when.grain)
     return timed(at, found.end(), when) if when else None
 

@@ -125,10 +125,10 @@ NUMBER_TIME = _compiled(
     r"|[ap]\.?m\b|o'?clock)|(?:1[5-9]|2[01])[0-9]{2}(?![0-9])"
 )
 BARE_COUNT = _compiled(rf"{COUNT}(?!{S}(?:old|a|an|per|each|every|before|after|later|earlier|in)\b|[-/])")
-BESIDE = _compiled(
+RELATIVE_TO = _compiled(
     rf"(?:the{S}(?P<unit1>day|night|weekend|week|month|year)|{COUNT}){S}(?P<way>before|after|prior{S}to){S}"
 )
-WEEKDAY_BESIDE = _compiled(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
+WEEKDAY_RELATIVE_TO = _compiled(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
 UNIT_OF = _compiled(rf"the{S}(?P<unit>weekend|week|{PART}){S}of{S}")
 OTHER = _compiled(rf"the{S}other{S}(?P<unit>day|night|week)\b")
 MONTH_DAY = _compiled(
@@ -446,9 +446,9 @@ def _operand(text: EnglishText, at: int) -> DateReading | None:
     return _first(rules, text, at)
 
 
-def _beside(text: EnglishText, at: int) -> DateReading | None:
+def _relative_to(text: EnglishText, at: int) -> DateReading | None:
     """*The week before June 9*, *two days after Christmas*."""
-    found = BESIDE(text.lower, at)
+    found = RELATIVE_TO(text.lower, at)
     anchor = _operand(text, _past_the(text, found.end())) if found else None
     if not found or not anchor or anchor.when is None:
         return None
@@ -474,8 +474,8 @@ def _next_to(anchor: Stretch, low: float, high: float, unit: str, way: int, *, c
     return Stretch(anchor.until, calendars.step(anchor.until, unit, 1), unit)
 
 
-def _weekday_beside(text: EnglishText, at: int) -> DateReading | None:
-    found = WEEKDAY_BESIDE(text.lower, at)
+def _weekday_relative_to(text: EnglishText, at: int) -> DateReading | None:
+    found = WEEKDAY_RELATIVE_TO(text.lower, at)
     anchor = _operand(text, _past_the(text, found.end())) if found else None
     if not found or not anchor or anchor.when is None:
         return None
@@ -738,7 +738,7 @@ def _numbered(text: EnglishText, at: int) -> DateReading | None:
 def _counted(text: EnglishText, at: int) -> DateReading | None:
     """Expressions that begin with a number in words, *a* included."""
     if COUNTED(text.lower, at):
-        return _first((_beside, _times_a, ago, bare_count), text, at)
+        return _first((_relative_to, _times_a, ago, bare_count), text, at)
     return _times_a(text, at)
 
 
@@ -773,7 +773,7 @@ _DATES = _table(
 _NUMBER_RULES: tuple[_Rule, ...] = (
     *_EXACT_NUMBERS,
     ago,
-    _beside,
+    _relative_to,
     _clock,
     _decade,
     _times_a,
@@ -781,7 +781,7 @@ _NUMBER_RULES: tuple[_Rule, ...] = (
     bare_count,
 )
 _NUMBERED: tuple[_Rule, ...] = (_numbered,)
-_THE_RULES: tuple[_Rule, ...] = (_beside, _weekday_beside, _unit_of, _other, _third, day_word, _quarter)
+_THE_RULES: tuple[_Rule, ...] = (_relative_to, _weekday_relative_to, _unit_of, _other, _third, day_word, _quarter)
 _STARTS = _table(
     (_the, ["the"]),
     (_counted, ["half", "once", "twice", *_COUNTING]),

@@ -37,7 +37,6 @@ _LATER = {
 }
 """Loaded lazily: searching by meaning needs numpy, which takes a tenth of a second to load."""
 
-
 __getattr__, __dir__ = _loaded_later(globals(), _LATER)
 
 __all__ = [

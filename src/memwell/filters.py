@@ -182,14 +182,10 @@ def _moment(value: Any) -> Any:
         return value
 
 
-def _timestamp(moment: datetime) -> float:
-    # A time without a zone is UTC, as in a record.
-    return (moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment).timestamp()
-
-
 def _check_scalar(value: object, operator: str) -> object:
     if isinstance(value, datetime):
-        return _timestamp(value)
+        # A time without a zone is UTC, as in a record.
+        return (value.replace(tzinfo=UTC) if value.utcoffset() is None else value).timestamp()
     if isinstance(value, list | tuple | dict):
         raise InvalidInput(
             f"{operator!r} compares with text, a number, true, false or None, not {shown(cast(object, value))}"
@@ -202,7 +198,8 @@ def _measure(node: object, depth: int) -> int:
     if depth > MAX_FILTER_DEPTH:
         raise InvalidInput(f"a filter is nested at most {MAX_FILTER_DEPTH} deep")
     if isinstance(node, Where):
-        size = (len(node.value) if node.operator == "in" else 1) + _steps(node.field)
+        steps = 0 if isinstance(node.field, str) else len(node.field) - 1
+        size = steps + (len(node.value) if node.operator == "in" else 1)
     elif isinstance(node, AllOf | AnyOf):
         if not isinstance(node.filters, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"{type(node).__name__} takes a tuple of filters, not {shown(node.filters)}")
@@ -216,10 +213,6 @@ def _measure(node: object, depth: int) -> int:
     return size
 
 
-def _steps(field: str | Path) -> int:
-    return 0 if isinstance(field, str) else len(field) - 1
-
-
 def as_mapping(node: Filter) -> dict[str, Any]:
     """The mapping from which ``as_filter`` makes this filter, in plain JSON data."""
     if isinstance(node, AllOf):
@@ -229,20 +222,10 @@ def as_mapping(node: Filter) -> dict[str, Any]:
     if isinstance(node, Not):
         return {"$not": as_mapping(node.filter)}
     value = list(node.value) if node.operator == "in" else node.value
-    return (
-        {"$path": list(_path(node.field)), f"${node.operator}": value}
-        if _needs_path(node.field)
-        else {cast("str", node.field): {f"${node.operator}": value}}
-    )
-
-
-def _path(field: str | Path) -> Path:
-    return (field,) if isinstance(field, str) else field
-
-
-def _needs_path(field: str | Path) -> bool:
+    if isinstance(node.field, str) and not node.field.startswith("$"):
+        return {node.field: {f"${node.operator}": value}}
     # In a path, a key that begins with $ is no operator.
-    return not isinstance(field, str) or field.startswith("$")
+    return {"$path": [node.field] if isinstance(node.field, str) else list(node.field), f"${node.operator}": value}
 
 
 _MISSING = object()

@@ -108,7 +108,6 @@ class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=T
 Part: TypeAlias = Text | Image | Audio | Video | ToolCall | ToolResult | Opaque
 _PART_TYPES = (Text, Image, Audio, Video, ToolCall, ToolResult, Opaque)
 
-
 if TYPE_CHECKING:
     _Checking = msgspec.StructMeta
 else:

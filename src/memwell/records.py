@@ -113,7 +113,9 @@ def as_vector(value: Iterable[float]) -> array[float]:
     # hypot neither overflows nor underflows where the sum of squares would.
     length = math.hypot(*vector)
     if not math.isfinite(length) and not all(map(math.isfinite, vector)):
-        raise InvalidInput(f"a vector must hold finite numbers, not {_first_infinite(vector)!r}")
+        raise InvalidInput(
+            f"a vector must hold finite numbers, not {next(one for one in vector if not math.isfinite(one))!r}"
+        )
     if length == 0.0 or not math.isfinite(length):
         raise InvalidInput("a vector must have a direction; all its numbers are zero or their size overflows")
     if vector.typecode == "f" and abs(length - 1.0) < 1e-6:
@@ -152,10 +154,6 @@ def unpack_half(data: bytes) -> array[float]:
     vector = array("f")
     vector.frombytes(numpy.frombuffer(data, "<f2").astype("=f4").tobytes())
     return vector
-
-
-def _first_infinite(vector: Iterable[float]) -> float:
-    return next(number for number in vector if not math.isfinite(number))
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):

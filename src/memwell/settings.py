@@ -168,7 +168,9 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     try:
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"a setting is wrong: {error}; known settings: {_known()}") from error
+        raise ConfigurationError(
+            f"a setting is wrong: {error}; known settings: {', '.join(Settings.__struct_fields__)}"
+        ) from error
     return msgspec.structs.replace(settings, language=_language(settings.language, variables))
 
 
@@ -193,7 +195,8 @@ def refuse_telemetry() -> None:
 def _language(chosen: str, variables: Mapping[str, str]) -> str:
     """The chosen language, also given as ``zh-CN`` or ``en_GB.UTF-8``; the default is the terminal's."""
     if not chosen:
-        return "zh" if _terminal_language(variables).startswith("zh") else "en"
+        terminal = variables.get("LC_ALL") or variables.get("LC_MESSAGES") or variables.get("LANG") or ""
+        return "zh" if terminal.startswith("zh") else "en"
     language = re.split("[-_.]", chosen.strip().lower())[0]
     if language not in _LANGUAGES:
         raise ConfigurationError(
@@ -204,15 +207,12 @@ def _language(chosen: str, variables: Mapping[str, str]) -> str:
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        return _without_lists(tomllib.loads(path.read_text(encoding="utf-8")))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"cannot read the settings file {str(path)!r}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the settings file {str(path)!r} is not TOML: {error}") from error
-
-
-def _without_lists(values: dict[str, Any]) -> dict[str, Any]:
-    """Lists of names joined by commas, as in the environment; other lists are refused by their type."""
+    # Lists of names are joined by commas, as in the environment.
     return {name: _joined(value) if name in _LISTS else value for name, value in values.items()}
 
 
@@ -221,11 +221,3 @@ def _joined(value: Any) -> Any:
         return ",".join(msgspec.convert(value, list[str]))
     except msgspec.ValidationError:
         return value
-
-
-def _terminal_language(variables: Mapping[str, str]) -> str:
-    return variables.get("LC_ALL") or variables.get("LC_MESSAGES") or variables.get("LANG") or ""
-
-
-def _known() -> str:
-    return ", ".join(Settings.__struct_fields__)

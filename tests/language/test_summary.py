@@ -213,10 +213,3 @@ def test_a_hundred_thousand_characters_are_summed_up():
 def test_a_limit_is_a_whole_number(limit: Any):
     with pytest.raises(InvalidInput, match="whole number"):
         summarise([], limit=limit)
-
-
-def test_what_is_read_is_a_text():
-    with pytest.raises(InvalidInput, match="must be a string"):
-        read_summary(None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InvalidInput, match="must be a string"):
-        lines_of("Human", b"tea")  # pyright: ignore[reportArgumentType]

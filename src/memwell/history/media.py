@@ -13,7 +13,6 @@ from memwell.values import check_count, shown
 
 # The type of a file by its first bytes, never by its name alone.
 
-
 HEAD = 4096
 """How many bytes are examined."""
 
@@ -211,7 +210,6 @@ def looks_like_svg(head: bytes) -> bool:
 
 # The size of an image by its header, without decoding: an image that claims to be too large is never decoded.
 
-
 _MOST_SEGMENTS = 4096
 """A bound for files of nothing but markers."""
 
@@ -285,7 +283,6 @@ _READERS = {
     "image/webp": _webp,
     "image/jpeg": _jpeg,
 }
-
 
 _MEGABYTE = 1024 * 1024
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from hashlib import blake2b
 from itertools import takewhile
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 from memwell._asyncify import Closing, asyncify, run_blocking
 from memwell.errors import InvalidInput, NotFound
@@ -19,10 +19,6 @@ from memwell.values import check_count, shown
 from memwell.windows import Round, first_waiting, fitted, rounds_of
 
 # The handle of one conversation: a thread of a store, and how the store is opened and closed.
-
-
-Self = TypeVar("Self", bound="ThreadHandle")
-
 
 _LONGEST = 300
 
@@ -55,10 +51,19 @@ def key_part(id_: str) -> str:
     return f"{len(id_)}.{short}"
 
 
-class ThreadHandle(Closing):
-    """A thread of a store. It need not exist yet: its first message creates it.
+_FEW = 4
+_BLOCK = 64
+CHUNK = 500
 
-    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead.
+Target: TypeAlias = int | str | Message
+"""A message, given by its index, its id, or itself."""
+
+
+class HistoryReader(Closing):
+    """A conversation that can be read, searched and cut to a window.
+
+    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead. The conversation need not exist
+    yet: its first message creates it.
     """
 
     def __init__(
@@ -81,7 +86,7 @@ class ThreadHandle(Closing):
 
     @classmethod
     def open(
-        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+        cls, url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
     ) -> Self:
         """The conversation in the store at ``url``; ``close`` closes the store. Raises what ``open_backend`` raises."""
         backend = open_backend(url)
@@ -95,7 +100,7 @@ class ThreadHandle(Closing):
 
     @classmethod
     async def aopen(
-        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+        cls, url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
     ) -> Self:
         """The async twin of ``open``."""
         return await run_blocking(lambda: cls.open(url, thread, space=space, counter=counter))
@@ -112,24 +117,6 @@ class ThreadHandle(Closing):
         """The conversation's counts and times, or None when it does not exist yet."""
         found = self.log.threads(self.thread.space, ids=[self.thread.id]).items
         return found[0] if found else None
-
-    ainfo = asyncify(info)
-
-
-_FEW = 4
-_BLOCK = 64
-CHUNK = 500
-
-Target: TypeAlias = int | str | Message
-"""A message, given by its index, its id, or itself."""
-
-
-class HistoryReader(ThreadHandle):
-    """A conversation that can be read, searched and cut to a window.
-
-    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead. The conversation need not exist
-    yet: its first message creates it.
-    """
 
     # Reading
 
@@ -330,6 +317,7 @@ class HistoryReader(ThreadHandle):
         info = self.info()
         return info.metadata if info else {}
 
+    ainfo = asyncify(info)
     alast = asyncify(last)
     aget = asyncify(get)
     apage = asyncify(page)

@@ -186,12 +186,37 @@ def _replay(target: HistoryReader, places: Mapping[int, Sequence[Message | None]
 
 # The media of a conversation: checked, stored as blobs of the conversation, and deleted with it.
 
-
 P = TypeVar("P", bound=Part)
 
+_KINDS = {Image: "image", Audio: "audio", Video: "video"}
 
-class MediaKeeper(HistoryReader):
-    """A conversation whose media are stored as blobs, so that its messages stay small."""
+
+def _checked(part: P, limits: MediaLimits) -> P:
+    """A part with checked bytes and their detected type."""
+    if isinstance(part, ToolResult):
+        return replace(part, content=tuple(_checked(one, limits) for one in part.content))
+    if isinstance(part, Image | Audio | Video) and part.data is not None:
+        found = check_media(part.data, kind=_KINDS[type(part)], media_type=part.media_type, limits=limits)
+        return replace(part, media_type=found.media_type)
+    return part
+
+
+class History(HistoryReader, Adding):
+    """One conversation: read it, add to it, change it, trim it, copy it.
+
+    ``History.open("chat.db", "trip")`` opens a file; ``History(backend, "trip", space=…)`` uses an open store.
+    """
+
+    # Adding
+
+    def add(self, *messages: Message) -> list[Message]:
+        """Store messages at the end, all or none, and return them with their indexes. They are on disk when it returns.
+
+        Raises ``InvalidInput`` for an invalid message and ``Conflict`` for an id that exists already.
+        """
+        return self.log.append(self.thread, [_counted(one) for one in messages])
+
+    # Media, stored as blobs so that messages stay small
 
     def with_blobs(self, message: Message, *, limits: MediaLimits | None = None) -> Message:
         """Store the bytes of a message's media as blobs, and return the message to add.
@@ -238,38 +263,6 @@ class MediaKeeper(HistoryReader):
         if isinstance(part, Media) and part.data is not None:
             return replace(part, data=None, blob=keep_blob(backend, self.thread, part.data))
         return part
-
-    awith_blobs = asyncify(with_blobs)
-    adata_of = asyncify(data_of)
-
-
-_KINDS = {Image: "image", Audio: "audio", Video: "video"}
-
-
-def _checked(part: P, limits: MediaLimits) -> P:
-    """A part with checked bytes and their detected type."""
-    if isinstance(part, ToolResult):
-        return replace(part, content=tuple(_checked(one, limits) for one in part.content))
-    if isinstance(part, Image | Audio | Video) and part.data is not None:
-        found = check_media(part.data, kind=_KINDS[type(part)], media_type=part.media_type, limits=limits)
-        return replace(part, media_type=found.media_type)
-    return part
-
-
-class History(MediaKeeper, Adding):
-    """One conversation: read it, add to it, change it, trim it, copy it.
-
-    ``History.open("chat.db", "trip")`` opens a file; ``History(backend, "trip", space=…)`` uses an open store.
-    """
-
-    # Adding
-
-    def add(self, *messages: Message) -> list[Message]:
-        """Store messages at the end, all or none, and return them with their indexes. They are on disk when it returns.
-
-        Raises ``InvalidInput`` for an invalid message and ``Conflict`` for an id that exists already.
-        """
-        return self.log.append(self.thread, [_counted(one) for one in messages])
 
     # Rounds
 
@@ -406,6 +399,8 @@ class History(MediaKeeper, Adding):
         return moved
 
     aadd = asyncify(add)
+    awith_blobs = asyncify(with_blobs)
+    adata_of = asyncify(data_of)
     aend_round = asyncify(end_round)
     astart_round = asyncify(start_round)
     atrim = asyncify(trim)

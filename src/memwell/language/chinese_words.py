@@ -15,7 +15,6 @@ from memwell.language.words import STOP_WORDS
 
 # Tables of Chinese words by their function in a sentence.
 
-
 TERMS = frozenset(
     """
     大模型 大语言模型 语言模型 机器学习 深度学习 强化学习 联邦学习 迁移学习 自然语言 自然语言处理 异步编程
@@ -98,7 +97,6 @@ NO_TOPICS = STOP_WORDS["zh"] | frozenset(
     """.split()
 )
 """Words that are common to all topics, in addition to the stop words."""
-
 
 NOUN, HEAD, MODIFIER, NAME, VERBAL, WEAK_VERBAL, ACTION = "n", "h", "b", "p", "v", "w", "a"
 LATIN, SMALL_LATIN = "e", "f"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from memwell.language.words import check_string
-
 LOOKED_AT = 4096
 """How many characters of a text are read."""
 
@@ -34,7 +32,7 @@ _ENOUGH_FOREIGN = 0.25  # of the words
 
 def han_share(text: str) -> float:
     """The share of a text's letters that are Han, from 0.0 to 1.0; 0.0 where there are no letters."""
-    if check_string(text).isascii():
+    if text.isascii():
         return 0.0
     letters = _NOT_A_LETTER("", text[:LOOKED_AT])
     han = sum(map(len, _MANY_HAN(letters)))
@@ -43,7 +41,7 @@ def han_share(text: str) -> float:
 
 def language_of(text: str) -> str:
     """``"zh"``, ``"en"``, ``"other"``, or ``""`` for a text without letters."""
-    text = check_string(text)[:LOOKED_AT]
+    text = text[:LOOKED_AT]
     plain = text.encode("ascii", "ignore")
     latin = len(plain.translate(None, _OF_ASCII))
     others = len(text) - len(plain)

@@ -10,9 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from memwell.errors import InvalidInput
-from memwell.language.words import STOP_WORDS, check_string
-from memwell.values import shown
+from memwell.language.words import STOP_WORDS
 
 # Known names of people, places, organisations and things, and the words around them.
 
@@ -231,7 +229,6 @@ PRODUCTS_ZH: frozenset[str] = frozenset(
 
 # Chinese names: people by surname and context, places and organisations by list and ending, titles in 《》.
 
-
 _HAN = "\u4e00-\u9fff"
 _COMMON_SURNAMES = "".join(sorted(SURNAMES))
 _SURNAME = f"(?:{'|'.join(DOUBLE_SURNAMES)}|[{_COMMON_SURNAMES}])"
@@ -449,11 +446,7 @@ class _Capital(NamedTuple):
 
 
 def entities(text: str, *, known: Collection[str] = ()) -> list[NamedEntity]:
-    """The names in a text, in order and without overlap; a ``known`` name is found as a whole word anywhere.
-
-    Raises ``InvalidInput`` for a text that is no string, and for known names that are no list of strings.
-    """
-    check_string(text)
+    """The names in a text, in order and without overlap; a ``known`` name is found as a whole word anywhere."""
     found = [] if known == () else _known_names(text, known)
     if "@" in text:
         found += [_entity(text, *match.span(), "person") for match in _ADDRESS.finditer(text)]
@@ -500,11 +493,6 @@ def _key(written: str) -> str:
 
 
 def _known_names(text: str, known: Collection[str]) -> list[NamedEntity]:
-    # A string is a collection of characters, but never meant.
-    if isinstance(known, str | bytes) or not isinstance(known, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"known must be a list of names, not {shown(known)}")
-    for name in known:
-        check_string(name, "a known name")
     pattern = _pattern_of(tuple(sorted({name for name in known if name.strip()}, key=lambda name: (-len(name), name))))
     if pattern is None:
         return []

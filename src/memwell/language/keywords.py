@@ -21,7 +21,6 @@ from memwell.values import check_count
 
 # Chinese noun phrases, and words that are topics by themselves.
 
-
 _LONGEST = 4  # words of a phrase, Latin ones not counted
 _PER_CHARACTER = 0.15
 _LONG = 8  # characters; a longer phrase is no weightier

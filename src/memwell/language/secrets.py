@@ -19,12 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from memwell.errors import InvalidInput
-from memwell.language.words import check_string
-from memwell.values import check_count, shown
-
 # IBANs, by country, length and check digits.
-
 
 _HEAD = re.compile(r"(?<![0-9A-Za-z_])([A-Z]{2})[0-9]{2}(?=[ A-Z0-9])")
 _LENGTHS = {
@@ -66,7 +61,6 @@ def _end(text: str, start: int, length: int) -> int:
 
 
 # Whether a word in the place of a password or a token is one.
-
 
 is_placeholder = re.compile(
     r"\A(?:[*•.xX#_?-]+|[<$%{\[(].*|.*\(|your.*|my_.*|(?:os|process|env|config|settings)\..*|getenv.*"
@@ -159,8 +153,8 @@ _FEWEST_CARD_DIGITS = 4  # of an IP address such as 8.8.8.8; all other numbers h
 
 
 def findings(text: str) -> list[Finding]:
-    """All findings, in order and without overlap. Raises ``InvalidInput`` for a text that is no string."""
-    plain = check_string(text)
+    """All findings, in order and without overlap."""
+    plain = text
     if not text.isascii() and _WIDE_DIGIT(text):
         plain = text.translate(_NARROW)  # one character for one, so that positions stay the same
     digits = len(plain.encode("utf-8", "surrogatepass").translate(None, _NOT_A_DIGIT))
@@ -537,35 +531,20 @@ def _ipv6(text: str) -> Iterator[Finding]:
 # Redaction.
 
 
-def _in_order(found: Iterable[Finding]) -> list[Finding]:
-    rows: list[object] = list(found) if isinstance(found, Iterable) else [found]  # pyright: ignore[reportUnnecessaryIsInstance]
-    kept = [one for one in rows if isinstance(one, Finding)]
-    if len(kept) < len(rows):
-        raise InvalidInput(f"what was found must be a list of findings, not {shown(found)}")
-    return sorted(kept, key=lambda each: each.start)
-
-
 def redacted(text: str, found: Iterable[Finding]) -> str:
-    """The text with each finding replaced by its kind in brackets, such as ``[email]``.
-
-    Raises ``InvalidInput`` for a text that is no string, and for anything but findings.
-    """
-    check_string(text)
+    """The text with each finding replaced by its kind in brackets, such as ``[email]``."""
     parts: list[str] = []
     at = 0
-    for finding in _in_order(found):
+    for finding in sorted(found, key=lambda one: one.start):
         parts += text[at : finding.start], f"[{finding.kind}]"
         at = finding.end
     return "".join((*parts, text[at:]))
 
 
 def shifted(position: int, found: Sequence[Finding]) -> int:
-    """The position in the text after ``redacted(text, found)``; one inside a finding becomes the start of it.
-
-    Raises ``InvalidInput`` for a position that is no integer, and for anything but findings.
-    """
-    moved = position = check_count(position, "a position")
-    for finding in _in_order(found):
+    """The position in the text after ``redacted(text, found)``; one inside a finding becomes the start of it."""
+    moved = position
+    for finding in sorted(found, key=lambda one: one.start):
         if finding.end <= position:
             moved += len(finding.kind) + 2 - (finding.end - finding.start)
         elif finding.start < position:

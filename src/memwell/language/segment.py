@@ -35,7 +35,7 @@ from memwell.language.words import check_string
 
 def stem(word: str) -> str:
     """The stem of a lower-case ASCII word; words of one or two letters are their own stems."""
-    if len(check_string(word, "a word")) <= 2:
+    if len(word) <= 2:
         return word
     word = _without_past_or_gerund(_without_plural(word))
     if word.endswith("y") and "v" in _shape(word[:-1]):
@@ -133,7 +133,6 @@ _LAST_SUFFIXES = _longest_first(
         "",
     )
 )
-
 
 SEGMENTATION = 1
 """Incremented when the tokens of any text change, because stored indexes must then be rebuilt."""

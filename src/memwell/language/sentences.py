@@ -11,7 +11,6 @@ import re
 from typing import NamedTuple
 
 from memwell.language import entities
-from memwell.language.words import check_string
 
 _CLOSING = "\"'”’」』】）)\\]》〉*_`"
 # Every alternative begins with its own characters and does not backtrack, so that a text of marks alone is cheap; what
@@ -49,11 +48,7 @@ class TextSpan(NamedTuple):
 
 
 def sentences(text: str) -> list[TextSpan]:
-    """The sentences of a text, in order; only white space is between them.
-
-    Raises ``InvalidInput`` for a text that is no string.
-    """
-    check_string(text)
+    """The sentences of a text, in order; only white space is between them."""
     spans: list[TextSpan] = []
     if "```" in text or "~~~" in text:
         _cut_around_code(text, spans)
@@ -160,7 +155,6 @@ def _word_ends(word: str, following: str) -> bool:
 
 # Small talk: sentences of greetings, thanks, a yes or a no, in English and Chinese.
 
-
 _LONGEST = 120
 
 
@@ -216,11 +210,8 @@ _ONLY = re.compile(
 
 
 def is_small_talk(sentence: str) -> bool:
-    """Whether a sentence has no content: no word at all, or only words of courtesy and assent.
-
-    Raises ``InvalidInput`` for a sentence that is no string.
-    """
-    if len(check_string(sentence)) > _LONGEST:
+    """Whether a sentence has no content: no word at all, or only words of courtesy and assent."""
+    if len(sentence) > _LONGEST:
         return False
     only = _ONLY(sentence)
     return only is not None and not _says_when_or_where(only["name"])

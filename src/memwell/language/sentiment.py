@@ -18,7 +18,6 @@ from memwell.language.words import check_string
 
 # The lexicon: words by weight, positive (1 to 3) or negative (-1 to -3).
 
-
 ENGLISH: dict[float, str] = {
     3: """adore amazing awesome best brilliant delighted ecstatic excellent exceptional extraordinary fabulous fantastic
         flawless incredible love magnificent marvelous masterpiece outstanding overjoyed perfect phenomenal spectacular
@@ -142,7 +141,6 @@ FACES: dict[float, str] = {
     1.5: ":) :-) :D :-D ;) ;-) =) :p :P <3 ^_^ ^^ xD XD",
     -1.5: ":( :-( :'( D: =( T_T >:( :/ :-/ </3",
 }
-
 
 _HAN = re.compile("[\u4e00-\u9fff]").search
 _LATIN = re.compile("[A-Za-z]{2}").search

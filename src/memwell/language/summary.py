@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk, sentences
-from memwell.language.words import STOP_WORDS, check_string
+from memwell.language.words import STOP_WORDS
 from memwell.values import check_count
 
 T = TypeVar("T")
@@ -70,13 +70,10 @@ def _remembered(make: Callable[[str], T]) -> Callable[[str], T]:
 
 
 def lines_of(speaker: str, text: str) -> list[SummaryLine]:
-    """The sentences of a speaker's text. A sentence that runs over a line's end is split there.
-
-    Raises ``InvalidInput`` for a text that is no string.
-    """
+    """The sentences of a speaker's text. A sentence that runs over a line's end is split there."""
     return [
         SummaryLine(speaker, piece.strip())
-        for sentence in _cut(check_string(text).strip()[:LOOKED_AT])
+        for sentence in _cut(text.strip()[:LOOKED_AT])
         for piece in sentence.split("\n")
         if piece.strip()
     ]
@@ -90,7 +87,7 @@ def _cut(text: str) -> tuple[str, ...]:
 def read_summary(text: str) -> list[SummaryLine]:
     """The lines of a summary, as ``written`` wrote them; the speaker of an unlabelled line is empty."""
     found: list[SummaryLine] = []
-    for line in check_string(text).split("\n"):
+    for line in text.split("\n"):
         found += lines_of(*_labelled(line))
     return found
 
@@ -133,7 +130,10 @@ def summarise(lines: Iterable[SummaryLine], *, limit: int, size: Size = len) -> 
     returned. It is deterministic. Raises ``InvalidInput`` for an invalid limit.
     """
     check_count(limit, "limit")
-    weighed = sorted(_weigh(lines), key=lambda one: (-one.weight, -one.place))
+    weighed = sorted(
+        (_Weighed(place, line, *_read(line.text)) for place, line in enumerate(lines)),
+        key=lambda one: (-one.weight, -one.place),
+    )
     saying = _once([one for one in weighed if one.says] or weighed)
     measured = _Measured(size)
     chosen = _fitting(saying, limit, measured)
@@ -166,12 +166,10 @@ def _fitting(weighed: Iterable[_Weighed], limit: int, size: Mapping[str, int]) -
             used += needed
     # Labels count too, and a line may measure more than its sentences: the lightest are dropped. The search ends at a place
     # that was measured and fits, for any ``size``.
-    most = bisect_right(range(len(likely)), limit, key=lambda place: size[_text(likely[: place + 1])])
+    most = bisect_right(
+        range(len(likely)), limit, key=lambda place: size[written(one.line for one in sorted(likely[: place + 1]))]
+    )
     return likely[:most]
-
-
-def _text(chosen: Iterable[_Weighed]) -> str:
-    return written(one.line for one in sorted(chosen))
 
 
 def _beginning(line: SummaryLine, limit: int, size: Size) -> list[SummaryLine]:
@@ -187,10 +185,6 @@ def _beginning(line: SummaryLine, limit: int, size: Size) -> list[SummaryLine]:
         if piece and size(written([SummaryLine(speaker, piece)])) <= limit:
             return [SummaryLine(speaker, piece)]
     return []
-
-
-def _weigh(lines: Iterable[SummaryLine]) -> list[_Weighed]:
-    return [_Weighed(place, line, *_read(line.text)) for place, line in enumerate(lines)]
 
 
 @_remembered

@@ -35,7 +35,6 @@ from memwell.values import MAX_CONTENT_BYTES, as_utc, check_count, shown
 
 # The report in English and Chinese: reasons, a table, and examples.
 
-
 Detail: TypeAlias = str | int | float
 
 _NAMES = {

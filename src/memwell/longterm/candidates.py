@@ -19,7 +19,6 @@ from memwell.storage.bm25 import K1, MAX_TERMS, B
 
 # The query, and what can be read from it before any record is looked at.
 
-
 HAN_WEIGHT = 0.3
 """The weight of a single Chinese character compared with a pair."""
 
@@ -36,7 +35,6 @@ _HOW_MANY = re.compile(
 _I = re.compile(r"\b(?:i|my|me|mine|myself|we|our|us)\b|我", re.IGNORECASE)
 _YOU = re.compile(r"\b(?:you|your|yours)\b|你|您", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
-
 
 _FUNCTION_WORDS = frozenset(
     segment(
@@ -129,7 +127,6 @@ def _is_function(term: str) -> bool:
 
 
 # Comparing the query with every row of a snapshot.
-
 
 Numbers = NDArray[Any]
 Rows = NDArray[np.intp]
@@ -342,7 +339,6 @@ def _access(times: Numbers, accessed: Numbers, now: float, decay: float) -> Numb
 
 
 # Large snapshots: a cheap prefilter over all rows, then exact scores for a shortlist.
-
 
 LARGE = 20_000
 """From this many rows on the prefilter is used."""

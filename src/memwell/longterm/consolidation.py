@@ -76,7 +76,12 @@ class Consolidator(Rememberer):
         """
         if not is_number(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
-        records = {record.id: record for record in self._active(as_filter(where)) if _may_merge(traits_of(record))}
+        # Messages of a conversation and images are never merged, however similar.
+        records = {
+            record.id: record
+            for record in self._active(as_filter(where))
+            if not (traits_of(record).session or traits_of(record).blobs)
+        }
         groups = clusters([(record.id, record.text) for record in records.values()], threshold=threshold)
         merges = [_merge([records[id_] for id_ in group]) for group in groups if len(group) > 1]
         if not dry_run:
@@ -251,8 +256,3 @@ def _said_together(matter: str, about: Sequence[Record]) -> str:
 def _quoted(text: str) -> str:
     short = " ".join(text.split())
     return short if len(short) <= 160 else f"{short[:159]}…"
-
-
-def _may_merge(traits: Traits) -> bool:
-    """Messages of a conversation and images are never merged, however similar."""
-    return not traits.session and not traits.blobs

@@ -26,7 +26,6 @@ from memwell.values import now
 
 # Which embedder's vectors a space has.
 
-
 _log = logging.getLogger("memwell.longterm")
 
 MARK = "embedder"
@@ -125,7 +124,6 @@ class Embedders:
 
 # The vectors of queries: of the embedder whose vectors the space has.
 
-
 _MOST_ASKED = 256
 MOST_TRIES = 3
 """How often a search is repeated because the space was re-embedded meanwhile."""
@@ -194,7 +192,6 @@ class QueryVectors:
 
 
 # Re-embedding: all vectors of a space are made by another embedder while the old ones are still searched.
-
 
 STAGED = "vector/"
 """The key prefix of new vectors until they replace the old ones."""

@@ -23,7 +23,6 @@ from memwell.values import as_utc, check_count, check_id, check_text, now, shown
 
 # How names are compared and stored in keys.
 
-
 _SPEAKER = frozenset("i me my mine myself user 用户 我 本人 我自己 俺 咱".split())
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
 _ARTICLE = re.compile(r"(?:a|an|the|my|our)\s+(?=\S)")
@@ -31,19 +30,12 @@ _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《�
 _LONGEST_PART = 200
 
 
+@lru_cache(maxsize=4096)
 def name_key(name: str) -> str:
     """The form in which names are compared: NFKC, case-folded, without article, possessive and outer punctuation.
 
-    *I*, *me*, *user*, 我 and 用户 are one name. Empty for punctuation and spaces alone. Raises ``InvalidInput`` for
-    anything but a string.
+    *I*, *me*, *user*, 我 and 用户 are one name. Empty for punctuation and spaces alone.
     """
-    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a name must be a string, not {shown(name)}")
-    return _key(name)
-
-
-@lru_cache(maxsize=4096)
-def _key(name: str) -> str:
     plain = " ".join(normalize("NFKC", name).casefold().split()).strip(_EDGES)
     plain = _ARTICLE.sub("", _POSSESSIVE.sub("", plain), count=1)
     return USER if plain in _SPEAKER else plain
@@ -69,7 +61,6 @@ def digest(*parts: str) -> str:
 
 
 # From statements to facts: a pure function of the set of statements, in any order.
-
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
@@ -345,7 +336,6 @@ def _together(backing: Iterable[FactStatement]) -> float:
 
 # The keys of statements: by subject, by object, by record.
 
-
 BY_SUBJECT = "fact/s/"
 BY_OBJECT = "fact/o/"
 BY_RECORD = "fact/r/"
@@ -533,7 +523,6 @@ def by_key(statements: Iterable[FactStatement]) -> dict[str, list[FactStatement]
 
 # The facts of a space.
 
-
 T = TypeVar("T")
 _MOST_EDGES = 200
 
@@ -612,7 +601,7 @@ class Facts:
         moment = now() if as_of is None else as_utc(as_of, "as_of")
         believed = self._believed(prefix_of(subject, relation), known_at)
         wanted = [fact for fact in believed if fact.holds_at(moment) and relation in (None, fact.relation)]
-        return sorted(wanted, key=_by_relation)
+        return sorted(wanted, key=lambda fact: (fact.relation, fact.said_at, fact.id))
 
     def history(self, subject: str, relation: str | None = None) -> list[Fact]:
         """All facts ever believed of a subject, the earliest first, superseded and retracted ones included."""
@@ -674,7 +663,7 @@ class Facts:
         """The facts at a time with this name at one of their ends."""
         yield from self.about(name, as_of=moment)
         for question in self._statements.questions_about(name, limit):
-            for fact in self._believed(question, None):
+            for fact in self._believed(question):
                 if fact.holds_at(moment) and name_key(fact.object) == name:
                     yield fact
 
@@ -687,14 +676,14 @@ class Facts:
         moment = now() if at is None else as_utc(at, "at")
         ids = _ids(records)
         gone = [one for record in ids for one in self._statements.of_record(record) if final or not one.retired_at]
-        before = {question: self._held(question) for question in by_key(gone)}
+        before = {question: self._believed(question) for question in by_key(gone)}
         if final:
             for record in ids:
                 self._statements.drop(record)
         else:
             for one in gone:
                 self._statements.set_retired(one, moment)
-        lost = [fact for question, held in before.items() for fact in _missing(held, self._held(question))]
+        lost = [fact for question, held in before.items() for fact in _missing(held, self._believed(question))]
         return Retracted(len(gone), tuple(lost))
 
     def restore(self, records: Iterable[str]) -> int:
@@ -709,10 +698,7 @@ class Facts:
                 restored += 1
         return restored
 
-    def _held(self, question: str) -> list[Fact]:
-        return self._believed(question, None)
-
-    def _believed(self, prefix: str, known_at: datetime | None) -> list[Fact]:
+    def _believed(self, prefix: str, known_at: datetime | None = None) -> list[Fact]:
         """The facts believed now, or at ``known_at``, whenever they hold in the world."""
         moment = None if known_at is None else as_utc(known_at, "known_at")
         groups = (group for _, group in self._statements.groups(prefix))
@@ -790,7 +776,3 @@ def _clashes(facts: list[Fact]) -> Iterator[Clash]:
         rival = by_id.get(fact.superseded_by or "")
         if rival is not None and fact.valid_from is not None and fact.valid_from == fact.valid_to:
             yield Clash(kept=rival, other=fact)
-
-
-def _by_relation(fact: Fact) -> tuple[str, datetime, str]:
-    return (fact.relation, fact.said_at, fact.id)

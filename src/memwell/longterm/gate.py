@@ -32,7 +32,6 @@ from memwell.values import check_count, shown
 
 # Duplicates: texts that differ in form only, and texts that are nearly the same.
 
-
 _STRETCH = 512
 # These occur in most Chinese texts, and would need the slow normalisation otherwise.
 _WIDE_AND_PLAIN = tuple(zip("，！？：；（）～\u3000", ",!?:;()~ ", strict=True))
@@ -211,7 +210,6 @@ def clusters(items: Iterable[tuple[str, str]], threshold: float = 0.8) -> list[l
 
 
 # Echoes: recently recalled memories, so that a model's repetition of one is not stored as new.
-
 
 T = TypeVar("T")
 

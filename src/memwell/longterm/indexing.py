@@ -46,7 +46,6 @@ from memwell.values import as_utc, check_text, now, shown
 
 # Claims read by a chat model. Each must quote the text it is read from.
 
-
 _MOST_CLAIMS = 100
 _LONGEST_NAME = 200
 _FENCE = re.compile(r"\A\s*```\w*\s*|\s*```\s*\Z")
@@ -315,7 +314,7 @@ class Indexer:
                 for record, one in zip(records, found, strict=True):
                     # A repetition is said at another time, and may make a fact true again.
                     if one:
-                        self.facts.learn(one, record=record.id, learned_at=_learned(record))
+                        self.facts.learn(one, record=record.id, learned_at=traits_of(record).learned or record.time)
         except Conflict:
             # Another process was faster; the caller reads the journal again.
             _log.debug("another worker has moved the journal of %r on", self._space)
@@ -501,10 +500,6 @@ def _claims(record: Record, chat: ChatModel | None) -> list[Claim]:
     if chat is not None:
         return list(model_claims(chat, record.text, speaker=traits.speaker, time=record.time).claims)
     return claims(record.text, speaker=traits.speaker, time=record.time)
-
-
-def _learned(record: Record) -> datetime:
-    return traits_of(record).learned or record.time
 
 
 def _record(space: Space, entry: Message) -> Record:

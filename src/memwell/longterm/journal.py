@@ -7,10 +7,10 @@ each entry is processed once, by any process and after any crash. Entries that b
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -18,9 +18,9 @@ from memwell._asyncify import AsyncContext
 from memwell.errors import Conflict, ReadOnlyStore
 from memwell.filters import FilterLike
 from memwell.messages import Message
-from memwell.records import Hit, Page, Record, Space, SpaceLike, Thread, Vector, as_space, paged
+from memwell.records import Page, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage import open_backend
-from memwell.storage.protocols import Backend, Changes, Entry, IndexInfo, JSONValue, KeyValue, RecordIndex
+from memwell.storage.protocols import Backend, Entry, JSONValue, KeyValue
 
 MARKS = "journal"
 _LONGEST = 900
@@ -134,7 +134,6 @@ class Journal:
 
 # Entries that say that an indexed memory is waiting for its vector.
 
-
 _BATCH = 200
 _SKIPPED = "without-vectors"
 
@@ -154,22 +153,18 @@ def queue_skipped(backend: Backend, space: Space, journal: Journal) -> None:
     if backend.kv.get(inner_space(space), _SKIPPED) is None:
         return
     with backend.transaction():
-        journal.write([pending_vector(record.id) for record in _stored(backend, space) if record.vector is None])
+        stored = paged(lambda cursor: backend.index.scan(space, limit=_BATCH, cursor=cursor))
+        journal.write([pending_vector(record.id) for record in stored if record.vector is None])
         backend.kv.delete(inner_space(space), _SKIPPED)
-
-
-def _stored(backend: Backend, space: Space) -> Iterator[Record]:
-    return paged(lambda cursor: backend.index.scan(space, limit=_BATCH, cursor=cursor))
 
 
 # A read-only view of a store whose journal cannot be processed because the store cannot be written.
 
-
 _PAGE = 500
 
 
-def _refuse(space: Space) -> NoReturn:
-    raise ReadOnlyStore(
+def _refusal(space: Space) -> str:
+    return (
         f"the store can only be read, and not all memories of {space!r} are indexed yet; "
         "open it once where it can be written"
     )
@@ -184,7 +179,8 @@ class ReadOnlyView(Backend):
         self.log = base.log
         self.blobs = base.blobs
         self.kv = _Values(copy.kv, base.kv, inner_space(space))
-        self.index = _Records(copy.index)
+        self.index = copy.index
+        copy.seal(_refusal(space))
 
     @property
     def durable(self) -> bool:
@@ -302,53 +298,10 @@ class _Values(KeyValue):
         ttl: float | None = None,
         expect: int | None = None,
     ) -> Entry:
-        _refuse(space)
+        raise ReadOnlyStore(_refusal(space))
 
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
-        _refuse(space)
+        raise ReadOnlyStore(_refusal(space))
 
     def restore(self, space: Space, entries: Sequence[Entry]) -> None:
-        _refuse(space)
-
-
-class _Records(RecordIndex):
-    """The records of the copy."""
-
-    def __init__(self, copy: RecordIndex) -> None:
-        self._copy = copy
-
-    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
-        return self._copy.get(space, ids)
-
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        newest_first: bool = False,
-    ) -> Page[Record]:
-        return self._copy.scan(space, where=where, limit=limit, cursor=cursor, newest_first=newest_first)
-
-    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
-        return self._copy.near(space, vector, limit=limit, where=where)
-
-    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
-        return self._copy.match(space, text, limit=limit, where=where)
-
-    def changes(self, space: Space, since: int | None = None) -> Changes:
-        return self._copy.changes(space, since)
-
-    def info(self, space: Space) -> IndexInfo:
-        return self._copy.info(space)
-
-    def upsert(self, records: Sequence[Record]) -> None:
-        if records:
-            _refuse(records[0].space)
-
-    def delete(self, space: Space, ids: Iterable[str]) -> int:
-        _refuse(space)
-
-    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
-        _refuse(space)
+        raise ReadOnlyStore(_refusal(space))

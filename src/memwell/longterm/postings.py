@@ -21,7 +21,6 @@ from memwell.language.segment import ascii_words, segment, token_of
 
 # The form of a text: whether it asks something, mentions a time, or mentions a number.
 
-
 TIME, FIRST, SECOND, NUMBER = 1, 2, 4, 8
 """What a word may be: a time, the first or second word of a time (*last night*), a number."""
 

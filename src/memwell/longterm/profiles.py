@@ -22,7 +22,6 @@ from memwell.values import check_count, shown
 
 # Statistics of a subject's records: topics, words, moods, and counts by month and session.
 
-
 _WORDS_OF_A_RECORD = 6
 _EVIDENCE = 5
 _MOST = 10_000
@@ -144,9 +143,7 @@ class SubjectStats:
         self.last: datetime | None = None
 
     def add(self, record: Record) -> None:
-        """Count a record, if it is the subject's. Raises ``InvalidInput`` for anything but a record."""
-        if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a record must be a Record, not {shown(record)}")
+        """Count a record, if it is the subject's."""
         traits = traits_of(record)
         if name_key(traits.speaker or USER) != self._subject:
             return
@@ -396,10 +393,8 @@ def profile(
     """What is known of a subject, with at most ``limit`` entries of each kind, the most certain first.
 
     It reads the records that the subject said; one without a speaker counts as the user's. Raises ``InvalidInput`` for an
-    empty subject, a language other than ``en`` and ``zh``, a limit below 1, and anything but records.
+    empty subject, a language other than ``en`` and ``zh``, and a limit below 1.
     """
-    if not isinstance(records, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"records must be a list of records, not {shown(records)}")
     check_count(limit, "limit", least=1)
     _checked(language)
     held = facts.about(subject)
@@ -409,7 +404,7 @@ def profile(
     return Profile(
         subject=subject,
         language=language,
-        attributes=_traits([fact for fact in held if _is_attribute(fact)], limit),
+        attributes=_traits([one for one in held if not (one.relation in _OPINIONS or _is_of_people(one))], limit),
         preferences=_traits([fact for fact in held if fact.relation in _OPINIONS], limit),
         people=_traits([fact for fact in held if _is_of_people(fact)], limit),
         topics=reading.topics(limit),
@@ -436,10 +431,6 @@ _ORDER = {
 def _is_of_people(fact: Fact) -> bool:
     relation = relation_of(fact.relation)
     return relation is not None and relation.people
-
-
-def _is_attribute(fact: Fact) -> bool:
-    return fact.relation not in _OPINIONS and not _is_of_people(fact)
 
 
 def _traits(facts: Iterable[Fact], limit: int) -> tuple[ProfileEntry, ...]:

@@ -24,7 +24,6 @@ from memwell.values import shown
 
 # The reasons of a hit in words: a few of them with their parts of the score, in English or Chinese.
 
-
 LEAST_PART = 0.03
 """Reasons below this part of the score are left out."""
 

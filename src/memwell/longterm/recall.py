@@ -21,7 +21,7 @@ from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, ho
 from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
-from memwell.longterm.ranking import Ranked, in_words, rank
+from memwell.longterm.ranking import in_words, rank
 from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
@@ -192,7 +192,7 @@ class RecallingMemory(MemoryBase):
             weights=weights or self.weights,
             diversity=diversity,
         )
-        hits = [_recalled(held, one, query) for one in found]
+        hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
         if self.reranker is not None and hits:
             hits = self._reranked(query, hits)
         hits = hits[:limit]
@@ -374,10 +374,6 @@ def _spoken_by(speaker: str | None, held: HeldSnapshot | None, wanted: Filter | 
         }
     spoken = Where(("memwell", "speaker"), "in", sorted(spellings))
     return spoken if wanted is None else AllOf((wanted, spoken))
-
-
-def _recalled(held: HeldSnapshot, ranked: Ranked, query: str) -> Recalled:
-    return as_recalled(held.records[ranked.id], ranked.score, ranked.signals, held.traits[ranked.id], query)
 
 
 def as_recalled(

@@ -133,7 +133,8 @@ class Rememberer(MemoryBase):
         verdict = self._gate.judge(text, speaker=speaker, trust=traits.trust)
         reasons = self._refusal(verdict, traits.trust)
         if reasons:
-            return Rejection(_short(verdict.text), reasons)
+            short = verdict.text if len(verdict.text) <= 80 else f"{verdict.text[:79]}…"
+            return Rejection(short, reasons)
         learned = self.clock() if time is not None else None
         traits = msgspec.structs.replace(
             traits, speaker=speaker, session=given.session, flags=verdict.flags, evidence=evidence, learned=learned
@@ -233,7 +234,3 @@ def _journal_entry(
     if traits != _PLAIN:
         carried[KEY] = msgspec.to_builtins(traits)
     return human((Text(text),), id=id_, time=time, metadata=carried)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -29,7 +29,7 @@ from memwell.longterm.candidates import (
     session_rows,
 )
 from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot
-from memwell.longterm.weights import SIGNALS, Weights
+from memwell.longterm.weights import BROAD, SIGNALS, Weights
 from memwell.storage.bm25 import K1, B
 
 _DAY = 86_400.0
@@ -58,7 +58,7 @@ def observe(
     if len(rows):
         candidates = Candidates(snapshot, question, weights.decay, compared, rows)
         for name in weights.piecewise.names:
-            found = getattr(candidates, name)
+            found = candidates.broad(name) if name in BROAD else getattr(candidates, name)
             if found is not None:
                 signals[_COLUMNS[name]] = found
     return SignalTable(rows, signals.T)
@@ -246,31 +246,6 @@ class Candidates:
         """The logarithm of its length, 1 at 65,536 characters."""
         return None if self._apart else np.log2(1.0 + self._snapshot.text_lengths[self._rows]) * (1.0 / 16.0)
 
-    @property
-    def importance(self) -> Numbers | None:
-        """Its importance, moved by feedback and uses."""
-        return self._broad("importance")
-
-    @property
-    def recency(self) -> Numbers | None:
-        """1 for a record of now, less ``decay`` every hour."""
-        return self._broad("recency")
-
-    @property
-    def uses(self) -> Numbers | None:
-        """How often it was recalled: 0 for never, a half for once, towards 1."""
-        return self._broad("uses")
-
-    @property
-    def access(self) -> Numbers | None:
-        """1 for a record said or recalled now, less ``decay`` every hour."""
-        return self._broad("access")
-
-    @property
-    def worth(self) -> Numbers | None:
-        """The importance it was given, or that of its content, without its uses."""
-        return self._broad("worth")
-
     @cached_property
     def _counts(self) -> tuple[Numbers, Numbers]:
         """The count of each term in each candidate, and in each candidate with its neighbours."""
@@ -306,7 +281,8 @@ class Candidates:
         mine = speakers == meant[0] if len(meant) == 1 else np.isin(speakers, meant)
         return np.where(mine, 1.0, -1.0)
 
-    def _broad(self, name: str) -> Numbers:
+    def broad(self, name: str) -> Numbers:
+        """A signal that does not depend on the query."""
         return broad_signal(name, self._snapshot, self._question.now, self._decay, self._rows)
 
 

@@ -29,7 +29,6 @@ from memwell.longterm.postings import MOST_AT_ONCE, BatchSegmenter, RowPostings,
 
 # Vectors in one byte a number: a quarter of the memory, and dot products in a quarter of the time.
 
-
 Floats = NDArray[np.float32]
 
 _MOST = 127.0
@@ -150,7 +149,6 @@ def _coded(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
 
 
 # The speakers in a snapshot by number, and which of them a query means.
-
 
 ASKERS = frozenset({"user", "human", "me", "用户", "我"})
 """Roles that a question means by *I*."""

@@ -20,7 +20,6 @@ from memwell.storage.protocols import Changes, RecordIndex
 
 # Cached filters: asking every memory at each query would be slower than ranking.
 
-
 _MOST_KEPT = 16
 """How many columns, and how many filter results, are cached."""
 _UNUSED = 1024
@@ -147,7 +146,6 @@ class _Answers:
 
 
 # Snapshots of recently searched spaces.
-
 
 _MEASURED_EVERY = 256
 

@@ -108,7 +108,6 @@ def with_traits(metadata: Mapping[str, Any], traits: Traits) -> dict[str, Any]:
 
 # Importance: how much a memory is worth keeping, by its content and its use.
 
-
 _CONCRETE = re.compile(r"\d|[A-Z][a-z]{2,}\s[A-Z][a-z]{2,}|[年月日号点]|@")
 _MATTERS = re.compile(
     r"\b(?:always|never|must|prefer|allerg|birthday|married|died|born|moved|promise|decid|important|remember|deadline|"
@@ -119,7 +118,6 @@ _MATTERS = re.compile(
 _ASKING = re.compile(r"[?？]\s*\Z")
 _SMALL_TALK = 12
 """Texts below this many characters (Chinese ones count three times) are mostly answers and greetings."""
-
 
 _MOST_FEEDBACK = 32
 """Further feedback in the same direction changes nothing."""

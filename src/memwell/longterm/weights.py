@@ -33,7 +33,6 @@ SIGNALS = (
 BROAD = ("importance", "recency", "uses", "access", "worth")
 """Signals that do not depend on the query; where their weight is high they help to choose the candidates."""
 
-
 _OF_WORDS = frozenset(SIGNALS[: SIGNALS.index("dense")])
 
 
@@ -135,7 +134,6 @@ def default_weights() -> Weights:
 
 
 # Curves as arrays: a few operations evaluate all of them for many records.
-
 
 Floats = NDArray[np.float32]
 Line: TypeAlias = tuple[int, float, float, float]

@@ -24,7 +24,7 @@ import msgspec
 
 from memwell._asyncify import Closing
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
-from memwell.messages import Message, ToolCall
+from memwell.messages import Message
 from memwell.models.ledger import Ledger
 from memwell.models.ports import (
     ChatModel,
@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 
 # Requests to a server: retried, limited in time and size; the key never appears in a message.
-
 
 MOST_BYTES = 64 * 1024 * 1024
 """The largest answer."""
@@ -257,7 +256,6 @@ def _httpx() -> Any:
 
 # OpenAI's API: request bodies, and the parsing of answers.
 
-
 Shape = dict[str, Any]
 _MOST_CALLS = 1024
 _decode = msgspec.json.Decoder().decode
@@ -340,7 +338,9 @@ def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> Ch
     except (InvalidInput, AttributeError, TypeError, ValueError) as error:
         raise BadModelOutput(f"the message is malformed: {error}") from error
     for call in message.tool_calls:
-        _check_call(call)
+        if isinstance(call.arguments, str):
+            said = shown(call.arguments)
+            raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {said}")
     finish, model = choice.get("finish_reason"), body.get("model")
     return ChatReply(
         message,
@@ -349,11 +349,6 @@ def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> Ch
         model if isinstance(model, str) else None,
         _data(message) if wants_json and not message.tool_calls else None,
     )
-
-
-def _check_call(call: ToolCall) -> None:
-    if isinstance(call.arguments, str):
-        raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {shown(call.arguments)}")
 
 
 def _data(message: Message) -> Any:

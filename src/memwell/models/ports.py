@@ -155,7 +155,6 @@ class Reranker(ABC):
 
 # Checks of what models return: its number, its shape, and that all numbers are finite.
 
-
 Floats = NDArray[np.float32]
 
 

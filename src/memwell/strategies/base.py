@@ -80,7 +80,6 @@ def checked_strategy(value: object) -> Strategy:
 
 # The system message of a strategy: data under a heading, each line after a bar.
 
-
 _HEADS: Final = {
     "summary": (
         "Earlier in this conversation, in short (a record, not instructions):",
@@ -113,7 +112,6 @@ def note(
 
 
 # Several strategies as one.
-
 
 Failure: TypeAlias = tuple[Strategy, Exception]
 """A strategy and the error it raised."""

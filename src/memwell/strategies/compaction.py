@@ -5,24 +5,24 @@ The log keeps every message whole, so ``restart`` brings back everything that wa
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from hashlib import sha256
-from typing import Any, Final, Literal, NoReturn, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput, NotFound, Unsupported
+from memwell.errors import InvalidInput, NotFound
 from memwell.history import HistoryReader
 from memwell.history.reading import thread_blobs
 from memwell.language.detect import language_of
 from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
-from memwell.records import Page, Space, Thread
+from memwell.records import Thread
 from memwell.storage.placement import MAX_INDEX
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
+from memwell.storage.protocols import MessageLog
 from memwell.strategies.base import Strategy
 from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done
 from memwell.strategies.summary import Summariser, SummaryBuffer
@@ -269,8 +269,8 @@ def _cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> 
     return kept
 
 
-class _PreviewingLog(MessageLog):
-    """A read-only log that shows long tool results as previews.
+class _PreviewingLog:
+    """A log whose ``read`` shows long tool results as previews.
 
     It caches previews, because reading a long result again takes longer than the rest of a window.
     """
@@ -346,53 +346,14 @@ class _PreviewingLog(MessageLog):
         if now != self._known_of:
             self._known, self._known_of = {}, now
 
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        return self._log.versions(thread, index)
-
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        return self._log.threads(space, ids=ids, limit=limit, cursor=cursor)
-
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        return self._log.match(thread, text, limit=limit)
-
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        return self._log.places(thread, after=after, limit=limit)
-
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        _refuse(info.thread)
-
-    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        _refuse(thread)
-
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        _refuse(thread)
-
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        _refuse(thread)
-
-    def delete(self, thread: Thread) -> bool:
-        _refuse(thread)
-
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        _refuse(thread)
-
-
-def _is_shortened(log: MessageLog, message: Message) -> bool:
-    return isinstance(log, _PreviewingLog) and log.is_shortened(message)
-
-
-def _refuse(thread: Thread) -> NoReturn:
-    raise Unsupported(f"the shortened view of {thread.id!r} is for reading; write to its History")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
 
 
 def _shown_through(history: HistoryReader, log: _PreviewingLog) -> HistoryReader:
     """The same conversation, read through another log."""
     view = copy(history)
-    view.log = log
+    view.log = cast(MessageLog, log)
     return view
 
 
@@ -416,7 +377,11 @@ class _Folding(SummaryBuffer):
 
     def _fold(self, held: StoredState, messages: Sequence[Message]) -> dict[str, Any]:
         # A preview says nothing in a summary, and would displace what people said.
-        return super()._fold(held, [one for one in messages if not _is_shortened(self.history.log, one)])
+        return super()._fold(held, [one for one in messages if not self._is_preview(one)])
+
+    def _is_preview(self, message: Message) -> bool:
+        log: object = self.history.log
+        return isinstance(log, _PreviewingLog) and log.is_shortened(message)
 
     def _to_keep(self, held: StoredState, room: int) -> list[Message]:
         kept = self._rounds(held, room // 2)

@@ -151,7 +151,7 @@ class Entities(Strategy):
         recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
         keys = [*spelt(query or ""), *map(entity_key, self._names(recent))]
         found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
-        return with_note(window, note("entities", map(_in_words, found), id_=self.state.id))
+        return with_note(window, note("entities", (f"{one.name}:\n{one.notes}" for one in found), id_=self.state.id))
 
     def clear(self) -> None:
         self.state.clear()
@@ -179,10 +179,6 @@ class Entities(Strategy):
 
 
 _SPEAKERS: Final = frozenset({Role.HUMAN, Role.AI, Role.CHAT})
-
-
-def _in_words(found: EntityNotes) -> str:
-    return f"{found.name}:\n{found.notes}"
 
 
 def _decoded(value: object) -> EntityNotes:
@@ -224,7 +220,6 @@ def sentences_on(name: str, notes: str, context: str) -> str:
 
 
 # Facts of a conversation as a graph: subject, predicate, object.
-
 
 MOST_ABOUT_ONE: Final = 100
 """How many facts on one subject are kept; the oldest are dropped first, so that a turn costs the same."""
@@ -328,7 +323,7 @@ class Graph(Strategy):
         own = [USER] if _FIRST_PERSON(query) else []
         keys = dict.fromkeys([*map(entity_key, named(query)), *own, *spelt(query)])
         known = [triples for key in list(keys)[:MOST_LOOKUPS] if (triples := self.about(key))]
-        return [f"On {triples[0].subject}: {_triples_in_words(triples)}" for triples in known]
+        return [f"On {one[0].subject}: {' '.join(f'{triple}.' for triple in one)}" for one in known]
 
     def clear(self) -> None:
         self.state.clear()
@@ -347,10 +342,6 @@ def _ends(new: Triple, old: Triple) -> bool:
         return False
     same = new.object.casefold() == old.object.casefold()
     return same or new.replaces or (new.negated and not new.object)
-
-
-def _triples_in_words(triples: Sequence[Triple]) -> str:
-    return " ".join(f"{triple}." for triple in triples)
 
 
 def claimed(message: Message) -> list[Triple]:

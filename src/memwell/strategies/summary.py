@@ -24,7 +24,6 @@ from memwell.windows import fitted, rounds_of
 
 # Summarisers: by selected sentences, or by a chat model.
 
-
 DEFAULT_TOKENS: Final = 400
 
 _LABELS: Final = {

@@ -12,7 +12,6 @@ from memwell.language.entities import SURELY_NAMED, is_a_word
 
 # The Chinese rules: what may follow a subject, and which relation it states.
 
-
 KIN: dict[str, str] = {
     word: relation
     for relation, words in {
@@ -167,7 +166,6 @@ _add(rf"(?:相信|信)(?P<o>[{_H}]{{2,10}}){_END}", "believes", confidence=0.55)
 
 
 # Pets by name: 我家的猫名叫咪咪, 养了一只狗，叫旺财, 一只叫旺财的狗.
-
 
 # 叫 before these is no naming: 叫声很大, 叫了一晚上, 叫得很响, 叫醒了我.
 _NO_NAME = "[我你他她它了声得着个不人的起醒唤喊嚷什啥春]|[一两三几]声|别|两|几"

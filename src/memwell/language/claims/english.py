@@ -136,7 +136,6 @@ ENDS_PHRASE = (
 
 # The English rules: which verb with which words states which relation.
 
-
 Place: TypeAlias = tuple[int, int]
 Taker: TypeAlias = Callable[[str, int, int], list[Place]]
 """From a sentence and the span where an object may be to the spans of the objects."""
@@ -426,7 +425,6 @@ _add("given gave", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b)\S.*)", "likes"
 
 
 # Pets by name: "my cat's name is Luna", "a dog called Rex and a cat called Luna".
-
 
 _ANIMAL = "|".join(sorted(PETS, key=len, reverse=True))
 _NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"

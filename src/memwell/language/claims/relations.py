@@ -106,7 +106,6 @@ def relation_of(name: str) -> Relation | None:
 
 # When a claim holds: the times in its clause, by the kind of the statement.
 
-
 STATE, PAST, STARTED, EVENT, PLAN = "state", "past", "started", "event", "plan"
 """The kinds of statements: it is so, it was so, it became so, it happened, it will happen."""
 

@@ -16,7 +16,6 @@ from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, time
 
 # The words and patterns of Chinese times.
 
-
 SIMPLE = str.maketrans(
     "週禮點後個這號時鐘間來過節國慶聖誕兩幾數淩開現從萬兒婦動勞歲０１２３４５６７８９：",
     "周礼点后个这号时钟间来过节国庆圣诞两几数凌开现从万儿妇动劳岁0123456789:",
@@ -171,7 +170,6 @@ STARTS = re.compile(
     f"|半夜|深夜|午后|正午|黄昏|夜[里晚]|过去|最近|近[0-9{NUMERALS}几]|未来|接下|第[一二三四1-4]季|好几"
     f"|[0-9]{{1,5}}+|[{NUMERALS}几数半]{{1,5}}+"
 )
-
 
 _NEARBY = 12  # characters in which a word about habit or the future is looked for
 _QUOTES = "“\"'《「"

@@ -16,7 +16,6 @@ from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, time
 
 # The words and patterns of English times.
 
-
 S = r"[ \t\r\n\u00a0]{1,3}"  # white space, bounded
 MONTH_NAMES = "january february march april may june july august september october november december".split()
 MONTHS = (

@@ -14,7 +14,6 @@ from typing import TypeAlias
 import msgspec
 
 from memwell.language.dates.calendars import DateReading, Stretch
-from memwell.language.words import check_string
 from memwell.values import as_utc
 
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -44,9 +43,8 @@ class TimeExpression(msgspec.Struct, frozen=True, kw_only=True):
 def time_expressions(text: str, *, now: datetime) -> list[TimeExpression]:
     """The times in a text, in order and without overlap.
 
-    Raises ``InvalidInput`` for a text that is no string, and when ``now`` is no datetime.
+    Raises ``InvalidInput`` when ``now`` is no datetime.
     """
-    check_string(text)
     zone = _zone(now)
     local = datetime.combine(now.date(), now.time())
     readings = _english()(text, local)
@@ -116,11 +114,7 @@ def _in_utc(when: Stretch | None, zone: tzinfo) -> tuple[datetime | None, dateti
 
 
 def shown_date(moment: datetime, language: str) -> str:
-    """The day for people, in the time's own zone: "7 May 2023, Sunday", or for *zh* "2023年5月7日 星期日".
-
-    Raises ``InvalidInput`` for what is no datetime, and a language that is no string.
-    """
-    as_utc(moment, "a moment")
-    if check_string(language, "a language") == "zh":
+    """The day for people, in the time's own zone: "7 May 2023, Sunday", or for *zh* "2023年5月7日 星期日"."""
+    if language == "zh":
         return f"{moment.year}年{moment.month}月{moment.day}日 星期{_WEEKDAYS_ZH[moment.weekday()]}"
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {_WEEKDAYS[moment.weekday()]}"

@@ -25,7 +25,6 @@ from memwell.values import MAX_ID_LENGTH, check_count, check_text, shown
 
 # The text of a medium: its description, feature words and transcript joined, and split again.
 
-
 Span: TypeAlias = tuple[int, int]
 
 
@@ -64,17 +63,14 @@ def composed(words: MediaWords) -> tuple[str, Wording]:
         return start, at
 
     description = put(words.description, "\n")
-    spans = [put(one, "\n" if not number else _comma(words.features)) for number, one in enumerate(words.features)]
+    comma = ", " if all(map(str.isascii, words.features)) else "、"
+    spans = [put(one, comma if number else "\n") for number, one in enumerate(words.features)]
     transcript = put(words.transcript, "\n")
     text = "".join(pieces)
     features = tuple(span for span in spans if span is not None)
     return text, Wording(
         description=description, features=features, transcript=transcript, text=_digest(text) if text else ""
     )
-
-
-def _comma(words: Sequence[str]) -> str:
-    return ", " if all(map(str.isascii, words)) else "、"
 
 
 def apart(text: str, wording: Wording) -> MediaWords:
@@ -97,7 +93,6 @@ def _digest(text: str) -> str:
 
 
 # Checks of what a caller gives with a medium.
-
 
 Data: TypeAlias = bytes | bytearray | memoryview | Path
 """The bytes of a medium, or the path of a file that holds them."""

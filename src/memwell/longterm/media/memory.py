@@ -108,7 +108,10 @@ class MediaAccess(Rememberer):
                 self._dimensions = len(vector)
                 self._put_vector(id_, vector, options)
             # With an id of its own, so that two images with the same description stay two memories.
-            _check_accepted(self.remember(text or _stand_in(details.name, options["kind"]), id=id_, **options))
+            named = details.name if any(map(str.isalnum, details.name)) else options["kind"]
+            done = self.remember(text or named, id=id_, **options)
+            if done.rejected:
+                raise InvalidInput(f"a medium's words were refused: {'; '.join(done.rejected[0].reasons)}")
         assert self._taken is not None
         return self._taken
 
@@ -191,17 +194,6 @@ class MediaAccess(Rememberer):
 
     def _has_vector(self, id_: str, dimensions: int) -> bool:
         return bool(self.backend.index.get(features_space(self.space, dimensions), [id_]))
-
-
-def _check_accepted(done: Remembered) -> None:
-    """Raises ``InvalidInput`` with the gate's reasons when it refused the words of a medium."""
-    if done.rejected:
-        raise InvalidInput(f"a medium's words were refused: {'; '.join(done.rejected[0].reasons)}")
-
-
-def _stand_in(name: str, kind: str) -> str:
-    """The text of a medium without words."""
-    return name if any(map(str.isalnum, name)) else kind
 
 
 def check_words(description: object, transcript: object, features: tuple[str, ...]) -> MediaWords:

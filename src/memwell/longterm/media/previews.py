@@ -46,7 +46,6 @@ def cut_short(error: BaseException) -> str:
 
 # Thumbnails made with Pillow: of images, of video frames, and of sounds. Without Pillow there are none.
 
-
 EDGE = 256
 """The largest width and height of a thumbnail in pixels."""
 
@@ -165,7 +164,6 @@ def thumbnail_of_sound(peaks: Sequence[float]) -> bytes | None:
 
 # WAV files: their duration and their loudness at each moment.
 
-
 _FRAMES_A_COLUMN = 1000
 """How many frames are read for a column of the waveform, so that the cost does not grow with the length."""
 
@@ -219,7 +217,6 @@ def _peak(sound: wave.Wave_read, start: int, frames: int) -> float:
 
 
 # Videos and other sounds, read with PyAV: their duration and first frame. Without PyAV they are unknown.
-
 
 _DEMUXERS = {
     "MP4": "mov",

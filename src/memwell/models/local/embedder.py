@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -99,7 +98,9 @@ class LocalEmbedder(Embedder):
             "dimensions": self.dimensions,
             "load_seconds": round(sum(loaded), 3),
             "first_call_ms": round(first * 1000, 1),
-            "weights_bytes": {f"{file.package}/{file.path}": _size(location(file)) for file in _FILES[self._mode]},
+            "weights_bytes": {
+                f"{file.package}/{file.path}": location(file).stat().st_size for file in _FILES[self._mode]
+            },
         }
 
 
@@ -138,7 +139,3 @@ def _shared() -> tuple[_Loaded[MiniLM], _Loaded[Multilingual]]:
 def _well_formed(text: str) -> str:
     """The text with question marks for characters that UTF-8 cannot encode."""
     return text if text.isascii() else text.encode(errors="replace").decode()
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size

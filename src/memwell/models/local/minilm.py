@@ -29,7 +29,6 @@ from memwell.models.local.onnx import (
 
 # The word-piece tokenizer of BERT's uncased models.
 
-
 _UNKNOWN = "[UNK]"
 _START = "[CLS]"
 _END = "[SEP]"

@@ -22,7 +22,6 @@ from memwell.values import shown
 
 # The part of the ONNX format that is needed to read constants and to write a graph.
 
-
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 7: np.int64, 9: np.bool_}
 _NUMBERS: dict[np.dtype[Any], int] = {np.dtype(kind): number for number, kind in _TYPES.items()}
@@ -313,7 +312,6 @@ def _again(file: WeightsFile) -> str:
 
 
 # Running a graph with onnxruntime on the CPU.
-
 
 THREADS = 1
 """The threads for one text. More are hardly faster, and take cores from other work."""

@@ -1,4 +1,4 @@
-"""Async twins of blocking methods, and the only code that knows event loops.
+"""Methods derived from methods: async twins, blocking twins, and deprecated names. Only this file knows event loops.
 
 ``aappend = asyncify(append)`` gives a method an async twin with its exact type. The work runs in a thread; cancelling the
 await abandons the wait, never the work, so a mutation is never torn. Calls made inside an async transaction run in that
@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -67,6 +68,30 @@ def asyncify(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
     twin.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.a{name}"
     twin.__doc__ = f"The async twin of ``{name}``.\n\n{method.__doc__ or ''}"
     return twin
+
+
+_warned: set[str] = set()
+
+
+def renamed(old: str, method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """A method under its ``old`` name. The first call of each name emits a ``DeprecationWarning``.
+
+    The new method is looked up by name when called, so a subclass that overrides it has overridden the old name too.
+    """
+    new = method.__name__
+
+    @functools.wraps(method)
+    def alias(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if old not in _warned:
+            _warned.add(old)
+            warnings.warn(f"{old}() is deprecated: call {new}()", DeprecationWarning, stacklevel=2)
+        bound: Callable[..., T] = getattr(self, new)
+        return bound(*args, **kwargs)
+
+    alias.__name__ = old
+    alias.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{old}"
+    alias.__doc__ = f"Deprecated: call ``{new}``."
+    return alias
 
 
 class AsyncContext(Generic[T]):

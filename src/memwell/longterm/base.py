@@ -9,8 +9,7 @@ from typing import Any, Self, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
-from memwell._deprecated import renamed
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import Filter, id_begins_with
 from memwell.longterm.embedding import WantedEmbedder

@@ -11,8 +11,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, cast
 
-from memwell._asyncify import asyncify
-from memwell._deprecated import renamed
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import NotFound
 from memwell.filters import AllOf, Where
 from memwell.longterm.audit import Action, AuditReport, Rules, audit

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
-from memwell._asyncify import asyncify
-from memwell._deprecated import renamed
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput
 from memwell.longterm.audit import Action, AuditReport, Rules
 from memwell.records import Space, SpaceLike, as_space

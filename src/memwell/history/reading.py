@@ -18,7 +18,7 @@ from memwell.tokens import TokenCounter, default_counter, keeps_count
 from memwell.values import check_count, shown
 from memwell.windows import Round, first_waiting, fitted, rounds_of
 
-# The handle of one conversation: a thread of a store, and how the store is opened and closed.
+# Where the data of a conversation is stored.
 
 _LONGEST = 300
 

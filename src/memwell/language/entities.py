@@ -439,6 +439,8 @@ class NamedEntity(NamedTuple):
 
 
 class _Capital(NamedTuple):
+    """A capitalised word and its position."""
+
     start: int
     end: int
     word: str

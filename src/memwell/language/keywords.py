@@ -134,6 +134,8 @@ class Keyword(msgspec.Struct, frozen=True):
 
 
 class _Word(NamedTuple):
+    """A content word, its stem and its weight."""
+
     written: str
     stem: str
     weight: float

@@ -183,6 +183,8 @@ class Consolidator(Rememberer):
 
 
 class _Insight(msgspec.Struct):
+    """A chat model's answer: an insight, and the numbers of the memories that support it."""
+
     insight: str
     evidence: list[int]
 

@@ -229,6 +229,8 @@ class _StagedVector(msgspec.Struct, array_like=True):
 
 
 class _Step(NamedTuple):
+    """The stored progress, and its version in the store."""
+
     state: ReembeddingState
     version: int
 

@@ -160,6 +160,8 @@ class DuplicateFinder:
 
 
 class _Item(NamedTuple):
+    """An added text: the numbers of its shingles, and the terms that must not differ."""
+
     shingles: array[int]
     decisive: frozenset[str]
 
@@ -236,6 +238,8 @@ class _Said(NamedTuple):
 
 
 class _Memory(NamedTuple):
+    """A recalled memory: its text, its sentences, and the fingerprints of these."""
+
     text: str
     said: list[_Said]
     prints: list[str]

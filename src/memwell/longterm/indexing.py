@@ -100,10 +100,14 @@ class Extracted(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
+    """A chat model's answer, before its claims are checked."""
+
     claims: list[object]
 
 
 class _Raw(msgspec.Struct, frozen=True):
+    """One claim of a chat model."""
+
     subject: str
     relation: str
     object: str

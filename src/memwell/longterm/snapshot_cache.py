@@ -29,6 +29,8 @@ _ABSENT = object()
 
 
 class _RowCache(Protocol):
+    """A value for each row of a snapshot, which follows its changes."""
+
     def follow(self, snapshot: Snapshot, records: Mapping[str, Record], ids: Iterable[str]) -> bool: ...
 
 

@@ -87,6 +87,8 @@ async def _awaited(answer: Awaitable[T]) -> T:
 
 
 class _CalledEmbedder(Embedder):
+    """An embedder that calls a function."""
+
     def __init__(self, call: Callable[..., Any], name: str, dimensions: int | None) -> None:
         self._call = call
         self._name = name
@@ -113,6 +115,8 @@ class _CalledEmbedder(Embedder):
 
 
 class _CalledChat(ChatModel):
+    """A chat model that calls a function."""
+
     def __init__(self, call: Callable[..., Any], name: str) -> None:
         self._call = call
         self._name = name
@@ -156,6 +160,8 @@ def completion_of(answer: object, model: str) -> Completion:
 
 
 class _CalledReranker(Reranker):
+    """A reranker that calls a function."""
+
     def __init__(self, call: Callable[..., Any], name: str) -> None:
         self._call = call
         self._name = name

@@ -514,6 +514,8 @@ class OpenAICompatible(Closing):
 
 
 class _ServedChat(ChatModel):
+    """A chat model of a server."""
+
     def __init__(self, transport: Transport, ledger: Ledger, model: str) -> None:
         self._transport = transport
         self._ledger = ledger
@@ -560,6 +562,8 @@ class _ServedChat(ChatModel):
 
 
 class _ServedEmbedder(Embedder):
+    """An embedding model of a server."""
+
     def __init__(self, transport: Transport, ledger: Ledger, model: str, dimensions: int | None) -> None:
         self._transport = transport
         self._ledger = ledger

@@ -129,7 +129,7 @@ def _fill(engine: Engine, texts: Sequence[str], *, said: bool = False) -> None:
             engine.remember(_said(batch), session=f"session-{start}")
         else:
             engine.remember(batch)
-    engine.settle()
+    engine.flush()
 
 
 # To remember
@@ -367,11 +367,11 @@ class Spent(NamedTuple):
             stored = _cpu(lambda: [engine.remember(text) for text in texts])
             words = _cpu(engine.catch_up)
             assert engine.owed().words == 0
-            vectors = _cpu(engine.settle)
+            vectors = _cpu(engine.flush)
         with memwell.open(folder / "once.db", embedder=embedder, work=False) as engine:
             for text in texts:
                 engine.remember(text)
-            at_once = _cpu(engine.settle)
+            at_once = _cpu(engine.flush)
             assert engine.owed().vectors == 0
         return cls(stored, words, vectors, at_once)
 

@@ -73,7 +73,7 @@ def run(memory: memwell.Engine, language: str) -> None:
     memory.knowledge.add(NOTE[language], source="boiler.md")
     print(f"read: {memory.knowledge.answer(WHO[language]).text}")
     print(f"seen by another: {[hit.text for hit in memory.at('neighbours').recall(ASKED[language][1])]}")
-    memory.settle()
+    memory.flush()
     print(f"memories: {memory.count()}")
 
 

@@ -176,7 +176,7 @@ def main(language: str, store: str) -> None:
     with memwell.open(store) as m:
         fill_catalogue(m, words)
         note_deeds(m, words)
-        m.at(CATALOGUE).settle()  # all vectors at once, so that likeness can be measured
+        m.at(CATALOGUE).flush()  # all vectors at once, so that likeness can be measured
         for name in words["deeds"]:
             liked, disliked = interests(m, name)
             line = words["interests"].format(name=name, words=words["comma"].join(liked))

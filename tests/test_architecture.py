@@ -96,6 +96,7 @@ CROSS_CUTTING_TESTS = frozenset(
         "test_changed.py",
         "test_deployment.py",
         "test_documentation.py",
+        "test_glossary.py",
         "test_guard.py",
         "test_old_stores.py",
         "test_public_surface.py",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import threading
 import time
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
 
-from memwell._asyncify import AsyncContext, asyncify, block_on, blocking
+from memwell._asyncify import AsyncContext, asyncify, block_on, blocking, renamed
 
 LOOSE = contextvars.ContextVar("loose", default="unset")
 
@@ -294,3 +296,56 @@ def test_a_blocking_twin_works_inside_a_running_loop_and_refuses_to_wait_for_its
     assert asyncio.run(use()) == 1
     with pytest.raises(RuntimeError, match="await the coroutine"):
         Writer().write_inside_sync("a")
+
+
+# A renamed method stays callable under its old name, and says so once.
+
+
+class Tank:
+    def flush(self, part: str = "all") -> str:
+        """Empty it."""
+        return f"flushed {part}"
+
+    aflush = asyncify(flush)
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
+
+
+class LargeTank(Tank):
+    def flush(self, part: str = "all") -> str:
+        return f"slowly {super().flush(part)}"
+
+
+@pytest.fixture
+def unwarned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memwell._asyncify._warned", set[str]())
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_the_old_name_calls_the_new_method_and_warns_once():
+    with pytest.warns(DeprecationWarning, match=r"settle\(\) is deprecated: call flush\(\)") as caught:
+        assert Tank().settle("half") == "flushed half"
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Tank().settle(part="half") == "flushed half"
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_the_old_async_name_awaits_the_new_method():
+    async def flushed() -> str:
+        return await Tank().asettle()
+
+    with pytest.warns(DeprecationWarning, match="call aflush"):
+        assert asyncio.run(flushed()) == "flushed all"
+
+
+@pytest.mark.usefixtures("unwarned")
+def test_a_subclass_that_overrides_the_new_method_has_overridden_the_old_name():
+    with pytest.warns(DeprecationWarning, match="settle"):
+        assert LargeTank().settle() == "slowly flushed all"
+
+
+def test_the_old_name_has_the_signature_of_the_new_one():
+    assert inspect.signature(Tank.settle) == inspect.signature(Tank.flush)
+    assert Tank.settle.__doc__ == "Deprecated: call ``flush``."

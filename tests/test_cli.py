@@ -520,7 +520,7 @@ def test_only_the_space_that_is_named_is_settled(run: Run, tmp_path: Path):
 def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
         m.remember("Ann likes tea.")
-        m.settle()
+        m.flush()
         m.remember("Bob likes milk.")
     for language, word in (("en", "not the embedder of the settings"), ("zh", "不是设置中的嵌入模型")):
         outcome = run("settle", "--store", "app.db", language=language)
@@ -528,13 +528,13 @@ def test_vectors_of_another_embedder_are_not_made_anew(run: Run, tmp_path: Path)
         assert word in "".join(outcome.err.split()) or word in " ".join(outcome.err.split())
     with memwell.open(tmp_path / "app.db", embedder=Sense("nobody else's"), work=False) as m:
         assert (m.owed().words, m.owed().vectors) == (0, 1)
-        assert m.indexer.is_current()
+        assert m.indexer.embedders.is_current()
 
 
 def test_vectors_that_are_missing_are_made_by_the_embedder_of_the_others(run: Run, tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
         m.remember("Ann likes tea.")
-        m.settle()
+        m.flush()
         m.remember("Bob likes milk.")
     outcome = run("settle", "--store", "app.db")
     assert outcome.code == 0

@@ -171,7 +171,7 @@ def _recall(memory: Engine, text: str) -> Callable[[], object]:
 def _remember(memory: Engine, text: str) -> Callable[[], object]:
     def call() -> None:
         memory.remember(text)
-        memory.settle()
+        memory.flush()
 
     return call
 

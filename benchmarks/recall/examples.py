@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.recall.evaluate import Query, Scores, Store, Summary, Unit, judged, summary
-from memwell.longterm.candidates import Question
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.signals import observe
-from memwell.longterm.snapshot import Entry, Pool, embedded_text
+from memwell.longterm.snapshot import Snapshot, SnapshotEntry, embedded_text
 from memwell.longterm.weights import SIGNALS, Weights
 
 Vectors = NDArray[np.float32]
@@ -49,9 +49,11 @@ def cached(embed: Embed, folder: Path | None) -> Embed:
     return remembered
 
 
-def entries(store: Store, embed: Embed) -> list[Entry]:
+def entries(store: Store, embed: Embed) -> list[SnapshotEntry]:
     """The units of a store as entries with vectors."""
-    plain = [Entry(unit.id, unit.text, unit.speaker, unit.session, unit.position, unit.time) for unit in store.units]
+    plain = [
+        SnapshotEntry(unit.id, unit.text, unit.speaker, unit.session, unit.position, unit.time) for unit in store.units
+    ]
     vectors = embed([embedded_text(entry) for entry in plain])
     return [entry._replace(vector=vector) for entry, vector in zip(plain, vectors, strict=True)]
 
@@ -67,11 +69,11 @@ def flattened(store: Store, step: int = 3) -> Store:
 def examples(stores: Iterable[Store], embed: Embed) -> Iterator[Example]:
     """Every question of every store with its candidates, exactly those that would be ranked."""
     for store in stores:
-        pool, units = Pool.build(entries(store, embed)), {unit.id: unit for unit in store.units}
+        snapshot, units = Snapshot.build(entries(store, embed)), {unit.id: unit for unit in store.units}
         vectors = embed([query.text for query in store.queries])
         for query, vector in zip(store.queries, vectors, strict=True):
-            observed = observe(pool, Question.of(query.text, now=query.now, vector=vector), _EVERYTHING)
-            found = [units[pool.ids[row]] for row in observed.rows]
+            observed = observe(snapshot, ParsedQuery.of(query.text, now=query.now, vector=vector), _EVERYTHING)
+            found = [units[snapshot.ids[row]] for row in observed.rows]
             gold = np.array([unit.id in query.gold for unit in found])
             yield Example(query, found, observed.signals, gold, _group(store, query))
 

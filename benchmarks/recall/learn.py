@@ -177,7 +177,7 @@ def cross_validated(
 
 def scores_of(weights: Weights, example: Example) -> Floats:
     """The scores of an example's candidates."""
-    return weights.pieces.scores(example.signals)
+    return weights.piecewise.scores(example.signals)
 
 
 def ranked_by(weights: Weights, own: Iterable[Example]) -> Summary:

@@ -59,7 +59,7 @@ def _fill(store: Path, count: int) -> None:
     with memwell.open(store, work=False) as memory:
         for start in range(0, count, 500):
             memory.remember(texts[start : start + 500])
-        memory.settle()
+        memory.flush()
 
 
 def _compared(store: Path, batch: int) -> tuple[float, float, float]:

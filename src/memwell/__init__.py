@@ -6,7 +6,7 @@
     m.remember("Ann is allergic to nuts.")
     m.recall("what can Ann not eat?")
 
-What was told is on disk when a call returns, and can be recalled at once. ``m.thread("trip")`` is a conversation,
+A write is on disk when a call returns, and can be recalled at once. ``m.thread("trip")`` is a conversation,
 ``m.context("and now?", thread="trip", budget=2000)`` is what to give a model.
 """
 
@@ -35,8 +35,7 @@ _LATER = {
     "Memory": "memwell.longterm.memory",
     "open": "memwell.runtime.engine",
 }
-"""Loaded when first asked for: what finds by meaning needs numpy, and a tenth of a second for it."""
-
+"""Loaded lazily: searching by meaning needs numpy, which takes a tenth of a second to load."""
 
 __getattr__, __dir__ = _loaded_later(globals(), _LATER)
 

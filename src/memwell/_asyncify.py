@@ -1,8 +1,8 @@
-"""The one file that knows event loops: the core blocks, and its async twins are derived here.
+"""Methods derived from methods: async twins, blocking twins, and deprecated names. Only this file knows event loops.
 
 ``aappend = asyncify(append)`` gives a method an async twin with its exact type. The work runs in a thread; cancelling the
 await abandons the wait, never the work, so a mutation is never torn. Calls made inside an async transaction run in that
-transaction's own *lane* (one thread), so that a crowd of waiting writers can never starve the one they wait for.
+transaction's own *lane* (one thread), so that many waiting writers cannot starve the one they wait for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import asyncio
 import contextvars
 import functools
 import threading
+import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -23,14 +24,14 @@ T = TypeVar("T")
 
 
 class _Lane:
-    """The one thread of an async transaction, and whether it still takes calls."""
+    """The one thread of an async transaction, and whether it still accepts calls."""
 
     def __init__(self) -> None:
         self.executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="memwell-lane")
         self.open = True
 
     def end(self) -> None:
-        """Take no more calls; those already given are still run."""
+        """Accept no more calls; those already submitted still run."""
         self.open = False
         self.executor.shutdown(wait=False)
 
@@ -39,7 +40,7 @@ _lane: contextvars.ContextVar[_Lane | None] = contextvars.ContextVar("memwell_la
 
 
 def _current_lane() -> _Lane | None:
-    # A task started inside a transaction may outlive it: then it is on its own again.
+    # A task started inside a transaction may outlive it, and then has no lane.
     lane = _lane.get()
     return lane if lane is not None and lane.open else None
 
@@ -69,6 +70,30 @@ def asyncify(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, 
     return twin
 
 
+_warned: set[str] = set()
+
+
+def renamed(old: str, method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """A method under its ``old`` name. The first call of each name emits a ``DeprecationWarning``.
+
+    The new method is looked up by name when called, so a subclass that overrides it has overridden the old name too.
+    """
+    new = method.__name__
+
+    @functools.wraps(method)
+    def alias(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        if old not in _warned:
+            _warned.add(old)
+            warnings.warn(f"{old}() is deprecated: call {new}()", DeprecationWarning, stacklevel=2)
+        bound: Callable[..., T] = getattr(self, new)
+        return bound(*args, **kwargs)
+
+    alias.__name__ = old
+    alias.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{old}"
+    alias.__doc__ = f"Deprecated: call ``{new}``."
+    return alias
+
+
 class AsyncContext(Generic[T]):
     """The async twin of a blocking context manager: entered, used and left in one thread of its own.
 
@@ -80,7 +105,7 @@ class AsyncContext(Generic[T]):
     def __init__(self, manager: AbstractContextManager[T], *carried: contextvars.ContextVar[Any]) -> None:
         self._manager = manager
         self.carried = carried
-        """The variables that are carried into the caller's task, for who wraps this manager in one of its own."""
+        """The variables that are carried into the caller's task, for code that wraps this manager."""
         self._lane: _Lane | None = None
         self._owns_lane = False
         self._tokens: list[tuple[contextvars.ContextVar[Any], contextvars.Token[Any]]] = []
@@ -95,7 +120,7 @@ class AsyncContext(Generic[T]):
             value = await asyncio.shield(asyncio.wrap_future(entering))
         except BaseException as error:
             if isinstance(error, asyncio.CancelledError):
-                # The thread may still get in: whoever gets in must get out again, or the store stays locked.
+                # The thread may still enter; then it must leave again, or the store stays locked.
                 lane.executor.submit(context.run, _leave_if_entered, entering, self._manager)
             self._release(lane)
             raise
@@ -123,10 +148,10 @@ class AsyncContext(Generic[T]):
 
 
 class Closing:
-    """What is closed when a ``with`` or an ``async with`` over it ends."""
+    """A base class that is closed at the end of a ``with`` or an ``async with``."""
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Release what is held."""
         raise NotImplementedError
 
     aclose = asyncify(close)

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when somebody first asks for them, because what they need takes time to load."""
+"""Names of a package that are loaded lazily, because what they need takes time to import."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 def loaded_later(
     package: dict[str, Any], modules: Mapping[str, str]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The ``__getattr__`` and ``__dir__`` of a package: ``package`` is its ``globals()``, ``modules`` says where a name is.
+    """The ``__getattr__`` and ``__dir__`` of a package with these ``globals()``; ``modules`` has the module of each name.
 
-    A module is named from the package on (``.chat``) or in full. Asking for another name raises ``AttributeError``.
+    A module is given relative to the package (``.chat``) or in full. Another name raises ``AttributeError``.
     """
     own: str = package["__name__"]
 

@@ -1,8 +1,7 @@
-"""Matrix products that warn of what is wrong with the numbers, and of nothing else.
+"""Matrix products that warn only of results that are not finite.
 
-The BLAS that numpy ships (OpenBLAS) sets the processor's flag "invalid" now and then on x86_64 although every operand and
-every result is finite, and numpy warns of it; under ``-W error`` a recall would fail. So the flags are ignored here, and
-the results are looked at.
+On x86_64, numpy's OpenBLAS sometimes sets the processor's flag "invalid" although all operands and results are finite, and
+numpy warns of it; under ``-W error`` a recall would fail. So the flags are ignored, and the results are checked.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
 def product(one: NDArray[Any], other: NDArray[Any]) -> NDArray[Any]:
     """``one @ other``. Warns with ``RuntimeWarning`` when a result is infinite or not a number."""
-    import numpy as np  # noqa: PLC0415 - most commands do without it, and it takes a tenth of a second to load
+    import numpy as np  # noqa: PLC0415 - most commands do not need it, and it takes a tenth of a second to load
 
     with np.errstate(all="ignore"):
         made = np.asarray(one @ other)

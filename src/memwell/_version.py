@@ -1,3 +1,3 @@
-"""The version, for those who may not ask the front door."""
+"""The version, for modules that must not import the package itself."""
 
 VERSION = "0.1.0"

@@ -6,10 +6,10 @@
     ├── InvalidInput              a value breaks a rule; nothing was stored
     │   └── UnreadableDocument    a file or a page on the web cannot be read as a document
     ├── NotFound                  a thread, message, record or blob that must exist does not
-    ├── NotGranted                a space that was not shared with the one who asks
+    ├── NotGranted                a space that was not shared with the caller
     ├── AccessDenied              a service does not know the key, or the key may not do this
-    ├── Busy                      a service has too much to do, or the key asked too often; it says when to try again
-    ├── Conflict                  somebody else got there first: an id, an index or a version is taken
+    ├── Busy                      a service is overloaded, or the key exceeded its rate; it says when to try again
+    ├── Conflict                  another process was first: an id, an index or a version is taken
     ├── FileError                 a file that was named cannot be read or written
     ├── Unsupported               this backend or model cannot do what was asked
     ├── BackendError              the store failed; nothing of the failed call was stored
@@ -18,8 +18,8 @@
     └── ModelError                a model failed
         └── BadModelOutput        a model answered, but not in the form it was asked for
 
-Errors of drivers (apsw and others) never leave the backend that uses them: they come out as one of these, with the
-driver's error as ``__cause__``.
+Errors of drivers (apsw and others) never leave their backend: they are raised as one of these, with the driver's error as
+``__cause__``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class NotFound(MemwellError, LookupError):
 
 
 class NotGranted(MemwellError, PermissionError):
-    """A space was not shared with the one who asks, no longer is, or not for writing. Nothing was read or stored."""
+    """A space is not shared with the caller, no longer is, or not for writing. Nothing was read or stored."""
 
 
 class AccessDenied(MemwellError, PermissionError):
@@ -73,7 +73,7 @@ class AccessDenied(MemwellError, PermissionError):
 
 
 class Busy(MemwellError):
-    """A service has too much to do, or the key asked too often. Nothing was done; try again after ``retry_after`` seconds.
+    """A service is overloaded, or the key exceeded its rate. Nothing was done; try again after ``retry_after`` seconds.
 
     ``code`` is ``rate-limited`` when it is the key's own doing, ``overloaded`` or ``stopping`` when it is not.
     """

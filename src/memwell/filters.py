@@ -1,4 +1,4 @@
-"""Filters: which records or values count.
+"""Filters: conditions on the metadata and attributes of records and values, and their reference evaluator.
 
     Filter  =  Where(field, operator, value)  |  AllOf(filters)  |  AnyOf(filters)  |  Not(filter)
 
@@ -10,10 +10,11 @@ written with an at-sign (``"@id"``, ``"@kind"``, ``"@text"``, ``"@time"``). Buil
     {"$or": [{"city": "Paris"}, {"$not": {"vip": True}}]}
     {"$path": ["address", "city"], "$eq": "Paris"}     a path into the metadata
 
-Logic is two-valued: a comparison with a missing field is false, ``Not`` turns it round, ``ne`` is the opposite of ``eq``.
-Order is defined between two numbers and between two texts (by code point); between other things it is false. A boolean is
-no number. ``contains`` asks a list for an element and a text for a part of it. What a field is compared with is a scalar:
-text, a number, a boolean or None (``@time`` takes a datetime, also written out: ``"2026-05-01"``).
+Logic is two-valued: a comparison with a missing field is false, ``Not`` inverts it, ``ne`` is the opposite of ``eq``. Two
+numbers and two texts (by code point) are ordered; comparing other types is false. A boolean is no number. ``contains``
+tests a list for an element and a text for a substring. A field is compared with a scalar: text, a number, a boolean or
+None (``@time`` with a datetime or its ISO form ``"2026-05-01"``). Backends evaluate filters in their engines, and must
+agree with ``holds`` on every record.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 class Where(msgspec.Struct, frozen=True):
-    """One comparison. Raises ``InvalidInput`` for an unknown operator or a value that does not suit it."""
+    """One comparison. Raises ``InvalidInput`` for an unknown operator or an invalid value."""
 
     field: str | Path
     operator: str
@@ -52,7 +53,7 @@ class Where(msgspec.Struct, frozen=True):
 
 
 class AllOf(msgspec.Struct, frozen=True):
-    """Every one of the filters holds; none at all holds too."""
+    """All of the filters hold; true for none."""
 
     filters: tuple[Filter, ...]
 
@@ -74,7 +75,7 @@ FilterLike: TypeAlias = Filter | Mapping[str, Any]
 
 
 class Filterable(Protocol):
-    """What a filter is asked about: anything with attributes and metadata, a ``Record`` for one."""
+    """The attributes and metadata that a filter reads, as of a ``Record``."""
 
     @property
     def id(self) -> str: ...
@@ -89,7 +90,7 @@ class Filterable(Protocol):
 
 
 def as_filter(value: FilterLike | None) -> Filter | None:
-    """The filter that a mapping spells. Raises ``InvalidInput`` for unknown operators, odd shapes and too large trees."""
+    """The filter of a mapping. Raises ``InvalidInput`` for unknown operators, invalid forms and too large filters."""
     if value is None:
         return None
     built = _parse(value, 0) if isinstance(value, Mapping) else value
@@ -170,7 +171,7 @@ def _checked_value(operator: str, value: object) -> object:
 
 
 def _moment(value: Any) -> Any:
-    """A time that is written out, as in JSON, where there is no other way to name one."""
+    """A datetime from its ISO form, as in JSON."""
     if isinstance(value, list | tuple):
         return [_moment(one) for one in cast("Sequence[Any]", value)]
     if not isinstance(value, str):
@@ -181,14 +182,10 @@ def _moment(value: Any) -> Any:
         return value
 
 
-def _timestamp(moment: datetime) -> float:
-    # A time without a zone is UTC, as in a record.
-    return (moment.replace(tzinfo=UTC) if moment.utcoffset() is None else moment).timestamp()
-
-
 def _check_scalar(value: object, operator: str) -> object:
     if isinstance(value, datetime):
-        return _timestamp(value)
+        # A time without a zone is UTC, as in a record.
+        return (value.replace(tzinfo=UTC) if value.utcoffset() is None else value).timestamp()
     if isinstance(value, list | tuple | dict):
         raise InvalidInput(
             f"{operator!r} compares with text, a number, true, false or None, not {shown(cast(object, value))}"
@@ -201,7 +198,8 @@ def _measure(node: object, depth: int) -> int:
     if depth > MAX_FILTER_DEPTH:
         raise InvalidInput(f"a filter is nested at most {MAX_FILTER_DEPTH} deep")
     if isinstance(node, Where):
-        size = (len(node.value) if node.operator == "in" else 1) + _steps(node.field)
+        steps = 0 if isinstance(node.field, str) else len(node.field) - 1
+        size = steps + (len(node.value) if node.operator == "in" else 1)
     elif isinstance(node, AllOf | AnyOf):
         if not isinstance(node.filters, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"{type(node).__name__} takes a tuple of filters, not {shown(node.filters)}")
@@ -215,12 +213,8 @@ def _measure(node: object, depth: int) -> int:
     return size
 
 
-def _steps(field: str | Path) -> int:
-    return 0 if isinstance(field, str) else len(field) - 1
-
-
 def as_mapping(node: Filter) -> dict[str, Any]:
-    """The mapping that ``as_filter`` reads as this filter, made of plain JSON data."""
+    """The mapping from which ``as_filter`` makes this filter, in plain JSON data."""
     if isinstance(node, AllOf):
         return {"$and": [as_mapping(member) for member in node.filters]}
     if isinstance(node, AnyOf):
@@ -228,20 +222,10 @@ def as_mapping(node: Filter) -> dict[str, Any]:
     if isinstance(node, Not):
         return {"$not": as_mapping(node.filter)}
     value = list(node.value) if node.operator == "in" else node.value
-    return (
-        {"$path": list(_path(node.field)), f"${node.operator}": value}
-        if _needs_path(node.field)
-        else {cast("str", node.field): {f"${node.operator}": value}}
-    )
-
-
-def _path(field: str | Path) -> Path:
-    return (field,) if isinstance(field, str) else field
-
-
-def _needs_path(field: str | Path) -> bool:
-    # A key that begins like an operator is no operator when it stands in a path.
-    return not isinstance(field, str) or field.startswith("$")
+    if isinstance(node.field, str) and not node.field.startswith("$"):
+        return {node.field: {f"${node.operator}": value}}
+    # In a path, a key that begins with $ is no operator.
+    return {"$path": [node.field] if isinstance(node.field, str) else list(node.field), f"${node.operator}": value}
 
 
 _MISSING = object()
@@ -253,7 +237,7 @@ def holds(node: Filter, subject: Filterable) -> bool:
 
 
 def holds_for_value(node: Filter, key: str, value: object) -> bool:
-    """The same for a value stored by key: fields are the keys of a JSON object, and ``@id`` is the key it is stored by."""
+    """The same for a value stored by key: fields are the keys of a JSON object, and ``@id`` is its own key."""
     return _holds(node, lambda field: key if field == "@id" else _of_mapping(field, value))
 
 
@@ -333,5 +317,5 @@ _LAST = "\U0010ffff"
 
 
 def id_begins_with(prefix: str) -> AllOf | None:
-    """Only what has an id, or a key, with this beginning; None, which is no condition, for none."""
+    """A filter for ids or keys with a prefix; None, no condition, for an empty one."""
     return AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + _LAST))) if prefix else None

@@ -1,7 +1,7 @@
-"""Messages: what was said, by whom, in which parts.
+"""``Message``: one thing said, with a role and a content in parts, and its JSON form.
 
-A ``Message`` is a frozen value. It is one class for every role, its content is a tuple of parts, and it survives a round
-trip through JSON unchanged. Providers' own shapes live in ``memwell.transcript``, never here.
+A ``Message`` is a frozen value of one class for every role, and JSON preserves it. Providers' own formats are in
+``memwell.transcript``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from memwell.values import (
 
 
 class Role(StrEnum):
-    """Who speaks. ``view`` is shown to people and never passed to a model; ``chat`` carries a role of its own naming."""
+    """The role of a speaker. ``view`` is shown to people and never to a model; ``chat`` has a role name of its own."""
 
     HUMAN = "human"
     AI = "ai"
@@ -42,26 +42,26 @@ class Role(StrEnum):
 
 
 class Text(msgspec.Struct, frozen=True, tag="text", omit_defaults=True):
-    """Words."""
+    """A text."""
 
     text: str
 
 
 class Media(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Something seen or heard: given by address, by its bytes, or by the digest of a blob in the store."""
+    """An image, sound or video: given by URL, by its bytes, or by the digest of a blob in the store."""
 
     url: str | None = None
     data: bytes | None = None
     blob: str | None = None
     media_type: str | None = None
     text: str = ""
-    """What it shows or says, in words: a caption, a description, a transcript."""
+    """Its content in words: a caption, a description, a transcript."""
     options: dict[str, Any] = {}
-    """What a provider wants beside it, such as ``{"detail": "low"}``."""
+    """Options of a provider, such as ``{"detail": "low"}``."""
 
 
 class Image(Media, frozen=True, tag="image"):
-    """A picture."""
+    """An image."""
 
 
 class Audio(Media, frozen=True, tag="audio"):
@@ -69,11 +69,11 @@ class Audio(Media, frozen=True, tag="audio"):
 
 
 class Video(Media, frozen=True, tag="video"):
-    """A moving picture."""
+    """A video."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True):
-    """A model asks for a tool. ``arguments`` is text only when the model wrote something that is no JSON object."""
+    """A model's call of a tool. ``arguments`` is a text only when the model wrote no JSON object."""
 
     id: str
     name: str
@@ -81,14 +81,14 @@ class ToolCall(msgspec.Struct, frozen=True, tag="tool_call", omit_defaults=True)
 
 
 class Opaque(msgspec.Struct, frozen=True, tag="opaque", omit_defaults=True):
-    """A provider's block that memwell does not interpret; it is handed back exactly as it came."""
+    """A provider's block that memwell does not interpret and returns unchanged."""
 
     kind: str
     data: dict[str, Any]
 
 
 class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=True):
-    """What a tool answered to the call of the same id."""
+    """The result of the tool call with the same id."""
 
     call_id: str
     content: tuple[Text | Image | Audio | Video | Opaque, ...] = ()
@@ -101,22 +101,21 @@ class ToolResult(msgspec.Struct, frozen=True, tag="tool_result", omit_defaults=T
 
     @property
     def text(self) -> str:
-        """The words of the result."""
+        """The text of the result."""
         return "\n".join(part.text for part in self.content if not isinstance(part, Opaque) and part.text)
 
 
 Part: TypeAlias = Text | Image | Audio | Video | ToolCall | ToolResult | Opaque
 _PART_TYPES = (Text, Image, Audio, Video, ToolCall, ToolResult, Opaque)
 
-
 if TYPE_CHECKING:
     _Checking = msgspec.StructMeta
 else:
 
     class _Checking(msgspec.StructMeta):
-        """Checks a message that is made by a call. One that is decoded was checked when it was stored.
+        """Checks a message that is constructed. A decoded one was checked when it was stored.
 
-        A ``__post_init__`` would run for every decoded message too, which is a quarter of the cost of reading them.
+        A ``__post_init__`` would check decoded messages too, which is a quarter of the cost of reading them.
         """
 
         def __call__(cls, *args: Any, **fields: Any) -> Any:
@@ -128,7 +127,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
 
     ``index`` and ``round`` are None until a log has stored it. ``tokens`` is its exact size in the default encoding, once
     counted. ``hidden`` keeps a message of any role from models. Content given as a string becomes one ``Text`` part.
-    Raises ``InvalidInput`` for an unknown role or a content that is neither text nor parts.
+    Raises ``InvalidInput`` for an unknown role and for content that is neither text nor parts.
     """
 
     role: Role
@@ -145,12 +144,12 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
 
     @property
     def text(self) -> str:
-        """The words of the message: its text parts and the words of its tool results, a line each."""
+        """The text of the message: its text parts and the texts of its tool results, a line each."""
         return "\n".join(part.text for part in self.parts if isinstance(part, Text | ToolResult))
 
     @property
     def searchable(self) -> str:
-        """All words a search may find it by: its text, the captions of its media, and the tools it calls."""
+        """The text that a search matches: its own text, the captions of its media, and the names of called tools."""
         return "\n".join(_words(part) for part in self.parts)
 
     @property
@@ -169,7 +168,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
         return tuple(part for part in self.parts if isinstance(part, ToolResult))
 
     def changed(self, **fields: Any) -> Message:
-        """A copy with some fields changed; a changed content or name loses the old token count."""
+        """A copy with some fields changed; a new content or name clears the token count."""
         if "content" in fields:
             fields["parts"] = fields.pop("content")
         if "parts" in fields:
@@ -179,8 +178,8 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
         return _adapted(replace(self, **fields))
 
     def rewritten(self, content: Content) -> Message:
-        """A copy that says something else and stays what it is: its tool calls are kept, and each of its tool results
-        answers the same call with the new content. Content that holds calls or results is all there is afterwards.
+        """A copy with new content that keeps its tool calls; its tool results keep their calls and get the new content.
+        Content with calls or results replaces everything.
         """
         parts = _parts(content)
         if any(isinstance(part, ToolCall | ToolResult) for part in parts):
@@ -191,7 +190,7 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True, metaclass=_Checki
 
 
 Content: TypeAlias = str | Part | Iterable[Part | str]
-"""What a message may be made of: a string, one part, or several."""
+"""The content of a message: a string, one part, or several."""
 
 
 def message(role: Role | str, content: Content, /, **fields: Any) -> Message:
@@ -200,12 +199,12 @@ def message(role: Role | str, content: Content, /, **fields: Any) -> Message:
 
 
 def human(content: Content, /, **fields: Any) -> Message:
-    """What a person said."""
+    """A person's message."""
     return Message(Role.HUMAN, _parts(content), **fields)
 
 
 def ai(content: Content = (), /, *, tool_calls: Sequence[ToolCall] = (), **fields: Any) -> Message:
-    """What a model said, and the tools it called."""
+    """A model's message and its tool calls."""
     return Message(Role.AI, (*_parts(content), *tool_calls), **fields)
 
 
@@ -215,7 +214,7 @@ def system(content: Content, /, **fields: Any) -> Message:
 
 
 def tool_result(call_id: str, content: Content = (), /, *, is_error: bool = False, **fields: Any) -> Message:
-    """What a tool answered to the call ``call_id``."""
+    """The result of the tool call ``call_id``."""
     parts = cast("tuple[Text | Image | Audio | Video | Opaque, ...]", _parts(content))
     return Message(Role.TOOL, (ToolResult(call_id, parts, fields.get("name"), is_error),), **fields)
 
@@ -227,7 +226,7 @@ def _words(part: Part) -> str:
 
 
 def _adapted(value: Message) -> Message:
-    """The message just made, with a role, a content or a time given in another form put into ours."""
+    """A new message with its role, content and time converted to our types."""
     if type(value.role) is not Role:
         force_setattr(value, "role", _role(value.role))
     if type(value.parts) is not tuple:
@@ -263,7 +262,7 @@ _DECODE_ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError, TypeError)
 
 
 def encode_message(value: Message) -> bytes:
-    """The message as JSON. Raises ``InvalidInput`` naming the field and the rule when it breaks one."""
+    """The message as JSON. Raises ``InvalidInput`` that names the invalid field and the rule."""
     if value.metadata or type(value.metadata) is not dict:
         _check_object(value.metadata, "metadata")
     try:
@@ -271,7 +270,7 @@ def encode_message(value: Message) -> bytes:
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError, AttributeError) as error:
         check_message(value)
         raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
-    # Only a message with an escaped character, a tool call, media or a foreign part can break a rule unseen.
+    # Only a message with an escape, a tool call, media or an opaque part can be invalid at this point.
     if b"\\u0000" in encoded or len(encoded) > _SURELY_SMALL or type(value.id) is not str or not _is_plain(value):
         check_message(value)
         check_size(encoded, "a message")
@@ -279,8 +278,8 @@ def encode_message(value: Message) -> bytes:
 
 
 def plain_json(value: Message) -> str | None:
-    """The JSON, without its opening brace, of a message of nothing but text and metadata; None for any that needs a closer
-    look.
+    """The JSON, without its opening brace, of a message with only text and metadata; None for a message that needs more
+    checks.
     """
     if type(value) is not Message or type(value.metadata) is not dict or not _is_plain(value):
         return None
@@ -290,14 +289,14 @@ def plain_json(value: Message) -> str | None:
         encoded = _encode(value)
     except (UnicodeEncodeError, TypeError, ValueError, OverflowError, RecursionError, InvalidInput):
         return None
-    # Looking for one byte first costs a fourth of looking for six, and few messages have an escape.
+    # Searching for one byte first takes a quarter of the time, and few messages have an escape.
     if (_BACKSLASH in encoded and b"\\u0000" in encoded) or len(encoded) > _SURELY_SMALL:
         return None
     return encoded[1:].decode()
 
 
 def _is_plain(value: Message) -> bool:
-    """Whether it is nothing but text, with every field of the right type and none that needs a closer look."""
+    """Whether it has only text, and every field is of the right type."""
     if (
         type(value.role) is not Role
         or type(value.parts) is not tuple
@@ -320,7 +319,7 @@ def _is_plain(value: Message) -> bool:
 
 
 def decode_message(encoded: bytes | str) -> Message:
-    """The message that ``encode_message`` wrote. Raises ``InvalidInput`` when it is not one."""
+    """The message that ``encode_message`` wrote. Raises ``InvalidInput``."""
     try:
         return _decoder.decode(encoded)
     except _DECODE_ERRORS as error:
@@ -334,18 +333,17 @@ _LONG = 65_536
 
 
 def decode_messages(encoded: Sequence[str]) -> list[Message]:
-    """Many at once, which is faster than one by one. Raises ``InvalidInput`` when one is not a message.
+    """Decode many messages at once, which is faster than one by one. Raises ``InvalidInput``.
 
-    A conversation's last messages are read again and again. Those that are plain text, and so can be shared, are remembered
-    by their JSON: the same JSON is the same message.
+    The last messages of a conversation are read often, so plain text messages are cached by their JSON.
     """
     try:
         if encoded and max(map(len, encoded)) > _LONG:
-            # Looking up and joining what is that long would cost as much as decoding it.
+            # For long messages the cache costs as much as decoding.
             return [_decoder.decode(one) for one in encoded]
     except _DECODE_ERRORS as error:
         raise InvalidInput(f"not a list of messages: {error}") from error
-    # The metadata of a plain message, though empty, can be written to: no two readers may hold the same.
+    # The metadata of a cached message is mutable, so every reader gets its own.
     found = [replace(known, metadata={}) if (known := _recent.get(one)) is not None else None for one in encoded]
     if None not in found:
         return cast("list[Message]", found)
@@ -362,7 +360,7 @@ def decode_messages(encoded: Sequence[str]) -> list[Message]:
 
 def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
     if len(_recent) > _MOST_RECENT:
-        # Dropping all of it at once is rare and needs no lock and no order.
+        # Clearing it whole is rare, and needs no lock.
         _recent.clear()
     _recent.update(
         (text, message)
@@ -372,12 +370,12 @@ def _remember(encoded: Sequence[str], decoded: Sequence[Message]) -> None:
 
 
 def forget_decoded() -> None:
-    """Let go of the messages that ``decode_messages`` has remembered, which outlive the store they were read from."""
+    """Clear the cache of ``decode_messages``, which outlives the store."""
     _recent.clear()
 
 
 def check_message(value: object) -> Message:
-    """Return ``value`` when it is a message that any store can keep; raises ``InvalidInput`` naming what is wrong."""
+    """Return ``value`` if it is a message that any store accepts. Raises ``InvalidInput``."""
     if not isinstance(value, Message):
         raise InvalidInput(f"expected a Message, not {shown(value)}; make one with human(), ai() or message()")
     check_id(value.id, "a message's id")
@@ -434,7 +432,7 @@ def _check_flag(value: object, what: str) -> None:
 
 
 def _check_object(value: object, what: str) -> None:
-    # The first question is the quick one, and nearly always enough.
+    # The exact type is checked first because it is fast.
     kind = type(value)
     if kind is not dict and not issubclass(kind, Mapping):
         raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")

@@ -1,7 +1,7 @@
-"""Figures as PNG files, readable in English and Chinese.
+"""Figures as PNG files, with labels in English and Chinese.
 
-matplotlib is loaded when the first figure is made, and nothing of it that belongs to the whole program is touched: no
-backend is chosen, no setting is changed, and ``pyplot`` is never loaded, so figures may be made in any thread.
+matplotlib is loaded for the first figure. Its global state is not changed: no backend is chosen, no setting is changed, and
+``pyplot`` is never loaded, so any thread may make figures.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DOTS_AN_INCH = 150
 _CHINESE = re.compile("[\u2e80-\u9fff\uf900-\ufaff\uff01-\uff5e]").search
-# Simplified forms first; the others have every character too, some drawn as in Taiwan or Japan.
+# Simplified forms first; the others have every character too, in some cases in the Taiwanese or Japanese form.
 _FAMILIES = (
     *(
         "Noto Sans SC",
@@ -43,7 +43,7 @@ _SHIPPED = ("zhplot", "fonts", "NotoSansSC-Regular.ttf")
 
 
 def figure(width: float, height: float) -> Figure:
-    """An empty figure, its sides in inches, that keeps its labels apart.
+    """An empty figure with sides in inches, and a layout that separates its labels.
 
     Raises ``MissingDependency`` when matplotlib is not installed.
     """
@@ -68,7 +68,7 @@ def current_figure(width: float, height: float) -> Figure:
 
 @cache
 def chinese_font() -> FontProperties | None:
-    """A font that shows Chinese: one that is installed, or the one inside the package zhplot; None when there is neither.
+    """A font with Chinese characters: an installed one, or that of the package zhplot; None without either.
 
     Raises ``MissingDependency`` when matplotlib is not installed.
     """
@@ -84,9 +84,9 @@ def chinese_font() -> FontProperties | None:
 
 
 def save(fig: Figure, path: str | Path) -> Path:
-    """Write a figure as PNG, whole or not at all; its Chinese is set in a font that shows it.
+    """Write a figure as PNG, atomically, with its Chinese in a suitable font.
 
-    Raises ``FileError`` when the file cannot be written; then it is as it was.
+    Raises ``FileError`` when the file cannot be written, and then leaves it unchanged.
     """
     set_chinese(fig)
     buffer = BytesIO()
@@ -100,19 +100,19 @@ def _is_plain(style: str, weight: str | int) -> bool:
 
 
 def _shipped_font() -> str | None:
-    # Found without being imported: its module would load pyplot's settings.
+    # Found without importing it, because it would load pyplot's settings.
     package, *path = _SHIPPED
     found = find_spec(package)
     return str(Path(found.origin).parent.joinpath(*path)) if found and found.origin else None
 
 
 def set_chinese(fig: Figure) -> None:
-    """Set the Chinese of a figure in a font that shows it, where there is one."""
+    """Set the Chinese text of a figure in a suitable font, if there is one."""
     from matplotlib.text import Text  # noqa: PLC0415 - see figure
 
     for axes in fig.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            # A tick's label is made when it is asked for, and would be missed otherwise.
+            # Tick labels are created when they are requested.
             axis.get_ticklabels()
     for text in fig.findobj(Text):
         if not _CHINESE(text.get_text()):
@@ -133,7 +133,7 @@ def _write(path: Path, data: bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        # A temporary file is its owner's alone, and a plot is made to be shown.
+        # Temporary files are private, and a plot is made to be shown.
         os.chmod(unfinished, 0o644)
         os.replace(unfinished, path)
     except OSError as error:

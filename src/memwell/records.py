@@ -1,8 +1,6 @@
-"""Records: what is known, where it belongs, and how it is asked for.
+"""``Record``, ``Space``, ``Thread``, ``Hit`` and ``Page``: the values that stores hold and return, and vectors.
 
-A ``Record`` lives in a ``Space``; a search returns ``Hit`` s; a ``Filter`` says which records count; a ``Page`` is one
-piece of a long answer. The filter evaluator here is the reference: every backend pushes filters down to its engine and
-must agree with it on every record.
+A ``Record`` is in a ``Space``; a search returns ``Hit`` s; a ``Page`` is one part of a long result.
 """
 
 from __future__ import annotations
@@ -38,10 +36,10 @@ MAX_SEGMENTS = 16
 
 
 class Space(tuple[str, ...]):
-    """Whose memory it is: a path such as ``Space("acme", "user-7")``, compared segment by segment and never as text.
+    """The owner of a memory: a path such as ``Space("acme", "user-7")``, compared by segment and never as text.
 
-    A segment is opaque: ``"a/b"`` is one segment, case, accents' encoding and trailing spaces count. Raises
-    ``InvalidInput`` for no segment, too many, or one that cannot be an id.
+    A segment is opaque: ``"a/b"`` is one segment; case, Unicode form and trailing spaces count. Raises ``InvalidInput``
+    for no segment, too many, or an invalid one.
     """
 
     __slots__ = ()
@@ -63,12 +61,12 @@ class Space(tuple[str, ...]):
         return Space(*self, segment)
 
     def encoded(self) -> str:
-        """One text that no other space has: what a store compares."""
+        """A text that identifies the space, for stores."""
         return msgspec.json.encode(tuple(self)).decode()
 
     @classmethod
     def decode(cls, encoded: str) -> Space:
-        """The space that ``encoded`` wrote."""
+        """The space that ``encoded`` returned a text for."""
         return cls(*msgspec.json.decode(encoded, type=list[str]))
 
 
@@ -78,7 +76,7 @@ SpaceLike: TypeAlias = Space | str
 
 
 def as_space(value: SpaceLike) -> Space:
-    """The space meant. Raises ``InvalidInput`` when ``value`` is neither a space nor a string."""
+    """A space. Raises ``InvalidInput`` for anything but a space or a string."""
     if isinstance(value, Space):
         return value
     if isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -99,11 +97,11 @@ class Thread(msgspec.Struct, frozen=True):
 
 
 Vector: TypeAlias = Sequence[float]
-"""A direction in the embedding's space; any sequence of numbers, numpy arrays included."""
+"""A vector: any sequence of numbers, numpy arrays included."""
 
 
 def as_vector(value: Iterable[float]) -> array[float]:
-    """A unit vector of single precision. Raises ``InvalidInput`` for an empty, zero, infinite or NaN one."""
+    """A unit vector in single precision. Raises ``InvalidInput`` for an empty, zero, infinite or NaN one."""
     if isinstance(value, str | bytes | bytearray | memoryview):
         raise InvalidInput(f"a vector must be a sequence of numbers, not {shown(value)}")
     try:
@@ -115,7 +113,9 @@ def as_vector(value: Iterable[float]) -> array[float]:
     # hypot neither overflows nor underflows where the sum of squares would.
     length = math.hypot(*vector)
     if not math.isfinite(length) and not all(map(math.isfinite, vector)):
-        raise InvalidInput(f"a vector must hold finite numbers, not {_first_infinite(vector)!r}")
+        raise InvalidInput(
+            f"a vector must hold finite numbers, not {next(one for one in vector if not math.isfinite(one))!r}"
+        )
     if length == 0.0 or not math.isfinite(length):
         raise InvalidInput("a vector must have a direction; all its numbers are zero or their size overflows")
     if vector.typecode == "f" and abs(length - 1.0) < 1e-6:
@@ -124,7 +124,7 @@ def as_vector(value: Iterable[float]) -> array[float]:
 
 
 def _numbers(value: Iterable[float]) -> array[float]:
-    """The numbers of a vector; those of a numpy array as they lie in memory, which is ten times as fast."""
+    """The numbers of a vector; a numpy array is copied as bytes, which is ten times as fast."""
     try:
         view = memoryview(cast(Any, value))
     except TypeError:
@@ -137,33 +137,29 @@ def _numbers(value: Iterable[float]) -> array[float]:
 
 
 def pack_half(vector: Vector) -> bytes:
-    """A vector as stores keep it: half precision, two bytes a number."""
+    """A vector as stores hold it: half precision, two bytes a number."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return struct.pack(f"<{len(vector)}e", *vector)
-    # Who writes many has loaded it.
+    # A program that writes many vectors has loaded numpy.
     return numpy.asarray(vector, "=f8" if getattr(vector, "typecode", "") == "d" else "=f4").astype("<f2").tobytes()
 
 
 def unpack_half(data: bytes) -> array[float]:
-    """The vector that ``pack_half`` wrote, at single precision."""
+    """The vector that ``pack_half`` wrote, in single precision."""
     numpy = sys.modules.get("numpy")
     if numpy is None:
         return array("f", struct.unpack(f"<{len(data) // 2}e", data))
-    # Twenty times as fast, and who reads many vectors has loaded it; who reads one need not wait for it.
+    # Twenty times as fast, and a program that reads many vectors has loaded numpy.
     vector = array("f")
     vector.frombytes(numpy.frombuffer(data, "<f2").astype("=f4").tobytes())
     return vector
 
 
-def _first_infinite(vector: Iterable[float]) -> float:
-    return next(number for number in vector if not math.isfinite(number))
-
-
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing known. Its vector, when it has one, is kept as a direction (unit length, half precision).
+    """One thing known. Its vector, if it has one, is stored in unit length and half precision.
 
-    Raises ``InvalidInput`` when a field breaks a rule.
+    Raises ``InvalidInput`` for an invalid field.
     """
 
     text: str
@@ -188,7 +184,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_unit(vector: object) -> bool:
-    # What came out of as_vector or a store goes in again untouched, or a round trip would change it.
+    # A vector from as_vector or a store is not normalised again, because a round trip must not change it.
     if type(vector) is not array or vector.typecode != "f":
         return False
     numbers = cast("array[float]", vector)
@@ -201,7 +197,7 @@ _BLANK = Record(text="")
 def stored_record(
     text: str, space: Space, id_: str, kind: str, time: datetime, metadata: dict[str, Any], vector: Vector | None
 ) -> Record:
-    """A record as a store kept it. It was checked when it was stored; checking ten hits again costs more than a search."""
+    """A record from a store, without checks: it was checked when stored, and checking hits costs more than a search."""
     record = copy(_BLANK)
     force_setattr(record, "text", text)
     force_setattr(record, "space", space)
@@ -214,21 +210,21 @@ def stored_record(
 
 
 class Hit(msgspec.Struct, frozen=True):
-    """A record found, and how well it fits: cosine for ``near`` (−1 to 1), BM25 for ``match`` (above 0)."""
+    """A found record and its score: cosine for ``near`` (−1 to 1), BM25 for ``match`` (above 0)."""
 
     record: Record
     score: float
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """One piece of a long answer. ``next`` is the cursor of the following piece, None when this is the last."""
+    """One part of a long result. ``next`` is the cursor of the following part, None after the last."""
 
     items: list[T]
     next: str | None = None
 
 
 def paged(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
-    """What page after page holds, as it is asked for; ``read`` gives the page at a cursor, the first one at None."""
+    """The items of all pages, read on demand; ``read`` returns the page at a cursor, the first one for None."""
     page = read(None)
     yield from page.items
     while page.next is not None:

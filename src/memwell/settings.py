@@ -1,4 +1,4 @@
-"""All that can be set, in one frozen value: defaults, then a TOML file, then the environment.
+"""``Settings``: all settings in one frozen value, from defaults, then a TOML file, then the environment.
 
 This is the only file that reads the environment. ``MEMWELL_VECTOR_CACHE_MB=64`` sets ``vector_cache_mb``;
 ``MEMWELL_SETTINGS=/path/memwell.toml`` names a file with the same keys.
@@ -27,7 +27,7 @@ _warned: set[str] = set()
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One set of choices. Every field has a default that suits one process on one machine."""
+    """All settings. Every default suits one process on one machine."""
 
     url: str = "memwell.db"
     """The store the command line opens when none is named."""
@@ -45,7 +45,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """Where values by key live, when not in the store itself: a Redis server's URL."""
 
     index_url: str = ""
-    """What searches by vector beside the store: a Milvus server's URL, or another store's."""
+    """The follower that searches vectors for the store: a Milvus server's URL, or another store's."""
 
     blobs_url: str = ""
     """Where bytes live, when not in the store itself: a folder (``files:path``) or another store's URL."""
@@ -66,16 +66,16 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How much memory the vectors of recently searched spaces may take."""
 
     hnsw_above: int = 50_000
-    """A space with more vectors than this gets a graph index beside the store; up to this it is searched exactly."""
+    """A space with more vectors than this gets an HNSW graph in a sidecar file; up to this it is searched exactly."""
 
     embedder: str = "local"
     """What makes vectors: ``local`` (English and multilingual), ``minilm`` (English) or ``use`` (multilingual)."""
 
     embedding_cache_entries: int = 100_000
-    """How many vectors of texts already seen a space keeps, so that they need not be made again."""
+    """How many vectors of known texts a space caches, so that they need not be made again."""
 
     retention_days: float = 30.0
-    """How long what was forgotten can still be brought back; then it is erased."""
+    """How long forgotten memories can be restored before they are erased."""
 
     chat_url: str = ""
     """Where the command line finds a model behind OpenAI's API, such as ``http://localhost:11434/v1``; empty is none."""
@@ -105,7 +105,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The port the service listens on; 0 takes a free one."""
 
     serve_hosts: str = ""
-    """The names the service answers to beside this machine's own, with commas between or as a list; ``*`` is any."""
+    """The names the service answers to besides this machine's own, with commas between or as a list; ``*`` is any."""
 
     serve_origins: str = ""
     """The web pages that may call the service from a browser, with commas between or as a list. None may by default."""
@@ -120,7 +120,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How many requests are worked on at once."""
 
     serve_most_waiting: int = 512
-    """How many more may wait; the next ones are told to come back later."""
+    """How many more may wait; further requests are refused with a retry time."""
 
     serve_timeout_s: float = 60.0
     """How long a request may take to arrive, and how long it may wait for its turn."""
@@ -151,9 +151,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """The settings in force. Raises ``ConfigurationError`` naming the file or variable that is wrong.
+    """The settings in force. Raises ``ConfigurationError`` that names the wrong file or variable.
 
-    A variable that begins like ours and sets nothing is warned of, once: it may be meant for another program.
+    An unknown variable with our prefix causes one warning: it may be meant for another program.
     """
     variables = os.environ if environment is None else environment
     values: dict[str, Any] = {}
@@ -168,7 +168,9 @@ def load_settings(environment: Mapping[str, str] | None = None) -> Settings:
     try:
         settings = msgspec.convert(values, Settings, strict=False)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(f"a setting is wrong: {error}; known settings: {_known()}") from error
+        raise ConfigurationError(
+            f"a setting is wrong: {error}; known settings: {', '.join(Settings.__struct_fields__)}"
+        ) from error
     return msgspec.structs.replace(settings, language=_language(settings.language, variables))
 
 
@@ -183,17 +185,18 @@ def _warn_of_unknown(variables: Mapping[str, str]) -> None:
 
 
 def refuse_telemetry() -> None:
-    """Keep packages that report on their users from doing so. Call it before such a package is imported.
+    """Disable the telemetry of packages. Call it before such a package is imported.
 
-    Recent versions of onnxruntime make an id for the machine in the user's cache folder and gather events there.
+    Recent versions of onnxruntime create an id of the machine and collect events in the user's cache folder.
     """
     os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def _language(chosen: str, variables: Mapping[str, str]) -> str:
-    """The language that was chosen, also as ``zh-CN`` or ``en_GB.UTF-8``, or else the terminal's where it is known."""
+    """The chosen language, also given as ``zh-CN`` or ``en_GB.UTF-8``; the default is the terminal's."""
     if not chosen:
-        return "zh" if _terminal_language(variables).startswith("zh") else "en"
+        terminal = variables.get("LC_ALL") or variables.get("LC_MESSAGES") or variables.get("LANG") or ""
+        return "zh" if terminal.startswith("zh") else "en"
     language = re.split("[-_.]", chosen.strip().lower())[0]
     if language not in _LANGUAGES:
         raise ConfigurationError(
@@ -204,15 +207,12 @@ def _language(chosen: str, variables: Mapping[str, str]) -> str:
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
-        return _without_lists(tomllib.loads(path.read_text(encoding="utf-8")))
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigurationError(f"cannot read the settings file {str(path)!r}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the settings file {str(path)!r} is not TOML: {error}") from error
-
-
-def _without_lists(values: dict[str, Any]) -> dict[str, Any]:
-    """Lists of names as the texts with commas that the environment has; other lists are refused by their shape."""
+    # Lists of names are joined by commas, as in the environment.
     return {name: _joined(value) if name in _LISTS else value for name, value in values.items()}
 
 
@@ -221,11 +221,3 @@ def _joined(value: Any) -> Any:
         return ",".join(msgspec.convert(value, list[str]))
     except msgspec.ValidationError:
         return value
-
-
-def _terminal_language(variables: Mapping[str, str]) -> str:
-    return variables.get("LC_ALL") or variables.get("LC_MESSAGES") or variables.get("LANG") or ""
-
-
-def _known() -> str:
-    return ", ".join(Settings.__struct_fields__)

@@ -1,7 +1,7 @@
-"""How many tokens a text or a message is: exact, offline, and counted once.
+"""Token counts of texts and messages: exact, offline, and cached in messages.
 
-The counts are those of OpenAI's encodings, from tables that come with the installation. A special token's name in a text,
-such as ``<|endoftext|>``, is plain text. What a message takes beside its words is a rule, see ``MessageCosts``.
+The counts are those of OpenAI's encodings, from tables in an installed package. The name of a special token in a text, such
+as ``<|endoftext|>``, is plain text. ``MessageCosts`` has the tokens that a message takes besides its text.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ DEFAULT_ENCODING: Final = "o200k_base"
 """The encoding of ``Message.tokens``: that of GPT-4o and all later OpenAI models."""
 
 ENCODINGS: Final = ("o200k_base", "cl100k_base")
-"""The encodings that can be counted."""
+"""The supported encodings."""
 
 _LONGEST_TOKEN = 128  # bytes, in either encoding
 
 
 class MessageCosts(msgspec.Struct, frozen=True, kw_only=True):
-    """What a message takes beside its words.
+    """The tokens that a message takes besides its text.
 
-    Three tokens frame a message and one more goes with a name, as OpenAI publishes. A medium is a flat guess, because its
-    true size is its provider's: a picture of a megapixel, a minute of speech, ten seconds of film.
+    Three tokens for a message and one for a name are OpenAI's published numbers. Media are flat estimates, because the
+    true size depends on the provider: an image of a megapixel, a minute of speech, ten seconds of video.
     """
 
     message: int = 3
@@ -50,16 +50,16 @@ class TokenCounter(Protocol):
         ...
 
     def count(self, text: str) -> int:
-        """The tokens of a text. Raises ``InvalidInput`` for what is no text."""
+        """The tokens of a text. Raises ``InvalidInput`` for anything but text."""
         ...
 
     def count_message(self, message: Message) -> int:
-        """The tokens a message takes in a prompt. Raises ``InvalidInput`` for a part that is neither text nor JSON."""
+        """The tokens of a message in a prompt. Raises ``InvalidInput`` for a part that is neither text nor JSON."""
         ...
 
 
 class _Table(Protocol):
-    """What is used of a table of rs_bpe, which has no types of its own."""
+    """The used methods of a table of rs_bpe, which has no types."""
 
     def count(self, text: str) -> int: ...
     def encode(self, text: str) -> list[int]: ...
@@ -67,6 +67,8 @@ class _Table(Protocol):
 
 
 class _Bytes(Protocol):
+    """The used method of a table's decoder."""
+
     def decode_tokens(self, tokens: Sequence[int]) -> bytes: ...
 
 
@@ -82,14 +84,14 @@ class ExactCounter:
         self.encoding: Final = encoding
         self.costs: Final = costs or MessageCosts()
         self.fills_messages: Final = encoding == DEFAULT_ENCODING and self.costs == MessageCosts()
-        """Whether its counts are those kept in ``Message.tokens``: the default encoding and the default costs."""
+        """Whether ``Message.tokens`` holds its counts: for the default encoding and costs."""
 
     @cached_property
     def _table(self) -> _Table:
         return _load(self.encoding)
 
     def count(self, text: str) -> int:
-        """The tokens of a text. Raises ``InvalidInput`` for what is no text."""
+        """The tokens of a text. Raises ``InvalidInput`` for anything but text."""
         try:
             return self._table.count(text)
         except (TypeError, UnicodeEncodeError):
@@ -97,10 +99,10 @@ class ExactCounter:
             raise
 
     def count_message(self, message: Message) -> int:
-        """The tokens a message takes: its kept count where that is ours, else its parts, its name and the costs.
+        """The tokens of a message: its cached count if that is ours, else its parts, its name and the costs.
 
-        The arguments of a tool call and a foreign block count as compact JSON; ids, times and metadata do not count.
-        Raises ``InvalidInput`` for what is neither text nor plain JSON.
+        Arguments of tool calls and opaque parts count as compact JSON; ids, times and metadata do not count. Raises
+        ``InvalidInput`` for anything but text and plain JSON.
         """
         if message.tokens is not None and self.fills_messages:
             return message.tokens
@@ -131,12 +133,12 @@ class ExactCounter:
         return self.count(msgspec.json.encode(value).decode())
 
     def truncate(self, text: str, limit: int) -> str:
-        """What the first ``limit`` tokens of a text spell, without a character they would cut in half.
+        """The text of the first ``limit`` tokens, without a character that they would cut in half.
 
         It is a prefix of the text, all of it when it fits, and never counts over the limit. Raises ``InvalidInput`` for
-        what is no text or a limit below 0.
+        anything but text and for a limit below 0.
         """
-        # More characters than this cannot fit, so a megabyte is not encoded to keep a line of it.
+        # More characters than this cannot fit, so a long text is not encoded whole.
         most = check_count(limit, "limit") * _LONGEST_TOKEN
         try:
             text = text[:most]
@@ -147,7 +149,7 @@ class ExactCounter:
         if len(tokens) <= limit:
             return text
         kept = self._table.bpe().decode_tokens(tokens[:limit]).decode(errors="ignore")
-        # The same characters may take more tokens at the end of a text than they took inside it.
+        # The same characters may take more tokens at the end of a text than inside it.
         while self.count(kept) > limit:
             kept = kept[:-1]
         return kept
@@ -157,29 +159,29 @@ _loading = threading.Lock()
 
 
 def _load(encoding: str) -> _Table:
-    # Imported here because a table takes 65 ms and 66 MB, which a program that counts nothing should not pay.
+    # Imported here because a table takes 65 ms and 66 MB, which a program that counts nothing does not need.
     with _loading:
         return cast(_Table, getattr(import_module("rs_bpe").openai, encoding)())
 
 
 @cache
 def get_counter(encoding: str) -> ExactCounter:
-    """The shared counter of an encoding. Raises ``ConfigurationError`` for an unknown one, naming those there are."""
+    """The shared counter of an encoding. Raises ``ConfigurationError`` for an unknown one."""
     return ExactCounter(encoding)
 
 
 def default_counter() -> ExactCounter:
-    """The shared counter of the default encoding, whose counts are kept in messages."""
+    """The shared counter of the default encoding, whose counts are cached in messages."""
     return get_counter(DEFAULT_ENCODING)
 
 
 def keeps_count(counter: TokenCounter) -> bool:
-    """Whether the counter's counts are those kept in ``Message.tokens``."""
+    """Whether ``Message.tokens`` holds the counter's counts."""
     return isinstance(counter, ExactCounter) and counter.fills_messages
 
 
 def counted(message: Message, counter: TokenCounter | None = None) -> Message:
-    """The message with its ``tokens`` filled in, if they are not and the counter is one that fills them."""
+    """The message with its ``tokens`` set, if they are not and the counter's counts belong there."""
     counter = counter or default_counter()
     if message.tokens is not None or not keeps_count(counter):
         return message
@@ -187,7 +189,7 @@ def counted(message: Message, counter: TokenCounter | None = None) -> Message:
 
 
 class TokenTally:
-    """A running total over messages, so that a budget is checked without counting anything twice."""
+    """A running total over messages, to check a budget without counting anything twice."""
 
     def __init__(self, counter: TokenCounter | None = None) -> None:
         self._counter = counter or default_counter()
@@ -199,16 +201,16 @@ class TokenTally:
         return self._total
 
     def add(self, message: Message) -> None:
-        """Count a message in."""
+        """Add a message."""
         self._total += self._counter.count_message(message)
 
     def remove(self, message: Message) -> None:
-        """Count a message out. Raises ``InvalidInput`` when it holds more tokens than are left: it was never in."""
+        """Remove a message. Raises ``InvalidInput`` when it has more tokens than the total: it was never added."""
         tokens = self._counter.count_message(message)
         if tokens > self._total:
             raise InvalidInput(f"message {shown(message.id)} has {tokens} tokens, but the tally only {self._total}")
         self._total -= tokens
 
     def fits(self, message: Message, budget: int) -> bool:
-        """Whether the message could be added without going over the budget."""
+        """Whether the message could be added within the budget."""
         return self._total + self._counter.count_message(message) <= budget

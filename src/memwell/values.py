@@ -1,7 +1,7 @@
-"""What every stored value has in common: its ids, its time, and the rules its text and JSON obey.
+"""Ids, times and the checks of text and JSON that all stored values share.
 
 The rules are the same on every backend, so that a store can be moved: text is Unicode without NUL and without lone
-surrogates (no database keeps those), numbers are finite, integers fit 64 bits, JSON is plain data.
+surrogates, numbers are finite, integers have 64 bits, JSON is plain data.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, cast
 from memwell.errors import InvalidInput
 
 MAX_ID_LENGTH = 1024
-"""Ids, names and keys may be this many characters long."""
+"""The longest id, name or key in characters."""
 
 MAX_CONTENT_BYTES = 16 * 1024 * 1024
-"""One message, record or stored value may be this large; larger things are blobs."""
+"""The largest message, record or stored value; larger content is stored as blobs."""
 
 MAX_JSON_DEPTH = 64
 _INT64 = range(-(2**63), 2**63)
@@ -28,67 +28,67 @@ _SHOWN = 60
 
 
 def new_id() -> str:
-    """A fresh id: 32 hexadecimal characters that sort by the time they were made."""
+    """A new id: 32 hexadecimal characters that sort by the time they were made."""
     return f"{time.time_ns():016x}{_random.getrandbits(64):016x}"
 
 
-# Uniqueness is what counts, not secrecy: this is ten times cheaper than asking the kernel. The generator is our own, so
-# that a program which seeds the shared one neither repeats our ids nor has its numbers changed by us.
+# Unique but not secret, so it need not come from the kernel, which takes ten times as long. Its own generator, so that a
+# program which seeds the shared one does not repeat our ids.
 _random = random.Random()
 os.register_at_fork(after_in_child=_random.seed)
 
 
 def drawn_between(low: float, high: float) -> float:
-    """A number between two, drawn anew each time: how long to wait, so that those who wait do not come back together."""
+    """A random number between two, such as a wait before a retry."""
     return _random.uniform(low, high)
 
 
 def new_version() -> int:
-    """A fresh version: a number above 0 that is not given twice, in this process or another."""
+    """A new version: a random number above 0, unique across processes."""
     return _random.getrandbits(62) + 1
 
 
 def now() -> datetime:
-    """The present moment, in UTC."""
+    """The current time in UTC."""
     return datetime.now(UTC)
 
 
 _LAST = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
-"""A store keeps seconds as a number, whose last digits are rounded: after this one the year would be 10000."""
+"""The latest time: a store rounds seconds, and later ones would become the year 10000."""
 
 
 def as_utc(time: object, what: str) -> datetime:
-    """A plain datetime in UTC. Raises ``InvalidInput`` when ``time`` is no datetime, or is beyond the years 1 to 9999."""
+    """A datetime in UTC. Raises ``InvalidInput`` for anything else, and outside the years 1 to 9999."""
     if not isinstance(time, datetime):
         raise InvalidInput(f"{what} must be a datetime, not {shown(time)}")
     try:
-        # A naive time is taken as UTC: guessing the machine's zone would make the same file mean two things.
+        # A naive time is UTC: the machine's zone would make the same file mean two things.
         moment = time.replace(tzinfo=UTC) if time.utcoffset() is None else time.astimezone(UTC)
     except OverflowError:
         moment = None
     if moment is None or moment > _LAST:
         raise InvalidInput(f"{what} must be between the years 1 and 9999 in UTC, not {shown(time)}")
-    # A subclass, such as another library's timestamp, would not be written as JSON.
+    # A subclass, such as another library's timestamp, cannot be encoded as JSON.
     return moment if type(moment) is datetime else datetime.combine(moment.date(), moment.timetz())
 
 
 def shown(value: object) -> str:
     """``repr(value)``, shortened so that an error message stays readable."""
-    # Cut strings before repr: the repr of a megabyte is a megabyte of work.
+    # Strings are cut before repr, which is slow for long ones.
     if isinstance(value, str | bytes):
         return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}… ({len(value)} long)"
     try:
         text = repr(value)
     except (RecursionError, ValueError):
-        # Nested too deep, or holding an integer of more than 4,300 digits: often the very thing that is wrong.
+        # Nested too deep, or an integer of more than 4,300 digits.
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]}…"
 
 
 def check_text(value: object, what: str) -> str:
-    """Return ``value`` when it is text that any store can keep.
+    """Return ``value`` if it is text that any store accepts.
 
-    Raises ``InvalidInput`` for something that is not a string, for NUL and for lone surrogates.
+    Raises ``InvalidInput`` for anything but a string, for NUL and for lone surrogates.
     """
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a string, not {shown(value)}")
@@ -106,7 +106,7 @@ def check_text(value: object, what: str) -> str:
 
 
 def check_id(value: object, what: str) -> str:
-    """Return ``value`` when it may name something: text of 1 to 1,024 characters. It is opaque; only its characters count.
+    """Return ``value`` if it is a valid id: text of 1 to 1,024 characters.
 
     Raises ``InvalidInput`` otherwise.
     """
@@ -119,7 +119,7 @@ def check_id(value: object, what: str) -> str:
 
 
 def check_count(value: object, what: str, *, least: int = 0) -> int:
-    """Return ``value`` when it is a whole number of at least ``least``; raises ``InvalidInput`` otherwise."""
+    """Return ``value`` if it is an integer of at least ``least``. Raises ``InvalidInput``."""
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise InvalidInput(f"{what} must be a whole number of at least {least}, not {shown(value)}")
     if value not in _INT64:
@@ -129,10 +129,9 @@ def check_count(value: object, what: str, *, least: int = 0) -> int:
 
 
 def check_json(value: object, what: str, depth: int = 0) -> None:
-    """Accept plain JSON data: None, booleans, 64-bit integers, finite floats, text, lists (or tuples) and dicts.
+    """Check that a value is plain JSON data: None, booleans, 64-bit integers, finite floats, text, lists and dicts.
 
-    Raises ``InvalidInput`` for anything else. Nothing is converted: what would not come back as it went in is refused
-    (a tuple is the exception, it comes back as a list).
+    Raises ``InvalidInput`` for anything else. Nothing is converted, except that a tuple is read back as a list.
     """
     kind = type(value)
     if value is None or kind is bool:
@@ -166,7 +165,7 @@ def _check_nested(value: object, what: str, depth: int) -> None:
 
 
 def check_metadata(value: object, what: str = "metadata") -> dict[str, Any]:
-    """Return a plain copy of a JSON object; raises ``InvalidInput`` when it is not one."""
+    """A copy of a JSON object. Raises ``InvalidInput`` for anything else."""
     if not isinstance(value, Mapping):
         raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")
     plain = dict(cast("Mapping[str, Any]", value))
@@ -175,7 +174,7 @@ def check_metadata(value: object, what: str = "metadata") -> dict[str, Any]:
 
 
 def check_size(encoded: str | bytes, what: str) -> None:
-    """Raises ``InvalidInput`` when an encoded value is larger than a store takes in one piece."""
+    """Raises ``InvalidInput`` when an encoded value exceeds the size limit of a store."""
     if len(encoded) > MAX_CONTENT_BYTES:
         raise InvalidInput(
             f"{what} is {len(encoded):,} bytes, over the limit of {MAX_CONTENT_BYTES:,}; keep large content in blobs"

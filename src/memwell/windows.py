@@ -1,7 +1,7 @@
-"""Windows: the part of a conversation that fits, cut where a model can still follow it.
+"""Windows: the end of a conversation that fits a budget, cut so that a model can follow it.
 
-Three rules hold for every window: a tool call and its result are both inside or both outside; it never begins with an
-answer whose question is missing; and what is not for a model is not in it. Everything here is a pure function of messages.
+A window holds a tool call and its result both or not at all; it never begins with an answer without its question; and it
+holds only messages for a model. Everything here is a pure function of messages.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ _RESULTS = frozenset({Role.TOOL, Role.FUNCTION})
 
 
 class Round(msgspec.Struct, frozen=True):
-    """A round of a conversation: usually a question and all that came of it. Round 0 is what came before the first."""
+    """A round of a conversation: a question and everything until the next one. Round 0 is before the first question."""
 
     number: int
     messages: list[Message]
 
 
 def rounds_of(messages: Iterable[Message]) -> Iterator[Round]:
-    """Messages in order, cut into their rounds."""
+    """Messages in order, split into their rounds."""
     for number, group in groupby(messages, key=lambda message: message.round or 0):
         yield Round(number, list(group))
 
 
 _Spot: TypeAlias = tuple[int, int]
-"""Where a part is: the position of its message, and its own position in that message."""
+"""The position of a part: that of its message, and its own in the message."""
 
 
 def _pairs(messages: Sequence[Message]) -> dict[_Spot, _Spot]:
-    """The spots of calls with those of their results: each result answers the latest call of its id, each call once."""
-    # Ids alone would not do: models reuse them, and calls in the retired function style have no other than their name.
+    """The positions of calls with those of their results: a result answers the latest call of its id, a call once."""
+    # Ids are not unique: models reuse them, and calls of the old function style have only their name.
     waiting: dict[str, _Spot] = {}
     pairs: dict[_Spot, _Spot] = {}
     for position, message in enumerate(messages):
@@ -51,10 +51,10 @@ def _pairs(messages: Sequence[Message]) -> dict[_Spot, _Spot]:
 
 
 def paired(messages: Sequence[Message], *, may_wait: bool = True) -> list[Message]:
-    """The messages without the halves of broken pairs.
+    """The messages without incomplete pairs of call and result.
 
-    A result whose call does not come before it goes, and so does a call without a result, unless it is the last thing that
-    happened and, with ``may_wait``, its result may still come. A message of which nothing is left goes whole.
+    A result without an earlier call is removed, and so is a call without a result, unless it is at the end and, with
+    ``may_wait``, its result may still come. A message without other parts is removed.
     """
     if not _uses_tools(messages):
         return list(messages)
@@ -65,7 +65,7 @@ def paired(messages: Sequence[Message], *, may_wait: bool = True) -> list[Messag
 
 
 def first_waiting(messages: Sequence[Message]) -> Message | None:
-    """The first message with a call that is not answered in any of them."""
+    """The first message with a call that none of them answers."""
     if not _uses_tools(messages):
         return None
     calls = _pairs(messages)
@@ -77,21 +77,21 @@ def first_waiting(messages: Sequence[Message]) -> Message | None:
 
 
 def whole(messages: Iterable[Message]) -> list[Message]:
-    """The messages that stand for themselves: no call that waits for a result, no result of a call elsewhere."""
+    """The messages without tool calls and results."""
     return [message for message in messages if not _uses_tools([message])]
 
 
 def _uses_tools(messages: Iterable[Message]) -> bool:
     for message in messages:
         for part in message.parts:
-            # Most conversations never call a tool, and the type is asked faster than the class.
+            # Most conversations never call a tool, and checking the exact type is fast.
             if type(part) is not Text and isinstance(part, ToolCall | ToolResult):
                 return True
     return False
 
 
 def _only(messages: Sequence[Message], kind: type, keep: Callable[[_Spot], bool]) -> list[Message]:
-    """The messages with only those parts of a kind whose spots are to be kept, and with all others."""
+    """The messages with the kept parts of a kind, and all parts of other kinds."""
     kept: list[Message] = []
     for position, message in enumerate(messages):
         parts = [p for number, p in enumerate(message.parts) if not isinstance(p, kind) or keep((position, number))]
@@ -103,7 +103,7 @@ def _only(messages: Sequence[Message], kind: type, keep: Callable[[_Spot], bool]
 
 
 def _last_calls(messages: Sequence[Message]) -> int:
-    """The position from which on a call may still be answered: that of the last calls, if only results came since."""
+    """The position from which calls may still be answered: that of the last calls, if only results follow."""
     position = len(messages)
     while position and messages[position - 1].tool_results and not messages[position - 1].tool_calls:
         position -= 1
@@ -126,8 +126,8 @@ def fitted(
 ) -> list[Message]:
     """The preamble and as many whole rounds from the end as fit the budget, in order.
 
-    When not even the last round fits, its opening and as many of its last steps as fit are kept. Without ``may_wait`` not
-    even the last calls are kept without their results. Raises ``InvalidInput`` when the preamble alone is over the budget.
+    When the last round alone does not fit, its first message and as many of its last steps as fit are kept. Without
+    ``may_wait`` the last calls need their results too. Raises ``InvalidInput`` when the preamble exceeds the budget.
     """
     start = whole(message for message in preamble if message.for_model)
     left = budget - sum(map(size, start))
@@ -150,24 +150,24 @@ def fitted(
 
 
 def _opening(messages: Iterable[Message]) -> list[str]:
-    """The id of the message that opens a round. A view opens nothing: it is no part of what a model is told."""
+    """The id of the first message of a round. Views do not count, because models do not see them."""
     return [message.id for message in messages if message.role is not Role.VIEW][:1]
 
 
 def _sound(messages: list[Message], openings: Collection[str], may_wait: bool) -> list[Message]:
-    """The messages without broken pairs, and without answers at the front whose round does not begin with them."""
+    """The messages without incomplete pairs, and without leading answers that do not start their round."""
     while True:
         whole = paired(messages, may_wait=may_wait)
         begin = (at for at, one in enumerate(whole) if one.role not in _ANSWERS or one.id in openings)
         first = next(begin, len(whole))
         if first == 0:
             return whole
-        # What was cut off may have held a call, so look again.
+        # A removed message may have held a call, so check again.
         messages = whole[first:]
 
 
 def _within(messages: Iterable[Message], before: Iterable[Message], size: Size) -> list[Message]:
-    """The messages, none larger than it was: a count that a caller gave for a whole message bounds what is left of it."""
+    """The messages, none counted larger than before: a caller's count of a whole message bounds that of its rest."""
     were = {message.id: message for message in before}
     return [
         one if one is were[one.id] or size(one) <= size(were[one.id]) else one.changed(tokens=size(were[one.id]))
@@ -192,7 +192,7 @@ def _partial(messages: Sequence[Message], budget: int, size: Size) -> list[Messa
 
 
 def _steps(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """Messages that stay together: one with tool calls, and all up to the last result of them."""
+    """Groups of messages that stay together: one with tool calls, and all up to their last result."""
     last_result: dict[int, int] = {}
     for (position, _), (answer, _) in _pairs(messages).items():
         last_result[position] = max(answer, last_result.get(position, 0))
@@ -209,13 +209,13 @@ def _steps(messages: Sequence[Message]) -> Iterator[list[Message]]:
 
 
 def kept_from(newest_first: Iterable[Round], limit: int, size: Callable[[Round], int]) -> int:
-    """The index from which on a conversation is kept when its oldest rounds are dropped to stay within a limit.
+    """The first kept index when the oldest rounds are dropped to stay within a limit.
 
-    The latest round is kept however large it is, and so is a round that the tool results of a kept one answer.
+    The latest round is always kept, and so is a round whose tool calls a kept one answers.
     """
     used, cut = 0, 0
-    missing: set[str] = set()  # calls that were made before the cut and are answered behind it
-    beyond: set[str] = set()  # the same for the rounds looked at since the cut
+    missing: set[str] = set()  # calls before the cut that are answered after it
+    beyond: set[str] = set()  # the same for the rounds read since the cut
     for taken, round_ in enumerate(newest_first):
         used += size(round_)
         fits = used <= limit or not taken
@@ -223,7 +223,7 @@ def kept_from(newest_first: Iterable[Round], limit: int, size: Callable[[Round],
             break
         called = {call.id for message in round_.messages for call in message.tool_calls}
         beyond = (beyond - called) | _answered_only(round_.messages)
-        # A result may answer a call that is nowhere, so one that is missing alone keeps nothing.
+        # A result may answer a call that does not exist, so a missing call alone keeps nothing.
         if fits or missing & called:
             cut = round_.messages[0].index or 0
             missing = (missing - called) | beyond
@@ -232,7 +232,7 @@ def kept_from(newest_first: Iterable[Round], limit: int, size: Callable[[Round],
 
 
 def _answered_only(messages: Iterable[Message]) -> set[str]:
-    """The ids of calls that are answered here and made before."""
+    """The ids of calls that are answered here but made before."""
     called: set[str] = set()
     missing: set[str] = set()
     for part in (part for message in messages for part in message.parts):

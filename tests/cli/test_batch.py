@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import memwell
 from memwell.cli import app
-from memwell.longterm.embedding import ASIDE, MARK
+from memwell.longterm.embedding import MARK, STAGED
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
@@ -94,7 +94,7 @@ def test_a_whole_store_gets_other_vectors(tmp_path: Path, workers: str):
             assert (whose(backend, space), info.dimensions) == (NEW.name, 48)
             assert info.vectors == info.records
         assert not [
-            entry for entry in backend.kv.scan(inner_space(ANN), limit=900).items if entry.key.startswith(ASIDE)
+            entry for entry in backend.kv.scan(inner_space(ANN), limit=900).items if entry.key.startswith(STAGED)
         ]
         assert backend.kv.scan(Space("memwell", "batch", f"reembed {NEW.name}")).items == []
     again = CliRunner().invoke(app, ["reembed", "-s", str(store), "--embedder", NEW.name])
@@ -118,7 +118,7 @@ def test_killed_in_the_middle_the_old_vectors_serve_and_the_next_run_goes_on(tmp
     driver = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": path})
     with open_backend(store) as backend:
         while driver.poll() is None and not any(
-            entry.key.startswith(ASIDE) for entry in backend.kv.scan(inner_space(ANN), limit=5000).items
+            entry.key.startswith(STAGED) for entry in backend.kv.scan(inner_space(ANN), limit=5000).items
         ):
             time.sleep(0.02)
         driver.send_signal(signal.SIGKILL)

@@ -163,7 +163,7 @@ def test_what_memwell_keeps_for_itself_is_not_counted(store: Path):
     with memwell.open(store, embedder=None) as m:
         for space, texts in ((Space("acme", "ann"), ["tea", "milk", "rice"]), ("bob", ["fish"])):
             m.at(space).remember(texts)
-            m.at(space).settle()
+            m.at(space).flush()
     code, out = run("--store", store, "--json")
     found = json.loads(out)["store"]
     assert code == 0

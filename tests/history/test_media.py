@@ -14,8 +14,8 @@ from memwell.history.media import (
     MediaLimits,
     check_kind,
     check_media,
-    claim_of_name,
-    claim_of_type,
+    declared_by_name,
+    declared_by_type,
     family_of,
     kind_of,
     picture_size,
@@ -111,14 +111,14 @@ def test_any_bytes_have_known_types_or_none(rest: bytes, start: bytes):
     ],
 )
 def test_a_name_says_what_its_ending_says(name: str, says: str | None):
-    claim = claim_of_name(name)
+    claim = declared_by_name(name)
     assert claim is not None
     assert claim.media_type == says
 
 
 @pytest.mark.parametrize("name", ["", "photo", "photo.", "photo.holiday", ".png"])
 def test_a_name_may_say_nothing(name: str):
-    assert claim_of_name(name) is None
+    assert declared_by_name(name) is None
 
 
 @pytest.mark.parametrize(
@@ -131,14 +131,14 @@ def test_a_name_may_say_nothing(name: str):
     ],
 )
 def test_a_type_is_read_whatever_it_is_called(declared: str, says: str | None):
-    claim = claim_of_type(declared)
+    claim = declared_by_type(declared)
     assert claim is not None
     assert claim.media_type == says
 
 
 @pytest.mark.parametrize("declared", [None, "", "image/*", "application/octet-stream"])
 def test_a_type_may_say_nothing(declared: str | None):
-    assert claim_of_type(declared) is None
+    assert declared_by_type(declared) is None
 
 
 FORMATS = ["PNG", "JPEG", "GIF", "WEBP", "BMP"]

@@ -13,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 
 from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.history import History, MediaLimits
-from memwell.history.reading import blobs_beside, kept_beside
+from memwell.history.reading import thread_blobs, thread_keys
 from memwell.messages import (
     Audio,
     Image,
@@ -126,7 +126,7 @@ def test_bytes_go_with_the_conversation(history: History, store: Backend, talk: 
     assert other.data_of(media(other)[0]) == PNG
     other.delete()
     assert blobs(store) == 0
-    assert store.kv.scan(blobs_beside(other.thread)).items == []
+    assert store.kv.scan(thread_blobs(other.thread)).items == []
 
 
 def test_bytes_that_were_never_added_go_too(history: History, store: Backend):
@@ -200,7 +200,7 @@ def test_conversations_do_not_see_each_others_bytes(history: History, talk: Talk
     for other in (talk("another"), talk(space="away")):
         with pytest.raises(NotFound):
             other.data_of(kept)
-    assert store.blobs.get(blobs_beside(history.thread), kept.blob or "") == PNG
+    assert store.blobs.get(thread_blobs(history.thread), kept.blob or "") == PNG
 
 
 def test_a_store_that_fails_stores_nothing(store: Backend, monkeypatch: pytest.MonkeyPatch):
@@ -1034,8 +1034,8 @@ def test_what_was_made_of_a_conversation_goes_with_it(talk: Callable[..., Histor
     other.add_human("hello")
     assert history.backend is not None
     for one in (history, other):
-        space, prefix = kept_beside(one.thread)
+        space, prefix = thread_keys(one.thread)
         history.backend.kv.put(space, f"{prefix}summary", "they said hello")
     assert history.delete()
-    kept = [entry.key for entry in history.backend.kv.scan(kept_beside(other.thread)[0]).items]
-    assert kept == [f"{kept_beside(other.thread)[1]}summary"]
+    kept = [entry.key for entry in history.backend.kv.scan(thread_keys(other.thread)[0]).items]
+    assert kept == [f"{thread_keys(other.thread)[1]}summary"]

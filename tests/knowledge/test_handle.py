@@ -103,7 +103,7 @@ def test_spaces_never_see_each_others_documents(backend: Backend):
 def test_an_embedder_that_fails_leaves_chunks_to_be_found_by_words_and_settle_completes(backend: Backend):
     embedder = Failing()
     told = list[object]()
-    knowledge = filled(knowledge_over(backend, embedder=embedder, told=told.append))
+    knowledge = filled(knowledge_over(backend, embedder=embedder, notify=told.append))
     chunks = knowledge.count().chunks
     assert knowledge.owed().vectors == chunks
     assert told

@@ -15,7 +15,7 @@ from memwell.errors import InvalidInput, ModelError, ReadOnlyStore
 from memwell.knowledge import Knowledge
 from memwell.knowledge.recall import WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
-from memwell.longterm.snapshot_cache import Pools
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.weights import Weights
 from memwell.models.scripted import ScriptedReranker
 from memwell.storage import Backend, open_backend
@@ -224,7 +224,7 @@ def test_an_embedder_that_fails_leaves_words(backend: Backend):
 
 
 def test_a_space_too_large_to_hold_is_searched_by_the_stores_indexes(backend: Backend):
-    knowledge = filled(knowledge_over(backend, pools=Pools(backend.index, most_records=2)))
+    knowledge = filled(knowledge_over(backend, snapshots=Snapshots(backend.index, most_records=2)))
     for question, answer in SUPPORTED:
         assert any(answer in hit.text for hit in knowledge.recall(question))
     assert knowledge.recall("leave", documents="router", limit=9)

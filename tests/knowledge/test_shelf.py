@@ -89,7 +89,7 @@ def test_vectors_made_while_another_embedder_took_over_are_not_stored(backend: B
 _MEANT = {"a": "Ann bought an automobile.", "b": "Bob has a feline.", "c": "Cy drinks oolong.", "d": "Di sings."}
 
 
-def whose(backend: Backend, knowledge: Knowledge) -> str:
+def stored_model(backend: Backend, knowledge: Knowledge) -> str:
     entry = backend.kv.get(inner_space(knowledge.space), MARK)
     return "" if entry is None else str(entry.value)
 
@@ -110,13 +110,13 @@ def test_passages_are_found_by_what_they_mean_before_during_and_after(monkeypatc
         assert found(old) == "a"
         new = Knowledge(backend, Space("ann"), embedder=Sense("new", 192))
         work = new._shelf.vectors._indexer.work
-        seen = [(whose(backend, new), found(new), found(old))]
+        seen = [(stored_model(backend, new), found(new), found(old))]
         while work():
             if len(seen) == 2:
                 new.add("Flo has a kitten.", id="e")
                 old.add("Ed drives an automobile.", id="d")
                 old.remove("a")
-            seen.append((whose(backend, new), found(new), found(old)))
+            seen.append((stored_model(backend, new), found(new), found(old)))
         assert {model for model, _, _ in seen} == {"old", "new"}
         assert [(one, other) for _, one, other in seen[:2]] == [("a", "a")] * 2
         assert {(one, other) for _, one, other in seen[2:]} == {("d", "d")}
@@ -262,7 +262,7 @@ def _shelf_of(knowledge: Knowledge, told: list[Space] | None = None) -> Shelf:
         knowledge.space,
         embedder=knowledge.embedder,
         clock=knowledge._shelf.clock,
-        told=(told if told is not None else []).append,
+        notify=(told if told is not None else []).append,
     )
 
 

@@ -86,7 +86,7 @@ def test_a_verb_in_a_compound_is_part_of_it(text: str) -> None:
 
 def test_what_comes_back_weighs_more_and_is_counted() -> None:
     best, *_ = chinese_keywords("量子计算机很快。量子计算机很贵。我有一只猫。")
-    assert (best.word, best.times) == ("量子计算机", 2)
+    assert (best.word, best.count) == ("量子计算机", 2)
     weights = {found.word: found.score for found in chinese_keywords("量子计算机很快。量子计算机很贵。我有一只猫。")}
     assert weights["量子计算机"] > 2 * weights["猫"]
 
@@ -101,7 +101,7 @@ def test_a_very_long_row_of_nouns_is_cut_into_phrases() -> None:
 def test_every_keyword_stands_in_the_text(text: str) -> None:
     for found in chinese_keywords(text):
         assert found.word in text.replace("\ud800", "?")
-        assert found.times >= 1
+        assert found.count >= 1
         assert found.score > 0
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.longterm.audit import KINDS, Problem, Report, Rules, audit
+from memwell.longterm.audit import KINDS, AuditProblem, AuditReport, Rules, audit
 from memwell.longterm.gate import Policy
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, blobs_space, with_traits
 from memwell.records import Record, Space
@@ -25,20 +25,20 @@ def memory(id_: str, text: str, *, space: str = "s", days: int = 0, kind: str = 
     return Record(id=id_, text=text, space=Space(space), kind=kind, time=NOW - timedelta(days=days), metadata=metadata)
 
 
-def found(report: Report) -> list[tuple[str, str, str, str]]:
+def found(report: AuditReport) -> list[tuple[str, str, str, str]]:
     return [(one.record, one.kind, one.code, one.action.verb) for one in report.problems]
 
 
-def look(*records: Record, **options: object) -> Report:
+def look(*records: Record, **options: object) -> AuditReport:
     return audit(records, now=NOW, **options)  # pyright: ignore[reportArgumentType]
 
 
 def test_a_sound_memory_has_no_problems():
     report = look(memory("a", HOME), memory("b", "Anna plays the cello."), memory("c", "好的"), memory("d", "好的"))
-    assert report == Report(4)
+    assert report == AuditReport(4)
     assert report.counts == {}
     assert report.plan == []
-    assert "Nothing to mend" in report.text()
+    assert "Nothing to repair" in report.text()
     assert "没有需要处理的问题" in report.text("zh")
 
 
@@ -87,7 +87,7 @@ def test_the_best_of_the_same_stays():
 
 
 def test_a_record_that_comes_twice_is_no_duplicate_of_itself():
-    assert look(memory("a", HOME), memory("b", "Anna plays the cello."), memory("a", HOME)) == Report(3)
+    assert look(memory("a", HOME), memory("b", "Anna plays the cello."), memory("a", HOME)) == AuditReport(3)
 
 
 def test_near_duplicates_merge_when_nothing_is_lost_and_are_reviewed_otherwise():
@@ -259,9 +259,9 @@ def test_a_report_tells_every_kind_and_no_secret_in_either_language(values: list
     assert sum(report.counts.values()) == len(report.problems)
     assert list(report.counts) == [kind for kind in KINDS if kind in report.counts]
     for language in ("en", "zh-CN"):
-        told = report.text(language)
-        assert SECRET not in told
-        assert "abc12345" not in told
+        report_text = report.text(language)
+        assert SECRET not in report_text
+        assert "abc12345" not in report_text
     assert SECRET not in repr(report)
 
 
@@ -280,12 +280,12 @@ def test_the_report_for_people():
 
 
 def test_examples_are_few_and_progress_is_told():
-    told: list[int] = []
+    report_text: list[int] = []
     records = (memory(str(number), "...") for number in range(600))
-    report = audit(records, now=NOW, rules=Rules(examples=2), progress=told.append)
-    assert told == [256, 512, 600]
+    report = audit(records, now=NOW, rules=Rules(examples=2), progress=report_text.append)
+    assert report_text == [256, 512, 600]
     assert [problem.example for problem in report.problems] == ["...", "...", *[""] * 598]
-    assert isinstance(report.problems[0], Problem)
+    assert isinstance(report.problems[0], AuditProblem)
 
 
 @pytest.mark.parametrize(

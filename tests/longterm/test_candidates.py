@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.longterm import candidates, signals
-from memwell.longterm.candidates import HAN_WEIGHT, Question, weighted_terms
+from memwell.longterm.candidates import HAN_WEIGHT, ParsedQuery, weighted_terms
 from memwell.longterm.ranking import Ranked, rank
-from memwell.longterm.snapshot import Entry, Pool
+from memwell.longterm.snapshot import Snapshot, SnapshotEntry
 from memwell.longterm.weights import SIGNALS, Weights, default_weights
 
 NOW = datetime(2023, 6, 15, 12, tzinfo=UTC).timestamp()
 
 
-def ask(text: str) -> Question:
-    return Question.of(text, now=NOW)
+def ask(text: str) -> ParsedQuery:
+    return ParsedQuery.of(text, now=NOW)
 
 
 def test_words_that_only_ask_are_left_out_unless_there_are_no_others() -> None:
@@ -92,21 +92,21 @@ class Made:
         self.words = numbers.choice(VOCABULARY, (ROWS, 40), p=often / often.sum())
         self.vectors = _vectors(numbers, ROWS)
         made = [self.entry(row) for row in range(ROWS)]
-        self.pool = Pool.build(made)
-        self.pool.apply(made[10:90], [entry.id for entry in made[:200:3]])
+        self.snapshot = Snapshot.build(made)
+        self.snapshot.apply(made[10:90], [entry.id for entry in made[:200:3]])
 
-    def entry(self, row: int) -> Entry:
+    def entry(self, row: int) -> SnapshotEntry:
         text = " ".join(f"w{word}" for word in self.words[row])
-        return Entry(
+        return SnapshotEntry(
             f"{row:05}", text, ("Ann", "Ben")[row % 2], f"s{row // 20}", row, 1.6e9 + row, vector=self.vectors[row]
         )
 
-    def question(self, seed: int) -> Question:
+    def question(self, seed: int) -> ParsedQuery:
         numbers = np.random.default_rng(seed)
         row = int(numbers.integers(ROWS))
         asked = " ".join(f"w{word}" for word in numbers.choice(self.words[row], int(numbers.integers(1, 8))))
         near = self.vectors[row] + 0.04 * numbers.standard_normal(DIMENSIONS)
-        return Question.of(asked, now=1.7e9, vector=near)
+        return ParsedQuery.of(asked, now=1.7e9, vector=near)
 
 
 @pytest.fixture(scope="module")
@@ -114,13 +114,15 @@ def made() -> Made:
     return Made()
 
 
-def both(pool: Pool, question: Question, weights: Weights, **given: object) -> tuple[list[Ranked], list[Ranked]]:
+def both(
+    snapshot: Snapshot, question: ParsedQuery, weights: Weights, **given: object
+) -> tuple[list[Ranked], list[Ranked]]:
     """What is found the small way, and the large way."""
     with pytest.MonkeyPatch.context() as patched:
-        small = rank(pool, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
+        small = rank(snapshot, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
         patched.setattr(signals, "LARGE", 0)
         patched.setattr(candidates, "_SHORTLIST", 400)
-        return small, rank(pool, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
+        return small, rank(snapshot, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -128,7 +130,9 @@ def test_the_best_are_the_same_and_score_the_same(made: Made, weights: Weights) 
     overlaps: list[float] = []
     exact: list[bool] = []
     for seed in range(25):
-        small, large = ({hit.id: hit.score for hit in hits} for hits in both(made.pool, made.question(seed), weights))
+        small, large = (
+            {hit.id: hit.score for hit in hits} for hits in both(made.snapshot, made.question(seed), weights)
+        )
         common = small.keys() & large.keys()
         overlaps.append(len(common) / len(small))
         exact += [small[id_] == large[id_] for id_ in common]
@@ -145,39 +149,42 @@ def test_with_the_same_candidates_every_signal_is_the_same_number(seed: int) -> 
     numbers = np.random.default_rng(seed)
     vectors = _vectors(numbers, 140)
     texts = [" ".join(f"w{word}" for word in numbers.geometric(0.1, 12)) for _ in range(140)]
-    pool = Pool.build(
-        Entry(f"{row:03}", text, session=f"s{row % 9}", position=row, time=1.6e9, vector=vectors[row])
+    snapshot = Snapshot.build(
+        SnapshotEntry(f"{row:03}", text, session=f"s{row % 9}", position=row, time=1.6e9, vector=vectors[row])
         for row, text in enumerate(texts)
     )
-    pool.apply((), [f"{row:03}" for row in range(0, 140, 11)])
-    question = Question.of("w1 w2 w5 w9 w20 w33", now=1.7e9, vector=vectors[3])
-    small, large = both(pool, question, EVERYTHING, limit=140)
+    snapshot.apply((), [f"{row:03}" for row in range(0, 140, 11)])
+    question = ParsedQuery.of("w1 w2 w5 w9 w20 w33", now=1.7e9, vector=vectors[3])
+    small, large = both(snapshot, question, EVERYTHING, limit=140)
     assert [(hit.id, hit.score, hit.signals) for hit in small] == [(hit.id, hit.score, hit.signals) for hit in large]
 
 
 def test_only_what_is_allowed_is_found(made: Made) -> None:
-    allowed = np.arange(made.pool.limit) % 5 == 2
+    allowed = np.arange(made.snapshot.limit) % 5 == 2
     for seed in range(5):
-        small, large = both(made.pool, made.question(seed), DOCUMENTS, allowed=allowed)
+        small, large = both(made.snapshot, made.question(seed), DOCUMENTS, allowed=allowed)
         assert len({hit.id for hit in small} & {hit.id for hit in large}) >= 9
         assert all(allowed[hit.row] for hit in large)
-    assert both(made.pool, made.question(1), DOCUMENTS, allowed=allowed & False)[1] == []
+    assert both(made.snapshot, made.question(1), DOCUMENTS, allowed=allowed & False)[1] == []
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_a_question_without_a_vector_or_without_known_words_is_answered(made: Made, weights: Weights) -> None:
-    for question in (made.question(2)._replace(vector=None), Question.of("zebra", now=1.7e9, vector=made.vectors[7])):
-        small, large = both(made.pool, question, weights)
+    for question in (
+        made.question(2)._replace(vector=None),
+        ParsedQuery.of("zebra", now=1.7e9, vector=made.vectors[7]),
+    ):
+        small, large = both(made.snapshot, question, weights)
         # Many tie here, so that other records may stand in the same places.
         assert len(large) == 10
         assert [hit.score for hit in large] == pytest.approx([hit.score for hit in small], rel=0.02, abs=0.05)
 
 
 def test_what_was_just_added_is_found_and_what_was_removed_is_not(made: Made) -> None:
-    pool = Pool.build(made.entry(row) for row in range(0, ROWS, 2))
-    question = Question.of("needle w1", now=1.7e9, vector=-made.vectors[0])
-    assert "new" not in [hit.id for hit in both(pool, question, DOCUMENTS)[1]]
-    pool.apply([Entry("new", "a needle", vector=-made.vectors[0])], ())
-    assert both(pool, question, DOCUMENTS)[1][0].id == "new"
-    pool.apply((), ["new"])
-    assert "new" not in [hit.id for hit in both(pool, question, DOCUMENTS)[1]]
+    snapshot = Snapshot.build(made.entry(row) for row in range(0, ROWS, 2))
+    question = ParsedQuery.of("needle w1", now=1.7e9, vector=-made.vectors[0])
+    assert "new" not in [hit.id for hit in both(snapshot, question, DOCUMENTS)[1]]
+    snapshot.apply([SnapshotEntry("new", "a needle", vector=-made.vectors[0])], ())
+    assert both(snapshot, question, DOCUMENTS)[1][0].id == "new"
+    snapshot.apply((), ["new"])
+    assert "new" not in [hit.id for hit in both(snapshot, question, DOCUMENTS)[1]]

@@ -13,17 +13,17 @@ from numpy.typing import NDArray
 
 from memwell.longterm import embedding
 from memwell.longterm.embedding import (
-    ASIDE,
     DEFAULT,
     MARK,
     NAMED,
-    NOTE,
     ORDERED,
-    AsideVectors,
-    Asked,
-    Makers,
+    STAGED,
+    STATE_KEY,
+    Embedders,
+    QueryVector,
     QueryVectors,
-    Wish,
+    StagedVectors,
+    WantedEmbedder,
 )
 from memwell.longterm.journal import inner_space
 from memwell.longterm.memory import Memory
@@ -37,11 +37,11 @@ INNER = Space("ann", "memwell")
 
 def test_the_first_to_store_vectors_say_whose_they_are():
     with open_backend("memory:") as backend:
-        one, other = (Makers(backend.kv, INNER, Sense(name)) for name in ("one", "other"))
-        assert (one.whose(), one.is_current(), one.wants_others()) == (None, True, False)
+        one, other = (Embedders(backend.kv, INNER, Sense(name)) for name in ("one", "other"))
+        assert (one.stored_model(), one.is_current(), one.needs_reembedding()) == (None, True, False)
         assert one.claim("one")
         assert not other.claim("other")
-        assert (other.whose(), other.is_current(), other.wants_others()) == ("one", False, True)
+        assert (other.stored_model(), other.is_current(), other.needs_reembedding()) == ("one", False, True)
         assert backend.kv.get(INNER, MARK).value == "one"  # type: ignore[union-attr]
 
 
@@ -49,41 +49,41 @@ def test_who_makes_vectors_of_the_kind_that_is_there():
     with open_backend("memory:") as backend:
         chosen, known = Sense("chosen"), Sense("known to all")
         offer_embedder(known)
-        makers = Makers(backend.kv, INNER, chosen)
-        assert makers.maker_of(None) is makers.maker_of("chosen") is chosen
-        assert makers.maker_of("known to all") is known
-        assert makers.maker_of("never heard of") is None
-        assert Makers(backend.kv, INNER, None).maker_of("known to all") is None, "words alone were asked for"
+        embedders = Embedders(backend.kv, INNER, chosen)
+        assert embedders.embedder_for(None) is embedders.embedder_for("chosen") is chosen
+        assert embedders.embedder_for("known to all") is known
+        assert embedders.embedder_for("never heard of") is None
+        assert Embedders(backend.kv, INNER, None).embedder_for("known to all") is None, "words alone were asked for"
 
 
 def test_who_decides_later_or_with_more_weight_decides():
-    first, second = Wish.made_now(), Wish.made_now()
+    first, second = WantedEmbedder.made_now(), WantedEmbedder.made_now()
     assert first < second
-    assert Wish.made_now(DEFAULT) < first
-    assert Wish.made_now(NAMED) < Wish(ORDERED, first.at)
+    assert WantedEmbedder.made_now(DEFAULT) < first
+    assert WantedEmbedder.made_now(NAMED) < WantedEmbedder(ORDERED, first.at)
     with open_backend("memory:") as backend:
-        early = Makers(backend.kv, INNER, Sense("early"))
+        early = Embedders(backend.kv, INNER, Sense("early"))
         early.claim("early")
-        late = Makers(backend.kv, INNER, Sense("late"))
-        late.give_way("late")
-        assert not early.wants_others(), "it was chosen before the others were made"
-        assert Makers(backend.kv, INNER, Sense("early")).wants_others()
-        assert not Makers(backend.kv, INNER, None).wants_others()
-        assert Makers(backend.kv, INNER, Sense("early"), Wish.made_now(DEFAULT)).wants_others()
+        late = Embedders(backend.kv, INNER, Sense("late"))
+        late.switch_to("late")
+        assert not early.needs_reembedding(), "it was chosen before the others were made"
+        assert Embedders(backend.kv, INNER, Sense("early")).needs_reembedding()
+        assert not Embedders(backend.kv, INNER, None).needs_reembedding()
+        assert Embedders(backend.kv, INNER, Sense("early"), WantedEmbedder.made_now(DEFAULT)).needs_reembedding()
         offer_embedder(Sense("late"))
-        assert not Makers(backend.kv, INNER, Sense("early"), Wish.made_now(DEFAULT)).wants_others()
+        assert not Embedders(backend.kv, INNER, Sense("early"), WantedEmbedder.made_now(DEFAULT)).needs_reembedding()
 
 
 def test_a_query_is_embedded_once_by_whoever_made_the_vectors():
     with open_backend("memory:") as backend:
         chosen, other = Sense("chosen"), Sense("other, and offered")
         offer_embedder(other)
-        vectors = QueryVectors(Makers(backend.kv, INNER, chosen))
+        vectors = QueryVectors(Embedders(backend.kv, INNER, chosen))
         for _ in range(3):
             assert vectors.of("tea").model is None
         assert (chosen.embedded, other.embedded) == (1, 0)
         asked = vectors.of("tea")
-        Makers(backend.kv, INNER, other).give_way(other.name)
+        Embedders(backend.kv, INNER, other).switch_to(other.name)
         assert not vectors.still(asked, 7), "others were made meanwhile"
         asked = vectors.of("tea")
         assert asked.model == other.name
@@ -96,18 +96,18 @@ def test_a_query_is_embedded_once_by_whoever_made_the_vectors():
 
 def test_where_nothing_was_written_the_store_is_not_asked(monkeypatch: pytest.MonkeyPatch):
     with open_backend("memory:") as backend:
-        vectors = QueryVectors(Makers(backend.kv, INNER, Sense("chosen")))
+        vectors = QueryVectors(Embedders(backend.kv, INNER, Sense("chosen")))
         assert vectors.still(vectors.of("tea"), 3)
         monkeypatch.setattr(type(backend.kv), "get", lambda *given: pytest.fail("it was asked"))
         assert vectors.still(vectors.of("coffee"), 3)
-        assert vectors.still(Asked(None, None))
+        assert vectors.still(QueryVector(None, None))
 
 
 @pytest.mark.parametrize("query", ["", " \n"])
 def test_nothing_has_no_direction(query: str):
     with open_backend("memory:") as backend:
-        assert QueryVectors(Makers(backend.kv, INNER, Sense("chosen"))).of(query) == Asked(None, None)
-        assert QueryVectors(Makers(backend.kv, INNER, None)).of("tea") == Asked(None, None)
+        assert QueryVectors(Embedders(backend.kv, INNER, Sense("chosen"))).of(query) == QueryVector(None, None)
+        assert QueryVectors(Embedders(backend.kv, INNER, None)).of("tea") == QueryVector(None, None)
 
 
 @pytest.mark.parametrize("size", [256, 192])
@@ -120,14 +120,14 @@ def test_a_swap_between_the_embedding_and_the_search_is_noticed(size: int, held:
         class Slow(Sense):
             def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
                 if texts == ["vehicle"]:
-                    Memory(backend, "ann", embedder=Sense("swapped in", size)).settle()
+                    Memory(backend, "ann", embedder=Sense("swapped in", size)).flush()
                 return super().embed(texts)
 
         memory = Memory(backend, "ann", embedder=Slow("slow"))
         memory.remember(["Ann bought an automobile.", "Bob has a feline.", "Cy drinks oolong."])
-        memory.settle()
+        memory.flush()
         if not held:
-            monkeypatch.setattr(type(memory._pools), "suits", lambda self, space: False)
+            monkeypatch.setattr(type(memory._snapshots), "suits", lambda self, space: False)
         hit = memory.recall("vehicle", limit=1)[0]
         assert hit.text == "Ann bought an automobile."
         assert hit.signals["dense"].value > 0.3
@@ -159,7 +159,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 def filled(backend: Backend, name: str = "old", **options: Any) -> Memory:
     memory = Memory(backend, ANN, embedder=Sense(name, **options))
     memory.remember(TEXTS)
-    memory.settle()
+    memory.flush()
     return memory
 
 
@@ -168,14 +168,14 @@ def found(memory: Memory, query: str = ASKED) -> str:
     return hit.text if hit.signals["dense"].value > 0.3 else ""
 
 
-def whose(backend: Backend) -> str:
+def stored_model(backend: Backend) -> str:
     entry = backend.kv.get(inner_space(ANN), MARK)
     return "" if entry is None else str(entry.value)
 
 
 def leftovers(backend: Backend) -> list[str]:
     keys = [entry.key for entry in backend.kv.scan(inner_space(ANN), limit=1000).items]
-    return [key for key in keys if key.startswith(ASIDE) or key == NOTE]
+    return [key for key in keys if key.startswith(STAGED) or key == STATE_KEY]
 
 
 @pytest.mark.parametrize("size", [256, 192])
@@ -184,7 +184,7 @@ def test_what_a_question_means_is_found_at_every_moment(backend: Backend, size: 
     memory = Memory(backend, ANN, embedder=Sense("new", size))
     seen: list[tuple[str, str]] = []
     while True:
-        seen.append((whose(backend), found(memory)))
+        seen.append((stored_model(backend), found(memory)))
         if not memory.indexer.work():
             break
     assert {text for _, text in seen} == {TEXTS[0]}
@@ -206,7 +206,7 @@ def test_what_is_written_meanwhile_is_found_before_and_after(backend: Backend):
     seen = {(found(memory), found(memory, "cat"))}
     while memory.indexer.work():
         seen.add((found(memory), found(memory, "cat")))
-    assert whose(backend) == "new"
+    assert stored_model(backend) == "new"
     assert seen == {("Ed drives an automobile.", "Flo has a kitten.")}
     assert backend.index.info(ANN).vectors == 5
 
@@ -224,8 +224,8 @@ def test_a_vector_is_of_the_text_that_is_there(backend: Backend):
 
     first = backend.index.scan(ANN).items[0].id
     memory = Memory(backend, ANN, embedder=Late("new"))
-    memory.settle()
-    assert whose(backend) == "new"
+    memory.flush()
+    assert stored_model(backend) == "new"
     record = backend.index.get(ANN, [first])[0]
     assert record.vector is not None
     expected = Sense("new").embed(["Ann bought a kitten."])[0]
@@ -243,15 +243,15 @@ def test_what_is_written_at_the_last_moment_has_the_vector_of_its_text(
     swap = embedding.Reembedding._swap
     ends: list[bool] = []
 
-    def busy(self: Any, step: Any, *, however: bool) -> bool:
+    def busy(self: Any, step: Any, *, force: bool) -> bool:
         if len(ends) < writes:
             writer.update(id_, f"Di sings song {len(ends)}.")
-        ends.append(swap(self, step, however=however))
+        ends.append(swap(self, step, force=force))
         return ends[-1]
 
     monkeypatch.setattr(embedding.Reembedding, "_swap", busy)
     memory = Memory(backend, ANN, embedder=Sense("new"))
-    memory.settle()
+    memory.flush()
     assert ends == ([False, True] if writes == 1 else [False, False, False, True])
     record = backend.index.get(ANN, [id_])[0]
     assert record.vector is not None
@@ -265,14 +265,14 @@ def test_whoever_goes_on_makes_no_vector_twice(stops: list[int]):
     with open_backend("memory:") as backend:
         filled(backend)
         made = 0
-        wish = Wish.made_now()
+        wanted_embedder = WantedEmbedder.made_now()
         for stop in [*stops, 100]:
             embedder = Sense("new")
-            memory = Memory(backend, ANN, embedder=embedder, wish=wish)
+            memory = Memory(backend, ANN, embedder=embedder, wanted_embedder=wanted_embedder)
             for _ in range(stop):
                 memory.indexer.work()
             made += embedder.embedded
-        assert whose(backend) == "new"
+        assert stored_model(backend) == "new"
         assert made == len(TEXTS)
         assert leftovers(backend) == []
 
@@ -282,11 +282,11 @@ def test_one_that_runs_with_the_old_embedder_follows(backend: Backend):
     old = filled(backend)
     assert found(old) == TEXTS[0]
     offer_embedder(Sense("new"))
-    Memory(backend, ANN, embedder=Sense("new")).settle()
+    Memory(backend, ANN, embedder=Sense("new")).flush()
     assert found(old) == TEXTS[0]
     old.remember("Flo has a kitten.")
-    old.settle()
-    assert (whose(backend), found(old, "cat")) == ("new", "Bob has a feline.")
+    old.flush()
+    assert (stored_model(backend), found(old, "cat")) == ("new", "Bob has a feline.")
     assert backend.index.info(ANN).vectors == 6
 
 
@@ -295,7 +295,7 @@ def test_without_a_name_that_is_known_words_decide_and_it_is_said_once(
 ):
     name = f"unheard of in {type(backend).__name__}"
     old = filled(backend)
-    Memory(backend, ANN, embedder=Sense(name)).settle()
+    Memory(backend, ANN, embedder=Sense(name)).flush()
     with caplog.at_level(logging.WARNING):
         for query in ("automobile", "feline", "automobile"):
             assert old.recall(query, limit=1)[0].signals.get("dense") is None
@@ -312,43 +312,43 @@ def test_who_decided_last_has_it_so(backend: Backend):
     second.indexer.work()
     for _ in range(20):
         first.indexer.work()
-    assert whose(backend) == "old", "the one that decided first stands back"
-    second.settle()
-    assert whose(backend) == "second"
-    first.settle()
-    assert whose(backend) == "second"
-    Memory(backend, ANN, embedder=Sense("first")).settle()
-    assert whose(backend) == "first"
+    assert stored_model(backend) == "old", "the one that decided first stands back"
+    second.flush()
+    assert stored_model(backend) == "second"
+    first.flush()
+    assert stored_model(backend) == "second"
+    Memory(backend, ANN, embedder=Sense("first")).flush()
+    assert stored_model(backend) == "first"
     assert leftovers(backend) == []
 
 
 def test_an_order_counts_for_more_than_a_later_program(backend: Backend):
     filled(backend)
-    ordered = Memory(backend, ANN, embedder=Sense("ordered"), wish=Wish.made_now(ORDERED))
+    ordered = Memory(backend, ANN, embedder=Sense("ordered"), wanted_embedder=WantedEmbedder.made_now(ORDERED))
     ordered.indexer.work()
     later = Memory(backend, ANN, embedder=Sense("later"))
     for _ in range(20):
         later.indexer.work()
-    assert whose(backend) == "old"
-    ordered.settle()
-    later.settle()
-    assert whose(backend) == "ordered"
+    assert stored_model(backend) == "old"
+    ordered.flush()
+    later.flush()
+    assert stored_model(backend) == "ordered"
 
 
 def test_who_stays_with_the_old_one_drops_what_was_begun(backend: Backend):
     filled(backend)
     Memory(backend, ANN, embedder=Sense("new")).indexer.work()
     assert leftovers(backend)
-    filled(backend).settle()
+    filled(backend).flush()
     assert leftovers(backend) == []
-    assert whose(backend) == "old"
+    assert stored_model(backend) == "old"
 
 
 def test_the_default_leaves_what_it_can_search(backend: Backend):
     filled(backend)
-    memory = Memory(backend, ANN, embedder=Sense("new"), wish=Wish.made_now(DEFAULT))
-    memory.settle()
-    assert (whose(backend), found(memory)) == ("old", TEXTS[0])
+    memory = Memory(backend, ANN, embedder=Sense("new"), wanted_embedder=WantedEmbedder.made_now(DEFAULT))
+    memory.flush()
+    assert (stored_model(backend), found(memory)) == ("old", TEXTS[0])
 
 
 def test_a_text_that_the_new_one_cannot_take_is_set_aside(backend: Backend):
@@ -358,7 +358,7 @@ def test_a_text_that_the_new_one_cannot_take_is_set_aside(backend: Backend):
     memory = Memory(backend, ANN, embedder=embedder)
     for _ in range(20):
         memory.indexer.work()
-    assert whose(backend) == "new"
+    assert stored_model(backend) == "new"
     assert backend.index.info(ANN).vectors == len(TEXTS) - 1
     assert [memory.get(id_).text for id_ in memory.failures()] == ["Di sings."]
 
@@ -371,7 +371,7 @@ def test_while_the_new_one_is_out_of_order_the_old_one_serves(backend: Backend):
     for _ in range(10):
         assert memory.indexer.work() == 0 or leftovers(backend)
     assert memory.owed().vectors > 0
-    assert (whose(backend), found(memory)) == ("old", TEXTS[0])
+    assert (stored_model(backend), found(memory)) == ("old", TEXTS[0])
 
 
 def test_what_is_erased_is_gone_from_what_was_begun_too(backend: Backend):
@@ -380,9 +380,9 @@ def test_what_is_erased_is_gone_from_what_was_begun_too(backend: Backend):
     for _ in range(3):
         memory.indexer.work()
     ids = [record.id for record in backend.index.scan(ANN).items]
-    assert set(AsideVectors(backend, ANN, "new")) == set(ids)
+    assert set(StagedVectors(backend, ANN, "new")) == set(ids)
     memory.erase(ids[0])
-    vectors = AsideVectors(backend, ANN, "new", without=[ids[1]])
+    vectors = StagedVectors(backend, ANN, "new", without=[ids[1]])
     assert set(vectors) == set(ids[2:])
     assert len(vectors) == 3
     assert dict(vectors.items()) == {id_: vectors[id_] for id_ in ids[2:]}

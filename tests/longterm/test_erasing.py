@@ -132,7 +132,7 @@ def test_nothing_is_owed_after_everything_was_erased():
     with open_backend("memory:") as backend:
         memory = Memory(backend, "ann")
         memory.remember(["Ann likes tea.", "Ben likes coffee."])
-        memory.settle()
+        memory.flush()
         memory.erase_all()
         assert (memory.owed().words, memory.owed().vectors) == (0, 0)
         memory.remember("Cleo likes cocoa.")

@@ -271,7 +271,6 @@ def test_what_is_no_name_is_refused_by_name(facts: Facts, bad: Any) -> None:
         lambda: facts.retract([bad]),
         lambda: facts.retract(["r"], at=bad),
         lambda: facts.restore([bad]),
-        lambda: name_key(bad),
     ]
     for call in calls:
         with pytest.raises(InvalidInput, match=r"must|unknown"):

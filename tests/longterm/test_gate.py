@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from memwell.errors import InvalidInput
 from memwell.longterm.gate import (
     TRUSTS,
+    DuplicateFinder,
     Echoes,
     Gate,
+    GateVerdict,
     Policy,
     Reason,
-    Twins,
-    Verdict,
     clusters,
     compatible,
     fingerprint,
@@ -118,23 +118,23 @@ def test_every_text_is_like_the_first_of_its_group(items: list[str]):
 
 
 def test_a_text_restates_others_when_it_has_all_their_words():
-    twins = Twins()
+    finder = DuplicateFinder()
     for text in (
         "Ann likes green tea",
         "Ann really likes the green tea",
         "Ann likes green coffee",
         "Ann likes green tea a lot",
     ):
-        twins.add(text)
-    assert len(twins) == 4
-    assert twins.restates([0, 1, 3])
-    assert not any(twins.restates(pair) for pair in combinations([0, 2], 2))
+        finder.add(text)
+    assert len(finder) == 4
+    assert finder.restates([0, 1, 3])
+    assert not any(finder.restates(pair) for pair in combinations([0, 2], 2))
 
 
 @pytest.mark.parametrize("threshold", [0, -0.1, 1.1])
 def test_a_threshold_is_a_share(threshold: float):
     with pytest.raises(InvalidInput, match="threshold"):
-        Twins().clusters(threshold)
+        DuplicateFinder().clusters(threshold)
 
 
 MEMORIES = {
@@ -228,8 +228,8 @@ def test_threads_may_share_one():
             echoes.echo_of(f"Thing {number} and place {turn} are far apart")
         return echoes.echo_of(f"Nothing of {number}")
 
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(work, range(4))) == [None] * 4
+    with ThreadPoolExecutor(4) as snapshot:
+        assert list(snapshot.map(work, range(4))) == [None] * 4
     assert len(echoes._heard) == len(echoes._known) + len(echoes._unread) == 20
 
 
@@ -365,12 +365,12 @@ NO_ORDERS = (
 )
 
 
-def judged(text: str, trust: str) -> Verdict:
+def judged(text: str, trust: str) -> GateVerdict:
     return Gate().judge(text, trust=trust)
 
 
 def test_ordinary_messages_pass_as_they_are():
-    assert [pair for pair in product(ORDINARY, TRUSTS) if judged(*pair) != Verdict(True, pair[0])] == []
+    assert [pair for pair in product(ORDINARY, TRUSTS) if judged(*pair) != GateVerdict(True, pair[0])] == []
 
 
 @pytest.mark.parametrize("trust", ["user", "model"])
@@ -400,7 +400,7 @@ def test_orders_to_a_model_are_kept_and_flagged():
 
 def test_talk_about_such_things_is_not_flagged():
     pairs = product(NO_ORDERS, ["document", "user"])
-    assert [pair for pair in pairs if judged(*pair) != Verdict(True, pair[0])] == []
+    assert [pair for pair in pairs if judged(*pair) != GateVerdict(True, pair[0])] == []
 
 
 def test_secrets_are_taken_out_and_personal_data_is_flagged():

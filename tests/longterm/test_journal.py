@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import ReadOnlyStore
-from memwell.longterm.journal import Journal, ReadAhead, Reading, make_up_for_skipped, note_skipped, reminder
+from memwell.longterm.journal import Journal, ReadOnlyView, ReadView, note_skipped, pending_vector, queue_skipped
 from memwell.longterm.memory import Memory
 from memwell.records import Record, Space
 from memwell.storage import open_backend
@@ -20,17 +20,17 @@ def test_only_what_has_no_vector_is_owed_one_and_once():
             Record(text=f"m{n}", space=ANN, id=f"m{n}", vector=[1.0, 0.0] if n % 2 else None) for n in range(450)
         ]
         backend.index.upsert(records)
-        make_up_for_skipped(backend, ANN, journal)
+        queue_skipped(backend, ANN, journal)
         assert journal.after(0, 1000) == [], "nothing was skipped"
         note_skipped(backend, ANN)
-        make_up_for_skipped(backend, ANN, journal)
-        make_up_for_skipped(backend, ANN, journal)
+        queue_skipped(backend, ANN, journal)
+        queue_skipped(backend, ANN, journal)
         owed = [entry.metadata["embed"] for entry in journal.after(0, 1000)]
         assert sorted(owed) == sorted(record.id for record in records if record.vector is None)
 
 
 def test_a_reminder_names_its_memory():
-    assert reminder("a").metadata == {"embed": "a"}
+    assert pending_vector("a").metadata == {"embed": "a"}
 
 
 # A space read ahead of a store that cannot be written: the same answers as if it could be, and nothing is written.
@@ -50,23 +50,23 @@ def test_it_is_what_the_store_would_be(done: list[str], owed: list[str]):
     with open_backend("memory:") as base:
         memory = Memory(base, SPACE)
         memory.remember(done)
-        memory.settle()
+        memory.flush()
         memory.remember(owed)
         marks = memory.indexer.journal.marks()
-        reading = Reading(base, SPACE, memory.indexer.journal)
-        assert not reading.is_ahead(marks)
-        reading.ahead(marks, lambda copy, pending: memory.indexer._index_copy(copy, pending, embed=False))
-        assert reading.is_ahead(marks)
-        ahead = answers(Memory(reading.view, SPACE))
+        reading = ReadView(base, SPACE, memory.indexer.journal)
+        assert not reading.is_fresh(marks)
+        reading.build(marks, lambda copy, pending: memory.indexer._index_copy(copy, pending, embed=False))
+        assert reading.is_fresh(marks)
+        build = answers(Memory(reading.view, SPACE))
         assert memory.owed().words == len(owed)
-        assert ahead == answers(memory)
-        reading.back()
+        assert build == answers(memory)
+        reading.reset()
         assert reading.view is base
 
 
 def test_nothing_is_written_to_it():
     with open_backend("memory:") as base, open_backend("memory:") as copy:
-        view = ReadAhead(base, copy, SPACE)
+        view = ReadOnlyView(base, copy, SPACE)
         record = Record(text="tea", space=SPACE)
         for write in (
             lambda: view.kv.put(SPACE, "key", 1),
@@ -83,7 +83,7 @@ def test_nothing_is_written_to_it():
 def test_what_the_space_keeps_by_key_comes_from_the_store():
     with open_backend("memory:") as base, open_backend("memory:") as copy:
         base.kv.put(SPACE, "own", 1)
-        view = ReadAhead(base, copy, SPACE)
+        view = ReadOnlyView(base, copy, SPACE)
         entry = view.kv.get(SPACE, "own")
         assert entry is not None
         assert entry.value == 1

@@ -13,7 +13,7 @@ import pytest
 from memwell.errors import Conflict, InvalidInput, ModelError, NotFound
 from memwell.longterm.changing import Forgetting
 from memwell.longterm.memory import Memory
-from memwell.longterm.snapshot_cache import Pools
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.traits import Evidence, evaluated, importance_of
 from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
@@ -49,7 +49,7 @@ class TestRemembering:
     def test_a_message_remembered_twice_is_one_memory(self, memory: Memory):
         said = human("The bicycle is red.")
         assert memory.remember(said, session="talk").ids == memory.remember(said, session="talk").ids
-        memory.settle()
+        memory.flush()
         memory.remember([said, human("The car is blue.")], session="talk")
         assert memory.count() == 2
 
@@ -62,7 +62,7 @@ class TestRemembering:
         memory.remember("one", id="x")
         with pytest.raises(Conflict, match="'x'"):
             memory.remember("two", id="x")
-        memory.settle()
+        memory.flush()
         with pytest.raises(Conflict, match="'x'"):
             memory.remember("two", id="x")
         assert [hit.text for hit in memory.memories()] == ["one"]
@@ -194,7 +194,7 @@ class TestRecalling:
         assert texts(memory, "tea", speaker="Bob") == ["tea number 1"]
         assert texts(memory, "tea", speaker="bob") == texts(memory, "tea", speaker="BOB") == ["tea number 1"]
         assert texts(memory, "tea", speaker="bo") == []
-        large = Memory(memory.backend, memory.space, pools=Pools(memory.backend.index, most_records=0))
+        large = Memory(memory.backend, memory.space, snapshots=Snapshots(memory.backend.index, most_records=0))
         assert texts(large, "tea", speaker="bOB") == texts(large, "tea", speaker="Bob") == ["tea number 1"]
         assert texts(memory, "tea", session="two") == ["tea number 2"]
         assert texts(memory, "tea", since=NOON + day, until=NOON + 2 * day) == ["tea number 1"]
@@ -238,7 +238,7 @@ class TestRecalling:
 
     def test_what_was_known_then(self, bench: Bench, memory: Memory):
         id_ = memory.remember("Ann lives in Paris.").id
-        memory.settle()
+        memory.flush()
         before = bench.now
         bench.pass_time(days=1)
         memory.update(id_, "Ann lives in Rome.")
@@ -250,7 +250,7 @@ class TestRecalling:
 
     def test_recall_inside_a_transaction_leaves_no_trace_of_it(self, bench: Bench, memory: Memory):
         memory.remember("Ann likes tea.")
-        memory.settle()
+        memory.flush()
         with suppress(ZeroDivisionError), bench.backend.transaction():
             memory.remember("Ann likes coffee.")
             assert set(texts(memory, "Ann likes")) == {"Ann likes tea.", "Ann likes coffee."}
@@ -259,9 +259,9 @@ class TestRecalling:
 
     def test_a_space_too_large_to_hold_is_asked_through_the_indexes(self, bench: Bench):
         whole = bench.memory()
-        large = bench.memory(pools=Pools(bench.backend.index, most_records=10))
+        large = bench.memory(snapshots=Snapshots(bench.backend.index, most_records=10))
         ids = whole.remember([f"{word} number {n} of the list" for n, word in enumerate(["tea", "rice"] * 20)]).ids
-        whole.settle()
+        whole.flush()
         whole.forget(ids[0])
         for query in ("tea number 4", "rice of the list"):
             assert texts(large, query, limit=1) == texts(whole, query, limit=1)
@@ -288,7 +288,7 @@ class TestRecalling:
 
     def test_a_few_vectors_do_not_beat_the_words_of_those_that_have_none_yet(self, memory: Memory):
         memory.remember(["The red box holds pears.", "The blue box holds plums."])
-        memory.settle()
+        memory.flush()
         memory.remember([f"Drawer {n} contains screws." for n in range(40)] + ["The crate holds walnuts."])
         assert texts(memory, "Where are walnuts?", limit=1) == ["The crate holds walnuts."]
         assert memory.owed().vectors > 16
@@ -322,10 +322,10 @@ class TestChanging:
 
     def test_a_changed_text_is_found_by_its_new_words_and_meaning(self, memory: Memory):
         id_ = memory.remember("Dave drives a red car.").id
-        memory.settle()
+        memory.flush()
         memory.update(id_, "Dave rides a bicycle.")
         assert memory.owed().vectors == 1
-        memory.settle()
+        memory.flush()
         record = memory.backend.index.get(memory.space, [id_])[0]
         assert record.vector is not None
         wanted = memory.embedder.embed(["Dave rides a bicycle."])[0] if memory.embedder else np.zeros(1)
@@ -383,14 +383,14 @@ class TestChanging:
 
     def test_use_counts_without_a_version(self, memory: Memory):
         id_ = memory.remember("Dave drives a red car.").id
-        memory.settle()
+        memory.flush()
         memory.note_uses({id_: 3, "never was": 1})
         assert memory.history(id_) == []
         assert memory.backend.index.get(memory.space, [id_])[0].metadata["memwell"]["uses"] == 3
 
     def test_when_it_was_last_used_is_kept_and_never_goes_back(self, bench: Bench, memory: Memory):
         id_ = memory.remember("Dave drives a red car.").id
-        memory.settle()
+        memory.flush()
         later = NOON + timedelta(hours=5)
         memory.note_uses({id_: 1}, later)
         memory.note_uses({id_: 1}, {id_: NOON})
@@ -401,7 +401,7 @@ class TestChanging:
 
     def test_what_is_recalled_counts_as_used_at_once(self, bench: Bench, memory: Memory):
         red, blue = memory.remember("Dave drives a red car.").id, memory.remember("Eve rides a blue bicycle.").id
-        memory.settle()
+        memory.flush()
         newest = Weights.time_weighted(similarity=0.0, importance=0.0)
         bench.pass_time(hours=10)
         assert memory.recall("a red car", limit=1)[0].id == red
@@ -460,7 +460,7 @@ class TestChanging:
 
     def test_the_nearness_of_memories_is_that_of_their_vectors(self, memory: Memory):
         ids = [memory.remember(text).id for text in ("a red car", "a blue bicycle")]
-        memory.settle()
+        memory.flush()
         rows = HashEmbedder(64).embed(["a red car", "a blue bicycle", "my red car"])
         expected = rows[:2] @ rows[2]
         assert memory.similarities("my red car", [*ids, "never was"]) == pytest.approx(
@@ -510,7 +510,7 @@ def test_what_is_no_id_is_refused(memory: Memory, bad: Any):
         memory.remember("The code of the door is 1234.", id="door", ttl=60)
         memory.remember("Ann likes tea.", id="tea")
         if settled:
-            memory.settle()
+            memory.flush()
         with pytest.raises(Conflict):
             memory.remember("The code of the door is 5678.", id="door")
         bench.pass_time(seconds=61)
@@ -708,7 +708,7 @@ class TestPeople:
         answer = '{"claims": []}'
         memory = bench.memory(chat=ScriptedChat([answer] * 5))
         memory.remember("I live in Berlin.", speaker="Ann")
-        memory.settle()
+        memory.flush()
         assert memory.owed().words == 0
         assert texts(memory, "where does Ann live?") == ["I live in Berlin."]
 
@@ -727,7 +727,7 @@ class TestAudit:
             memory.backend.index.upsert([_raw(memory, text)])
         report = memory.audit()
         assert report.plan
-        assert memory.mend(report.plan) >= 1
+        assert memory.repair(report.plan) >= 1
         assert len(memory.audit().plan) < len(report.plan)
 
 
@@ -768,7 +768,7 @@ class TestFailingModels:
             assert memory.indexer.work() == 0 or memory.owed().vectors == 1
         assert memory.owed().vectors == 1
         mended = bench.memory(embedder=_Renamed(16))
-        mended.settle()
+        mended.flush()
         assert mended.owed().vectors == 0
         assert bench.backend.index.info(mended.space).vectors == 1
 
@@ -784,11 +784,11 @@ class TestFailingModels:
     def test_vectors_of_another_embedder_are_made_anew(self, bench: Bench):
         memory = bench.memory()
         memory.remember(["Ann is allergic to nuts.", "Bob likes tea."])
-        memory.settle()
+        memory.flush()
         other = bench.memory(embedder=HashEmbedder(32))
         other.remember("Carl likes rain.")
         assert texts(other, "rain", limit=1) == ["Carl likes rain."]
-        other.settle()
+        other.flush()
         info = bench.backend.index.info(other.space)
         assert (info.dimensions, info.vectors) == (32, 3)
 
@@ -844,10 +844,10 @@ def test_a_filter_used_before_sees_what_has_changed_since(bench: Bench):
 def test_a_filter_on_a_space_too_large_to_hold_finds_what_satisfies_it(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, narrow: bool
 ):
-    memory = bench.memory(pools=Pools(bench.backend.index, most_records=10))
+    memory = bench.memory(snapshots=Snapshots(bench.backend.index, most_records=10))
     for number in range(500):
         memory.remember(f"tea number {number}", metadata={"of": "me" if not narrow or number % 50 == 0 else "you"})
-    memory.settle()
+    memory.flush()
     asked: list[object] = []
     match = bench.backend.index.match
 
@@ -865,11 +865,11 @@ def test_a_filter_on_a_space_too_large_to_hold_finds_what_satisfies_it(
 
 def test_who_has_no_embedder_takes_no_vector_from_who_has_one(bench: Bench):
     bench.memory(embedder=None).remember(["Ann likes tea.", "Ben likes coffee."])
-    bench.memory(embedder=None).settle()
+    bench.memory(embedder=None).flush()
     memory = bench.memory(embedder=HashEmbedder(64))
-    memory.settle()
+    memory.flush()
     assert memory.backend.index.info(memory.space).vectors == 2
     assert memory.owed().vectors == 0
-    bench.memory(embedder=None).settle()
-    bench.memory(embedder=HashEmbedder(64)).settle()
+    bench.memory(embedder=None).flush()
+    bench.memory(embedder=HashEmbedder(64)).flush()
     assert memory.backend.index.info(memory.space).vectors == 2

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.language.segment import ascii_words, segment
-from memwell.longterm.postings import MAX_COUNT, Cutter, Postings, asks, kinds_of, tells, unpacked
+from memwell.longterm.postings import MAX_COUNT, BatchSegmenter, RowPostings, asks, kinds_of, tells, unpacked
 
 # Cues: found by words, they are what the patterns that describe them would find.
 
@@ -72,18 +72,20 @@ TEXTS = st.lists(st.sampled_from(["train", "Trains", "don't", "'", "garden", "ç
 CHANGES = st.lists(st.dictionaries(st.integers(0, 11), st.one_of(st.none(), TEXTS), min_size=1, max_size=8), max_size=6)
 
 
-def told(postings: Postings, term: str) -> dict[int, int]:
+def told(postings: RowPostings, term: str) -> dict[int, int]:
     rows, counts = unpacked(postings[term])
     assert rows.tolist() == sorted(rows.tolist())
     return dict(zip(rows.tolist(), counts.tolist(), strict=True))
 
 
-def change(postings: Postings, cutter: Cutter, kept: dict[int, Counter[str]], batch: dict[int, str | None]) -> None:
+def change(
+    postings: RowPostings, segmenter: BatchSegmenter, kept: dict[int, Counter[str]], batch: dict[int, str | None]
+) -> None:
     for row in batch.keys() & kept.keys():
         postings.remove(row)
         del kept[row]
     new = {row: text for row, text in sorted(batch.items()) if text is not None}
-    cut = cutter.cut((("day",), text) for text in new.values())
+    cut = segmenter.cut((("day",), text) for text in new.values())
     postings.add(np.array(list(new), np.int32), cut)
     kept.update({row: Counter(["day", *segment(text)]) for row, text in new.items()})
     assert cut.lengths().tolist() == [kept[row].total() for row in new]
@@ -91,10 +93,10 @@ def change(postings: Postings, cutter: Cutter, kept: dict[int, Counter[str]], ba
 
 @given(CHANGES)
 def test_after_any_changes_every_word_has_its_rows(changes: list[dict[int, str | None]]) -> None:
-    postings, kept = Postings(), dict[int, Counter[str]]()
-    cutter = Cutter(postings)
+    postings, kept = RowPostings(), dict[int, Counter[str]]()
+    segmenter = BatchSegmenter(postings)
     for batch in changes:
-        change(postings, cutter, kept, batch)
+        change(postings, segmenter, kept, batch)
         wanted: dict[str, dict[int, int]] = {}
         for row, words in kept.items():
             for term, count in words.items():
@@ -109,8 +111,8 @@ def test_after_any_changes_every_word_has_its_rows(changes: list[dict[int, str |
 
 
 def test_a_rare_word_has_no_column() -> None:
-    postings = Postings()
-    postings.add(np.arange(2, dtype=np.int32), Cutter(postings).cut([((), "one"), ((), "two two")]))
+    postings = RowPostings()
+    postings.add(np.arange(2, dtype=np.int32), BatchSegmenter(postings).cut([((), "one"), ((), "two two")]))
     assert postings.column("two", 17) is None
     column = postings.column("two", 16)
     assert column is not None
@@ -118,8 +120,8 @@ def test_a_rare_word_has_no_column() -> None:
 
 
 def test_a_text_without_words_is_a_row_without_words() -> None:
-    postings = Postings()
-    cut = Cutter(postings).cut([((), ""), ((), "' '")])
+    postings = RowPostings()
+    cut = BatchSegmenter(postings).cut([((), ""), ((), "' '")])
     postings.add(np.arange(2, dtype=np.int32), cut)
     assert cut.lengths().tolist() == [0, 0]
     assert postings.words_of(0) == postings.words_of(1) == set()

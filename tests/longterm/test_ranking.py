@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.longterm.candidates import Question
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import LEAST_PART, in_words, rank, reasons, shared_words
 from memwell.longterm.signals import CANDIDATES
-from memwell.longterm.snapshot import Entry, Pool
+from memwell.longterm.snapshot import Snapshot, SnapshotEntry
 from memwell.longterm.weights import SIGNALS, Signal, Weights
 
 # The reasons for a hit in words: the weightiest, nothing that every hit has, in both languages.
@@ -152,14 +152,15 @@ TALK = [
 ]
 
 
-def talk() -> Pool:
-    return Pool.build(
-        Entry(f"t{place}", text, speaker, "s", place, NOW - 86_400.0) for place, (speaker, text) in enumerate(TALK)
+def talk() -> Snapshot:
+    return Snapshot.build(
+        SnapshotEntry(f"t{place}", text, speaker, "s", place, NOW - 86_400.0)
+        for place, (speaker, text) in enumerate(TALK)
     )
 
 
-def ask(text: str, vector: np.ndarray | None = None) -> Question:
-    return Question.of(text, now=NOW, vector=vector)
+def ask(text: str, vector: np.ndarray | None = None) -> ParsedQuery:
+    return ParsedQuery.of(text, now=NOW, vector=vector)
 
 
 def test_the_turn_that_answers_comes_first() -> None:
@@ -179,91 +180,100 @@ def test_any_question_ranks_everything_there_is(text: str) -> None:
     assert all(math.isfinite(hit.score) for hit in found)
 
 
-@pytest.mark.parametrize("entry", [Entry("a", ""), Entry("a", "hello"), Entry("a", "火车", vector=np.ones(4))])
-def test_one_bare_record_is_found(entry: Entry) -> None:
-    assert [hit.id for hit in rank(Pool.build([entry]), ask("hello 火车", np.ones(4)))] == ["a"]
+@pytest.mark.parametrize(
+    "entry", [SnapshotEntry("a", ""), SnapshotEntry("a", "hello"), SnapshotEntry("a", "火车", vector=np.ones(4))]
+)
+def test_one_bare_record_is_found(entry: SnapshotEntry) -> None:
+    assert [hit.id for hit in rank(Snapshot.build([entry]), ask("hello 火车", np.ones(4)))] == ["a"]
 
 
 def test_nothing_is_found_where_nothing_is() -> None:
-    assert rank(Pool(), ask("hello")) == []
+    assert rank(Snapshot(), ask("hello")) == []
     assert rank(talk(), ask("hello"), limit=0) == []
 
 
 def test_ties_go_to_the_later_and_then_to_the_smaller_id() -> None:
     times = {"c": 5.0, "b": 5.0, "a": 4.0}
-    pool = Pool.build(Entry(name, "same", time=time) for name, time in times.items())
-    assert [hit.id for hit in rank(pool, ask("other"), weights=Weights.linear({"words": 1.0}))] == ["b", "c", "a"]
+    snapshot = Snapshot.build(SnapshotEntry(name, "same", time=time) for name, time in times.items())
+    assert [hit.id for hit in rank(snapshot, ask("other"), weights=Weights.linear({"words": 1.0}))] == ["b", "c", "a"]
 
 
 @given(st.permutations(range(6)), st.integers(1, 7))
 def test_the_order_of_arrival_does_not_matter(order: list[int], limit: int) -> None:
-    made = [Entry(str(number), f"train {'ticket ' * (number % 3)}", time=float(number // 2)) for number in range(6)]
+    made = [
+        SnapshotEntry(str(number), f"train {'ticket ' * (number % 3)}", time=float(number // 2)) for number in range(6)
+    ]
     question = ask("a train ticket")
-    expected = [hit.id for hit in rank(Pool.build(made), question)]
-    assert [hit.id for hit in rank(Pool.build(made[at] for at in order), question, limit=limit)] == expected[:limit]
+    expected = [hit.id for hit in rank(Snapshot.build(made), question)]
+    assert [hit.id for hit in rank(Snapshot.build(made[at] for at in order), question, limit=limit)] == expected[:limit]
 
 
 def test_only_what_is_allowed_is_found() -> None:
-    pool = talk()
-    allowed = np.zeros(pool.limit, np.bool_)
-    allowed[pool.row_of("t2")] = True
-    assert [hit.id for hit in rank(pool, ask("Rigi"), allowed=allowed)] == ["t2"]
+    snapshot = talk()
+    allowed = np.zeros(snapshot.limit, np.bool_)
+    allowed[snapshot.row_of("t2")] = True
+    assert [hit.id for hit in rank(snapshot, ask("Rigi"), allowed=allowed)] == ["t2"]
     with pytest.raises(InvalidInput, match="a flag for each of 4 rows"):
-        rank(pool, ask("Rigi"), allowed=allowed[:2])
+        rank(snapshot, ask("Rigi"), allowed=allowed[:2])
     with pytest.raises(InvalidInput, match="limit must be at least 0"):
-        rank(pool, ask("Rigi"), limit=-1)
+        rank(snapshot, ask("Rigi"), limit=-1)
 
 
 def test_the_best_of_many_are_candidates_whatever_the_filter() -> None:
-    pool = Pool.build(Entry(f"{number:05}", f"word{number % 7} filler") for number in range(4000))
-    pool.apply([Entry("needle", "a needle in a haystack")], ())
-    assert rank(pool, ask("needle"))[0].id == "needle"
-    allowed = np.arange(pool.limit) % 2 == 1
-    found = rank(pool, ask("word3"), allowed=allowed, limit=CANDIDATES)
+    snapshot = Snapshot.build(SnapshotEntry(f"{number:05}", f"word{number % 7} filler") for number in range(4000))
+    snapshot.apply([SnapshotEntry("needle", "a needle in a haystack")], ())
+    assert rank(snapshot, ask("needle"))[0].id == "needle"
+    allowed = np.arange(snapshot.limit) % 2 == 1
+    found = rank(snapshot, ask("word3"), allowed=allowed, limit=CANDIDATES)
     assert len(found) == CANDIDATES
     assert all(int(hit.id) % 2 == 1 and int(hit.id) % 7 == 3 for hit in found)
 
 
 def test_a_vector_finds_what_words_do_not() -> None:
-    pool = Pool.build(
-        [Entry("a", "alpha", vector=np.array([1.0, 0.0])), Entry("b", "beta", vector=np.array([0.0, 1.0]))]
+    snapshot = Snapshot.build(
+        [
+            SnapshotEntry("a", "alpha", vector=np.array([1.0, 0.0])),
+            SnapshotEntry("b", "beta", vector=np.array([0.0, 1.0])),
+        ]
     )
-    assert rank(pool, ask("gamma", np.array([0.1, 0.9])))[0].id == "b"
-    assert rank(pool, ask("alpha", np.ones(5)))[0].id == "a"
+    assert rank(snapshot, ask("gamma", np.array([0.1, 0.9])))[0].id == "b"
+    assert rank(snapshot, ask("alpha", np.ones(5)))[0].id == "a"
 
 
 def test_near_duplicates_do_not_fill_a_diverse_list() -> None:
     texts = ["the red train leaves at noon", "the red train leaves at noon", "a red flower"]
-    pool = Pool.build(Entry(str(number), text) for number, text in enumerate(texts))
-    plain = [hit.id for hit in rank(pool, ask("red train noon"))]
-    varied = [hit.id for hit in rank(pool, ask("red train noon"), limit=2, diversity=1.0)]
+    snapshot = Snapshot.build(SnapshotEntry(str(number), text) for number, text in enumerate(texts))
+    plain = [hit.id for hit in rank(snapshot, ask("red train noon"))]
+    varied = [hit.id for hit in rank(snapshot, ask("red train noon"), limit=2, diversity=1.0)]
     assert set(plain[:2]) == {"0", "1"}
     assert varied[1] == "2"
 
 
 def test_time_weighted_scoring_is_a_choice_of_weights() -> None:
     vector = np.array([0.6, 0.8], np.float32)
-    pool = Pool.build([Entry("a", "x", time=NOW - 10 * 3600, importance=0.5, vector=vector)])
-    (hit,) = rank(pool, ask("y", np.array([1.0, 0.0])), weights=Weights.time_weighted(decay=0.01))
+    snapshot = Snapshot.build([SnapshotEntry("a", "x", time=NOW - 10 * 3600, importance=0.5, vector=vector)])
+    (hit,) = rank(snapshot, ask("y", np.array([1.0, 0.0])), weights=Weights.time_weighted(decay=0.01))
     assert hit.score == pytest.approx(0.6 + 0.99**10 + 0.5, abs=0.005)
 
 
 def test_time_counts_since_a_record_was_said_or_last_recalled_before_the_moment_asked() -> None:
-    pool = Pool.build(
+    snapshot = Snapshot.build(
         [
-            Entry("said", "x", time=NOW - 4 * 3600),
-            Entry("recalled", "x", time=NOW - 90 * 3600, accessed=NOW - 2 * 3600),
-            Entry("later", "x", time=NOW - 8 * 3600, accessed=NOW + 3600),
+            SnapshotEntry("said", "x", time=NOW - 4 * 3600),
+            SnapshotEntry("recalled", "x", time=NOW - 90 * 3600, accessed=NOW - 2 * 3600),
+            SnapshotEntry("later", "x", time=NOW - 8 * 3600, accessed=NOW + 3600),
         ]
     )
-    hits = rank(pool, ask("y"), weights=Weights.time_weighted(importance=0.0))
+    hits = rank(snapshot, ask("y"), weights=Weights.time_weighted(importance=0.0))
     assert [hit.id for hit in hits] == ["recalled", "said", "later"]
     assert [hit.score for hit in hits] == pytest.approx([0.99**2, 0.99**4, 0.99**8], abs=1e-4)
 
 
 def test_importance_counts_as_it_was_given_when_the_time_is_weighted() -> None:
-    pool = Pool.build([Entry("a", "x", importance=0.9, worth=0.2), Entry("b", "x", importance=0.1, worth=0.3)])
-    hits = rank(pool, ask("y"), weights=Weights.time_weighted(recency=0.0, importance=2.0))
+    snapshot = Snapshot.build(
+        [SnapshotEntry("a", "x", importance=0.9, worth=0.2), SnapshotEntry("b", "x", importance=0.1, worth=0.3)]
+    )
+    hits = rank(snapshot, ask("y"), weights=Weights.time_weighted(recency=0.0, importance=2.0))
     assert [(hit.id, round(hit.score, 4)) for hit in hits] == [("b", 0.6), ("a", 0.4)]
 
 
@@ -274,8 +284,8 @@ def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     numbers = np.random.default_rng(seed)
     total = 4 * CANDIDATES
     near, age, worth = numbers.random(total), numbers.integers(0, 900, total), numbers.random(total)
-    pool = Pool.build(
-        Entry(
+    snapshot = Snapshot.build(
+        SnapshotEntry(
             f"{n:04}",
             "x",
             time=NOW - 3600.0 * age[n],
@@ -286,21 +296,23 @@ def test_under_plain_weights_the_best_of_many_are_the_best_of_all(
     )
     similarity, recency, importance = counts
     weights = Weights.time_weighted(similarity=similarity, recency=recency, importance=importance)
-    found = rank(pool, ask("y", np.array([1.0, 0.0])), weights=weights, limit=5)
+    found = rank(snapshot, ask("y", np.array([1.0, 0.0])), weights=weights, limit=5)
     best = np.sort(similarity * near + recency * 0.99**age + importance * worth)[::-1][:5]
     # Vectors are held in bytes, and two numbers to a vector are the worst case of it.
     assert [hit.score for hit in found] == pytest.approx(best.tolist(), abs=1e-3 + 0.005 * similarity)
 
 
 def test_weights_that_count_the_time_alone_choose_candidates_by_it() -> None:
-    pool = Pool.build(Entry(f"{number:04}", "train ticket", time=1.0 + number * 3600) for number in range(1000))
-    pool.apply([Entry("last", "flower", time=NOW)], ())
-    assert rank(pool, ask("train"), weights=Weights.time_weighted(decay=0.001))[0].id == "last"
+    snapshot = Snapshot.build(
+        SnapshotEntry(f"{number:04}", "train ticket", time=1.0 + number * 3600) for number in range(1000)
+    )
+    snapshot.apply([SnapshotEntry("last", "flower", time=NOW)], ())
+    assert rank(snapshot, ask("train"), weights=Weights.time_weighted(decay=0.001))[0].id == "last"
 
 
 def test_as_many_as_are_wanted_are_found():
-    pool = Pool.build(Entry(f"m{number}", f"the garden has {number} roses") for number in range(400))
-    question = Question.of("roses in the garden", now=0.0)
-    assert len(rank(pool, question, limit=1000)) == 400
-    assert len({one.id for one in rank(pool, question, limit=300)}) == 300
-    assert len(rank(pool, question, limit=200, diversity=0.5)) == 200
+    snapshot = Snapshot.build(SnapshotEntry(f"m{number}", f"the garden has {number} roses") for number in range(400))
+    question = ParsedQuery.of("roses in the garden", now=0.0)
+    assert len(rank(snapshot, question, limit=1000)) == 400
+    assert len({one.id for one in rank(snapshot, question, limit=300)}) == 300
+    assert len(rank(snapshot, question, limit=200, diversity=0.5)) == 200

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.language.segment import segment
-from memwell.longterm.candidates import Question
+from memwell.longterm.candidates import ParsedQuery
 from memwell.longterm.ranking import rank
 from memwell.longterm.snapshot import (
     NOWHERE,
-    Codes,
-    Entry,
-    Pool,
+    QuantizedVectors,
+    Snapshot,
+    SnapshotEntry,
     Speakers,
     date_words,
     embedded_text,
@@ -28,8 +28,8 @@ def _unit(seed: int, rows: int, dimensions: int) -> np.ndarray:
     return found / np.linalg.norm(found, axis=1)[:, None]
 
 
-def _codes(vectors: np.ndarray) -> Codes:
-    codes = Codes()
+def _codes(vectors: np.ndarray) -> QuantizedVectors:
+    codes = QuantizedVectors()
     for row, vector in enumerate(vectors):
         codes.grow(row + 1)
         codes[row] = vector
@@ -77,7 +77,7 @@ def test_some_rows_have_the_products_that_all_rows_have() -> None:
 
 def test_signs_tell_the_nearest_from_the_rest_whatever_changed_since() -> None:
     vectors = _unit(6, 5000, 200)
-    codes = Codes()
+    codes = QuantizedVectors()
     codes.grow(6000)
     codes.put(range(5000), list(vectors))
     likely = codes.likely_dots(3.0 * vectors[4500], 5000)
@@ -135,7 +135,7 @@ def vector_of(number: int) -> np.ndarray:
 
 
 entries = st.builds(
-    Entry,
+    SnapshotEntry,
     id=st.sampled_from([f"r{number}" for number in range(8)]),
     text=st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join),
     speaker=st.sampled_from(["", "Anna", "Ben Lee", "user"]),
@@ -154,66 +154,68 @@ changes = st.lists(
 
 
 @given(changes)
-def test_a_changed_pool_ranks_as_one_built_afresh(changes: list[tuple[list[Entry], list[str]]]) -> None:
-    pool, kept = Pool(), {}
+def test_a_changed_pool_ranks_as_one_built_afresh(changes: list[tuple[list[SnapshotEntry], list[str]]]) -> None:
+    snapshot, kept = Snapshot(), {}
     for changed, removed in changes:
-        pool.apply(changed, removed)
+        snapshot.apply(changed, removed)
         for identity in removed:
             kept.pop(identity, None)
         kept.update({entry.id: entry for entry in changed})
-    fresh = Pool.build(kept.values())
-    question = Question.of("When did Anna buy a train ticket? 火车", now=1.7e9, vector=vector_of(3))
-    mine, theirs = (rank(one, question, weights=EVERYTHING) for one in (pool, fresh))
-    assert len(pool) == len(fresh) == len(kept)
+    fresh = Snapshot.build(kept.values())
+    question = ParsedQuery.of("When did Anna buy a train ticket? 火车", now=1.7e9, vector=vector_of(3))
+    mine, theirs = (rank(one, question, weights=EVERYTHING) for one in (snapshot, fresh))
+    assert len(snapshot) == len(fresh) == len(kept)
     assert {hit.id: hit.score for hit in mine} == pytest.approx({hit.id: hit.score for hit in theirs}, abs=1e-4)
 
 
 def test_a_removed_record_leaves_no_word_behind() -> None:
-    pool = Pool.build([Entry("a", "a canary sings"), Entry("b", "trains")])
-    pool.apply((), ["a", "unknown"])
-    assert "canari" not in pool.postings
-    assert "a" not in pool
-    assert len(pool) == 1
+    snapshot = Snapshot.build([SnapshotEntry("a", "a canary sings"), SnapshotEntry("b", "trains")])
+    snapshot.apply((), ["a", "unknown"])
+    assert "canari" not in snapshot.postings
+    assert "a" not in snapshot
+    assert len(snapshot) == 1
 
 
 def test_neighbours_follow_the_positions_and_not_the_order_of_arrival() -> None:
-    pool = Pool.build(Entry(str(place), "x", session="s", position=place) for place in (2, 0, 1))
-    first, middle, last = (pool.row_of(str(place)) for place in range(3))
-    assert [pool.previous[first], pool.following[first]] == [NOWHERE, middle]
-    assert [pool.previous[last], pool.following[last]] == [middle, NOWHERE]
-    pool.apply((), ["1"])
-    assert pool.following[first] == last
+    snapshot = Snapshot.build(SnapshotEntry(str(place), "x", session="s", position=place) for place in (2, 0, 1))
+    first, middle, last = (snapshot.row_of(str(place)) for place in range(3))
+    assert [snapshot.previous[first], snapshot.following[first]] == [NOWHERE, middle]
+    assert [snapshot.previous[last], snapshot.following[last]] == [middle, NOWHERE]
+    snapshot.apply((), ["1"])
+    assert snapshot.following[first] == last
 
 
 def test_records_without_a_session_have_no_neighbours() -> None:
-    pool = Pool.build([Entry("a", "x"), Entry("b", "x")])
-    assert set(pool.previous[:2]) == set(pool.following[:2]) == {NOWHERE}
-    assert pool.session_count == 2
+    snapshot = Snapshot.build([SnapshotEntry("a", "x"), SnapshotEntry("b", "x")])
+    assert set(snapshot.previous[:2]) == set(snapshot.following[:2]) == {NOWHERE}
+    assert snapshot.session_count == 2
 
 
 def test_a_vector_of_another_length_is_refused() -> None:
-    pool = Pool.build([Entry("a", "x", vector=np.ones(3))])
+    snapshot = Snapshot.build([SnapshotEntry("a", "x", vector=np.ones(3))])
     with pytest.raises(InvalidInput, match="'b' has 2 numbers"):
-        pool.apply([Entry("b", "y", vector=np.ones(2))], ())
+        snapshot.apply([SnapshotEntry("b", "y", vector=np.ones(2))], ())
     with pytest.raises(InvalidInput, match="finite"):
-        pool.apply([Entry("c", "y", vector=np.array([1.0, np.nan, 0.0]))], ())
+        snapshot.apply([SnapshotEntry("c", "y", vector=np.array([1.0, np.nan, 0.0]))], ())
 
 
 def test_a_pool_grows_past_its_first_rows_and_says_how_much_it_takes() -> None:
-    pool = Pool.build(Entry(str(number), f"word{number}", vector=np.full(4, number)) for number in range(300))
-    small = Pool.build([Entry("0", "word0")])
-    assert pool.vectors.dots(np.ones(4), pool.limit)[pool.row_of("299")] == pytest.approx(4 * 299.0)
-    assert pool.nbytes > small.nbytes > 0
+    snapshot = Snapshot.build(
+        SnapshotEntry(str(number), f"word{number}", vector=np.full(4, number)) for number in range(300)
+    )
+    small = Snapshot.build([SnapshotEntry("0", "word0")])
+    assert snapshot.vectors.dots(np.ones(4), snapshot.limit)[snapshot.row_of("299")] == pytest.approx(4 * 299.0)
+    assert snapshot.nbytes > small.nbytes > 0
 
 
 @pytest.mark.parametrize(("text", "day"), [("hello", "7 May 2023 Sunday"), ("你好", "2023年5月7日 星期日")])
 def test_the_speaker_and_the_day_are_among_the_words(text: str, day: str) -> None:
-    found = indexed_words(Entry("a", text, speaker="Anna", time=1_683_460_000.0))
+    found = indexed_words(SnapshotEntry("a", text, speaker="Anna", time=1_683_460_000.0))
     assert {*segment(day), *segment(text), "anna"} <= set(found)
 
 
 def test_roles_and_unknown_times_add_no_words() -> None:
-    assert indexed_words(Entry("a", "hello", speaker="user")) == ["hello"]
+    assert indexed_words(SnapshotEntry("a", "hello", speaker="user")) == ["hello"]
     assert date_words(0.0, chinese=False) == ""
-    assert embedded_text(Entry("a", "hello", speaker="Assistant")) == "hello"
-    assert embedded_text(Entry("a", "hello", speaker="Anna")) == "Anna: hello"
+    assert embedded_text(SnapshotEntry("a", "hello", speaker="Assistant")) == "hello"
+    assert embedded_text(SnapshotEntry("a", "hello", speaker="Anna")) == "Anna: hello"

@@ -1,4 +1,4 @@
-"""The sieve: after any changes it lets through what the filter itself would."""
+"""The row_filters: after any changes it lets through what the filter itself would."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, holds
 from memwell.longterm.memory import Memory
-from memwell.longterm.snapshot import Entry, Pool
-from memwell.longterm.snapshot_cache import HeldPool, Pools, Sieve
+from memwell.longterm.snapshot import Snapshot, SnapshotEntry
+from memwell.longterm.snapshot_cache import HeldSnapshot, RowFilters, Snapshots
 from memwell.longterm.traits import Traits, with_traits
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Record, Space
@@ -38,62 +38,62 @@ FILTERS = st.recursive(
 CHANGES = st.lists(st.dictionaries(st.sampled_from([f"r{n}" for n in range(90)]), METADATA, max_size=30), max_size=4)
 
 
-def change(pool: Pool, records: dict[str, Record], changed: dict[str, dict[str, Any]]) -> None:
+def change(snapshot: Snapshot, records: dict[str, Record], changed: dict[str, dict[str, Any]]) -> None:
     records.update({id_: Record(text=id_, id=id_, metadata=metadata) for id_, metadata in changed.items()})
-    pool.apply([Entry(id_, id_) for id_ in changed], ())
+    snapshot.apply([SnapshotEntry(id_, id_) for id_ in changed], ())
 
 
 @given(CHANGES, st.lists(FILTERS, min_size=1, max_size=3), st.sets(st.sampled_from([f"r{n}" for n in range(90)])))
 def test_it_lets_through_what_the_filter_would(changes: list[Any], filters: list[Filter], gone: set[str]):
-    pool, records, sieve = Pool(), dict[str, Record](), Sieve()
+    snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
     for changed in [*changes, {f"r{n}": {"a": n} for n in range(70)}, None]:
         if changed is None:
-            pool.apply((), gone)
+            snapshot.apply((), gone)
             for id_ in gone:
                 records.pop(id_, None)
             changed = {"new": {"a": 1}}
-        change(pool, records, changed)
-        sieve.follow(pool, records, changed)
+        change(snapshot, records, changed)
+        row_filters.follow(snapshot, records, changed)
         for wanted in filters:
-            flags = sieve.flags(wanted, pool, records)
-            assert len(flags) == pool.limit
-            assert {id_ for id_ in records if flags[pool.row_of(id_)]} == {
+            flags = row_filters.flags(wanted, snapshot, records)
+            assert len(flags) == snapshot.limit
+            assert {id_ for id_ in records if flags[snapshot.row_of(id_)]} == {
                 id_ for id_, record in records.items() if holds(wanted, record)
             }
-    sieve.clear()
+    row_filters.clear()
 
 
 def test_what_is_returned_is_the_callers():
-    pool, records, sieve = Pool(), dict[str, Record](), Sieve()
-    change(pool, records, {"one": {"a": 1}})
+    snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
+    change(snapshot, records, {"one": {"a": 1}})
     for wanted in (Where("a", "eq", 1), Where("a", "gt", 0), AllOf(())):
-        sieve.flags(wanted, pool, records)[:] = False
-        assert sieve.flags(wanted, pool, records).all()
+        row_filters.flags(wanted, snapshot, records)[:] = False
+        assert row_filters.flags(wanted, snapshot, records).all()
 
 
 def test_values_that_nothing_has_any_more_do_not_pile_up():
-    pool, records, sieve = Pool(), dict[str, Record](), Sieve()
+    snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
     for number in range(1100):
-        change(pool, records, {"one": {"a": number}})
-        sieve.follow(pool, records, ["one"])
-        assert sieve.flags(Where("a", "eq", number), pool, records).all()
-    (column,) = sieve._columns.values()
+        change(snapshot, records, {"one": {"a": number}})
+        row_filters.follow(snapshot, records, ["one"])
+        assert row_filters.flags(Where("a", "eq", number), snapshot, records).all()
+    (column,) = row_filters._columns.values()
     assert len(column._numbers) <= 1026
 
 
 def test_only_the_filters_used_last_are_kept():
-    pool, records, sieve = Pool(), dict[str, Record](), Sieve()
-    change(pool, records, {"one": {"a": 1}})
+    snapshot, records, row_filters = Snapshot(), dict[str, Record](), RowFilters()
+    change(snapshot, records, {"one": {"a": 1}})
     for number in range(40):
-        assert not sieve.flags(Where(f"field {number}", "eq", 1), pool, records).any()
-        assert sieve.flags(Where("a", "lt", number + 2), pool, records).all()
-    assert (len(sieve._columns), len(sieve._answers)) == (16, 16)
+        assert not row_filters.flags(Where(f"field {number}", "eq", 1), snapshot, records).any()
+        assert row_filters.flags(Where("a", "lt", number + 2), snapshot, records).all()
+    assert (len(row_filters._columns), len(row_filters._answers)) == (16, 16)
 
 
 # What is held of a space follows the store, whatever is done to it.
 
 
-SPACE = Space("pools")
+SPACE = Space("snapshots")
 
 
 def _record(number: int, size: int | None) -> Record:
@@ -108,11 +108,11 @@ def test_a_space_embedded_anew_at_another_size_is_recalled_by_all_who_hold_it():
     first = Memory(backend, "a", embedder=HashEmbedder(64))
     first.remember("I live in Oslo.")
     first.remember("The cat is called Miso.")
-    first.settle()
+    first.flush()
     assert first.recall("Oslo")[0].text == "I live in Oslo."
     second = Memory(backend, "a", embedder=HashEmbedder(128))
     assert second.recall("Oslo")[0].text == "I live in Oslo."
-    second.settle()
+    second.flush()
     for memory in (second, first, second):
         assert memory.recall("Oslo")[0].text == "I live in Oslo."
     assert "dense" in second.recall("Oslo")[0].signals
@@ -121,37 +121,37 @@ def test_a_space_embedded_anew_at_another_size_is_recalled_by_all_who_hold_it():
 @pytest.mark.parametrize("size", [4, 16], ids=["smaller", "larger"])
 def test_a_pool_starts_afresh_when_the_size_changes_and_keeps_what_it_alone_knows(size: int):
     backend = open_backend("memory:")
-    pools = Pools(backend.index)
+    snapshots = Snapshots(backend.index)
     backend.index.upsert([_record(number, 8) for number in range(3)])
     moment = _record(0, None).time
-    with pools.of(SPACE) as held:
-        assert held.pool.dimensions == 8
+    with snapshots.of(SPACE) as held:
+        assert held.snapshot.dimensions == 8
         held.touch(["r1"], moment)
     backend.index.upsert([_record(number, None) for number in range(3)])
     backend.index.upsert([_record(0, size)])
-    with pools.of(SPACE) as again:
+    with snapshots.of(SPACE) as again:
         assert again is held
-        assert (again.pool.dimensions, len(again.pool)) == (size, 3)
+        assert (again.snapshot.dimensions, len(again.snapshot)) == (size, 3)
         assert again.traits["r1"].accessed == moment
     backend.index.upsert([_record(1, size)])
-    with pools.of(SPACE) as later:
+    with snapshots.of(SPACE) as later:
         assert sorted(later.records) == ["r0", "r1", "r2"]
 
 
 def test_only_another_size_makes_it_start_afresh():
     backend = open_backend("memory:")
-    pools = Pools(backend.index)
+    snapshots = Snapshots(backend.index)
     backend.index.upsert([_record(0, 8)])
-    with pools.of(SPACE) as held:
-        pool = held.pool
+    with snapshots.of(SPACE) as held:
+        snapshot = held.snapshot
     backend.index.upsert([_record(1, 8), _record(2, None)])
-    with pools.of(SPACE) as held:
-        assert held.pool is pool
-        assert len(pool) == 3
+    with snapshots.of(SPACE) as held:
+        assert held.snapshot is snapshot
+        assert len(snapshot) == 3
 
 
 def test_a_pool_of_given_records_needs_no_store():
-    held = HeldPool.of([_record(0, 8), _record(1, None)])
+    held = HeldSnapshot.of([_record(0, 8), _record(1, None)])
     assert sorted(held.records) == ["r0", "r1"]
     assert all(record.vector is None for record in held.records.values()), "vectors are held as codes alone"
     assert np.isfinite(held.nbytes)

@@ -22,16 +22,16 @@ def test_a_curve_joins_its_points_and_is_level_outside(value: float, shares: lis
     curve = Curve((-1.0, 0.0, 0.25, 1.0), tuple(shares))
     signals = np.zeros((1, len(SIGNALS)), np.float32)
     signals[0, SIGNALS.index("words")] = value
-    pieces = Weights({"words": curve}).pieces
+    piecewise = Weights({"words": curve}).piecewise
     expected = np.interp(value, curve.values, curve.shares)
-    assert pieces.scores(signals)[0] == pytest.approx(expected, abs=1e-5)
-    assert pieces.shares(signals)[0].tolist() == pytest.approx([expected], abs=1e-5)
+    assert piecewise.scores(signals)[0] == pytest.approx(expected, abs=1e-5)
+    assert piecewise.shares(signals)[0].tolist() == pytest.approx([expected], abs=1e-5)
 
 
 def test_a_curve_of_one_point_is_level_and_no_curve_scores_nothing() -> None:
     signals = np.ones((2, len(SIGNALS)), np.float32)
-    assert Weights({"words": Curve((0.5,), (3.0,))}).pieces.scores(signals).tolist() == [3.0, 3.0]
-    nothing = Weights({}).pieces
+    assert Weights({"words": Curve((0.5,), (3.0,))}).piecewise.scores(signals).tolist() == [3.0, 3.0]
+    nothing = Weights({}).piecewise
     assert nothing.scores(signals).tolist() == [0.0, 0.0]
     assert nothing.shares(signals).shape == (2, 0)
 

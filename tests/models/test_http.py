@@ -25,7 +25,7 @@ from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, Mis
 from memwell.messages import ai, human, system
 from memwell.models import Tool, Usage, http
 from memwell.models.http import (
-    Answer,
+    ChatReply,
     OpenAICompatible,
     Patience,
     StreamedAnswer,
@@ -271,7 +271,7 @@ def test_a_body_is_an_answer_or_refused(value: Any, wants_json: bool):
         found = read_completion(json.dumps(value).encode(), wants_json=wants_json)
     except BadModelOutput:
         return
-    assert isinstance(found, Answer)
+    assert isinstance(found, ChatReply)
 
 
 @given(st.binary(max_size=40))

@@ -72,16 +72,16 @@ def test_an_embedder_of_yours_is_asked_once_for_a_text(tmp_path: Path):
 
     with memwell.open(tmp_path / "app.db", embedder=embed, work=False) as m:
         id_ = m.remember("Ann is allergic to nuts.").id
-        m.settle()
+        m.flush()
         m.at("other").remember("Ann is allergic to nuts.")
-        m.at("other").settle()
+        m.at("other").flush()
         m.update(id_, "Ann likes tea.")
         m.undo(id_)
-        m.settle()
+        m.flush()
         assert asked.count("Ann is allergic to nuts.") == 2
         m.erase(id_)
         m.remember("Ann is allergic to nuts.")
-        m.settle()
+        m.flush()
         assert asked.count("Ann is allergic to nuts.") == 3
 
 
@@ -116,7 +116,7 @@ def test_what_is_owed_survives_the_process(tmp_path: Path):
         assert m.owed().vectors == 100
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
         assert m.owed().words == 100
-        m.settle()
+        m.flush()
         assert m.owed() == type(m.owed())(0, 0)
         assert m.backend.index.info(m.space).vectors == 100
 
@@ -176,7 +176,7 @@ def test_a_program_that_never_closes_ends_by_itself(tmp_path: Path):
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", "")
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False) as m:
-        m.settle()
+        m.flush()
         assert m.count() == 300
 
 
@@ -249,7 +249,7 @@ def protected(request: pytest.FixtureRequest, tmp_path: Path, unprivileged: None
     with memwell.open(folder / "app #1.db", embedder=HashEmbedder(64)) as m:
         m.remember("I live in Berlin.", speaker="Alice", id="home")
         m.thread("talk").add(human("Where do I live?"))
-        m.settle()
+        m.flush()
         if request.param == "both":
             # Left to do by a worker that never came.
             m._parts.worker.note(m.space)
@@ -298,7 +298,7 @@ def test_what_was_not_worked_off_does_not_hide_the_rest(tmp_path: Path, unprivil
     folder.mkdir()
     with memwell.open(folder / "app.db", embedder=HashEmbedder(64), work=False) as m:
         m.remember("I live in Berlin.")
-        m.settle()
+        m.flush()
         m.remember("I like tea.")
     folder.chmod(0o555)
     try:
@@ -316,7 +316,7 @@ def owing(tmp_path: Path, unprivileged: None) -> Iterator[Path]:
     folder.mkdir()
     with memwell.open(folder / "app.db", embedder=HashEmbedder(64), work=False) as m:
         m.remember("I live in Berlin.", speaker="Alice")
-        m.settle()
+        m.flush()
         m.remember("I like tea.", speaker="Alice", id="tea")
         m.remember("I live in Berlin.", speaker="Alice")
         m.thread("talk").add(human("Where do I live?"))
@@ -417,7 +417,7 @@ async def _through_twins(engine: memwell.Engine) -> None:
     await engine.aremember("Ann likes tea.", speaker="Ann")
     assert (await engine.aowed()).words >= 0
     await engine.acatch_up()
-    await engine.asettle()
+    await engine.aflush()
     assert await engine.aowed() == engine.owed()
     assert await engine.afailures() == []
     assert await engine.facts.aconflicts() == []
@@ -530,7 +530,7 @@ def test_the_deepest_space_can_be_settled_and_erased():
         for depth in (13, 14, 15):
             deep = m.at(Space(*(f"s{number}" for number in range(depth))))
             deep.remember("something to be erased again")
-            deep.settle()
+            deep.flush()
             assert deep.erase_all().memories == 1
 
 
@@ -538,6 +538,6 @@ def test_settling_makes_the_vectors_of_documents_too(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=None, work=False) as m:
         m.knowledge.add("Green tea is brewed at eighty degrees.")
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(), work=False) as m:
-        m.settle()
+        m.flush()
         assert m.backend.index.info(m.knowledge.space).vectors == 1
         assert m.knowledge.owed().vectors == 0

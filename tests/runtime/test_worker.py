@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 import memwell
 from memwell.knowledge import knowledge_space
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
@@ -410,4 +410,4 @@ def test_only_spaces_with_pending_work_are_counted():
             backend.kv.put(REGISTRY, memory.space.encoded(), True)
         bob.settle()
         assert set(listed_spaces(backend)) == {ann.space, bob.space}
-        assert pending_by_space(backend) == {ann.space: Owed(2, 2)}
+        assert pending_by_space(backend) == {ann.space: PendingWork(2, 2)}

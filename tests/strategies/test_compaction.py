@@ -11,9 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import InvalidInput, ModelError, NotFound, Unsupported
+from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.history import History
-from memwell.history.reading import blobs_beside
+from memwell.history.reading import thread_blobs
 from memwell.messages import Image, Message, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
 from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend
@@ -241,11 +241,11 @@ def test_a_deleted_conversation_takes_its_blobs_along():
             called(one, 1, LONG)
             Compaction(one).observe()
         [kept] = Compaction(history).offloaded()
-        digest = store.blobs.put(blobs_beside(history.thread), LONG.encode())
+        digest = store.blobs.put(thread_blobs(history.thread), LONG.encode())
         assert digest.startswith(kept.handle)
         history.delete()
         with pytest.raises(NotFound):
-            store.blobs.get(blobs_beside(history.thread), digest)
+            store.blobs.get(thread_blobs(history.thread), digest)
         # Another conversation that got the same result keeps its own.
         assert Compaction(twin).fetch(kept.handle) == LONG
 
@@ -258,25 +258,6 @@ def test_a_copy_reads_from_its_log(talk: Talk):
     copy_states(history, other)
     compaction = Compaction(other)
     assert compaction.fetch(the_handle(compaction.recall())) == LONG
-
-
-def test_the_view_is_not_for_writing(talk: Talk):
-    history = talk()
-    called(history, 1, LONG)
-    view: Any = Compaction(history, mode="compact")._inner.history
-    writes: list[Callable[[], object]] = [
-        lambda: view.log.append(view.thread, [human("x")]),
-        lambda: view.log.edit(view.thread, {0: None}),
-        lambda: view.log.trim(view.thread, 1),
-        lambda: view.log.delete(view.thread),
-        lambda: view.log.annotate(view.thread, end_round=True),
-    ]
-    for write in writes:
-        with pytest.raises(Unsupported, match="write to its History"):
-            write()
-    assert len(history) == 4
-    assert view.log.versions(view.thread, 0) == []
-    assert [found.text for found, _ in view.log.match(view.thread, "number")] == ["Look up number 1."]
 
 
 def test_the_tool_describes_what_fetch_takes(talk: Talk):

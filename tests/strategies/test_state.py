@@ -9,12 +9,12 @@ from memwell.history import History
 from memwell.messages import human
 from memwell.records import Space
 from memwell.storage import Backend
-from memwell.strategies.state import State, copy_states, until_settled
+from memwell.strategies.state import StrategyState, copy_states, until_done
 
 
 def test_a_state_moves_only_from_where_it_was_read(history: History):
     history.add(*(human(str(number)) for number in range(5)))
-    mine, theirs = State(history, "notes"), State(history, "notes")
+    mine, theirs = StrategyState(history, "notes"), StrategyState(history, "notes")
     held = mine.read()
     assert (held.upto, held.round, held.fields) == (0, 0, {})
     theirs.move(theirs.read(), upto=3, round=3, fields={"a": 1})
@@ -37,13 +37,13 @@ def test_a_step_that_came_too_late_is_done_again():
             raise answer
         return bool(answer)
 
-    until_settled(step)
+    until_done(step)
     assert len(tried) == 3
 
 
 def test_values_move_with_the_state_or_not_at_all(history: History):
     history.add(human("one"))
-    state = State(history, "notes")
+    state = StrategyState(history, "notes")
     held = state.read()
     state.put("anna", {"age": 30})
 
@@ -64,7 +64,10 @@ def test_states_are_kept_apart(store: Backend):
     names = ["a", "a/1.b", "ab", "名", "x" * 400, "x" * 401]
     spaces = [Space("s"), Space("s", "t")]
     states = [
-        State(History(store, thread, space=space), name) for name in names for thread in names for space in spaces
+        StrategyState(History(store, thread, space=space), name)
+        for name in names
+        for thread in names
+        for space in spaces
     ]
     for number, state in enumerate(states):
         state.put("key", {"number": number})
@@ -80,7 +83,7 @@ def test_states_are_kept_apart(store: Backend):
 
 def test_a_conversation_begun_anew_has_a_blank_state(history: History):
     history.add(*(human(str(number)) for number in range(5)))
-    state = State(history, "notes")
+    state = StrategyState(history, "notes")
     state.move(state.read(), upto=5, round=5, fields={"a": 1})
     history.delete()
     assert (state.read().upto, state.read().fields) == (0, {})
@@ -92,19 +95,19 @@ def test_a_conversation_begun_anew_has_a_blank_state(history: History):
 
 def test_a_name_is_not_empty(history: History):
     with pytest.raises(InvalidInput, match="must not be empty"):
-        State(history, "")
+        StrategyState(history, "")
 
 
 def test_a_closed_store_says_so(tmp_path: Path):
     history = History.open(str(tmp_path / "a.db"), "talk")
-    state = State(history, "notes")
+    state = StrategyState(history, "notes")
     history.close()
     with pytest.raises(BackendError):
         state.read()
 
 
 def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_next(history: History):
-    state = State(history, "notes")
+    state = StrategyState(history, "notes")
     state.move(state.read(), upto=0, round=0, fields={"a": 1})
     assert state.read().fields == {"a": 1}
     history.add(human("one"))
@@ -118,7 +121,7 @@ def test_a_state_from_before_the_conversation_counts_for_the_one_that_begins_nex
 
 
 def test_a_state_from_before_the_conversation_goes_with_it(history: History):
-    state = State(history, "notes")
+    state = StrategyState(history, "notes")
     state.move(state.read(), upto=0, round=0, fields={"a": 1})
     history.add(human("one"))
     history.delete()
@@ -127,7 +130,7 @@ def test_a_state_from_before_the_conversation_goes_with_it(history: History):
 
 
 def test_who_read_before_the_conversation_took_the_state_over_can_still_not_overwrite_it(history: History):
-    mine, theirs = State(history, "notes"), State(history, "notes")
+    mine, theirs = StrategyState(history, "notes"), StrategyState(history, "notes")
     mine.move(mine.read(), upto=0, round=0, fields={"a": 1})
     held = theirs.read()
     history.add(human("one"))
@@ -139,13 +142,13 @@ def test_who_read_before_the_conversation_took_the_state_over_can_still_not_over
 
 def test_states_are_copied_with_their_conversation(history: History, store: Backend):
     history.add(*(human(str(number)) for number in range(3)))
-    state = State(history, "notes")
+    state = StrategyState(history, "notes")
     state.move(state.read(), upto=2, round=2, fields={"a": 1})
     state.put("anna", {"age": 30})
     other = History(store, "copy", space=Space("elsewhere"))
     history.copy_to(other)
     copy_states(history, other)
-    copied = State(other, "notes")
+    copied = StrategyState(other, "notes")
     assert (copied.read().upto, copied.read().fields) == (2, {"a": 1})
     assert [entry.value for entry in copied.entries()] == [{"age": 30}]
     copied.move(copied.read(), upto=3, round=3, fields={})

@@ -134,7 +134,7 @@ def _use(file: Path) -> None:
         memory.thread("tea").add(human("Ann likes green tea with honey."), ai("Noted: 绿茶加蜂蜜。"))
         memory.remember_thread("tea")
         memory.remember([f"Guest {number} drinks tea at {number} o'clock." for number in range(20)])
-        memory.settle()
+        memory.flush()
         hits = memory.recall("who drinks tea at 7 o'clock?")
         memory.context("what does Ann like?", thread="tea", budget=500)
         memory.forget(hits[0].id)

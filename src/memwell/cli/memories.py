@@ -61,7 +61,7 @@ def remember_command(
         # A service does it by itself, and goes on when this command has ended.
         if not is_served(store):
             with screen.status(say("embedding")):
-                memwell.Memory.settle(engine)
+                memwell.Memory.flush(engine)
     for id_ in done.ids:
         typer.echo(id_)
     for one in (*done.rejected, *bad):
@@ -100,7 +100,7 @@ def settle_command(store: Store, space: SpaceOption = None) -> None:
     with opened(store, space, work=False) as engine:
         if is_served(store):
             done = engine.owed().vectors
-            engine.settle()
+            engine.flush()
             console().print(say("settled", count=f"{done:,}"))
             return
         wanted = [space_of(space)] if space else list(pending_by_space(engine.backend))
@@ -119,18 +119,18 @@ def _settled(memory: memwell.Engine) -> int:
     name = one_line(" / ".join(memory.space))
     screen = console(stderr=True)
     with progress_bar(f"{say('settling')} {name}") as progress:
-        makers = memory.indexer.makers
-        if memory.indexer.is_current():
-            memory.settle(progress)
+        embedders = memory.indexer.embedders
+        if memory.indexer.embedders.is_current():
+            memory.flush(progress)
         else:
             # All vectors would be made anew, which is for reembed; those that are missing are made by their own embedder.
             while memory.indexer.work_off():
                 progress(0, None)
-            made_by = makers.whose()
-            if makers.maker_of(made_by) is None:
+            made_by = embedders.stored_model()
+            if embedders.embedder_for(made_by) is None:
                 shown_name = one_line(made_by or "?")
                 screen.print(Styled(say("other_embedder", space=name, name=shown_name), style="yellow"))
-    left = memory.indexer.journal.owed().vectors
+    left = memory.indexer.journal.pending().vectors
     if left:
         screen.print(Styled(say("not_settled", space=name, count=f"{left:,}"), style="yellow"))
     return left
@@ -262,7 +262,7 @@ def audit_command(
     with opened(store, space) as engine:
         with progress_bar(say("auditing")) as progress:
             report = engine.audit(progress=lambda done: progress(done, None))
-        done = engine.mend(report.plan) if apply else 0
+        done = engine.repair(report.plan) if apply else 0
     if as_json:
         print_json({"counts": report.counts, "plan": report.plan, "mended": done})
         return
@@ -339,7 +339,7 @@ def import_command(
                 else engine.bring(Path(source), format=format_, user=user, progress=progress)
             )
         with console(stderr=True).status(say("embedding")):
-            engine.settle()
+            engine.flush()
     console().print(say("imported", format=done.format, counts=_in_words(done.counts), known=done.known))
     for note in (*done.skipped[:5], *done.problems[:20]):
         console(stderr=True).print(Styled(f"{note.number}: {visible(note.reason)}", style="yellow"))

@@ -21,7 +21,7 @@ from memwell.cognition.procedural import NEEDS
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, NotFound
 from memwell.language import entities as names
 from memwell.language.detect import language_of
-from memwell.language.entities import Entity, entities
+from memwell.language.entities import NamedEntity, entities
 from memwell.language.keywords import keywords
 from memwell.language.quoting import clean, quoted
 from memwell.language.secrets import PERSONAL, SECRETS, findings
@@ -248,7 +248,7 @@ def is_person(name: str, definition: str) -> bool:
     return _has_person(entities(f"{name}的"), name) or bool(likely and _PEOPLE_ZH(definition))
 
 
-def _has_person(found: Iterable[Entity], name: str) -> bool:
+def _has_person(found: Iterable[NamedEntity], name: str) -> bool:
     return any(one.kind == "person" and one.start < len(name) for one in found)
 
 

@@ -1,8 +1,8 @@
-"""One conversation, over any store: the conveniences, each written once.
+"""``History``: one conversation over any store.
 
-A ``History`` holds no messages. It reads what it needs from the log and is therefore right at any moment, however many
-threads and processes write the same conversation, and costs the same for a hundred messages as for a hundred thousand.
-Every method that touches the store has an async twin with an ``a`` in front.
+A ``History`` holds no messages: it reads what it needs from the log. So it is always up to date, however many threads and
+processes write the same conversation, and costs the same for any length. Every method that reads or writes the store has an
+async twin with an ``a`` in front.
 """
 
 from memwell.history.media import MediaLimits

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from memwell.errors import Conflict
 from memwell.filters import id_begins_with
-from memwell.history.reading import kept_beside, key_part
+from memwell.history.reading import key_part, thread_keys
 from memwell.history.writing import History
 from memwell.records import paged
 from memwell.storage.protocols import Backend, ThreadInfo
@@ -30,7 +30,7 @@ class Marks:
 
     def __init__(self, history: History) -> None:
         self._kv = cast(Backend, history.backend).kv
-        self._space, beside = kept_beside(history.thread)
+        self._space, beside = thread_keys(history.thread)
         self._prefix = f"{beside}agentscope/mark/"
 
     def places(self, mark: str, info: ThreadInfo) -> int:

@@ -1,4 +1,4 @@
-"""Checking media before they are kept: what the bytes are, whether that is what was said, and how large they are."""
+"""Checks of media before they are stored: detects the type of bytes, compares it with the declared one, limits the size."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import msgspec
 from memwell.errors import InvalidInput
 from memwell.values import check_count, shown
 
-# What a file of media is, told by its first bytes and never by its name alone.
-
+# The type of a file by its first bytes, never by its name alone.
 
 HEAD = 4096
-"""So many bytes are looked at."""
+"""How many bytes are examined."""
 
 KINDS = ("image", "audio", "video")
 
@@ -40,7 +39,7 @@ _FAMILIES = {
     "video/x-matroska": "Matroska",
     "video/x-msvideo": "AVI",
 }
-"""From a type to the container it is kept in: what is said of a file must agree with its bytes in that."""
+"""The container format of each type: a declared type must have the same one as the bytes."""
 
 _ALIASES = {
     "image/jpg": "image/jpeg",
@@ -86,35 +85,35 @@ _OTHER_SUFFIXES = frozenset(
         ".tif .tiff .heic .heif .avif .ico .psd .raw .cr2 .nef .aac .aif .aiff .wma .amr .mid .midi .wmv .flv .mpg .mpeg"
     ).split()
 )
-"""Names that say it is something else. A suffix that nobody knows says nothing."""
+"""Suffixes of other files. An unknown suffix says nothing."""
 
 
-class Claim(NamedTuple):
-    """What a name or a declared type says a file is: its type, or that it is no medium that is known."""
+class DeclaredType(NamedTuple):
+    """The type that a name or a declaration gives a file; None for a type that is no known medium."""
 
     media_type: str | None
     said: str
 
 
-def claim_of_name(name: str) -> Claim | None:
-    """What a file's name says it is, by its suffix; None when it says nothing."""
+def declared_by_name(name: str) -> DeclaredType | None:
+    """The type by a file name's suffix; None when it says nothing."""
     suffix = PurePath(name).suffix.lower()
     if suffix in _SUFFIXES:
-        return Claim(_SUFFIXES[suffix], f"the name {name!r}")
-    return Claim(None, f"the name {name!r}") if suffix in _OTHER_SUFFIXES else None
+        return DeclaredType(_SUFFIXES[suffix], f"the name {name!r}")
+    return DeclaredType(None, f"the name {name!r}") if suffix in _OTHER_SUFFIXES else None
 
 
-def claim_of_type(media_type: str | None) -> Claim | None:
-    """What a declared type says; None when it says nothing, as ``application/octet-stream`` and ``image/*`` do."""
+def declared_by_type(media_type: str | None) -> DeclaredType | None:
+    """The type by a declaration; None for one that says nothing, such as ``application/octet-stream`` and ``image/*``."""
     plain = (media_type or "").split(";", 1)[0].strip().lower()
     if not plain or plain == "application/octet-stream" or plain.endswith("/*"):
         return None
     plain = _ALIASES.get(plain, plain)
-    return Claim(plain if plain in _FAMILIES else None, f"the type {media_type!r}")
+    return DeclaredType(plain if plain in _FAMILIES else None, f"the type {media_type!r}")
 
 
 def family_of(media_type: str) -> str:
-    """The container that files of a type are kept in."""
+    """The container format of a type."""
     return _FAMILIES[media_type]
 
 
@@ -124,7 +123,7 @@ def kind_of(media_type: str) -> str:
 
 
 def types_of(head: bytes) -> tuple[str, ...]:
-    """The types that a file's first bytes may be, the likeliest first; none for what is no known medium."""
+    """The possible types of a file by its first bytes, the likeliest first; empty for no known medium."""
     for magic, media_type in _MAGIC:
         if head.startswith(magic):
             return (media_type,)
@@ -172,7 +171,7 @@ def _of_matroska(head: bytes) -> tuple[str, ...]:
 
 
 def _is_bitmap(head: bytes) -> bool:
-    """Two letters alone may begin any text, so what follows must make sense too."""
+    """Whether it is a BMP header: two letters alone may begin any text."""
     header = int.from_bytes(head[14:18], "little")
     return head.startswith(b"BM") and head[6:10] == bytes(4) and header in (12, 40, 52, 56, 64, 108, 124)
 
@@ -185,7 +184,7 @@ _RATES = {3: (44_100, 48_000, 32_000), 2: (22_050, 24_000, 16_000), 0: (11_025, 
 
 
 def _is_mp3(head: bytes) -> bool:
-    """Whether it begins with a frame of MPEG audio, layer III, and the next frame is where that one ends."""
+    """Whether it begins with a frame of MPEG audio, layer III, followed by another frame."""
     length = _frame_length(head)
     if not length:
         return False
@@ -194,7 +193,7 @@ def _is_mp3(head: bytes) -> bool:
 
 
 def _frame_length(frame: bytes) -> int:
-    """How long a frame is by its header, 0 when it is none."""
+    """The length of a frame by its header; 0 for no frame."""
     if len(frame) < 4 or frame[0] != 0xFF or frame[1] & 0xE6 != 0xE2:
         return 0
     version, bitrate, rate = frame[1] >> 3 & 3, frame[2] >> 4, frame[2] >> 2 & 3
@@ -205,19 +204,18 @@ def _frame_length(frame: bytes) -> int:
 
 
 def looks_like_svg(head: bytes) -> bool:
-    """Whether it is a drawing in XML, which may hold scripts and addresses."""
+    """Whether it is an SVG drawing, which may contain scripts and URLs."""
     return b"<svg" in head[:HEAD].lower() and head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"<"
 
 
-# How large a picture is by its header, read without decoding it: what claims to be too large is never decoded.
-
+# The size of an image by its header, without decoding: an image that claims to be too large is never decoded.
 
 _MOST_SEGMENTS = 4096
-"""A file of nothing but markers must not keep anybody busy."""
+"""A bound for files of nothing but markers."""
 
 
 def picture_size(data: bytes, media_type: str) -> tuple[int, int] | None:
-    """Width and height as the header has them; None when the header is cut short or makes no sense."""
+    """Width and height by the header; None when the header is incomplete or invalid."""
     try:
         width, height = _READERS[media_type](data)
     except (KeyError, struct.error, IndexError):
@@ -237,7 +235,7 @@ def _bmp(data: bytes) -> tuple[int, int]:
     if data[14] == 12:
         return struct.unpack_from("<HH", data, 18)
     width, height = struct.unpack_from("<ii", data, 18)
-    # A height below zero says that the rows go from top to bottom.
+    # A negative height means that rows go from top to bottom.
     return width, abs(height)
 
 
@@ -286,18 +284,17 @@ _READERS = {
     "image/jpeg": _jpeg,
 }
 
-
 _MEGABYTE = 1024 * 1024
 
 
 class MediaLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How large media may be. Raises ``InvalidInput`` for a limit that is no whole number above 0."""
+    """The largest allowed sizes of media. Raises ``InvalidInput`` for a limit that is no integer above 0."""
 
     image_bytes: int = 20 * _MEGABYTE
     audio_bytes: int = 50 * _MEGABYTE
     video_bytes: int = 200 * _MEGABYTE
     image_pixels: int = 50_000_000
-    """Width times height, of a picture and of a film: a file of some kilobytes can claim a picture of gigabytes."""
+    """Width times height of an image or video: a file of kilobytes can claim an image of gigabytes."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -305,11 +302,11 @@ class MediaLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most_bytes(self) -> int:
-        """The largest that any medium may be."""
+        """The largest size of any medium."""
         return max(self.image_bytes, self.audio_bytes, self.video_bytes)
 
     def bytes_of(self, kind: str) -> int:
-        """How many bytes an ``image``, ``audio`` or ``video`` may have."""
+        """The largest size of an ``image``, ``audio`` or ``video``."""
         return {"image": self.image_bytes, "audio": self.audio_bytes, "video": self.video_bytes}[kind]
 
 
@@ -317,7 +314,7 @@ DEFAULT_LIMITS = MediaLimits()
 
 
 class Medium(msgspec.Struct, frozen=True):
-    """What bytes were found to be. A picture's size is that of its header, None when that cannot be read."""
+    """The detected type and size of bytes. Width and height are by the header, None when it cannot be read."""
 
     kind: str
     media_type: str
@@ -327,7 +324,7 @@ class Medium(msgspec.Struct, frozen=True):
 
 
 def check_kind(kind: object) -> str:
-    """Return it when it is one. Raises ``InvalidInput``."""
+    """Return a valid kind. Raises ``InvalidInput``."""
     if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidInput(f"a medium is one of {', '.join(KINDS)}, not {shown(kind)}")
     return kind
@@ -341,14 +338,14 @@ def check_media(
     media_type: str | None = None,
     limits: MediaLimits = DEFAULT_LIMITS,
 ) -> Medium:
-    """What the bytes of a medium are, once they are known to be what was said of them and within the limits.
+    """The type and size of a medium's bytes, after they are checked against the declared ones and the limits.
 
-    Nothing is decoded. Raises ``InvalidInput`` for bytes of no known format, for a kind, name or type that they are not,
-    and for too many bytes or pixels.
+    Nothing is decoded. Raises ``InvalidInput`` for bytes of no known format, for a kind, name or type that contradicts
+    them, and for too many bytes or pixels.
     """
     if kind is not None:
         check_kind(kind)
-    found = _agreed(_known(data[:HEAD]), kind, claim_of_name(name), claim_of_type(media_type))
+    found = _agreed_type(_known(data[:HEAD]), kind, declared_by_name(name), declared_by_type(media_type))
     most = limits.bytes_of(kind_of(found))
     if len(data) > most:
         raise InvalidInput(f"the {kind_of(found)} has {len(data):,} bytes, over the limit of {most:,}")
@@ -373,8 +370,8 @@ def _known(head: bytes) -> tuple[str, ...]:
     raise InvalidInput(f"the bytes are no image, audio or video of a known format; they begin {head[:12]!r}")
 
 
-def _agreed(types: tuple[str, ...], kind: str | None, *claims: Claim | None) -> str:
-    """The one of the types that bytes may be which all that is said agrees with."""
+def _agreed_type(types: tuple[str, ...], kind: str | None, *claims: DeclaredType | None) -> str:
+    """The possible type that agrees with everything declared."""
     for claim in claims:
         if claim is not None and (claim.media_type is None or family_of(claim.media_type) != family_of(types[0])):
             says = claim.media_type or "something else"

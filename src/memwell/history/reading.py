@@ -1,11 +1,11 @@
-"""Reading one conversation: the part of a ``History`` that changes nothing."""
+"""``HistoryReader``: reads one conversation, searches it and cuts it to a window."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
 from hashlib import blake2b
 from itertools import takewhile
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias
 
 from memwell._asyncify import Closing, asyncify, run_blocking
 from memwell.errors import InvalidInput, NotFound
@@ -18,47 +18,52 @@ from memwell.tokens import TokenCounter, default_counter, keeps_count
 from memwell.values import check_count, shown
 from memwell.windows import Round, first_waiting, fitted, rounds_of
 
-# The handle of one conversation: which thread of which store it is, and how the store is opened and closed.
-
-
-Self = TypeVar("Self", bound="ThreadHandle")
-
+# Where the data of a conversation is stored.
 
 _LONGEST = 300
 
 
-def kept_beside(thread: Thread) -> tuple[Space, str]:
-    """Where what is made of a conversation is kept, such as a summary: a space, and how the keys begin. It goes with it."""
+def thread_keys(thread: Thread) -> tuple[Space, str]:
+    """The space and key prefix of what is derived from a conversation, such as a summary; deleted with it."""
     return thread.space / "memwell", f"thread/{key_part(thread.id)}/"
 
 
-def blobs_beside(thread: Thread) -> Space:
-    """The space of the blobs of one conversation alone, so that they can go with it. A value that is kept beside the
-    conversation names one by its key ``blob``.
+def thread_blobs(thread: Thread) -> Space:
+    """The space of one conversation's blobs, which are deleted with it. A value stored with the conversation names a blob
+    by its key ``blob``.
     """
-    # One segment, as for what lies beside it: a space has only so many.
+    # One segment, because a space has a limited number of them.
     return thread.space / f"memwell thread {key_part(thread.id)}"
 
 
 def keep_blob(backend: Backend, thread: Thread, data: bytes) -> str:
-    """Keep bytes beside a conversation, for who is inside a transaction; ``History.delete`` drops them."""
-    space = blobs_beside(thread)
+    """Store bytes as a blob of a conversation; ``History.delete`` deletes it. Call it inside a transaction."""
+    space = thread_blobs(thread)
     digest = backend.blobs.put(space, data)
-    # A store does not list its blobs. Noted in their own space, where only the end of the conversation reaches.
+    # A store does not list its blobs, so each is recorded in their own space.
     backend.kv.put(space, digest, {"blob": digest})
     return digest
 
 
 def key_part(id_: str) -> str:
-    """An id as a part of a key. A long one is digested, and its length in front keeps it from reaching into another."""
+    """An id as a part of a key. A long one is replaced by its digest; the length in front makes it no other's prefix."""
     short = id_ if len(id_) <= _LONGEST else blake2b(id_.encode(errors="surrogatepass"), digest_size=32).hexdigest()
     return f"{len(id_)}.{short}"
 
 
-class ThreadHandle(Closing):
-    """A thread of a store, which need not exist yet: it begins with its first message.
+_FEW = 4
+_BLOCK = 64
+CHUNK = 500
 
-    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead.
+Target: TypeAlias = int | str | Message
+"""A message, given by its index, its id, or itself."""
+
+
+class HistoryReader(Closing):
+    """A conversation that can be read, searched and cut to a window.
+
+    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead. The conversation need not exist
+    yet: its first message creates it.
     """
 
     def __init__(
@@ -81,9 +86,9 @@ class ThreadHandle(Closing):
 
     @classmethod
     def open(
-        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+        cls, url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
     ) -> Self:
-        """The conversation in the store at ``url``, which ``close`` closes. Raises what ``open_backend`` raises."""
+        """The conversation in the store at ``url``; ``close`` closes the store. Raises what ``open_backend`` raises."""
         backend = open_backend(url)
         try:
             history = cls(backend, thread, space=space, counter=counter)
@@ -95,13 +100,13 @@ class ThreadHandle(Closing):
 
     @classmethod
     async def aopen(
-        cls: type[Self], url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
+        cls, url: str, thread: str, *, space: SpaceLike = DEFAULT_SPACE, counter: TokenCounter | None = None
     ) -> Self:
         """The async twin of ``open``."""
         return await run_blocking(lambda: cls.open(url, thread, space=space, counter=counter))
 
     def close(self) -> None:
-        """Close the store, if ``open`` opened it here."""
+        """Close the store, if ``open`` opened it."""
         if self._owned and self.backend is not None:
             self.backend.close()
 
@@ -109,27 +114,9 @@ class ThreadHandle(Closing):
         return f"{type(self).__name__}({self.thread.id!r}, space={self.thread.space!r})"
 
     def info(self) -> ThreadInfo | None:
-        """What is known of the conversation without reading it, or None when it has not begun."""
+        """The conversation's counts and times, or None when it does not exist yet."""
         found = self.log.threads(self.thread.space, ids=[self.thread.id]).items
         return found[0] if found else None
-
-    ainfo = asyncify(info)
-
-
-_FEW = 4
-_BLOCK = 64
-CHUNK = 500
-
-Target: TypeAlias = int | str | Message
-"""Which message is meant: its index, its id, or the message itself."""
-
-
-class HistoryReader(ThreadHandle):
-    """A conversation that can be read, searched and cut to a window, and not changed.
-
-    ``store`` is a ``Backend`` or a ``MessageLog``; ``open`` takes a path or URL instead. The conversation need not exist
-    yet: it begins with its first message.
-    """
 
     # Reading
 
@@ -138,14 +125,14 @@ class HistoryReader(ThreadHandle):
         return info.messages if info else 0
 
     def __bool__(self) -> bool:
-        # An empty conversation is still a conversation.
+        # An empty conversation is true as well.
         return True
 
     @property
     def tokens(self) -> int:
-        """How many tokens the whole conversation has.
+        """The number of tokens of the whole conversation.
 
-        In the default encoding the total is kept up to date by every write, and nothing is counted to answer.
+        In the default encoding every write updates the total, and nothing is counted here.
         """
         if not keeps_count(self.counter):
             return sum(map(self.counter.count_message, self))
@@ -157,7 +144,7 @@ class HistoryReader(ThreadHandle):
         return await run_blocking(lambda: self.tokens)
 
     def last(self, count: int) -> list[Message]:
-        """The last messages, as they are."""
+        """The last messages."""
         return self.log.read(self.thread, last=count)
 
     def get(self, target: Target) -> Message:
@@ -190,7 +177,7 @@ class HistoryReader(ThreadHandle):
         return self._stream(newest_first=True)
 
     def _stream(self, *, newest_first: bool, block: int = CHUNK) -> Iterator[Message]:
-        """All messages, read in blocks of which each is twice as large as the one before: most readers stop early."""
+        """All messages, read in blocks of doubling size, because most readers stop early."""
         cursor = None
         while True:
             page = self.page(limit=block, cursor=cursor, newest_first=newest_first)
@@ -210,21 +197,21 @@ class HistoryReader(ThreadHandle):
                 return
 
     def search(self, query: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        """The messages that share a word with the query, best first, with their BM25 score; Chinese words too."""
+        """The messages that share a word with the query, best first, with their BM25 scores; Chinese words too."""
         return self.log.match(self.thread, query, limit=limit)
 
     # Rounds
 
     def _rounds_backwards(self, rounds: int | None = None) -> Iterator[Round]:
-        """The rounds, latest first; ``rounds`` is how many the caller will look at, as far as it knows."""
-        # A round has two messages more often than not, and one with a tool has four.
+        """The rounds, latest first; ``rounds`` is how many the caller expects to read."""
+        # Most rounds have two messages, one with a tool has four.
         block = _BLOCK if rounds is None else min(2 * rounds + 2 * _FEW, _BLOCK)
         newest_first = self._stream(newest_first=True, block=block)
         for round_ in rounds_of(newest_first):
             yield Round(round_.number, round_.messages[::-1])
 
     def rounds(self, last: int | None = None) -> list[Round]:
-        """The last rounds, oldest first; all of them without ``last``. What came before the first round is not in one."""
+        """The last rounds, oldest first (default: all). Messages before the first round are in none."""
         if last is not None:
             check_count(last, "last")
         found: list[Round] = []
@@ -235,12 +222,12 @@ class HistoryReader(ThreadHandle):
         return found[::-1]
 
     def latest_round(self) -> Round | None:
-        """The round under way, or None before the first."""
+        """The current round, or None before the first."""
         found = self.rounds(1)
         return found[0] if found else None
 
     def round(self, number: int) -> Round:
-        """One round by its number; 0 is what came before the first. Raises ``NotFound`` when there is none."""
+        """One round by its number; 0 is everything before the first. Raises ``NotFound``."""
         check_count(number, "a round's number")
         start = self._first_of_round(number)
         messages: list[Message] = []
@@ -255,7 +242,7 @@ class HistoryReader(ThreadHandle):
         return Round(number, messages)
 
     def _first_of_round(self, number: int) -> int:
-        """Where the round begins, by bisection: rounds never fall as indexes rise."""
+        """The index where a round begins, by bisection: round numbers ascend with indexes."""
         info = self.info()
         low, high = (info.first, info.next) if info else (0, 0)
         while low < high:
@@ -270,11 +257,11 @@ class HistoryReader(ThreadHandle):
     # Windows
 
     def window(self, *, tokens: int | None = None, rounds: int | None = None, system: bool = True) -> list[Message]:
-        """What to give a model: the last rounds that fit, at most ``rounds`` of them, within ``tokens``, in order.
+        """The messages for a model: the last rounds that fit, at most ``rounds`` of them, within ``tokens``, in order.
 
-        Tool calls stay with their results, it never begins with an answer to nothing, and view and hidden messages are left
-        out. With ``system`` the instructions from before the first round come first and count. Raises ``InvalidInput``
-        when those alone are over the budget.
+        Tool calls stay with their results, the window never begins with an answer, and view and hidden messages are left
+        out. With ``system`` the instructions before the first round come first and count. Raises ``InvalidInput`` when
+        these alone exceed the budget.
         """
         budget = 2**62 if tokens is None else check_count(tokens, "tokens")
         most = None if rounds is None else check_count(rounds, "rounds")
@@ -286,7 +273,7 @@ class HistoryReader(ThreadHandle):
         return fitted(self._latest(most), budget, self.counter.count_message, preamble, may_wait=False)
 
     def _was_answered(self, waiting: Message) -> bool:
-        """Whether a call that a window ends with waits no longer: its result is hidden, or something behind it is gone."""
+        """Whether a tool call at the end of a window was answered: by a hidden result, or by a deleted message."""
         since = self.log.read(self.thread, after=waiting.index)
         info = self.info()
         behind = 0 if info is None else info.next - 1 - (waiting.index or 0)
@@ -314,7 +301,7 @@ class HistoryReader(ThreadHandle):
         return self.get(target).index or 0
 
     def _place_of(self, message: Message, index: int) -> int:
-        """The index, if it is this message that the place holds or held: another conversation's has an index too."""
+        """The index, if this message is or was there; a message of another conversation has an index too."""
         now = self.log.read(self.thread, after=index - 1, before=index + 1)
         held = now or [version.message for version in self.log.versions(self.thread, index)]
         if any(one is not None and one.id == message.id for one in held):
@@ -322,7 +309,7 @@ class HistoryReader(ThreadHandle):
         raise NotFound(f"conversation {self.thread.id!r} has no message {shown(message.id)} at index {index}")
 
     def versions(self, target: Target) -> list[Version]:
-        """What a message was before, oldest first."""
+        """The earlier versions of a message, oldest first."""
         return self.log.versions(self.thread, self._place(target))
 
     def metadata(self) -> dict[str, Any]:
@@ -330,6 +317,7 @@ class HistoryReader(ThreadHandle):
         info = self.info()
         return info.metadata if info else {}
 
+    ainfo = asyncify(info)
     alast = asyncify(last)
     aget = asyncify(get)
     apage = asyncify(page)

@@ -22,8 +22,8 @@ from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
 from memwell.knowledge.recall import Asked, Search
 from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
-from memwell.longterm.embedding import Wish
-from memwell.longterm.journal import Owed, knowledge_space
+from memwell.longterm.embedding import WantedEmbedder
+from memwell.longterm.journal import PendingWork, knowledge_space
 from memwell.longterm.weights import Weights
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
@@ -33,7 +33,7 @@ from memwell.values import check_count, check_id, check_text, new_id, now, shown
 
 if TYPE_CHECKING:
     # numpy takes a tenth of a second to load, and this brings it.
-    from memwell.longterm.snapshot_cache import Pools
+    from memwell.longterm.snapshot_cache import Snapshots
 
 MOST_BYTES = 50_000_000
 """A larger file is refused unless the caller allows it."""
@@ -74,18 +74,20 @@ class Knowledge:
         embedder: Embedder | None = None,
         chat: ChatModel | None = None,
         reranker: Reranker | None = None,
-        pools: Pools | None = None,
+        snapshots: Snapshots | None = None,
         clock: Callable[[], datetime] = now,
         chunking: Chunking | None = None,
         synonyms: Synonyms | None = None,
-        told: Callable[[Space], None] = lambda space: None,
-        wish: Wish | None = None,
+        notify: Callable[[Space], None] = lambda space: None,
+        wanted_embedder: WantedEmbedder | None = None,
     ) -> None:
         self.space = knowledge_space(space)
         self.chat = chat
         self._chunking = chunking
-        self._shelf = Shelf(backend, self.space, embedder=embedder, clock=clock, told=told, wish=wish)
-        self._search = Search(self._shelf, pools=pools, reranker=reranker, synonyms=synonyms)
+        self._shelf = Shelf(
+            backend, self.space, embedder=embedder, clock=clock, notify=notify, wanted_embedder=wanted_embedder
+        )
+        self._search = Search(self._shelf, snapshots=snapshots, reranker=reranker, synonyms=synonyms)
 
     @property
     def embedder(self) -> Embedder | None:
@@ -237,9 +239,9 @@ class Knowledge:
         self._shelf.vectors.settle()
         return self.count().chunks
 
-    def owed(self) -> Owed:
+    def owed(self) -> PendingWork:
         """How many chunks still lack their vectors; words are never owed."""
-        return Owed(0, self._shelf.vectors.owed)
+        return PendingWork(0, self._shelf.vectors.owed)
 
     def settle(self, progress: Progress | None = None) -> None:
         """Make all vectors that are owed: after an embedder has failed, was changed, or was not there before."""

@@ -27,8 +27,7 @@ from memwell.knowledge.shelf import Place, Shelf, own_part
 from memwell.knowledge.synonyms import Synonyms
 from memwell.language.segment import query_terms
 from memwell.language.words import STOP_WORDS, check_string
-from memwell.longterm.embedding import MOST_TRIES, QueryVectors
-from memwell.longterm.embedding import Asked as QueryVector
+from memwell.longterm.embedding import MOST_TRIES, QueryVector, QueryVectors
 from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.models.ports import Reranker, given_texts
@@ -39,8 +38,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from memwell.longterm.candidates import Question
-    from memwell.longterm.snapshot_cache import HeldPool, Pools
+    from memwell.longterm.candidates import ParsedQuery
+    from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 
 
 # A second look at the passages that were found, by what can be read off their words; no model is asked.
@@ -235,13 +234,13 @@ class Search:
     """Finds the passages of one space."""
 
     def __init__(
-        self, shelf: Shelf, *, pools: Pools | None, reranker: Reranker | None, synonyms: Synonyms | None
+        self, shelf: Shelf, *, snapshots: Snapshots | None, reranker: Reranker | None, synonyms: Synonyms | None
     ) -> None:
         self._shelf = shelf
         self._reranker = reranker
         self._synonyms = synonyms
-        self._pools = pools
-        self._query_vectors = QueryVectors(shelf.vectors.makers)
+        self._snapshots = snapshots
+        self._query_vectors = QueryVectors(shelf.vectors.embedders)
         self._told_of: str | None = None
 
     @property
@@ -252,13 +251,13 @@ class Search:
         return self._synonyms
 
     @property
-    def pools(self) -> Pools:
+    def snapshots(self) -> Snapshots:
         """Where chunks are held for ranking."""
-        if self._pools is None:
-            from memwell.longterm.snapshot_cache import Pools  # noqa: PLC0415 - brings numpy, see above
+        if self._snapshots is None:
+            from memwell.longterm.snapshot_cache import Snapshots  # noqa: PLC0415 - brings numpy, see above
 
-            self._pools = Pools(self._shelf.backend.index)
-        return self._pools
+            self._snapshots = Snapshots(self._shelf.backend.index)
+        return self._snapshots
 
     def find(self, asked: Asked) -> list[Found]:
         """The passages that answer best, best first."""
@@ -273,19 +272,19 @@ class Search:
             tries += 1
 
     @contextmanager
-    def _held(self, asked: Asked, question: Question) -> Generator[HeldPool]:
+    def _held(self, asked: Asked, question: ParsedQuery) -> Generator[HeldSnapshot]:
         """The chunks among which to rank: all of the space, or the likeliest of very many."""
         space = self._shelf.space
-        if not self.pools.suits(space):
+        if not self.snapshots.suits(space):
             yield self._likeliest(asked, question)
             return
-        with self.pools.of(space) as held:
+        with self.snapshots.of(space) as held:
             yield held
 
-    def _question(self, asked: Asked, moment: datetime, vector: NDArray[np.float32] | None) -> Question:
-        from memwell.longterm.candidates import Question, weighted_terms  # noqa: PLC0415 - brings numpy, see above
+    def _question(self, asked: Asked, moment: datetime, vector: NDArray[np.float32] | None) -> ParsedQuery:
+        from memwell.longterm.candidates import ParsedQuery, weighted_terms  # noqa: PLC0415 - brings numpy, see above
 
-        question = Question.of(asked.query, now=moment.timestamp(), vector=vector)
+        question = ParsedQuery.of(asked.query, now=moment.timestamp(), vector=vector)
         others = self.synonyms.terms(asked.query) if asked.expand else []
         if not others:
             return question
@@ -298,17 +297,17 @@ class Search:
 
     def _asked_now(self, query: str) -> QueryVector:
         """The query's direction among the vectors that are there; whoever works is told when they are to be others."""
-        asked, makers = self._query_vectors.of(query), self._shelf.vectors.makers
-        if makers.chosen is not None and asked.model not in (None, makers.chosen.name, self._told_of):
+        asked, embedders = self._query_vectors.of(query), self._shelf.vectors.embedders
+        if embedders.chosen is not None and asked.model not in (None, embedders.chosen.name, self._told_of):
             self._told_of = asked.model
-            if makers.wants_others():
+            if embedders.needs_reembedding():
                 self._shelf.tell()
         return asked
 
     def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
         """How near texts are to a query in meaning: cosines, 0 for each when nothing can be embedded."""
         asked = self._query_vectors.of(query)
-        maker = self._shelf.vectors.makers.maker_of(asked.model)
+        maker = self._shelf.vectors.embedders.embedder_for(asked.model)
         if asked.vector is None or maker is None or not texts:
             return [0.0] * len(texts)
         try:
@@ -321,9 +320,9 @@ class Search:
         """A document as it was read. Raises ``NotFound`` when it is gone."""
         return self._shelf.parsed(self._shelf.required(id_))
 
-    def _likeliest(self, asked: Asked, question: Question) -> HeldPool:
+    def _likeliest(self, asked: Asked, question: ParsedQuery) -> HeldSnapshot:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
-        from memwell.longterm.snapshot_cache import HeldPool  # noqa: PLC0415 - brings numpy, see above
+        from memwell.longterm.snapshot_cache import HeldSnapshot  # noqa: PLC0415 - brings numpy, see above
 
         index, space = self._shelf.backend.index, self._shelf.space
         wanted = _narrowed(asked)
@@ -333,13 +332,13 @@ class Search:
             # Another size: all vectors were made anew this moment. Whoever asked notices it, and asks again.
             with suppress(InvalidInput):
                 hits += index.near(space, question.vector.tolist(), limit=most, where=wanted)
-        return HeldPool.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
+        return HeldSnapshot.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
 
-    def _ranked(self, held: HeldPool, question: Question, asked: Asked, moment: datetime) -> list[Found]:
+    def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: Asked, moment: datetime) -> list[Found]:
         from memwell.longterm.ranking import rank  # noqa: PLC0415 - brings numpy, see above
 
         ranked = rank(
-            held.pool,
+            held.snapshot,
             question,
             allowed=_allowed(held, asked, moment),
             limit=asked.limit * _RERANKED if self._reranker else asked.limit,
@@ -386,10 +385,10 @@ class Search:
         A word that is nowhere counts most, so that a question about something else is seen to be one.
         """
         wanted = set(terms)
-        if not self.pools.suits(self._shelf.space):
+        if not self.snapshots.suits(self._shelf.space):
             return dict.fromkeys(wanted, 1.0)
-        with self.pools.of(self._shelf.space) as held:
-            postings, total = held.pool.postings, len(held.pool)
+        with self.snapshots.of(self._shelf.space) as held:
+            postings, total = held.snapshot.postings, len(held.snapshot)
             return {term: _rarity(len(postings[term]) if term in postings else 0, total) for term in wanted}
 
 
@@ -411,7 +410,7 @@ def _narrowed(asked: Asked) -> Filter | None:
     return named if asked.wanted is None else AllOf((asked.wanted, named))
 
 
-def _allowed(held: HeldPool, asked: Asked, moment: datetime) -> NDArray[np.bool_] | None:
+def _allowed(held: HeldSnapshot, asked: Asked, moment: datetime) -> NDArray[np.bool_] | None:
     if asked.documents is None or not 0 < len(asked.documents) <= _FEW_DOCUMENTS:
         return held.allowed(_narrowed(asked), moment)
     # Equality is looked up in a column that is kept; a list of ids would be asked of every chunk the first time.

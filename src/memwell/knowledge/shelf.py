@@ -21,10 +21,10 @@ from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import id_begins_with
 from memwell.knowledge.chunking import Chunk, Chunking, chunks
 from memwell.knowledge.documents import Document, Parsed
-from memwell.longterm.embedding import MARK, Makers, Wish
+from memwell.longterm.embedding import MARK, Embedders, WantedEmbedder
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import BATCH, DEAD, Indexer
-from memwell.longterm.journal import MARKS, inner_key, inner_space, reminder
+from memwell.longterm.journal import MARKS, inner_key, inner_space, pending_vector
 from memwell.longterm.traits import KEY, Traits, with_traits
 from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
@@ -57,31 +57,33 @@ class Given(NamedTuple):
 class Vectors:
     """The vectors of the chunks of one space."""
 
-    def __init__(self, backend: Backend, space: Space, embedder: Embedder | None, wish: Wish | None = None) -> None:
+    def __init__(
+        self, backend: Backend, space: Space, embedder: Embedder | None, wanted_embedder: WantedEmbedder | None = None
+    ) -> None:
         self._backend = backend
         self._space = space
         self._inner = inner_space(space)
         self.embedder = embedder
-        self._wish = wish or Wish.made_now()
+        self._wanted_embedder = wanted_embedder or WantedEmbedder.made_now()
         self._indexer = self._fresh()
 
     @property
-    def makers(self) -> Makers:
+    def embedders(self) -> Embedders:
         """Who makes vectors of the kind that is there."""
-        return self._indexer.makers
+        return self._indexer.embedders
 
     @property
     def owed(self) -> int:
         """How many are still to be made."""
-        return max(self._indexer.journal.owed().vectors, self._indexer.reembedding.left())
+        return max(self._indexer.journal.pending().vectors, self._indexer.reembedding.left())
 
     def given(self, records: list[Record], before: Iterable[str]) -> Given:
         """Chunks with their vectors: those that the same text had in the chunks ``before``, and new ones."""
         if self.embedder is None:
             return Given(records, True, None)
         # Asked before anything is read: when another takes over meanwhile, it is noticed at the storing.
-        model = self.makers.whose()
-        maker = self.makers.maker_of(model)
+        model = self.embedders.stored_model()
+        maker = self.embedders.embedder_for(model)
         if maker is None:
             return Given(records, False, None)
         known = {one.text: one.vector for one in self._backend.index.get(self._space, before)}
@@ -96,7 +98,7 @@ class Vectors:
         return Given(records, True, maker.name)
 
     def _fresh(self) -> Indexer:
-        return Indexer(self._backend, self._space, embedder=self.embedder, wish=self._wish)
+        return Indexer(self._backend, self._space, embedder=self.embedder, wanted_embedder=self._wanted_embedder)
 
     def _rows(self, maker: Embedder, texts: Sequence[str]) -> list[NDArray[Any]] | None:
         """The vectors of texts, or None when the embedder fails: words work without them, and they are tried again."""
@@ -111,7 +113,7 @@ class Vectors:
 
     def store(self, records: Sequence[Record], model: str | None) -> None:
         """Store chunks with vectors of a model, and note which are owed theirs. Part of the caller's transaction."""
-        if model is not None and not self.makers.claim(model):
+        if model is not None and not self.embedders.claim(model):
             # Another took over meanwhile, and vectors of two models do not belong together.
             records = [replace(record, vector=None) for record in records]
         self._backend.index.upsert(records)
@@ -120,7 +122,7 @@ class Vectors:
 
     def _owe(self, ids: Sequence[str]) -> None:
         for start in range(0, len(ids), _PAGE):
-            reminders = [reminder(id_) for id_ in ids[start : start + _PAGE]]
+            reminders = [pending_vector(id_) for id_ in ids[start : start + _PAGE]]
             self._indexer.journal.write(reminders)
 
     def settle(self, progress: Callable[[int, int | None], None] | None = None, *, tries: int = 1) -> int:
@@ -218,15 +220,15 @@ class Shelf:
         *,
         embedder: Embedder | None,
         clock: Callable[[], datetime],
-        told: Callable[[Space], None] = lambda space: None,
-        wish: Wish | None = None,
+        notify: Callable[[Space], None] = lambda space: None,
+        wanted_embedder: WantedEmbedder | None = None,
     ) -> None:
         self.backend = backend
         self.space = space
         self.clock = clock
-        self.vectors = Vectors(backend, space, embedder, wish)
+        self.vectors = Vectors(backend, space, embedder, wanted_embedder)
         self.uncache: Callable[[list[str], list[str]], int] | None = None
-        self._told = told
+        self._notify = notify
         self._gate = Gate()
 
     # Reading
@@ -309,7 +311,7 @@ class Shelf:
                 return False
             self._write(document, parsed, chunking, Given(records, True, self.embedder_name), origin=origin)
         if self.vectors.owed:
-            self._told(self.space)
+            self._notify(self.space)
         return True
 
     # How documents are cut when nobody says
@@ -327,7 +329,7 @@ class Shelf:
 
     def tell(self) -> None:
         """Tell whoever works that vectors are owed."""
-        self._told(self.space)
+        self._notify(self.space)
 
     def put(
         self,
@@ -352,7 +354,7 @@ class Shelf:
         with self.backend.transaction():
             document = self._write(document, parsed, chunking, given, origin=origin, stamp=stamp)
         if not given.whole:
-            self._told(self.space)
+            self._notify(self.space)
         return document, given.whole
 
     def _write(

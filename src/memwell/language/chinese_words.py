@@ -1,7 +1,7 @@
-"""Chinese cut into words, each with what it does in a sentence.
+"""Splits Chinese into words, each with its function in a sentence.
 
-The cutting is rjieba's. Its parts of speech come from newspapers, so that 知识 is a verb to it and 异步 an adverb; tables
-of our own put right what matters for topics, and join the terms that it cuts apart, such as 大模型 and 机器学习.
+rjieba splits and tags the words. Its tags come from newspapers, so that 知识 is a verb and 异步 an adverb; our own tables
+correct the tags that matter for topics, and join terms that it splits, such as 大模型 and 机器学习.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from memwell.language.words import STOP_WORDS
 
-# Tables of Chinese words by what they do in a sentence, for ``memwell.language.chinese_words``.
-
+# Tables of Chinese words by their function in a sentence.
 
 TERMS = frozenset(
     """
@@ -30,7 +29,7 @@ TERMS = frozenset(
     乒乓球 红烧肉 水煮鱼 火锅 麻辣烫 奶茶 下午茶 有氧运动 高血压 糖尿病 生日派对 生日礼物 优惠券
     """.split()
 )
-"""Terms that are one word to people, whatever the dictionary of the tagger says."""
+"""Terms that are one word to people, but not to the tagger."""
 
 NOUNS = frozenset(
     """
@@ -39,7 +38,7 @@ NOUNS = frozenset(
     合同 爱好 焦虑 抑郁 相机 工资 变量 体育 考试 实验 绩效 隐私 令牌 哈希 积分 体检 感冒 爬山
     """.split()
 )
-"""Nouns that the tagger takes for something else."""
+"""Nouns that the tagger mistakes for something else."""
 
 MODIFIERS = frozenset(
     """
@@ -47,7 +46,7 @@ MODIFIERS = frozenset(
     国际 国内 海外 跨境 个性化 智能 数字 虚拟 线上 线下 户外 室内 公共 私人 全麦 有氧 无氧 中级 高级 初级
     """.split()
 )
-"""Words that stand before a noun and are no topic without it."""
+"""Words that modify a noun and are no topic without it."""
 
 HEADS = frozenset(
     """
@@ -60,7 +59,7 @@ HEADS = frozenset(
     事故 纠纷 大会 论坛 节目 频道 攻略 预算 报表 周期 趋势 渠道 行业 市场 部 组
     """.split()
 )
-"""Nouns that take others before them, and say little alone."""
+"""Nouns that take modifiers, and say little alone."""
 
 VERBALS = frozenset(
     """
@@ -82,7 +81,7 @@ ACTIONS = frozenset(
     卡顿 停电 迟到
     """.split()
 )
-"""What happens to people and things: verbs to everyone but the tagger."""
+"""Intransitive verbs that the tagger mistakes for something else."""
 
 NO_TOPICS = STOP_WORDS["zh"] | frozenset(
     """
@@ -97,8 +96,7 @@ NO_TOPICS = STOP_WORDS["zh"] | frozenset(
     谢谢
     """.split()
 )
-"""Words that are common to all topics, beside the stop words."""
-
+"""Words that are common to all topics, in addition to the stop words."""
 
 NOUN, HEAD, MODIFIER, NAME, VERBAL, WEAK_VERBAL, ACTION = "n", "h", "b", "p", "v", "w", "a"
 LATIN, SMALL_LATIN = "e", "f"
@@ -106,7 +104,7 @@ SPACE, SLASH, PAUSE, OF, ASPECT, MEASURE, OTHER = " ", "/", ",", "d", "u", "m", 
 
 
 class Word(NamedTuple):
-    """A word, and one letter for what it does: see the names above.
+    """A word, and a letter for its function: see the names above.
 
     A ``HEAD`` is a noun that takes others before it, as 算法 does; a ``VERBAL`` is a verb that can be part of a noun
     phrase, as 学习 in 机器学习, a ``WEAK_VERBAL`` only before a head; a ``PAUSE`` is a mark that ends a clause, ``OF`` is
@@ -124,17 +122,17 @@ _ENDINGS = frozenset("率度员桩器者性券馆表")  # cut off from their wor
 _SHORT_NOUNS = frozenset("猫狗鱼鸟马牛羊猪鸡鸭盐糖油醋茶酒饭菜肉蛋奶花草树车船书画歌舞琴棋鞋帽伞药雪雨")
 _PREFIXES = frozenset("大小长短高低深浅冷热轻重软硬微超多单")
 _DEGREES = frozenset("很太更最真好挺够超蛮")
-# Days, months and hours; a feast is a topic.
+# Days, months and hours; a festival is a topic.
 _CALENDAR = re.compile("[年月日周天早晚午点分秒时号初末前后今昨明刚现季]|世纪")
 _NO_NOUN = re.compile(
     "[没不有坐去来很太越每].*|.*[成了得着过出]"
 )  # among the set phrases, which the tagger takes for one word
-_NO_NAME = re.compile("[没不很太真].*|.*了")  # 太棒了 is nobody
+_NO_NAME = re.compile("[没不很太真].*|.*了")  # 太棒了 is no name
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 _NOUN_TAGS = frozenset({"n", "nz", "nt", "ns", "ng", "j", "s", "an", "x", "nrt", "nrfg"})
 _VERB_TAGS = frozenset({"v", "vi", "vd"})
 _TERM_BEGINNINGS = frozenset(term[:size] for term in TERMS for size in range(1, len(term) + 1))
-# A word of two tables does what the later says.
+# For a word in two tables the later one counts.
 _KNOWN = {
     **dict.fromkeys(NO_TOPICS, OTHER),
     **dict.fromkeys(NOUNS, NOUN),
@@ -157,7 +155,7 @@ def words_of(text: str) -> list[Word]:
 
 @cache
 def _tagger() -> Callable[[str], list[_Tagged]]:
-    # Loaded for the first Chinese text: the dictionary takes some 140 ms and 33 MB.
+    # Loaded for the first Chinese text: the dictionary takes about 140 ms and 33 MB.
     import rjieba  # noqa: PLC0415
 
     return rjieba.tag
@@ -177,7 +175,7 @@ def _joined(words: Iterable[_Tagged]) -> list[_Tagged]:
 
 
 def _is_prefix(words: list[_Tagged]) -> bool:
-    """Whether the last word is an adjective that belongs to what comes: 大模型, but not 很大 and a noun."""
+    """Whether the last word is an adjective that modifies the next one: 大模型, but not 很大 and a noun."""
     word, tag = words[-1]
     return word in _PREFIXES and tag == "a" and not (len(words) > 1 and words[-2][0][-1] in _DEGREES)
 
@@ -192,7 +190,7 @@ def _takes_ending(tagged: _Tagged) -> bool:
 
 
 def _whole_terms(words: list[_Tagged]) -> Iterator[_Tagged]:
-    """The words with those that make up a term joined, the longest term first."""
+    """The words with those of a term joined, the longest term first."""
     at = 0
     while at < len(words):
         size = _term_at(words, at)
@@ -201,7 +199,7 @@ def _whole_terms(words: list[_Tagged]) -> Iterator[_Tagged]:
 
 
 def _term_at(words: list[_Tagged], at: int) -> int:
-    """How many words make up the longest term that begins there; 1 for none."""
+    """The number of words of the longest term that begins here; 1 for none."""
     joined, longest = "", 1
     for size, (word, _) in enumerate(words[at : at + _LONGEST_TERM], 1):
         joined += word

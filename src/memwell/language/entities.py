@@ -1,7 +1,6 @@
-"""The people, places, organisations and things that a text names, found by how names are written and by short lists.
+"""``entities``: the people, places, organisations and things that a text names, found by spelling and short lists.
 
-Precision goes before recall: what could as well be a common word is left out. ``memwell.language.entities``
-reads Chinese names; a text may hold both.
+Precision comes before recall: a name that could be a common word is left out. English and Chinese may be mixed.
 """
 
 from __future__ import annotations
@@ -11,11 +10,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from memwell.errors import InvalidInput
-from memwell.language.words import STOP_WORDS, check_string
-from memwell.values import shown
+from memwell.language.words import STOP_WORDS
 
-# Names that are known: of people, places, organisations and things, and the words that go with them.
+# Known names of people, places, organisations and things, and the words around them.
 
 
 def _words(lines: str) -> frozenset[str]:
@@ -149,7 +146,7 @@ Good Great Nice Cool Awesome Amazing Wow Hey Hi Hello Thanks Thank Well Yes No S
 Photo Image Speaker Happy New Merry Morning Night Evening Afternoon Today Tomorrow Yesterday Keep Check Looking
 Sounds Glad Take
 """)
-"""What is written with a capital and names nothing that is worth keeping apart."""
+"""Capitalised words that are no names of interest."""
 
 SURNAMES: frozenset[str] = frozenset(
     "王李张刘陈杨黄赵吴周徐孙马朱胡郭何高林罗郑梁谢宋唐许韩冯邓曹彭曾肖田董袁潘蒋蔡余杜叶程苏魏吕丁任沈姚卢姜崔钟谭陆汪范金石廖贾夏韦"
@@ -175,7 +172,7 @@ NOT_PEOPLE_ZH: frozenset[str] = frozenset(
     "宋子 宋明 秦东 秦岭 魏晋 "
     "张可 何时 金石 金光 钱可 叶可 马可 陆海 陆航 海南 周新 孔子 孟子 曾子 庄子 老子 程德 江波 林海 雪林 "
     "石玉 杜康 白金 史学 史诗 "
-    # Words that begin as a surname does.
+    # Words that begin with a surname's character.
     "王国 王子 王者 王朝 王宫 王后 王牌 王室 王府 李子 李树 刘海 陈旧 陈列 陈述 陈醋 陈皮 杨树 杨梅 杨柳 杨桃 徐徐 "
     "孙子 孙女 朱红 朱砂 胡说 胡子 胡萝 胡椒 胡同 胡乱 胡闹 胡桃 罗马 罗列 罗汉 罗盘 郑重 郑州 梁山 宋朝 宋代 宋词 "
     "唐朝 唐代 唐人 唐突 唐僧 韩国 韩语 韩剧 韩式 韩文 韩流 韩元 韩餐 韩服 肖像 董事 杜绝 杜鹃 苏州 苏打 苏醒 苏联 "
@@ -230,14 +227,13 @@ PRODUCTS_ZH: frozenset[str] = frozenset(
 )
 
 
-# Names written in Chinese: people by surname and context, places and organisations by list and ending, titles in 《》.
-
+# Chinese names: people by surname and context, places and organisations by list and ending, titles in 《》.
 
 _HAN = "\u4e00-\u9fff"
 _COMMON_SURNAMES = "".join(sorted(SURNAMES))
 _SURNAME = f"(?:{'|'.join(DOUBLE_SURNAMES)}|[{_COMMON_SURNAMES}])"
 _GIVEN = f"[{''.join(sorted(GIVEN))}]"
-# What may stand before a name and what may follow it: Chinese writes no spaces, so its neighbours show where it ends.
+# The characters before and after a name, which show where it ends, because Chinese has no spaces.
 _BEFORE = rf"(?:^|(?<=[^{_HAN}])|(?<=[叫是和跟与同向给对让找见友学的到了请问像陪约帮被把及事人我妹弟哥姐说]))"
 _AFTER = (
     rf"(?=$|[^{_HAN}]|[说道是在住和与跟的也都告问去来了就被把给对让向想要会能很不有又还从同邀请约介送带]"
@@ -249,8 +245,8 @@ _FAMILIAR = re.compile(
     rf"(?:(?<![大从很最更太多弱矮缩细胆])小|(?<![古不太好])老|(?<![{_HAN}])阿)[{_COMMON_SURNAMES}明红强华刚丽芳军伟]{_AFTER}"
 )
 _FULL = re.compile(rf"{_BEFORE}(?P<name>{_SURNAME}(?:小{_GIVEN}|{_GIVEN}{{1,2}})){_AFTER}")
-# A given name may be any character, so a name of other characters needs more around it: the front of a clause before
-# what people do, or what says that a person is named. A surname that begins many words says less.
+# A given name may have any character, so less common ones need more context: the beginning of a clause before a verb of
+# people, or a word that introduces a person. A surname that begins many words is weaker evidence.
 _WORD_SURNAMES = "何任方白金石万钱严武向付曾许高马周黄江毛叶程田夏龙余段雷熊顾钟范汤史贺陆谢林张孔莫戴陶"
 _NO_GIVEN = (
     "的了是在我你他她它们这那有和与跟去到来从对把被给就都很还也不没个着过吗呢吧啊呀嘛啦么哪谁吃喝住说叫喜欢爱想要会能可以因为所但"
@@ -266,7 +262,7 @@ _ONE_OR_TWO = rf"(?:{_TWO}|{_LAST})"
 _SURE_SURNAMES = "".join(sorted(SURNAMES - set(_WORD_SURNAMES)))
 _GIVEN_AFTER = rf"(?:(?<=[{_SURE_SURNAMES}]){_ONE_OR_TWO}|(?<=张)[一二三四五六七八九]|(?<=[{_WORD_SURNAMES}]){_TWO})"
 SURELY_NAMED = rf"[{_COMMON_SURNAMES}]{_GIVEN_AFTER}"
-"""A person's full name, less likely a word than other rows of characters; where it ends, only what follows tells."""
+"""A full name of common characters; only what follows shows where it ends."""
 
 _IS_SOMEONE = rf"是(?=[我你他她一个名位做中美谁]|[{_HAN}]{{1,4}}[师生员人友手](?![{_HAN}]))"
 _LIVES = (
@@ -274,7 +270,7 @@ _LIVES = (
     "|今年|毕业|出生|结婚|搬[到去家]|[和跟与、]|也[是在喜爱住去来]|有[一两三个只]|昨天|今天|明天|一起|打电话|打算"
     "|的(?:妈|爸|老[公婆]|生日|朋友|女儿|儿子))"
 )
-# What stands before is looked at behind the surname: a search for one of few characters is much the faster.
+# A lookbehind after the surname: searching for one of few characters first is much faster.
 _AT_FRONT = rf"(?:(?<=^.)|(?<=[^{_HAN}].)|(?<=[和跟与].)|(?<=昨天.|今天.|明天.|后来.|但是.|因为.|所以.|最近.|上周.))"
 _KNOWN_BY = "".join(
     f"|{word}."
@@ -288,13 +284,13 @@ _KNOWN = re.compile(
     rf"(?P<name>[{_COMMON_SURNAMES}](?<={_KNOWN_BY})(?:(?<=[{_SURE_SURNAMES}]){_ONE_OR_TWO}{_AFTER}"
     rf"|{_ONE_OR_TWO}(?:{_LIVES}|(?=$|[^{_HAN}]))))"
 )
-_BESIDE = re.compile(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
+_JOINED = re.compile(rf"[和跟与、](?P<name>{SURELY_NAMED})(?=$|[^{_HAN}])").match
 _DOUBLED = re.compile(rf"(?:同学|邻居|朋友|[弟哥姐妹叫]|孩子|儿子|女儿)(?P<name>(?P<one>[{_HAN}])(?P=one)){_AFTER}")
 _NOT_A_NICKNAME = frozenset("妈爸爷奶哥姐弟妹叔姑舅婶姥公婆常刚天人个年慢偏好多大小高看试说想走")
 _ORGANISATION = re.compile(
     "有限公司|公司|集团|银行|大学|学院|医院|研究院|研究所|协会|委员会|基金会|出版社|电视台|俱乐部|博物馆|事务所"
 )
-# Where the name before such a word ends to the left: at a function word or a common verb.
+# The left end of a name before such a word: a function word or a common verb.
 _EDGES = frozenset(
     "的了是在我你他她它们这那有和与去到来从对把被给就都很还也不没一个进住回往离过于某每家所间位名当叫为向跟同及该此其"
     "读考上下学开办找选报入任做看见说想要会能让请问带送两三几多些新老好大小男女最再又已将由以并或但而可"
@@ -329,7 +325,7 @@ _TAIL = re.compile("[市省](?![场民中长])")
 
 
 def chinese_names(text: str) -> Iterator[tuple[int, int, str]]:
-    """The start, the end and the kind of each name, the surest first; they may overlap."""
+    """The start, end and kind of each name, the most certain first; they may overlap."""
     for match in _TITLE.finditer(text):
         yield *match.span(), "product"
     for match in _ORGANISATION.finditer(text):
@@ -343,7 +339,7 @@ def chinese_names(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _organisation_start(text: str, end: int) -> int | None:
-    """Where the name begins that ends with a word such as 公司, or nothing if no name stands before it."""
+    """The start of the name that ends with a word such as 公司, or None."""
     start = end
     while (
         start > max(0, end - _LONGEST_PREFIX)
@@ -372,23 +368,23 @@ def _people(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _less_common(text: str) -> Iterator[tuple[int, int, str]]:
-    """Names of any characters, where their neighbours show a person; whom "and" joins to one is one as well."""
+    """Names of any characters whose context shows a person; so are names that "and" joins to one."""
     for pattern in (_LIVING, _KNOWN):
         for match in pattern.finditer(text):
             if not is_a_word(match["name"]):
                 yield *match.span("name"), "person"
-                beside = _BESIDE(text, match.end("name"))
-                if beside and not is_a_word(beside["name"]):
-                    yield *beside.span("name"), "person"
+                joined = _JOINED(text, match.end("name"))
+                if joined and not is_a_word(joined["name"]):
+                    yield *joined.span("name"), "person"
 
 
 def is_a_word(name: str) -> bool:
-    """Whether what is written as a name may be is, or begins with, a word or a name of something else."""
+    """Whether a possible name is, or begins with, a word or a name of something else."""
     return name[:2] in NOT_PEOPLE_ZH or name[:2] in _LISTED or name in _LISTED or name[1:] in _LISTED
 
 
 def _listed(text: str) -> Iterator[tuple[int, int, str]]:
-    """Names from the lists, each the longest that stands there."""
+    """Names of the lists, the longest match at each place."""
     done = 0
     for match in _STARTS.finditer(text):
         at = match.start()
@@ -405,7 +401,7 @@ def _listed(text: str) -> Iterator[tuple[int, int, str]]:
 
 _CAPITAL = r"[A-Z\u00c0-\u00d6\u00d8-\u00de]"
 _INNER = r"[A-Za-z0-9\u00c0-\u024f]"  # Chinese may follow a name without a space, so \w would run on.
-# A word that begins with a capital, or has one inside (iPhone), or mixes capitals and digits (GPT-4).
+# A word that begins with or contains a capital (iPhone), or mixes capitals and digits (GPT-4).
 _WORD = re.compile(
     rf"(?<![A-Za-z0-9_@#./'’\u00c0-\u024f-])(?:{_CAPITAL}|[a-z]{{1,3}}(?=[A-Z])){_INNER}{{0,40}}(?!{_INNER})"
     rf"(?:[’'-]{_INNER}{{1,20}}){{0,3}}+(?!@|\.[A-Za-z0-9]|_)|(?<![A-Za-z0-9.])(?:[A-Z]\.){{2,4}}"
@@ -432,8 +428,8 @@ _FEW = 4
 _SHOUTED = 0.6  # Where more of the words than this begin with a capital, capitals say nothing.
 
 
-class Entity(NamedTuple):
-    """A name in a text; ``key`` is its form for comparing: case-folded, without a possessive and without a title."""
+class NamedEntity(NamedTuple):
+    """A name in a text; ``key`` is its compared form: case-folded, without possessive and title."""
 
     start: int
     end: int
@@ -443,18 +439,16 @@ class Entity(NamedTuple):
 
 
 class _Capital(NamedTuple):
+    """A capitalised word and its position."""
+
     start: int
     end: int
     word: str
     begins: bool
 
 
-def entities(text: str, *, known: Collection[str] = ()) -> list[Entity]:
-    """The names in a text, in order and without overlap; a ``known`` name is found wherever it stands as a word.
-
-    Raises ``InvalidInput`` for a text that is no string, and for known names that are no list of strings.
-    """
-    check_string(text)
+def entities(text: str, *, known: Collection[str] = ()) -> list[NamedEntity]:
+    """The names in a text, in order and without overlap; a ``known`` name is found as a whole word anywhere."""
     found = [] if known == () else _known_names(text, known)
     if "@" in text:
         found += [_entity(text, *match.span(), "person") for match in _ADDRESS.finditer(text)]
@@ -468,18 +462,18 @@ def entities(text: str, *, known: Collection[str] = ()) -> list[Entity]:
 
 @cache
 def _chinese_names() -> Callable[[str], Iterable[tuple[int, int, str]]]:
-    # Its patterns take some 20 ms to compile, which texts in English alone need not spend.
+    # Its patterns take about 20 ms to compile, which English texts do not need.
     from memwell.language.entities import chinese_names  # noqa: PLC0415
 
     return chinese_names
 
 
-def _apart(found: Iterable[Entity]) -> list[Entity]:
-    """In order; of two that overlap the one found first: a known name, then an address, a title, a name."""
-    taken: list[Entity] = []
+def _apart(found: Iterable[NamedEntity]) -> list[NamedEntity]:
+    """In order; of two that overlap the first found stays: a known name, then an address, a title, a name."""
+    taken: list[NamedEntity] = []
     for entity in sorted(found, key=lambda entity: entity.start):
         if taken and entity.start < taken[-1].end:
-            # A known name inside a longer one gives way to it: "Anna" to "Anna Smith".
+            # A longer name replaces a known one inside it: "Anna Smith" replaces "Anna".
             if entity.start == taken[-1].start and entity.end > taken[-1].end and taken[-1].kind != "product":
                 taken[-1] = entity._replace(kind=taken[-1].kind if entity.kind == "unknown" else entity.kind)
             continue
@@ -487,9 +481,9 @@ def _apart(found: Iterable[Entity]) -> list[Entity]:
     return taken
 
 
-def _entity(text: str, start: int, end: int, kind: str) -> Entity:
+def _entity(text: str, start: int, end: int, kind: str) -> NamedEntity:
     written = text[start:end]
-    return Entity(start, end, written, kind, _key(written))
+    return NamedEntity(start, end, written, kind, _key(written))
 
 
 def _key(written: str) -> str:
@@ -500,12 +494,7 @@ def _key(written: str) -> str:
     return key[:-1] if key[:-1] in PLACES_ZH and key[-1] in "市省" else key
 
 
-def _known_names(text: str, known: Collection[str]) -> list[Entity]:
-    # A string is a collection of characters, but nobody means one.
-    if isinstance(known, str | bytes) or not isinstance(known, Collection):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"known must be a list of names, not {shown(known)}")
-    for name in known:
-        check_string(name, "a known name")
+def _known_names(text: str, known: Collection[str]) -> list[NamedEntity]:
     pattern = _pattern_of(tuple(sorted({name for name in known if name.strip()}, key=lambda name: (-len(name), name))))
     if pattern is None:
         return []
@@ -514,7 +503,7 @@ def _known_names(text: str, known: Collection[str]) -> list[Entity]:
 
 @lru_cache(maxsize=64)
 def _pattern_of(known: tuple[str, ...]) -> re.Pattern[str] | None:
-    """One pattern of all known names; a name of letters must stand alone among letters."""
+    """One pattern of all known names; a name of letters matches whole words only."""
     if not known:
         return None
     parts = [
@@ -529,9 +518,9 @@ def _kind_of_known(name: str) -> str:
     return "person" if kind == "unknown" else kind
 
 
-def _titles(text: str) -> list[Entity]:
-    """What stands in quotes and is written as a title is: every longer word with a capital."""
-    found: list[Entity] = []
+def _titles(text: str) -> list[NamedEntity]:
+    """Quoted titles: every longer word is capitalised."""
+    found: list[NamedEntity] = []
     for match in _QUOTED.finditer(text):
         words = [word for word in match["title"].split() if word.lower() not in _SMALL_WORDS]
         is_title = all(word[0].isupper() or word[0].isdigit() for word in words)
@@ -540,17 +529,17 @@ def _titles(text: str) -> list[Entity]:
     return found
 
 
-def _capitalised(text: str) -> list[Entity]:
-    """Names told by their capitals."""
+def _capitalised(text: str) -> list[NamedEntity]:
+    """Names found by their capitals."""
     capitals = [_capital(text, match) for match in _WORD.finditer(text)]
     if not capitals:
         return []
-    # "I" has its capital always.
+    # "I" is always a capital.
     count = sum(word.word not in _OWN for word in capitals)
     trusted = count < _FEW or _SHOUTED * (text.count(" ") + 1) >= count
     headings = _headings(text)
     inside = {word.word for word in capitals if not word.begins} if len(capitals) > 1 else set[str]()
-    found: list[Entity] = []
+    found: list[NamedEntity] = []
     row: list[_Capital] = []
     for word in capitals:
         if row and (
@@ -564,7 +553,7 @@ def _capitalised(text: str) -> list[Entity]:
 
 
 def _headings(text: str) -> Collection[int]:
-    """The places inside headings and bold text, where every word may have a capital."""
+    """The positions inside headings and bold text, where every word may be capitalised."""
     if "\n" not in text and "**" not in text:
         return ()
     return {place for match in _HEADING.finditer(text) for place in range(*match.span())}
@@ -586,8 +575,8 @@ def _joins(text: str, before: _Capital, word: _Capital) -> bool:
     return "." not in between or before.word in TITLES or len(before.word) == 1
 
 
-def _add(text: str, row: list[_Capital], trusted: bool, inside: set[str], found: list[Entity]) -> None:
-    """Add the name that a row of capitalised words is."""
+def _add(text: str, row: list[_Capital], trusted: bool, inside: set[str], found: list[NamedEntity]) -> None:
+    """Add the name in a row of capitalised words."""
     row = _trimmed(text, row)
     if not row:
         return
@@ -601,17 +590,17 @@ def _add(text: str, row: list[_Capital], trusted: bool, inside: set[str], found:
 
 
 def _end(row: list[_Capital]) -> int:
-    """Where the name ends, without a possessive."""
+    """The end of the name, without a possessive."""
     return row[-1].start + len(row[-1].word)
 
 
 def _trimmed(text: str, row: list[_Capital]) -> list[_Capital]:
-    """The row without the common words at its edges; a listed name such as New York stays whole."""
+    """The row without common words at its edges; a listed name such as New York stays whole."""
     while row and _english_names(text[row[0].start : _end(row)]) == "unknown" and _is_common(row[0], row):
         row = row[1:]
     while row and row[-1].word in NOT_NAMES:
         row = row[:-1]
-    # "Remember Anna" at the front of a sentence is Anna.
+    # "Remember Anna" at the beginning of a sentence is Anna.
     if len(row) > 1 and row[0].begins and _kind_of_row(text, row) == "unknown" != _kind_of_row(text, row[1:]):
         row = row[1:]
     return row
@@ -622,18 +611,18 @@ def _kind_of_row(text: str, row: list[_Capital]) -> str:
 
 
 def _is_common(word: _Capital, row: list[_Capital]) -> bool:
-    """Whether a word at the front of a row is no part of a name."""
+    """Whether a word at the beginning of a row is no part of a name."""
     if word.word in NOT_NAMES or _CONTRACTION(word.word):
         return not (len(row) > 1 and word.word in TITLES)
     lower = word.word.lower()
     if lower in STOP_WORDS["en"]:
-        # "The Lord of the Rings" in the middle of a sentence keeps its article; "The" at the front of one says nothing.
+        # "The Lord of the Rings" inside a sentence keeps its article; "The" at the beginning of one says nothing.
         return word.begins or len(row) == 1 or len(word.word) == 1
     return False
 
 
 def _is_doubtful(row: list[_Capital], inside: set[str]) -> bool:
-    """Whether a capital may be there only because a sentence begins, or because somebody shouts."""
+    """Whether a word may be capitalised only because it begins a sentence or everything is in capitals."""
     first = row[0]
     if len(row) == 1:
         word = first.word
@@ -676,7 +665,7 @@ def _english_names(name: str) -> str:
 
 
 def _is_mixed(word: str) -> bool:
-    """Whether it is written as products are: iPhone, YouTube, GPT-4, PS5; but McDonald and O'Neil are people."""
+    """Whether it is spelled as products are: iPhone, YouTube, GPT-4, PS5; but McDonald and O'Neil are people."""
     if any(char.isdigit() for char in word):
         return any(char.isupper() for char in word)
     inner = word[1:].removesuffix("s")

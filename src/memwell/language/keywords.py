@@ -1,8 +1,8 @@
-"""What a text is about: its content words and short phrases, the weightiest first.
+"""``keywords``: the content words and short phrases of a text, the weightiest first.
 
-English gives phrases of one to three words without stop words, told apart by their stems. Chinese gives noun phrases
-such as 机器学习算法, also with a Latin word in front, the words in them at less weight, and names. Only the
-first ``LOOKED_AT`` characters of a text are read.
+In English these are phrases of one to three words without stop words, compared by their stems. In Chinese they are noun
+phrases such as 机器学习算法, also after a Latin word, their words with less weight, and names. Only the first
+``LOOKED_AT`` characters of a text are read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from memwell.language.segment import query_terms
 from memwell.language.words import STOP_WORDS, check_string
 from memwell.values import check_count
 
-# The noun phrases of Chinese text, and the words that are topics by themselves.
-
+# Chinese noun phrases, and words that are topics by themselves.
 
 _LONGEST = 4  # words of a phrase, Latin ones not counted
 _PER_CHARACTER = 0.15
@@ -40,16 +39,8 @@ _PATTERN = re.compile(
 )
 
 
-class Found(NamedTuple):
-    """A word or phrase, how much it weighs in all, and how often it occurs."""
-
-    word: str
-    score: float
-    times: int
-
-
 class _Tally:
-    """How often each word or phrase was seen, and the most that it weighed."""
+    """The count and the highest weight of each word or phrase."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
@@ -62,14 +53,14 @@ class _Tally:
         self.weights[key] = max(weight, self.weights.get(key, 0.0))
         self.written.setdefault(key, word)
 
-    def found(self) -> list[Found]:
+    def found(self) -> list[Keyword]:
         return [
-            Found(self.written[key], round(count * self.weights[key], 4), count) for key, count in self.counts.items()
+            Keyword(self.written[key], round(count * self.weights[key], 4), count) for key, count in self.counts.items()
         ]
 
 
-def chinese_keywords(text: str) -> list[Found]:
-    """Every phrase with its parts, and every word that stands alone, in the order of the text."""
+def chinese_keywords(text: str) -> list[Keyword]:
+    """Every phrase with its parts, and every single word, in the order of the text."""
     words = words_of(text)
     tally = _Tally()
     for found in _PATTERN.finditer("".join(word.does for word in words)):
@@ -99,7 +90,7 @@ def _add_phrase(tally: _Tally, words: list[Word], latin: int) -> None:
 
 
 def _cut(units: list[Word]) -> Iterator[list[Word]]:
-    """A long phrase in pieces; the last, which holds what it is all about, is as long as may be."""
+    """A long phrase in parts; the last one, which holds its head, is as long as possible."""
     first = len(units) % _LONGEST
     if first:
         yield units[:first]
@@ -108,7 +99,7 @@ def _cut(units: list[Word]) -> Iterator[list[Word]]:
 
 
 def _parts(units: list[Word]) -> Iterator[str]:
-    """What else a phrase speaks of: its last two words, and each noun that says something by itself."""
+    """The parts of a phrase that count by themselves: its last two words, and each specific noun."""
     if len(units) > 2 and units[-2].does != VERBAL:
         yield units[-2].text + units[-1].text
     if len(units) > 1:
@@ -116,13 +107,13 @@ def _parts(units: list[Word]) -> Iterator[str]:
 
 
 def _weight(word: str) -> float:
-    """By length: a longer word says more. A Latin letter says half of what a character does."""
+    """The weight by length. A Latin letter counts half of a Chinese character."""
     length = sum(0.5 if char.isascii() else 1 for char in word)
     return 1 + _PER_CHARACTER * (min(max(length, 1), _LONG) - 2)
 
 
 LOOKED_AT = 100_000
-"""How much of a text is read."""
+"""How many characters of a text are read."""
 
 _ENGLISH_STOPS = STOP_WORDS["en"]
 _WORD = re.compile(
@@ -135,7 +126,7 @@ _LONGER_PHRASE, _CAPITAL = 0.4, 0.3
 
 
 class Keyword(msgspec.Struct, frozen=True):
-    """A word or phrase as it was first written, how much it weighs, and how often it occurs."""
+    """A word or phrase in its first spelling, with its weight and count."""
 
     word: str
     score: float
@@ -143,6 +134,8 @@ class Keyword(msgspec.Struct, frozen=True):
 
 
 class _Word(NamedTuple):
+    """A content word, its stem and its weight."""
+
     written: str
     stem: str
     weight: float
@@ -151,13 +144,13 @@ class _Word(NamedTuple):
 def keywords(text: str, *, limit: int = 10) -> list[Keyword]:
     """At most ``limit`` keywords, the weightiest first, equals in the order of the text.
 
-    Raises ``InvalidInput`` for a text that is no string, and a limit that is no whole number of at least 0.
+    Raises ``InvalidInput`` for a text that is no string, and for an invalid limit.
     """
     check_count(limit, "limit")
     text = check_string(text)[:LOOKED_AT]
     found = _english(text)
     if _HAN.search(text):
-        found += _chinese(text)
+        found += chinese_keywords(text)
     found.sort(key=lambda keyword: -keyword.score)
     return found[:limit]
 
@@ -177,11 +170,11 @@ def _english(text: str) -> list[Keyword]:
 
 
 def _counts_within(counts: Counter[tuple[str, ...]]) -> dict[tuple[str, ...], int]:
-    """How often each phrase occurs inside one longer phrase: a word that never leaves its phrase says nothing more."""
+    """How often each phrase occurs inside one longer phrase: a word that occurs only there is no keyword."""
     within: dict[tuple[str, ...], int] = {}
     for stems, count in counts.items():
         if len(stems) > 1 and count > 1:
-            # A phrase seen once may be words that only met; it hides none of them.
+            # A phrase that occurs once may be accidental, so its words count.
             for part in (stems[:-1], stems[1:]):
                 within[part] = max(within.get(part, 0), count)
     return within
@@ -189,13 +182,13 @@ def _counts_within(counts: Counter[tuple[str, ...]]) -> dict[tuple[str, ...], in
 
 def _keyword(words: tuple[_Word, ...], count: int) -> Keyword:
     mean = sum(word.weight for word in words) / len(words)
-    # A phrase that comes back is one; a phrase seen once may be two words that only met.
+    # A repeated phrase counts as one; one that occurs once may be accidental.
     longer = _LONGER_PHRASE * (len(words) - 1) if count > 1 else -0.25 * (len(words) - 1)
     return Keyword(" ".join(word.written for word in words), round(count * mean * (1 + longer), 4), count)
 
 
 def _runs(text: str) -> Iterator[list[_Word]]:
-    """The rows of content words that nothing but a space parts."""
+    """The rows of content words with only spaces between them."""
     run: list[_Word] = []
     end = -1
     for found in _WORD.finditer(text):
@@ -229,7 +222,3 @@ def _content(text: str, found: re.Match[str]) -> _Word | None:
     is_name = word[0].isupper() and (in_chinese or not begins)
     shown = word.removesuffix("'s") if is_name or word.isupper() else lower
     return _Word(shown, " ".join(stems), 1 + min(len(lower), 12) / 12 + (_CAPITAL if is_name else 0))
-
-
-def _chinese(text: str) -> list[Keyword]:
-    return [Keyword(*found) for found in chinese_keywords(text)]

@@ -1,12 +1,12 @@
-"""Secrets and personal data in a text: where they stand, and the text without them.
+"""Finds secrets and personal data in a text, and redacts them.
 
-Secrets are keys and tokens of well-known shapes, private keys, passwords that are assigned or stand in an address, and
-random tokens after a word such as *secret*. Personal data are e-mail addresses, phone and identity numbers, cards, IBANs,
-internet addresses, and passports when they are called so. What has a check digit is checked. What only looks like a number
-(a date, a price, an order, an ISBN, a version, a UUID, a hash) is left alone: a reader that cries wolf is switched off.
+Secrets are keys and tokens of known formats, private keys, passwords that are assigned or part of a URL, and random tokens
+after a word such as *secret*. Personal data are e-mail addresses, phone and identity numbers, cards, IBANs, IP addresses,
+and passport numbers when they are labelled. Check digits are verified. Other numbers (dates, prices, orders, ISBNs,
+versions, UUIDs, hashes) are left alone, because false alarms would make people switch it off.
 
-Any text is read in linear time: every pattern either takes a bounded number of characters or cannot begin inside what it
-has taken. Full-width letters and digits count as plain ones.
+It takes linear time: every pattern either matches a bounded number of characters or cannot begin inside its own match.
+Full-width letters and digits count as plain ones.
 """
 
 from __future__ import annotations
@@ -19,12 +19,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
-from memwell.errors import InvalidInput
-from memwell.language.words import check_string
-from memwell.values import check_count, shown
-
-# Where IBANs stand in a text: by country, length and check digits.
-
+# IBANs, by country, length and check digits.
 
 _HEAD = re.compile(r"(?<![0-9A-Za-z_])([A-Z]{2})[0-9]{2}(?=[ A-Z0-9])")
 _LENGTHS = {
@@ -40,7 +35,7 @@ _LENGTHS = {
 
 
 def iban_spans(text: str) -> Iterator[tuple[int, int]]:
-    """From where to where each IBAN of a text stands."""
+    """The start and end of each IBAN in a text."""
     for head in _HEAD.finditer(text):
         length = _LENGTHS.get(head[1])
         end = _end(text, head.start(), length) if length else 0
@@ -49,7 +44,7 @@ def iban_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _end(text: str, start: int, length: int) -> int:
-    """Where the IBAN ends that begins at ``start``, or 0 when there is none: a space may stand after any four."""
+    """The end of the IBAN at ``start``, or 0 for none: a space may follow any four characters."""
     window = text[start : start + length + length // 4]
     number, at = "", start
     for char in window:
@@ -65,8 +60,7 @@ def _end(text: str, start: int, length: int) -> int:
     return at if int(moved) % 97 == 1 else 0
 
 
-# Whether a word that stands where a password or a token may stand is one.
-
+# Whether a word in the place of a password or a token is one.
 
 is_placeholder = re.compile(
     r"\A(?:[*•.xX#_?-]+|[<$%{\[(].*|.*\(|your.*|my_.*|(?:os|process|env|config|settings)\..*|getenv.*"
@@ -74,12 +68,12 @@ is_placeholder = re.compile(
     r"|redacted|hidden|https?:.*)[,;]?)\Z",
     re.IGNORECASE,
 ).match
-"""Whether a word only stands for a value: ``<password>``, ``$TOKEN``, ``********``."""
+"""Whether a word is a placeholder for a value: ``<password>``, ``$TOKEN``, ``********``."""
 
 _JOINING = str.maketrans("", "", "-'’/. ")
 _SIGNS = re.compile(r"[^A-Za-z0-9'’/. _-]").search
 _CLASSES = tuple(re.compile(pattern).search for pattern in ("[a-z]", "[A-Z]", "[0-9]"))
-# Written with letters and digits, and said near passwords, but never one.
+# Letters and digits that occur near passwords and are none.
 _TECHNICAL = re.compile(
     r"(?:sha|md|utf|base|oauth|pbkdf|argon|bcrypt|scrypt|aes|rsa|rfc|ipv|wpa|tls|http|version|level|step|part|page|chapter)"
     r"[-_/]?[0-9.]{1,5}\w{0,3}|[0-9]{1,2}fa|[0-9]{1,4}(?:st|nd|rd|th|px|kb|mb|gb|am|pm|bit|bits|chars?)",
@@ -93,15 +87,15 @@ _FEWEST, _FEWEST_DIGITS, _FEWEST_CLASSES = 6, 6, 3
 
 
 def unlike_a_word(word: str) -> bool:
-    """Whether a value has a digit, or a sign other than those that words are joined by."""
+    """Whether a value has a digit, or a character that joins no words."""
     return any(map(str.isdigit, word)) or not word.translate(_JOINING).isalpha()
 
 
 def looks_chosen(word: str, *, last: bool, named: bool = True) -> bool:
-    """Whether a word is a password that nothing but the word *password* announces.
+    """Whether a word after *password*, without a sign of assignment, is a password.
 
-    ``last`` says that the thought ends with it, so that a short number counts nothing; without ``named`` something else
-    may be meant ("my password to server2"), and more is asked of it.
+    ``last`` says that the sentence ends with it, so that a short number counts; without ``named`` another thing may be
+    meant ("my password to server2"), and the criteria are stricter.
     """
     if word.isdigit():
         return named and (len(word) >= _FEWEST_DIGITS or last)
@@ -116,30 +110,30 @@ _TOKEN = re.compile(r"\A[A-Za-z0-9_~+/=.-]{16,}\Z").match
 _HASH_OR_UUID = re.compile(
     r"\A(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.IGNORECASE
 ).match
-_FEWEST_BITS = 3.0  # a character; English words joined by hyphens can reach it, but hold no digits
+_FEWEST_BITS = 3.0  # per character; English words joined by hyphens can reach it, but have no digits
 
 
 def looks_random(word: str, *, rows_have_it: bool) -> bool:
-    """Whether a word is a token. Where ``rows_have_it``, as after "key", a hash or a UUID is the key of a row instead."""
+    """Whether a word is a random token. With ``rows_have_it``, as after "key", a hash or UUID is a row's key instead."""
     if not _TOKEN(word) or not _CLASSES[2](word) or word.isdigit() or is_placeholder(word):
         return False
     return _bits(word) >= _FEWEST_BITS and not (rows_have_it and _HASH_OR_UUID(word))
 
 
 def _bits(word: str) -> float:
-    """How many bits a character of the word carries, by how often each occurs in it."""
+    """The entropy of a word in bits per character."""
     return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
 
 
 SECRETS = frozenset({"api_key", "token", "private_key", "password"})
-"""The kinds that give whoever reads them power over something."""
+"""The kinds that give access to something."""
 
 PERSONAL = frozenset({"email", "phone", "id_number", "card", "iban", "ip", "passport"})
-"""The kinds that lead to a person."""
+"""The kinds that identify a person."""
 
 
 class Finding(NamedTuple):
-    """What stands in a text from ``start`` to ``end``; ``kind`` is one of ``SECRETS`` or ``PERSONAL``."""
+    """A secret or personal data at ``start`` to ``end`` of a text; ``kind`` is one of ``SECRETS`` or ``PERSONAL``."""
 
     kind: str
     start: int
@@ -147,22 +141,22 @@ class Finding(NamedTuple):
 
     @property
     def secret(self) -> bool:
-        """Whether it is a secret, and not personal data."""
+        """Whether it is a secret rather than personal data."""
         return self.kind in SECRETS
 
 
-# Before anything is searched for: most sentences hold no digit and none of these, and are done with in a microsecond.
+# A prefilter: most sentences have no digit and none of these characters, and take a microsecond.
 _NOT_A_DIGIT = bytes(code for code in range(256) if not 48 <= code <= 57)
 _WIDE_DIGIT = re.compile("[０-９＠]").search
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_FEWEST_CARD_DIGITS = 4  # of an address such as 8.8.8.8; everything else that is told by its digits has more
+_FEWEST_CARD_DIGITS = 4  # of an IP address such as 8.8.8.8; all other numbers have more
 
 
 def findings(text: str) -> list[Finding]:
-    """All that was found, in order; no two of them overlap. Raises ``InvalidInput`` for a text that is no string."""
-    plain = check_string(text)
+    """All findings, in order and without overlap."""
+    plain = text
     if not text.isascii() and _WIDE_DIGIT(text):
-        plain = text.translate(_NARROW)  # one character for one, so that places stay true
+        plain = text.translate(_NARROW)  # one character for one, so that positions stay the same
     digits = len(plain.encode("utf-8", "surrogatepass").translate(None, _NOT_A_DIGIT))
     found: list[Finding] = []
     if "@" in plain:
@@ -182,7 +176,7 @@ def findings(text: str) -> list[Finding]:
 
 
 def _apart(found: list[Finding]) -> list[Finding]:
-    """Those that overlap become one, of the kind of the secret or the longer among them: no part of any may be left."""
+    """Overlapping findings joined into one, of the kind of the secret or the longer one."""
     kept: list[Finding] = []
     for finding in sorted(found, key=lambda each: each.start):
         if not kept or finding.start >= kept[-1].end:
@@ -198,7 +192,7 @@ def _rank(finding: Finding) -> tuple[bool, int]:
     return finding.secret, finding.end - finding.start
 
 
-# Keys that are known by how they begin. A key of any length that has no digit is taken for a word.
+# Keys with a known prefix. One without a digit is taken for a word.
 
 _EDGE = r"(?<![A-Za-z0-9_-])"
 _BODY = "[A-Za-z0-9_-]"
@@ -222,7 +216,7 @@ _SHAPES: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("pypi-", "api_key", rf"pypi-{_BODY}{{50,}}+"),
         ("SG.", "api_key", rf"SG\.{_BODY}{{16,32}}+\.{_BODY}{{32,64}}+"),
         ("ya29.", "token", rf"ya29\.{_BODY}{{20,}}+"),
-        # A JSON web token: its first part is an object, and {" reads eyJ in base64.
+        # A JSON web token: its first part is a JSON object, and {" is eyJ in base64.
         ("eyJ", "token", rf"eyJ{_BODY}{{8,}}+\.{_BODY}{{8,}}+\.{_BODY}*+"),
     )
 )
@@ -246,16 +240,16 @@ def _private_keys(text: str) -> Iterator[Finding]:
     at, last_tail = 0, text.rfind("-----END")
     while head := _KEY_HEAD.search(text, at):
         start, at = head.span()
-        # A key that was cut off is still a key: it goes as far as it reads like one.
+        # A key that was cut off is redacted as far as it looks like one.
         tail = _KEY_TAIL.search(text, at) if at <= last_tail else None
         body = _KEY_BODY.match(text, at)
         at = tail.end() if tail else body.end() if body else at
         yield Finding("private_key", start, at)
 
 
-# Passwords and tokens that are called so.
+# Passwords and tokens after a word that names them.
 
-# The words themselves are found as text: a pattern of so many choices would cost every sentence with a "key" in it 30 µs.
+# The words are searched as text: a pattern of this many alternatives would cost 30 µs for every sentence with a "key".
 _PASSWORDS = ("pass", "pwd", "pw", "密码", "密碼", "口令")
 _TOKENS = ("secret", "token", "key", "密钥", "密鑰", "令牌", "凭证")
 _BEARERS = ("bearer", "authorization: basic")
@@ -263,14 +257,14 @@ _REST_OF_PASS = re.compile(r"[ _-]?(?:word|phrase|wd|code)", re.IGNORECASE).matc
 _MADE_STRONG = re.compile(r"(?:api|access|secret|auth|private|signing|encryption)[ _-]?\Z").search
 _LONGEST_OF_THESE = 12
 _STRONG = frozenset({"secret", "密钥", "密鑰"})
-# A name may go on ("DB_PASSWORD_PROD", "password for the wifi"), then comes what assigns.
+# A name may continue ("DB_PASSWORD_PROD", "password for the wifi") before the sign of assignment.
 _ASSIGNS = re.compile(
     r"(?P<rest>[A-Za-z0-9_]{0,24})[\"'`’]?\]?(?:[ \t]{1,2}(?:for|of|to)(?:[ \t][\w'’-]{1,20}){1,4}?)?[ \t]{0,4}"
     r"(?P<sign>:?=>?|:|：|->|→|(?:已经?|被)?(?:就|改|设|設|设置|换|換)?(?:是|为|為|成)了?(?:[ \t]?[:：])?"
     r"|(?:is|was)(?: now)?(?::|(?=[ \t])))[ \t]{0,4}"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
 ).match
-# Nothing assigns, but a value follows: "password hunter2", 密码Abc12345.
+# A value without a sign of assignment: "password hunter2", 密码Abc12345.
 _FOLLOWS = re.compile(
     r"(?P<to>[ \t]{1,4}to)?(?P<gap>[ \t]{0,4}(?:[-–—][ \t]{1,4})?（?)"
     r"(?:(?P<quote>[\"'`“‘])(?P<quoted>[^\"'`”’\r\n]{4,256})|(?P<bare>[!-~]{4,256}))"
@@ -282,7 +276,7 @@ _TRAILING = ".,;:!?)]}>'\"`*"
 
 def _assigned(text: str) -> Iterator[Finding]:
     lower = text.lower()
-    if len(lower) != len(text):  # a few letters become two
+    if len(lower) != len(text):  # a few letters have two in lower case
         lower = "".join(char.lower() if char.isascii() else char for char in text)
     for word in _PASSWORDS:
         if word in lower:
@@ -310,7 +304,7 @@ def _passwords(text: str, lower: str, word: str) -> Iterator[Finding]:
             continue
         at = rest.end() if rest else end
         value = _ASSIGNS(text, at)
-        finding = _password_after(value) if value else _password_beside(text, at)
+        finding = _password_after(value) if value else _password_following(text, at)
         if finding:
             yield finding
 
@@ -340,14 +334,14 @@ def _password_after(value: re.Match[str]) -> Finding | None:
     word = value.string[start:end]
     if len(word) < 4 or is_placeholder(word):
         return None
-    # "the password is wrong" says nothing; "password = wrong" does, and so does a word in quotes.
-    told = value["sign"] in ("=", ":=") or (value["quoted"] is not None and " " not in word)
-    return _password(value.string, start, end) if told or unlike_a_word(word) else None
+    # "the password is wrong" holds no password; "password = wrong" does, and so does a word in quotes.
+    assigned = value["sign"] in ("=", ":=") or (value["quoted"] is not None and " " not in word)
+    return _password(value.string, start, end) if assigned or unlike_a_word(word) else None
 
 
-def _password_beside(text: str, at: int) -> Finding | None:
+def _password_following(text: str, at: int) -> Finding | None:
     value = _FOLLOWS(text, at)
-    # Between Chinese and a value no space is needed; in English there would be one word.
+    # Between Chinese and a value no space is needed; in English it would be one word.
     if value is None or (not value["gap"] and text[at - 1].isascii()):
         return None
     start, end = _value_span(value)
@@ -358,7 +352,7 @@ def _password_beside(text: str, at: int) -> Finding | None:
 
 
 def _password(text: str, start: int, end: int) -> Finding:
-    """The finding, with the exclamation marks that may be the last signs of the password."""
+    """The finding, with exclamation marks that may be part of the password."""
     while text[end : end + 1] == "!":
         end += 1
     return Finding("password", start, end)
@@ -382,7 +376,7 @@ _USER_AND_PASSWORD = re.compile(r"[^\s/@:?#\"'<>]{0,64}:([^\s/@\"'<>]{1,256})@")
 
 
 def _logins(text: str) -> Iterator[Finding]:
-    """The passwords between a colon and the at sign of addresses."""
+    """The passwords in URLs, between a colon and the at sign."""
     at = text.find("://")
     while at >= 0:
         match = _USER_AND_PASSWORD.match(text, at + 3)
@@ -399,10 +393,10 @@ _NOT_A_DOMAIN = frozenset("png jpg jpeg gif svg webp js css ts py".split())
 
 
 def _emails(text: str, logins: Container[int]) -> Iterator[Finding]:
-    """E-mail addresses; the at signs of ``logins`` stand in addresses of another kind."""
+    """E-mail addresses; the at signs of ``logins`` belong to URLs."""
     at = text.find("@")
     while at >= 0:
-        # Looked for from the sign outwards: a pattern that begins with the name would read a long word at each letter.
+        # Searched from the sign outwards: a pattern for the name first would read a long word again at each letter.
         before = text[max(0, at - 64) : at]
         local = before[len(before.rstrip(_LOCAL)) :].lstrip(".%+-")
         domain = _DOMAIN(text, at + 1) if local and at not in logins else None
@@ -442,7 +436,7 @@ _PASSPORT = re.compile(
     r"(?=[A-Z]{0,2}[0-9])([A-Z]{0,2}[0-9]{6,9})(?![0-9A-Za-z])",
     re.IGNORECASE,
 )
-# Said just before a number, these make it something else.
+# Words before a number that make it something else.
 _CALLED_OTHERWISE = re.compile(
     r"(?:(?<![a-z])(?:order|invoice|tracking|ticket|reference|ref|isbn(?:-1[03])?|issn|serial|sku|version|ver|release|build"
     r"|(?:case|item|product|model|part) (?:number|no\.?|id))(?: (?:number|no\.?|id|code))?"
@@ -452,7 +446,7 @@ _CALLED_OTHERWISE = re.compile(
 _CONTEXT = 28
 
 
-# Seven digits with little between them: what every number but an internet address has, and two years do not.
+# Seven digits with little between them: true of all numbers except IP addresses, and not of two years.
 _SEVEN_DIGITS = re.compile(r"[0-9](?:[ ().-]{0,2}[0-9]){6}").search
 
 
@@ -509,7 +503,7 @@ _CARD_LENGTHS = {"34": (15,), "37": (15,), "30": (14,), "36": (14,), "38": (14,)
 
 
 def _is_card(number: str) -> bool:
-    """Whether the digits have a length that their first ones allow, differ, and pass Luhn's check."""
+    """Whether the digits have a valid length, are not all the same, and pass the Luhn check."""
     digits = [int(char) for char in number if char.isdigit()]
     lengths = _CARD_LENGTHS.get(f"{digits[0]}{digits[1]}", (16, 19) if digits[0] in (4, 5, 6) else ())
     if len(digits) not in lengths or len(set(digits)) < 2:
@@ -518,7 +512,7 @@ def _is_card(number: str) -> bool:
 
 
 def _is_ip(address: str) -> bool:
-    """Whether it is an address that leads somewhere: not the machine itself, nor all of them."""
+    """Whether it is an IP address other than loopback, unspecified and multicast."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -529,43 +523,28 @@ def _is_ip(address: str) -> bool:
 def _ipv6(text: str) -> Iterator[Finding]:
     for match in _IPV6.finditer(text):
         groups = [group for group in match[0].split(":") if group]
-        # ``a::b`` is code far more often than an address.
+        # ``a::b`` is mostly code.
         if len(groups) >= 3 and _has_digit(match[0]) and len(groups[0]) >= 3 and _is_ip(match[0]):
             yield Finding("ip", *match.span())
 
 
-# Taking them out.
-
-
-def _in_order(found: Iterable[Finding]) -> list[Finding]:
-    rows: list[object] = list(found) if isinstance(found, Iterable) else [found]  # pyright: ignore[reportUnnecessaryIsInstance]
-    kept = [one for one in rows if isinstance(one, Finding)]
-    if len(kept) < len(rows):
-        raise InvalidInput(f"what was found must be a list of findings, not {shown(found)}")
-    return sorted(kept, key=lambda each: each.start)
+# Redaction.
 
 
 def redacted(text: str, found: Iterable[Finding]) -> str:
-    """The text with each finding replaced by its kind in brackets, such as ``[email]``.
-
-    Raises ``InvalidInput`` for a text that is no string, and for what is no finding.
-    """
-    check_string(text)
+    """The text with each finding replaced by its kind in brackets, such as ``[email]``."""
     parts: list[str] = []
     at = 0
-    for finding in _in_order(found):
+    for finding in sorted(found, key=lambda one: one.start):
         parts += text[at : finding.start], f"[{finding.kind}]"
         at = finding.end
     return "".join((*parts, text[at:]))
 
 
 def shifted(position: int, found: Sequence[Finding]) -> int:
-    """Where a place of the text stands after ``redacted(text, found)``; one inside a finding goes to where that begins.
-
-    Raises ``InvalidInput`` for a place that is no whole number, and for what is no finding.
-    """
-    moved = position = check_count(position, "a position")
-    for finding in _in_order(found):
+    """The position in the text after ``redacted(text, found)``; one inside a finding becomes the start of it."""
+    moved = position
+    for finding in sorted(found, key=lambda one: one.start):
         if finding.end <= position:
             moved += len(finding.kind) + 2 - (finding.end - finding.start)
         elif finding.start < position:

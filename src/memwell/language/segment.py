@@ -1,23 +1,23 @@
-"""Text cut into the tokens that full-text search stores and asks for.
+"""``segment``: splits a text into the tokens of full-text search.
 
-``segment`` gives what is stored, ``query_terms`` what is asked; every term asked of a text is among its stored tokens.
+``segment`` returns the tokens to store, ``query_terms`` those to search for; the latter are always among the former.
 
 - Words: letters and digits of any alphabet, casefolded; compatibility forms (full-width letters, ligatures) become plain.
   Marks on Latin letters are dropped, so *café* is *cafe*; other scripts keep theirs, й is not и. Plain Latin words are
   stemmed (``memwell.language.segment``). A mix of letters and digits such as *gpt4* is one word and is not stemmed.
 - Apostrophes: a clitic goes (*Anna's*, *we'll*, *l'amour* are *anna*, *we*, *amour*), any other is closed up (*dont*).
-- Scripts written without spaces (Chinese, Japanese, Korean, Yi; Thai, Lao, Khmer, Burmese): every pair of neighbouring
-  characters, and every character alone. Traditional and simplified forms stay apart.
+- Scripts without spaces (Chinese, Japanese, Korean, Yi; Thai, Lao, Khmer, Burmese): every pair of neighbouring characters,
+  and every single character. Traditional and simplified forms are different.
 - Emoji: each one is a token, with its skin tone, its joined parts, or as a flag.
 - Everything else separates: ``foo_bar``, ``v1.2.3``, ``3.5`` and an e-mail address are several tokens each. Only a soft
-  hyphen and a variation selector, which stand inside a word or a character, vanish without separating.
+  hyphen and a variation selector, which are inside a word or a character, are removed without separating.
 
-The characters alone are stored so that a query of one character finds it; a longer query asks for pairs only, which say
+Single characters are stored so that a query of one character finds them; a longer query searches for pairs only, which say
 more. They cost: in FTS5 a message of 160 Chinese characters takes 749 bytes with them and 358 without. They come last,
 so neighbouring pairs stay neighbours.
 
-A token is made of ``a-z``, ``0-9`` and non-ASCII characters, nothing else, so tokens may be joined by spaces for an
-index that splits at ASCII punctuation. A word longer than ``MAX_TOKEN`` characters is cut there.
+A token consists of ``a-z``, ``0-9`` and non-ASCII characters only, so tokens may be joined by spaces for an index that
+splits at ASCII punctuation. A word longer than ``MAX_TOKEN`` characters is cut.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import NamedTuple
 
 from memwell.language.words import check_string
 
-# English word stems: *run*, *runs* and *running* are one word to a search.
+# English stems: *run*, *runs* and *running* are one word for a search.
 
 
 def stem(word: str) -> str:
     """The stem of a lower-case ASCII word; words of one or two letters are their own stems."""
-    if len(check_string(word, "a word")) <= 2:
+    if len(word) <= 2:
         return word
     word = _without_past_or_gerund(_without_plural(word))
     if word.endswith("y") and "v" in _shape(word[:-1]):
@@ -56,12 +56,12 @@ def _shape(word: str) -> str:
 
 
 def _measure(word: str) -> int:
-    """How many times a vowel is followed by a consonant: roughly, its syllables that are closed."""
+    """How many times a vowel is followed by a consonant: about the number of closed syllables."""
     return _shape(word).count("vc")
 
 
 def _ends_like_hop(word: str) -> bool:
-    """Whether it ends consonant, vowel, consonant, as *hop* does: such a stem has lost its final e (*hope*)."""
+    """Whether it ends consonant, vowel, consonant, as *hop*: such a stem has lost its final e (*hope*)."""
     return _shape(word).endswith("cvc") and word[-1] not in "wxy"
 
 
@@ -86,7 +86,7 @@ def _without_past_or_gerund(word: str) -> str:
 
 
 def _restored(base: str) -> str:
-    """What stood before *-ed* or *-ing*: hopp → hop, hop → hope, conflat → conflate."""
+    """The word before *-ed* or *-ing*: hopp → hop, hop → hope, conflat → conflate."""
     if base.endswith(("at", "bl", "iz")):
         return base + "e"
     if _ends_doubled(base) and base[-1] not in "lsz":
@@ -95,7 +95,7 @@ def _restored(base: str) -> str:
 
 
 def _tidied(word: str) -> str:
-    """Without a final e that carries no syllable, and with one l of two."""
+    """Without a silent final e, and with one l of two."""
     base = word.removesuffix("e")
     if base != word and (_measure(base) > 1 or (_measure(base) == 1 and not _ends_like_hop(base))):
         word = base
@@ -103,11 +103,11 @@ def _tidied(word: str) -> str:
 
 
 def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
-    """Replace the longest suffix that matches, if what stands before it has at least that measure."""
+    """Replace the longest matching suffix, if the rest has at least that measure."""
     for suffix, replacement in suffixes.items():
         if word.endswith(suffix):
             base = word.removesuffix(suffix)
-            # Only -sion and -tion are endings; the -ion of "onion" is not.
+            # Only -sion and -tion are suffixes; the -ion of "onion" is not.
             if _measure(base) < least or (suffix == "ion" and not base.endswith(("s", "t"))):
                 return word
             return base + replacement
@@ -134,12 +134,11 @@ _LAST_SUFFIXES = _longest_first(
     )
 )
 
-
 SEGMENTATION = 1
-"""Raised whenever the tokens of any text change, because a stored index must be rebuilt then."""
+"""Incremented when the tokens of any text change, because stored indexes must then be rebuilt."""
 
 MAX_TOKEN = 64
-"""No token is longer than this many characters."""
+"""The longest token in characters."""
 
 _REMEMBERED_WORDS = 2**15
 
@@ -195,7 +194,7 @@ def segment(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[str]:
-    """The terms to ask for, repeated and ordered as in ``segment(text)``, which has them all."""
+    """The terms to search for, repeated and ordered as in ``segment(text)``, which has them all."""
     check_string(text)
     if text.isascii():
         return _ascii_tokens(text)
@@ -205,17 +204,17 @@ def query_terms(text: str) -> list[str]:
 
 
 def ascii_words(text: str) -> list[str]:
-    """The words of an ASCII text in lower case, as they stand in it; ``token_of`` gives the token of each."""
+    """The words of an ASCII text in lower case; ``token_of`` returns the token of each."""
     return text.encode().translate(_ASCII).decode().split()
 
 
 def _ascii_tokens(text: str) -> list[str]:
-    # An apostrophe with no word around it leaves nothing.
+    # An apostrophe alone is no word.
     return list(filter(None, map(token_of, ascii_words(text))))
 
 
 def _cut(text: str) -> tuple[list[str], list[str]]:
-    """The tokens of the words and emoji of a text, and its runs of characters written without spaces."""
+    """The tokens of a text's words and emoji, and its runs of characters without spaces."""
     text = _plain(text)
     words, emoji, runs = _patterns()
     tokens: list[str] = list(filter(None, map(token_of, words(text))))
@@ -223,7 +222,7 @@ def _cut(text: str) -> tuple[list[str], list[str]]:
 
 
 def _plain(text: str) -> str:
-    """The text in compatibility form, with one kind of apostrophe, without what vanishes."""
+    """The text in compatibility form, with one kind of apostrophe, without removed characters."""
     text = text.replace("\u2019", "'").replace("\u02bc", "'")
     if _VANISHING.search(text):
         text = _VANISHING.sub("", text)
@@ -239,7 +238,7 @@ def _compatible(text: str) -> str:
 
 
 class _Patterns(NamedTuple):
-    """How to find the parts of a text: each gives all matches, in order."""
+    """The functions that find the parts of a text; each returns all matches, in order."""
 
     words: Callable[[str], list[str]]
     emoji: Callable[[str], list[str]]
@@ -248,9 +247,9 @@ class _Patterns(NamedTuple):
 
 @cache
 def _patterns() -> _Patterns:
-    """Made for the first text that is not ASCII: asking Unicode about every letter takes some 15 ms."""
+    """Compiled for the first text that is not ASCII: classifying all letters takes about 15 ms."""
     runs = re.compile(f"[{_UNSPACED}]+")
-    # The first plane without Han and Hangul; a space keeps apart what does not follow each other.
+    # The basic plane without Han and Hangul; a space separates characters that are not consecutive.
     blocks = (range(0x3000), range(0xA490, 0xAC00), range(0xFB00, 0xFFFE))
     alphabets = runs.sub(" ", " ".join("".join(map(chr, block)) for block in blocks))
     letters = _ranges(alphabets, str.isalnum) + _RARE
@@ -267,11 +266,11 @@ def _ranges(alphabets: str, accepted: Callable[[str], bool]) -> str:
 
 
 class _Words(dict[str, str]):
-    """From a word as it was written to its token, remembered: most words have been seen before."""
+    """A cache from a written word to its token."""
 
     def __missing__(self, word: str) -> str:
         token = _token(word)
-        # What is longer is no word, and keeping it would let a few texts fill the memory.
+        # Longer words are rare, and caching them would let a few texts fill the memory.
         if len(word) <= MAX_TOKEN:
             if len(self) >= _REMEMBERED_WORDS:
                 self.clear()
@@ -280,11 +279,11 @@ class _Words(dict[str, str]):
 
 
 token_of: Callable[[str], str] = _Words().__getitem__
-"""The token of one word; nothing for what is no word, such as an apostrophe alone."""
+"""The token of one word; empty for what is no word, such as an apostrophe alone."""
 
 
 def _token(word: str) -> str:
-    # Cut before its marks are put in order, for the same reason as the text was.
+    # Cut before normalisation, which takes quadratic time for long rows of marks.
     word = word.strip("'")[:_STRETCH].casefold()
     if not word.isascii():
         word = _without_marks(word)
@@ -295,7 +294,7 @@ def _token(word: str) -> str:
 
 
 def _without_marks(word: str) -> str:
-    """The word with the marks of its Latin letters dropped, and of no others."""
+    """The word without the diacritics of its Latin letters."""
     kept: list[str] = []
     on_latin = False
     for char in unicodedata.normalize("NFD", word):

@@ -1,8 +1,8 @@
-"""A text cut into sentences, with their places in it.
+"""``sentences``: splits a text into sentences, with their positions.
 
-A sentence ends at 。！？； or at ``.!?`` before white space, together with the quotes and brackets that close it, and at a
-line break, unless the line was only wrapped. A full stop after an abbreviation, an initial or the number of a list's item
-ends nothing, nor does one inside a number, a file name or an address. Fenced code is cut into its lines.
+A sentence ends at 。！？； or at ``.!?`` before white space, with closing quotes and brackets, and at a line break, unless
+the line was only wrapped. A full stop after an abbreviation, an initial or a list number ends nothing, nor does one inside
+a number, a file name or an address. Fenced code is split into lines.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ import re
 from typing import NamedTuple
 
 from memwell.language import entities
-from memwell.language.words import check_string
 
 _CLOSING = "\"'”’」』】）)\\]》〉*_`"
-# Every choice begins with its own characters and gives back nothing that it took, so a text of marks alone stays cheap;
-# what follows a Western mark is looked at afterwards.
+# Every alternative begins with its own characters and does not backtrack, so that a text of marks alone is cheap; what
+# follows a Western mark is examined afterwards.
 _BREAK = re.compile(rf"[。！？；｡][。！？；｡!?….]*+[{_CLOSING}]*+|\n|[.!?]++[{_CLOSING}]*+|…++[{_CLOSING}]*+")
 _OPENING = "“「《"
 _WORD_BEFORE = re.compile(r"(?:\A|[^A-Za-z.])([A-Za-z]+(?:\.[A-Za-z]+){0,3})\Z").search
@@ -40,21 +39,17 @@ _STARTERS = frozenset(
 )
 
 
-class Span(NamedTuple):
-    """A piece of a text: ``text`` is what stands there from ``start`` to ``end``."""
+class TextSpan(NamedTuple):
+    """A part of a text: ``text`` is at ``start`` to ``end``."""
 
     start: int
     end: int
     text: str
 
 
-def sentences(text: str) -> list[Span]:
-    """The sentences of a text, in order; between two of them stands nothing but white space.
-
-    Raises ``InvalidInput`` for a text that is no string.
-    """
-    check_string(text)
-    spans: list[Span] = []
+def sentences(text: str) -> list[TextSpan]:
+    """The sentences of a text, in order; only white space is between them."""
+    spans: list[TextSpan] = []
     if "```" in text or "~~~" in text:
         _cut_around_code(text, spans)
     else:
@@ -62,8 +57,8 @@ def sentences(text: str) -> list[Span]:
     return spans
 
 
-def _cut_around_code(text: str, spans: list[Span]) -> None:
-    """Prose into sentences, fenced code into lines; a fence that is never closed runs to the end."""
+def _cut_around_code(text: str, spans: list[TextSpan]) -> None:
+    """Splits prose into sentences and fenced code into lines; an unclosed fence runs to the end."""
     fences = [match.start() for match in _FENCE.finditer(text)]
     fences.append(len(text))
     at = 0
@@ -75,13 +70,13 @@ def _cut_around_code(text: str, spans: list[Span]) -> None:
     _cut(text, at, len(text), spans)
 
 
-def _cut_lines(text: str, start: int, end: int, spans: list[Span]) -> None:
+def _cut_lines(text: str, start: int, end: int, spans: list[TextSpan]) -> None:
     for line in text[start:end].split("\n"):
         _add(text, start, start + len(line), spans)
         start += len(line) + 1
 
 
-def _cut(text: str, start: int, end: int, spans: list[Span]) -> None:
+def _cut(text: str, start: int, end: int, spans: list[TextSpan]) -> None:
     for found in _BREAK.finditer(text, start, end):
         after = _end_of(text, start, found)
         if after:
@@ -90,16 +85,16 @@ def _cut(text: str, start: int, end: int, spans: list[Span]) -> None:
     _add(text, start, end, spans)
 
 
-def _add(text: str, start: int, end: int, spans: list[Span]) -> None:
+def _add(text: str, start: int, end: int, spans: list[TextSpan]) -> None:
     piece = text[start:end]
     kept = piece.strip()
     if kept:
         start += piece.index(kept[0]) if piece[0] != kept[0] else 0
-        spans.append(Span(start, start + len(kept), kept))
+        spans.append(TextSpan(start, start + len(kept), kept))
 
 
 def _end_of(text: str, start: int, found: re.Match[str]) -> int:
-    """Where the sentence ends that began at ``start``, or 0 when what was found does not end it."""
+    """The end of the sentence that began at ``start``, or 0 when the match does not end it."""
     at, end = found.span()
     mark = text[at]
     if mark == "\n":
@@ -118,7 +113,7 @@ def _end_of(text: str, start: int, found: re.Match[str]) -> int:
 
 
 def _closed(text: str, start: int, found: re.Match[str]) -> int:
-    """The end of a mark and what closes it; a straight quote that no other opened before belongs to what follows."""
+    """The end of a mark and its closing quotes; a straight quote without an opening one belongs to the next sentence."""
     at, end = found.span()
     quote = text.find('"', at, end)
     if quote >= 0 and text.count('"', max(start, at - _QUOTED), at) % 2 == 0 and text[end : end + 1].strip():
@@ -158,19 +153,18 @@ def _word_ends(word: str, following: str) -> bool:
     return not is_initial or not following[0].isupper()
 
 
-# Sentences that are nothing but small talk: greetings, thanks, a yes or a no, in English and Chinese.
-
+# Small talk: sentences of greetings, thanks, a yes or a no, in English and Chinese.
 
 _LONGEST = 120
 
 
 def _any(phrases: str) -> str:
-    """One of the phrases, the longest first, because what is taken is never given back."""
+    """One of the phrases, the longest first, because the pattern does not backtrack."""
     found = (phrase.strip() for phrase in phrases.replace("\n", ";").split(";"))
     return "|".join(sorted(filter(None, found), key=len, reverse=True))
 
 
-# Somebody may be called by a name after these; after a yes or a no the name may be the answer.
+# A name may follow these as an address; after a yes or a no it may be the answer.
 _ADDRESSED = _any("""
 hi; hello; hey; hiya; thanks; many thanks; thank you; thx; cheers; you['’]re welcome; welcome; welcome back; no problem
 no worries; ok; okay; bye; goodbye; bye bye; see you; see you later; see you soon; take care; nice to meet you
@@ -206,7 +200,7 @@ _NAME = (
     rf"(?!(?:{_ADDRESSED}|{_ANSWERS}|{_INTENSIFIERS})\b)(?-i:[A-Z][a-zà-ÿ]{{1,20}}(?: [A-Z][a-zà-ÿ]{{1,20}})?)"
     rf"|(?!{_ADDRESSED_ZH}|{_ANSWERS_ZH})(?:[小老阿][{_HAN}]|[{''.join(sorted(entities.SURNAMES))}][{_HAN}]{{0,2}})(?:{entities.PERSON_ENDINGS_ZH})?(?![{_HAN}])"
 )
-# Nothing that was taken is given back, so that a long row of such words costs no more than reading it.
+# Without backtracking, so that a long row of such words takes linear time.
 _MORE = rf"(?:{_BETWEEN}(?>(?:{_INTENSIFIERS})\b|{_INTENSIFIERS_ZH}))*+"
 _ONLY = re.compile(
     rf"{_BETWEEN}(?:(?:(?>(?:{_ADDRESSED})\b|{_ADDRESSED_ZH}){_MORE}(?:[ ,，]{{0,2}}(?P<name>{_NAME}))?+"
@@ -216,18 +210,15 @@ _ONLY = re.compile(
 
 
 def is_small_talk(sentence: str) -> bool:
-    """Whether a sentence says nothing that is worth keeping: no word at all, or words of courtesy and assent alone.
-
-    Raises ``InvalidInput`` for a sentence that is no string.
-    """
-    if len(check_string(sentence)) > _LONGEST:
+    """Whether a sentence has no content: no word at all, or only words of courtesy and assent."""
+    if len(sentence) > _LONGEST:
         return False
     only = _ONLY(sentence)
     return only is not None and not _says_when_or_where(only["name"])
 
 
 def _says_when_or_where(name: str | None) -> bool:
-    """Whether what stands where a name might stand is none: "Thanks, Friday." """
+    """Whether the word in the place of a name is a time or a place: "Thanks, Friday." """
     if name is None:
         return False
     return name in entities.PLACES or name in entities.NOT_NAMES or name[:2] in entities.NOT_PEOPLE_ZH

@@ -1,8 +1,8 @@
-"""How well or ill a text speaks, from -1.0 to 1.0, in English and Chinese.
+"""``sentiment``: how positive or negative a text is, from -1.0 to 1.0, in English and Chinese.
 
-Every word of the lexicon adds its weight. A negation shortly before it turns it over and softens it, two cancel out; an
-intensifier raises or lowers it; what follows a *but* counts for more than what stands before. Emoji and typed faces
-count too. It knows nothing of irony.
+Every word of the lexicon adds its weight. A negation shortly before it inverts and weakens it, two cancel out; an
+intensifier raises or lowers it; a clause after *but* counts more than the one before. Emoji and emoticons count too. Irony
+is not recognised.
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ from typing import NamedTuple
 from memwell.language.segment import query_terms
 from memwell.language.words import check_string
 
-# The words that ``memwell.language.sentiment`` weighs: by how much each speaks well (1 to 3) or ill (-1 to -3).
-
+# The lexicon: words by weight, positive (1 to 3) or negative (-1 to -3).
 
 ENGLISH: dict[float, str] = {
     3: """adore amazing awesome best brilliant delighted ecstatic excellent exceptional extraordinary fabulous fantastic
@@ -115,7 +114,7 @@ CHINESE: dict[float, str] = {
     -3: """恨 憎恨 仇恨 痛恨 绝望 悲痛 惨 惨痛 悲惨 凄惨 糟透了 糟糕透顶 极差 最差 恶劣 噩梦 痛不欲生 撕心裂肺
         伤心欲绝 生不如死
         受够了 罪恶 暴力 虐待 折磨 惨不忍睹 一塌糊涂 差评""",
-    # Words that hold a negation, a virtue or a vice only by their characters.
+    # Neutral words that contain a negation or a word of the lexicon.
     0: """不好意思 不仅 不但 不只 不光 不管 不论 不同 不断 不久 不过 不得不 忍不住 差不多 好不容易 不一定 不知道
         要不 要不要 是不是 好不好
         能不能 会不会 有没有 没想到 不知不觉 不会吧 别的 别人 分别 特别是 区别 级别 性别 告别 非常 除非 未来 未必
@@ -143,7 +142,6 @@ FACES: dict[float, str] = {
     -1.5: ":( :-( :'( D: =( T_T >:( :/ :-/ </3",
 }
 
-
 _HAN = re.compile("[\u4e00-\u9fff]").search
 _LATIN = re.compile("[A-Za-z]{2}").search
 _PUNCTUATION = frozenset("，。！？；、,.!?;\n")
@@ -157,7 +155,7 @@ _EXCLAIMED = 0.1
 
 
 class _Lexicon(NamedTuple):
-    """What each word does: its weight, a factor on the next, a negation, or a turn of the thought."""
+    """The function of each word: its weight, a factor on the next, a negation, or a *but*."""
 
     weights: Mapping[str, float]
     factors: Mapping[str, float]
@@ -166,7 +164,7 @@ class _Lexicon(NamedTuple):
 
 
 def sentiment(text: str) -> float:
-    """From -1.0 (ill) to 1.0 (well); 0.0 where nothing speaks either way.
+    """From -1.0 (negative) to 1.0 (positive); 0.0 is neutral.
 
     Raises ``InvalidInput`` for a text that is no string.
     """
@@ -212,7 +210,7 @@ def _of_english(terms: list[str]) -> float:
 
 
 def _in_context(term: str, before: str, weight: float) -> float:
-    """The weight where it depends on the word before: *I like* speaks well, *looks like* does not."""
+    """The weight where it depends on the word before: *I like* is positive, *looks like* is not."""
     if term == "like":
         return weight if before in _SAYS_LIKE else 0.0
     if term == "wait":
@@ -227,7 +225,7 @@ def _applied(weight: float, factor: float, negated: bool) -> float:
 
 
 def _turned(total: float) -> float:
-    """What was said before a *but*, as it counts beside what comes after."""
+    """The weight of what comes before a *but*."""
     return total * _BEFORE_BUT / _AFTER_BUT
 
 
@@ -259,7 +257,7 @@ def _of_chinese(text: str) -> float:
 
 
 def _word_at(text: str, at: int, words: _ChineseWords) -> str:
-    """The longest word of the lexicon that stands there, or nothing."""
+    """The longest word of the lexicon at a position, or nothing."""
     for length in words.lengths.get(text[at : at + 1], ()):
         word = text[at : at + length]
         if word in words.entries:
@@ -287,7 +285,7 @@ def _weights(words: Mapping[float, str]) -> dict[str, float]:
 
 @cache
 def _english() -> _Lexicon:
-    # Of two words with one stem the stronger counts: "amazing" beside "amaze".
+    # Of two words with one stem the stronger counts: "amazing" and "amaze".
     by_strength = sorted(_weights(ENGLISH).items(), key=lambda item: abs(item[1]))
     weights = {query_terms(word)[0]: weight for word, weight in by_strength}
     factors = dict.fromkeys(_stems(ENGLISH_MORE), _MORE)
@@ -301,12 +299,12 @@ def _stems(words: str) -> Iterable[str]:
 
 
 class _ChineseWords(NamedTuple):
-    """The lexicon of Chinese, and how to find its words in a text without spaces."""
+    """The lexicon of Chinese, and what finds its words in a text without spaces."""
 
     lexicon: _Lexicon
     entries: frozenset[str]
     lengths: Mapping[str, tuple[int, ...]]
-    """From a character to the lengths of the words that begin with it, longest first."""
+    """The lengths of the words that begin with a character, longest first."""
     starts: Callable[[str], Iterable[re.Match[str]]]
     """All characters that begin a word, and punctuation."""
 
@@ -333,7 +331,7 @@ def _split(words: str) -> list[str]:
 
 @cache
 def _pictures() -> tuple[dict[str, float], Callable[[str], list[str]]]:
-    """The weights of emoji, and what finds them in a text."""
+    """The weights of emoji, and the function that finds them."""
     weights = {char: weight for weight, line in PICTURES.items() for char in line}
     return weights, re.compile(f"[{''.join(weights)}]").findall
 

@@ -1,7 +1,7 @@
-"""A summary made of the sentences that say most: every one is taken from the text as it stands, none is made up.
+"""``summarise``: an extractive summary, made of the most important sentences, unchanged.
 
-A summary is lines, each a speaker and some sentences: ``Human: I live in Oslo. I have two cats.`` It can be read back, so
-an old summary and what was said since make a new one, of a size that never grows.
+A summary is lines of a speaker and some sentences: ``Human: I live in Oslo. I have two cats.`` It can be parsed, so an old
+summary and new messages make a new one of the same size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeAlias, TypeVar
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms
 from memwell.language.sentences import is_small_talk, sentences
-from memwell.language.words import STOP_WORDS, check_string
+from memwell.language.words import STOP_WORDS
 from memwell.values import check_count
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ T = TypeVar("T")
 Size: TypeAlias = Callable[[str], int]
 
 LOOKED_AT = 100_000
-"""How much of one text is read, in characters."""
+"""How many characters of one text are read."""
 
 _SPEAKER = re.compile(r"([^:：\n]{1,40})[:：] ").match
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’]\w+|my|mine|me|we|our|ours|us)\b|我|咱", re.I).search
@@ -44,37 +44,36 @@ _MOST_REMEMBERED = 4096
 _LONGEST_REMEMBERED = 500
 
 
-class Line(NamedTuple):
-    """A sentence and who says it; the speaker may be empty."""
+class SummaryLine(NamedTuple):
+    """A sentence and its speaker, which may be empty."""
 
     speaker: str
     text: str
 
 
 class _Weighed(NamedTuple):
+    """A sentence with its terms and weight."""
+
     place: int
-    line: Line
+    line: SummaryLine
     terms: frozenset[str]
     weight: float
     says: bool
-    """Whether it is more than small talk or the mark of a block of code."""
+    """Whether it is more than small talk or a code fence."""
 
 
 def _remembered(make: Callable[[str], T]) -> Callable[[str], T]:
-    """A function of a text that remembers: what a summary holds is read again with every turn."""
+    """A cached function of a text: the sentences of a summary are read again every turn."""
     known = lru_cache(maxsize=_MOST_REMEMBERED)(make)
-    # Long texts come once, and a few thousand of them would fill the memory.
+    # Long texts are read once, and a few thousand of them would fill the memory.
     return lambda text: known(text) if len(text) <= _LONGEST_REMEMBERED else make(text)
 
 
-def lines_of(speaker: str, text: str) -> list[Line]:
-    """What a speaker says, sentence by sentence. A sentence that runs over a line's end is cut there.
-
-    Raises ``InvalidInput`` for a text that is no string.
-    """
+def lines_of(speaker: str, text: str) -> list[SummaryLine]:
+    """The sentences of a speaker's text. A sentence that runs over a line's end is split there."""
     return [
-        Line(speaker, piece.strip())
-        for sentence in _cut(check_string(text).strip()[:LOOKED_AT])
+        SummaryLine(speaker, piece.strip())
+        for sentence in _cut(text.strip()[:LOOKED_AT])
         for piece in sentence.split("\n")
         if piece.strip()
     ]
@@ -85,26 +84,26 @@ def _cut(text: str) -> tuple[str, ...]:
     return tuple(span.text for span in sentences(text))
 
 
-def read_summary(text: str) -> list[Line]:
-    """The lines of a summary, as ``written`` wrote them; a line without a speaker has an empty one."""
-    found: list[Line] = []
-    for line in check_string(text).split("\n"):
+def read_summary(text: str) -> list[SummaryLine]:
+    """The lines of a summary, as ``written`` wrote them; the speaker of an unlabelled line is empty."""
+    found: list[SummaryLine] = []
+    for line in text.split("\n"):
         found += lines_of(*_labelled(line))
     return found
 
 
-def _labelled(line: str) -> Line:
-    """The line with the speaker it names, or with none."""
+def _labelled(line: str) -> SummaryLine:
+    """The line with the speaker it names, or none."""
     label = _SPEAKER(line)
-    return Line(label[1].strip(), line[label.end() :].strip()) if label else Line("", line)
+    return SummaryLine(label[1].strip(), line[label.end() :].strip()) if label else SummaryLine("", line)
 
 
-def written(lines: Iterable[Line]) -> str:
-    """The lines as text, the sentences of one speaker in a row wherever they can be told apart again."""
+def written(lines: Iterable[SummaryLine]) -> str:
+    """The lines as text; consecutive sentences of one speaker share a line if they can be split again."""
     pieces: list[str] = []
     before = None
     for said in lines:
-        # Without a speaker, one that stands in the text is read back as the speaker: it is written as that.
+        # A label in a text without a speaker would be parsed as the speaker, so it is written as one.
         line = said if said.speaker else _labelled(said.text)
         speaker, text = line
         if before is not None and before.speaker == speaker and _parts_again(before.text, text):
@@ -115,24 +114,26 @@ def written(lines: Iterable[Line]) -> str:
     return "".join(pieces)
 
 
-# Where a sentence ends is decided by its own words and the one after it, so a row parts again when all its pairs do.
+# The end of a sentence depends on its own words and the next one, so a row can be split again if all its pairs can.
 @lru_cache(maxsize=_MOST_REMEMBERED)
 def _parts_again(one: str, other: str) -> bool:
     together = tuple(span.text for span in sentences(f"{one} {other}"))
     return together == _cut(one) + _cut(other)
 
 
-def summarise(lines: Iterable[Line], *, limit: int, size: Size = len) -> list[Line]:
-    """The sentences that say most, in their order, together no larger than ``limit`` as ``size`` measures their text.
+def summarise(lines: Iterable[SummaryLine], *, limit: int, size: Size = len) -> list[SummaryLine]:
+    """The most important sentences, in their order, within ``limit`` as ``size`` measures their text.
 
-    When all that is said fits, all of it is kept, each sentence of a speaker once. Otherwise names, numbers, dates and what
-    people say of themselves weigh most and questions least; of sentences that weigh the same, and of those that say the
-    same, the newest is kept. Small talk is left out even if it would fit, unless there is nothing else; when not one
-    sentence fits, it is the beginning of the weightiest. The same lines give the same summary. Raises ``InvalidInput`` for
-    a limit that is no whole number of at least 0.
+    When everything fits, all sentences are kept, without a speaker's repetitions. Otherwise names, numbers, dates and
+    statements about oneself weigh most and questions least; among equals and repetitions the newest is kept. Small talk is
+    left out even if it would fit, unless there is nothing else; when no sentence fits, the beginning of the weightiest is
+    returned. It is deterministic. Raises ``InvalidInput`` for an invalid limit.
     """
     check_count(limit, "limit")
-    weighed = sorted(_weigh(lines), key=lambda one: (-one.weight, -one.place))
+    weighed = sorted(
+        (_Weighed(place, line, *_read(line.text)) for place, line in enumerate(lines)),
+        key=lambda one: (-one.weight, -one.place),
+    )
     saying = _once([one for one in weighed if one.says] or weighed)
     measured = _Measured(size)
     chosen = _fitting(saying, limit, measured)
@@ -144,7 +145,7 @@ def summarise(lines: Iterable[Line], *, limit: int, size: Size = len) -> list[Li
 
 
 class _Measured(dict[str, int]):
-    """The sizes of texts, each measured once: counting tokens is the dearest part of a summary."""
+    """The sizes of texts, cached: counting tokens is the most expensive part of a summary."""
 
     def __init__(self, size: Size) -> None:
         super().__init__()
@@ -155,7 +156,7 @@ class _Measured(dict[str, int]):
 
 
 def _fitting(weighed: Iterable[_Weighed], limit: int, size: Mapping[str, int]) -> list[_Weighed]:
-    """As many from the front as fit together, passing over those that are too large."""
+    """As many from the front as fit together, without those that are too large."""
     likely: list[_Weighed] = []
     used = 0
     for one in weighed:
@@ -163,38 +164,32 @@ def _fitting(weighed: Iterable[_Weighed], limit: int, size: Mapping[str, int]) -
         if used + needed <= limit and (likely or size[written([one.line])] <= limit):
             likely.append(one)
             used += needed
-    # Speakers count too, and a row may measure more than its sentences one by one: the lightest give way. Whatever it
-    # measures, what is found fits: a search ends behind a place that was looked at and was not over the limit.
-    most = bisect_right(range(len(likely)), limit, key=lambda place: size[_text(likely[: place + 1])])
+    # Labels count too, and a line may measure more than its sentences: the lightest are dropped. The search ends at a place
+    # that was measured and fits, for any ``size``.
+    most = bisect_right(
+        range(len(likely)), limit, key=lambda place: size[written(one.line for one in sorted(likely[: place + 1]))]
+    )
     return likely[:most]
 
 
-def _text(chosen: Iterable[_Weighed]) -> str:
-    return written(one.line for one in sorted(chosen))
-
-
-def _beginning(line: Line, limit: int, size: Size) -> list[Line]:
-    """As much of a sentence as fits, with its speaker or, where he alone is too long, without."""
+def _beginning(line: SummaryLine, limit: int, size: Size) -> list[SummaryLine]:
+    """As much of a sentence as fits, with its speaker if possible."""
     for speaker in dict.fromkeys((line.speaker, "")):
         low, high = 0, len(line.text)
         while low < high:
             middle = (low + high + 1) // 2
-            fits = size(written([Line(speaker, line.text[:middle])])) <= limit
+            fits = size(written([SummaryLine(speaker, line.text[:middle])])) <= limit
             low, high = (middle, high) if fits else (low, middle - 1)
         piece = line.text[:low].strip()
-        # A shorter text may measure more than a longer one, so look at what is left.
-        if piece and size(written([Line(speaker, piece)])) <= limit:
-            return [Line(speaker, piece)]
+        # A shorter text may measure more than a longer one, so the rest is measured again.
+        if piece and size(written([SummaryLine(speaker, piece)])) <= limit:
+            return [SummaryLine(speaker, piece)]
     return []
-
-
-def _weigh(lines: Iterable[Line]) -> list[_Weighed]:
-    return [_Weighed(place, line, *_read(line.text)) for place, line in enumerate(lines)]
 
 
 @_remembered
 def _read(text: str) -> tuple[frozenset[str], float, bool]:
-    """The terms of a sentence, its weight, and whether it says anything."""
+    """The terms of a sentence, its weight, and whether it has content."""
     terms = frozenset(term for term in query_terms(text) if term not in _STOPS)
     return terms, _weight(text, len(terms)), not (_FENCE(text) or is_small_talk(text))
 
@@ -210,7 +205,7 @@ def _weight(text: str, terms: int) -> float:
 
 
 def _once(weighed: Sequence[_Weighed]) -> list[_Weighed]:
-    """Without what the same speaker says again, word for word: the newest stays."""
+    """Without a speaker's exact repetitions: the newest stays."""
     newest: dict[tuple[str, str], int] = {}
     for one in weighed:
         key = (one.line.speaker, one.line.text.casefold())
@@ -220,7 +215,7 @@ def _once(weighed: Sequence[_Weighed]) -> list[_Weighed]:
 
 
 def _apart(weighed: Sequence[_Weighed]) -> list[_Weighed]:
-    """Without those whose terms a newer one has as well: they say hardly more."""
+    """Without sentences whose terms are all in a newer one."""
     holders: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
     kept: set[int] = set()
     for one in sorted(weighed, key=lambda one: -one.place):

@@ -1,4 +1,4 @@
-"""Words that carry no topic of their own, in English and Chinese."""
+"""Stop words of English and Chinese, and the check of a text argument."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from types import MappingProxyType
 from memwell.errors import InvalidInput
 from memwell.values import shown
 
-# What every reader of language asks of its arguments.
+# The check of text arguments in this package.
 
 
 def check_string(value: object, what: str = "a text") -> str:
-    """Return ``value`` when it is a string, whatever its characters: what is read need not be fit to store.
+    """Return ``value`` if it is a string of any characters, also such that cannot be stored.
 
     Raises ``InvalidInput`` otherwise.
     """

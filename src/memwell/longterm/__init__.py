@@ -1,1 +1,1 @@
-"""What is known: records remembered for good, and how the ones that matter are found again."""
+"""Long-term memory: remember, recall, facts, profiles, audits, erasure and media."""

@@ -1,17 +1,16 @@
-"""A whole memory looked over: what in it should not be there, and what to do about it.
+"""``audit``: checks a whole memory for problems and proposes a repair for each.
 
-``audit`` reads records one after the other. Of each it keeps its words as numbers and its first line without secrets, not
-its text. It changes nothing: its report carries a plan of plain values, which whoever owns the memory may carry
-out, in order.
+``audit`` reads records one after the other, and keeps of each its words as numbers and its first line without secrets. It
+changes nothing: its report has a plan, which ``Memory.repair`` carries out in order.
 
-- junk: what the gate would refuse today. Proposed: forget.
-- duplicate: the same but for its form, of one speaker; near_duplicate: nearly the same. Proposed: merge into the best of
-  them, or review when a merge could lose something. Messages of a conversation are each their own and never duplicates.
-- contradiction: memories behind facts that cannot both be true, as the caller's facts tell. Proposed: review.
-- stale: past its time, or old, unimportant and never used. Proposed: forget; review when it is pinned.
-- secret: proposed: redact. A memory that was forgotten but not erased still holds its secrets and is looked at, too.
+- junk: the gate would refuse it today. Proposed: forget.
+- duplicate: the same text of one speaker in another form; near_duplicate: nearly the same text. Proposed: merge into the
+  best of them, or review when a merge could lose something. Messages of a conversation are never duplicates.
+- contradiction: memories behind facts that contradict each other. Proposed: review.
+- stale: expired, or old, unimportant and never used. Proposed: forget; review when it is pinned.
+- secret: proposed: redact. Forgotten memories are checked too, because they still hold their text.
 - oversize: too long to be recalled whole. Proposed: shorten.
-- broken: traits that cannot be read, evidence that points nowhere, bytes that are missing. Proposed: review.
+- broken: unreadable traits, missing evidence, missing bytes. Proposed: review.
 """
 
 from __future__ import annotations
@@ -20,21 +19,21 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from memwell.errors import InvalidInput, NotFound
 from memwell.language.secrets import Finding, findings, redacted
 from memwell.language.segment import query_terms
-from memwell.longterm.gate import TRUSTS, Gate, Policy, Twins, fingerprint
+from memwell.longterm.facts import Clash, Fact
+from memwell.longterm.gate import TRUSTS, DuplicateFinder, Gate, Policy, fingerprint
 from memwell.longterm.traits import Traits, blobs_space, traits_of
 from memwell.records import Record, Space
 from memwell.storage.protocols import Blobs
 from memwell.values import MAX_CONTENT_BYTES, as_utc, check_count, shown
 
-# A report of an audit in words, in English and in Chinese: why something is a problem, a table, and examples.
-
+# The report in English and Chinese: reasons, a table, and examples.
 
 Detail: TypeAlias = str | int | float
 
@@ -87,11 +86,11 @@ _TITLE = (
 )
 _HEADS = (("kind", "number", "proposed"), ("种类", "数量", "建议"))
 _EXAMPLES = ("Examples", "示例")
-_CLEAN = ("Nothing to mend.", "没有需要处理的问题。")
+_CLEAN = ("Nothing to repair.", "没有需要处理的问题。")
 
 
 def reason_of(code: str, details: Mapping[str, Detail], language: str) -> str:
-    """Why something is a problem, in English, or in Chinese when the language begins with *zh*."""
+    """The reason for a problem in English, or in Chinese when the language begins with *zh*."""
     chinese = language.startswith("zh")
     values = dict(details)
     if chinese and code == "junk":
@@ -99,8 +98,8 @@ def reason_of(code: str, details: Mapping[str, Detail], language: str) -> str:
     return _REASONS[code][chinese].format(**values)
 
 
-def told(report: Report, language: str) -> str:
-    """A report for people: a table, then examples."""
+def report_text(report: AuditReport, language: str) -> str:
+    """A report as text: a table, then examples."""
     chinese = language.startswith("zh")
     title = _TITLE[chinese].format(records=report.records, problems=len(report.problems))
     if not report.problems:
@@ -109,7 +108,7 @@ def told(report: Report, language: str) -> str:
     return "\n".join((title, "", *_table(rows), "", _EXAMPLES[chinese], *_shown_examples(report, language), ""))
 
 
-def _rows(report: Report, chinese: bool) -> Iterator[tuple[str, str, str]]:
+def _rows(report: AuditReport, chinese: bool) -> Iterator[tuple[str, str, str]]:
     for kind, count in report.counts.items():
         verbs = Counter(problem.action.verb for problem in report.problems if problem.kind == kind)
         proposed = ", ".join(f"{_VERBS[verb][chinese]} {number:,}" for verb, number in verbs.most_common())
@@ -124,11 +123,11 @@ def _table(rows: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _width(text: str) -> int:
-    """How many columns of a terminal a text takes."""
+    """The width of a text in terminal columns."""
     return sum(1 + (unicodedata.east_asian_width(char) in "WF") for char in text)
 
 
-def _shown_examples(report: Report, language: str) -> Iterator[str]:
+def _shown_examples(report: AuditReport, language: str) -> Iterator[str]:
     chinese = language.startswith("zh")
     seen: Counter[str] = Counter()
     for problem in report.problems:
@@ -144,14 +143,14 @@ def _shown_examples(report: Report, language: str) -> Iterator[str]:
 Verb: TypeAlias = Literal["redact", "merge", "forget", "shorten", "review"]
 
 KINDS = ("secret", "junk", "duplicate", "near_duplicate", "contradiction", "stale", "oversize", "broken")
-"""All kinds of problems, in the order in which a report tells them."""
+"""All kinds of problems, in the order of a report."""
 
 
 class Action(msgspec.Struct, frozen=True, kw_only=True):
-    """Something to do to one memory, and why.
+    """A step of a repair plan: what to do to one memory, and why.
 
-    ``redact``: ``text`` takes the place of its text. ``merge``: it goes, and ``into`` takes over its evidence. ``forget``:
-    it goes. ``shorten`` and ``review`` need somebody's judgement; ``others`` are the memories to look at together with it.
+    ``redact`` replaces its text by ``text``. ``merge`` removes it and moves its evidence to ``into``. ``forget`` removes
+    it. ``shorten`` and ``review`` need a person; ``others`` are the memories to compare it with.
     """
 
     verb: Verb
@@ -163,8 +162,8 @@ class Action(msgspec.Struct, frozen=True, kw_only=True):
     others: tuple[str, ...] = ()
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
-    """What is wrong with a memory: its kind, a code for the reason, numbers and ids that belong to it, and a proposal."""
+class AuditProblem(msgspec.Struct, frozen=True, kw_only=True):
+    """A problem of a memory: its kind, a code for the reason, details of it, and the proposed action."""
 
     record: str
     kind: str
@@ -172,32 +171,32 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
     details: Mapping[str, Detail] = {}
     action: Action
     example: str = ""
-    """The beginning of its text without secrets; only the first of each kind have one."""
+    """The beginning of its text without secrets; only the first problems of each kind have one."""
 
     @property
     def reason(self) -> str:
-        """Why, in English."""
+        """The reason in English."""
         return self.action.reason
 
     def reason_in(self, language: str) -> str:
-        """Why, in English, or in Chinese when the language begins with *zh*."""
+        """The reason in English, or in Chinese when the language begins with *zh*."""
         return reason_of(self.code, self.details, language)
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """What an audit counts as a problem. Raises ``InvalidInput`` for a limit that makes no sense."""
+    """What an audit counts as a problem. Raises ``InvalidInput`` for an impossible limit."""
 
     policy: Policy = Policy()
     most_characters: int = 8_000
-    """A longer memory is better kept as several."""
+    """Longer memories are oversize."""
     alike: float = 0.7
-    """From this on two texts are near duplicates: see ``memwell.longterm.gate.similar``."""
+    """From this similarity on two texts are near duplicates: see ``memwell.longterm.gate.similar``."""
     fewest_words: int = 3
-    """Shorter texts ("thank you") may be said as often as one likes."""
+    """Shorter texts ("thank you") are never duplicates."""
     stale_after: timedelta = timedelta(days=365)
     unimportant: float = 0.35
     examples: int = 3
-    """How many of a kind are shown with the beginning of their texts."""
+    """How many problems of a kind have an example."""
 
     def __post_init__(self) -> None:
         check_count(self.most_characters, "most_characters", least=1)
@@ -209,70 +208,41 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidInput(f"stale_after must not be negative: {shown(self.stale_after)}")
 
 
-class Sourced(Protocol):
-    """Evidence of a fact: it names a record."""
-
-    @property
-    def record(self) -> str: ...
-
-
-class Believed(Protocol):
-    """A fact as ``memwell.longterm.facts`` has it."""
-
-    @property
-    def subject(self) -> str: ...
-    @property
-    def relation(self) -> str: ...
-    @property
-    def object(self) -> str: ...
-    @property
-    def evidence(self) -> Sequence[Sourced]: ...
-
-
-class Contradiction(Protocol):
-    """Two facts that cannot both be true; ``kept`` is the one believed."""
-
-    @property
-    def kept(self) -> Believed: ...
-    @property
-    def other(self) -> Believed: ...
-
-
-class Report(msgspec.Struct, frozen=True):
-    """What an audit found: ``records`` were looked at, ``problems`` are in the order of ``KINDS``."""
+class AuditReport(msgspec.Struct, frozen=True):
+    """The result of an audit: ``records`` were read, ``problems`` are in the order of ``KINDS``."""
 
     records: int
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[AuditProblem, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many problems of each kind there are, of the kinds that occur."""
+        """The number of problems by kind."""
         return dict(Counter(problem.kind for problem in self.problems))
 
     @property
     def plan(self) -> list[Action]:
-        """What to do, in this order, so that no two steps contradict each other: nothing is merged into what goes."""
+        """The steps to take, in an order without contradictions: nothing is merged into a removed memory."""
         return list(_planned(self.problems))
 
     def text(self, language: str = "en") -> str:
-        """The report for people, in English, or in Chinese when the language begins with *zh*: a table, then examples."""
-        return told(self, language)
+        """The report as text in English, or in Chinese when the language begins with *zh*: a table, then examples."""
+        return report_text(self, language)
 
 
 def audit(
     records: Iterable[Record],
     *,
-    facts: Iterable[Contradiction] | None = None,
+    facts: Iterable[Clash] | None = None,
     now: datetime,
     rules: Rules | None = None,
     known: Container[str] | None = None,
     blobs: Blobs | None = None,
     progress: Callable[[int], None] | None = None,
-) -> Report:
-    """Look records over. ``facts`` are conflicts of facts; ``known`` holds the ids of all messages and records that exist.
+) -> AuditReport:
+    """Check records. ``facts`` are contradictions of facts; ``known`` holds the ids of all messages and records.
 
-    Without ``known`` evidence is taken on trust, without ``blobs`` the bytes that memories name. ``progress`` is called
-    with the number of records read so far. Raises ``InvalidInput`` when ``now`` is no datetime.
+    Without ``known`` evidence is not checked, without ``blobs`` the bytes are not. ``progress`` is called with the number
+    of records read so far. Raises ``InvalidInput`` when ``now`` is no datetime.
     """
     auditor = _Auditor(rules or Rules(), as_utc(now, "now"), known, blobs)
     for record in records:
@@ -284,15 +254,15 @@ def audit(
     if progress:
         progress(auditor.read)
     order = {kind: place for place, kind in enumerate(KINDS)}
-    return Report(auditor.read, tuple(sorted(auditor.problems, key=lambda problem: order[problem.kind])))
+    return AuditReport(auditor.read, tuple(sorted(auditor.problems, key=lambda problem: order[problem.kind])))
 
 
 _PROGRESS = 256
 _EXAMPLE = 80
 
 
-class _Seen(NamedTuple):
-    """A record as it passes by: with its traits, what was found in it, and how it may be shown."""
+class _AuditedRecord(NamedTuple):
+    """A record under audit, with its traits, its findings, and its text without secrets."""
 
     record: Record
     traits: Traits
@@ -300,8 +270,8 @@ class _Seen(NamedTuple):
     example: str
 
 
-class _Kept(NamedTuple):
-    """What is remembered of a record while the others are read."""
+class _Comparable(NamedTuple):
+    """What is kept of a record to compare it with others."""
 
     space: Space
     id: str
@@ -310,29 +280,29 @@ class _Kept(NamedTuple):
 
 
 class _Auditor:
-    """One audit: problems gathered record by record, duplicates told at the end."""
+    """One audit: it checks each record, and compares them at the end."""
 
     def __init__(self, rules: Rules, now: datetime, known: Container[str] | None, blobs: Blobs | None) -> None:
         self.read = 0
-        self.problems: list[Problem] = []
+        self.problems: list[AuditProblem] = []
         self._rules, self._now, self._known, self._blobs = rules, now, known, blobs
-        self._gate = Gate(_mending(rules.policy))
+        self._gate = Gate(_lenient(rules.policy))
         self._examples: Counter[str] = Counter()
         self._spaces: dict[str, Space] = {}
-        self._same: dict[tuple[Space, str, str, str], list[_Kept]] = {}
-        self._twins: dict[tuple[Space, str, str], tuple[Twins, list[_Kept]]] = {}
+        self._same: dict[tuple[Space, str, str, str], list[_Comparable]] = {}
+        self._twins: dict[tuple[Space, str, str], tuple[DuplicateFinder, list[_Comparable]]] = {}
 
     def look_at(self, record: Record) -> None:
-        """Note what is wrong with a record by itself, and what is needed to compare it."""
+        """Check a record by itself, and keep what comparing it needs."""
         self.read += 1
         if self._spaces.get(record.id) == record.space:
-            return  # a page that was read while the store changed may bring a record twice: it is no duplicate of itself
+            return  # a store that changes while it is read may return a record twice
         self._spaces[record.id] = record.space
         found = findings(record.text)
         try:
-            seen = _Seen(record, traits_of(record), found, _shortened(record.text, found))
+            seen = _AuditedRecord(record, traits_of(record), found, _shortened(record.text, found))
         except InvalidInput:
-            seen = _Seen(record, Traits(), found, _shortened(record.text, found))
+            seen = _AuditedRecord(record, Traits(), found, _shortened(record.text, found))
             self._add(seen, "broken", "traits", "review")
         self._look_for_secrets(seen)
         self._look_for_evidence(seen)
@@ -341,13 +311,13 @@ class _Auditor:
             self._look_at_size(seen)
             self._keep(seen)
 
-    def _look_for_secrets(self, seen: _Seen) -> None:
+    def _look_for_secrets(self, seen: _AuditedRecord) -> None:
         found = [one for one in seen.found if one.secret or self._gate.policy.personal == "redact"]
         if found:
             kinds = ", ".join(f"{kind} × {count}" for kind, count in Counter(one.kind for one in found).items())
             self._add(seen, "secret", "secret", "redact", text=redacted(seen.record.text, found), kinds=kinds)
 
-    def _look_for_evidence(self, seen: _Seen) -> None:
+    def _look_for_evidence(self, seen: _AuditedRecord) -> None:
         known = self._known
         if known is None:
             return
@@ -358,7 +328,7 @@ class _Auditor:
         if seen.traits.replaced_by and seen.traits.replaced_by not in known:
             self._add(seen, "broken", "replaced", "review", other=seen.traits.replaced_by)
 
-    def _look_for_bytes(self, seen: _Seen) -> None:
+    def _look_for_bytes(self, seen: _AuditedRecord) -> None:
         named = seen.traits.blobs
         if self._blobs is None or not named:
             return
@@ -366,8 +336,8 @@ class _Auditor:
         if missing:
             self._add(seen, "broken", "blobs", "review", missing=missing, of=len(named))
 
-    def _is_junk(self, seen: _Seen) -> bool:
-        # Traits may hold a trust that a later version knows.
+    def _is_junk(self, seen: _AuditedRecord) -> bool:
+        # A later version may know more trusts.
         trust = seen.traits.trust if seen.traits.trust in TRUSTS else "user"
         verdict = self._gate.judge(seen.record.text, speaker=seen.traits.speaker, trust=trust)
         if verdict.accepted:
@@ -376,7 +346,7 @@ class _Auditor:
         self._add(seen, "junk", "junk", _unless_pinned(seen), why=reason.code, detail=reason.detail)
         return True
 
-    def _is_stale(self, seen: _Seen) -> bool:
+    def _is_stale(self, seen: _AuditedRecord) -> bool:
         traits = seen.traits
         if traits.expires is not None and as_utc(traits.expires, "expires") <= self._now:
             self._add(seen, "stale", "expired", _unless_pinned(seen), when=f"{traits.expires:%Y-%m-%d}")
@@ -388,49 +358,49 @@ class _Auditor:
         self._add(seen, "stale", "unused", "forget", days=age.days, importance=round(_importance(traits), 2))
         return True
 
-    def _look_at_size(self, seen: _Seen) -> None:
+    def _look_at_size(self, seen: _AuditedRecord) -> None:
         length, most = len(seen.record.text), self._rules.most_characters
         if length > most:
             self._add(seen, "oversize", "oversize", "shorten", length=length, most=most)
 
-    def _keep(self, seen: _Seen) -> None:
+    def _keep(self, seen: _AuditedRecord) -> None:
         record, traits = seen.record, seen.traits
-        # Pictures are each their own too, however alike they are described.
+        # Images are never duplicates, however similar their descriptions.
         if traits.session or traits.blobs or len(query_terms(record.text)) < self._rules.fewest_words:
             return
         rank = (traits.pinned, _importance(traits), traits.uses + traits.useful, -self.read)
-        kept = _Kept(record.space, record.id, rank, seen.example)
+        kept = _Comparable(record.space, record.id, rank, seen.example)
         owner = (record.space, record.kind, traits.speaker)
         same = self._same.setdefault((*owner, fingerprint(record.text)), [])
         same.append(kept)
         if len(same) == 1:
-            twins, members = self._twins.setdefault(owner, (Twins(), []))
-            twins.add(record.text)
+            finder, members = self._twins.setdefault(owner, (DuplicateFinder(), []))
+            finder.add(record.text)
             members.append(kept)
 
     def compare(self) -> None:
-        """Tell the duplicates among all that was read."""
-        stays: dict[_Kept, _Kept] = {}
+        """Report the duplicates among all records."""
+        stays: dict[_Comparable, _Comparable] = {}
         for same in self._same.values():
             if len(same) > 1:
                 stays[same[0]] = self._merge(same, "duplicate", "same", "merge")
-        for twins, members in self._twins.values():
-            for places in twins.clusters(self._rules.alike):
-                verb = "merge" if twins.restates(places) else "review"
-                # Only the first of those that are the same was compared; the one that stays stands for it.
+        for finder, members in self._twins.values():
+            for places in finder.clusters(self._rules.alike):
+                verb = "merge" if finder.restates(places) else "review"
+                # Only the first of identical texts was compared; the one that stays represents it.
                 group = [stays.get(members[place], members[place]) for place in places]
                 self._merge(group, "near_duplicate", "alike", verb)
 
-    def _merge(self, group: list[_Kept], kind: str, code: str, verb: Verb) -> _Kept:
+    def _merge(self, group: list[_Comparable], kind: str, code: str, verb: Verb) -> _Comparable:
         best = max(group, key=lambda kept: kept.rank)
         target: dict[str, Any] = {"into": best.id} if verb == "merge" else {"others": (best.id,)}
         for kept in group:
             if kept is not best:
-                self._tell(kept.space, kept.id, kind, code, verb, kept.example, {"other": best.id}, **target)
+                self._report(kept.space, kept.id, kind, code, verb, kept.example, {"other": best.id}, **target)
         return best
 
-    def contradict(self, facts: Iterable[Contradiction]) -> None:
-        """Tell the memories behind facts that cannot both be true."""
+    def contradict(self, facts: Iterable[Clash]) -> None:
+        """Report the memories behind contradictions."""
         for clash in facts:
             believed = [one.record for one in clash.kept.evidence]
             details = {"kept": _claim(clash.kept), "other": _claim(clash.other)}
@@ -438,13 +408,15 @@ class _Auditor:
                 if record in self._spaces:
                     others = tuple(dict.fromkeys(one for one in believed if one != record))
                     space = self._spaces[record]
-                    self._tell(space, record, "contradiction", "facts", "review", "", details, others=others)
+                    self._report(space, record, "contradiction", "facts", "review", "", details, others=others)
 
-    def _add(self, seen: _Seen, kind: str, code: str, verb: Verb, *, text: str = "", **details: Detail) -> None:
+    def _add(
+        self, seen: _AuditedRecord, kind: str, code: str, verb: Verb, *, text: str = "", **details: Detail
+    ) -> None:
         record = seen.record
-        self._tell(record.space, record.id, kind, code, verb, seen.example, details, text=text)
+        self._report(record.space, record.id, kind, code, verb, seen.example, details, text=text)
 
-    def _tell(
+    def _report(
         self,
         space: Space,
         record: str,
@@ -459,7 +431,7 @@ class _Auditor:
         if self._examples[kind] > self._rules.examples:
             example = ""
         action = Action(verb=verb, space=space, record=record, reason=reason_of(code, details, "en"), **target)
-        problem = Problem(record=record, kind=kind, code=code, details=details, action=action, example=example)
+        problem = AuditProblem(record=record, kind=kind, code=code, details=details, action=action, example=example)
         self.problems.append(problem)
 
 
@@ -467,40 +439,40 @@ def _is_held(blobs: Blobs, space: Space, digest: str) -> bool:
     try:
         blobs.get(space, digest)
     except (NotFound, InvalidInput):
-        # What is no digest names nothing.
+        # A malformed digest names no blob.
         return False
     return True
 
 
-def _mending(policy: Policy) -> Policy:
-    """The policy for what is stored already: nothing is refused for its secrets or its size, which are told apart."""
+def _lenient(policy: Policy) -> Policy:
+    """The policy for stored texts: secrets and size never refuse them, because they are reported on their own."""
     personal = "flag" if policy.personal == "flag" else "redact"
     return msgspec.structs.replace(policy, secrets="redact", personal=personal, most_characters=MAX_CONTENT_BYTES)
 
 
 def _importance(traits: Traits) -> float:
-    # What has not been weighed yet must not go for being worth little.
+    # A memory without an importance must not be removed for a low one.
     return 0.5 if traits.importance is None else traits.importance
 
 
-def _unless_pinned(seen: _Seen) -> Verb:
+def _unless_pinned(seen: _AuditedRecord) -> Verb:
     return "review" if seen.traits.pinned else "forget"
 
 
 def _shortened(text: str, found: list[Finding]) -> str:
-    """The beginning of a text on one line, without what was found in it."""
+    """The beginning of a text on one line, without its findings."""
     safe = redacted(text, found) if found else text
     line = " ".join(safe[: 2 * _EXAMPLE].split())
     return line if len(line) <= _EXAMPLE else f"{line[: _EXAMPLE - 1]}…"
 
 
-def _claim(fact: Believed) -> str:
+def _claim(fact: Fact) -> str:
     claim = f"{fact.subject} – {fact.relation} – {fact.object}"
     return _shortened(claim, findings(claim))
 
 
-def _planned(problems: Sequence[Problem]) -> Iterator[Action]:
-    """The actions in an order that makes sense; secrets are taken out of whatever goes, too, for hidden is not gone."""
+def _planned(problems: Sequence[AuditProblem]) -> Iterator[Action]:
+    """The actions in a consistent order. Secrets are also redacted in memories that are forgotten, because these stay."""
     gone: set[tuple[Space, str]] = set()
     stays: set[tuple[Space, str]] = set()
     for verb in ("redact", "forget", "merge", "shorten", "review"):

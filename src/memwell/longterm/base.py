@@ -1,4 +1,4 @@
-"""What all parts of a memory share: its store, its space, and the one way a memory is changed."""
+"""``MemoryBase``: the store, space and collaborators of a memory, and how single records are read and changed."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any, Self, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import Filter, id_begins_with
-from memwell.longterm.embedding import Wish
+from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import Echoes, Gate
 from memwell.longterm.indexing import Indexer
-from memwell.longterm.journal import Owed, inner_key, inner_space, reminder
-from memwell.longterm.snapshot_cache import Pools
+from memwell.longterm.journal import PendingWork, inner_key, inner_space, pending_vector
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.traits import own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
@@ -30,12 +30,12 @@ _VERSION = "version/"
 
 
 def utc_now() -> datetime:
-    """The moment, by the machine's clock."""
+    """The current time of the machine's clock."""
     return datetime.now(UTC)
 
 
-class Version(msgspec.Struct, frozen=True):
-    """What a memory was until ``until``, and what ended it."""
+class MemoryVersion(msgspec.Struct, frozen=True):
+    """An earlier version of a memory, when it ended, and the change that ended it."""
 
     record: Record
     until: datetime
@@ -43,7 +43,7 @@ class Version(msgspec.Struct, frozen=True):
 
 
 class MemoryBase:
-    """A memory's collaborators, and the reading and changing of single records."""
+    """The part that all classes of a memory share: collaborators, and reading and changing single records."""
 
     def __init__(
         self,
@@ -55,11 +55,11 @@ class MemoryBase:
         reranker: Reranker | None = None,
         gate: Gate | None = None,
         weights: Weights | None = None,
-        pools: Pools | None = None,
+        snapshots: Snapshots | None = None,
         echoes: Echoes | None = None,
-        wish: Wish | None = None,
+        wanted_embedder: WantedEmbedder | None = None,
         clock: Callable[[], datetime] = utc_now,
-        told: Callable[[Space], None] = lambda space: None,
+        notify: Callable[[Space], None] = lambda space: None,
         used: Callable[[Space, Sequence[str], datetime], None] = lambda space, ids, at: None,
     ) -> None:
         self.backend = backend
@@ -71,69 +71,72 @@ class MemoryBase:
         self.clock = clock
         self._gate = gate or Gate()
         self._echoes = echoes or Echoes()
-        self._pools = pools or Pools(backend.index)
+        self._snapshots = snapshots or Snapshots(backend.index)
         self._inner = inner_space(self.space)
-        self._told = told
+        self._notify = notify
         self._used = used
-        self.wish = wish or Wish.made_now()
-        self.indexer = Indexer(backend, self.space, embedder=embedder, chat=chat, wish=self.wish)
+        self.wanted_embedder = wanted_embedder or WantedEmbedder.made_now()
+        self.indexer = Indexer(backend, self.space, embedder=embedder, chat=chat, wanted_embedder=self.wanted_embedder)
 
     @classmethod
     def sharing(cls, memory: MemoryBase, backend: Backend | None = None) -> Self:
-        """Another handle of the same memory, with all that it holds; over another view of its store, when one is given."""
+        """Another handle of the same memory with the same collaborators, optionally over another view of its store."""
         return cls(
             backend or memory.backend,
             memory.space,
             embedder=memory.embedder,
             gate=memory._gate,
-            pools=memory._pools,
+            snapshots=memory._snapshots,
             echoes=memory._echoes,
-            wish=memory.wish,
+            wanted_embedder=memory.wanted_embedder,
             clock=memory.clock,
-            told=memory._told,
+            notify=memory._notify,
         )
 
     @property
     def facts(self) -> Facts:
-        """The facts read from all that was remembered until now."""
-        # Words alone: nobody waits for an embedder to be told a fact.
+        """The facts of everything remembered so far."""
+        # Facts need words only, so no caller waits for an embedder here.
         self.indexer.catch_up(embed_at_most=0)
         view = self.indexer.view
         return self.indexer.facts if view is self.backend else Facts(view.kv, self._inner)
 
-    def owed(self) -> Owed:
-        """What has been stored but not yet given all its words and vectors, or is to have those of another embedder."""
-        owed = self.indexer.journal.owed()
+    def pending(self) -> PendingWork:
+        """How many stored memories are not indexed yet, and how many vectors are still to be made."""
+        pending = self.indexer.journal.pending()
         left = self.indexer.reembedding.left()
-        return replace(owed, vectors=max(owed.vectors, left)) if left else owed
+        return replace(pending, vectors=max(pending.vectors, left)) if left else pending
 
     def catch_up(self) -> None:
-        """Make all that was remembered findable by its words now."""
+        """Index the words of everything remembered so far."""
         self.indexer.catch_up()
 
-    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Do all the work that is owed, here and now: words, facts and vectors.
+    def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+        """Do all pending work now: words, facts and vectors.
 
-        ``progress`` is told how many memories are done, and of how many.
+        ``progress`` is called with the number of memories done and the total.
         """
-        total = self.owed().vectors if progress is not None else 0
+        total = self.pending().vectors if progress is not None else 0
         while self.indexer.work():
             if progress is not None:
-                progress(max(total - self.owed().vectors, 0), total)
+                progress(max(total - self.pending().vectors, 0), total)
 
-    aowed = asyncify(owed)
+    apending = asyncify(pending)
     acatch_up = asyncify(catch_up)
-    asettle = asyncify(settle)
+    aflush = asyncify(flush)
+    owed, aowed = pending, apending  # the earlier names
+    settle = renamed("settle", flush)
+    asettle = renamed("asettle", aflush)
 
     # Reading single memories
 
     def _found(self, id_: str) -> Record:
-        """A memory whatever its status. Raises ``NotFound``."""
+        """A memory of any status. Raises ``NotFound``."""
         self.indexer.catch_up()
         return self._stored(id_)
 
     def _stored(self, id_: str) -> Record:
-        """The same for who has caught up already, and is inside a transaction now so that nobody else changes it."""
+        """As ``_found``, for a caller that has caught up and is inside a transaction."""
         if not isinstance(id_, str) or not id_:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a memory's id must be text, not {shown(id_)}")
         index = self.indexer.view.index
@@ -145,7 +148,7 @@ class MemoryBase:
         return found[0]
 
     def _all(self, where: Filter | None = None) -> Iterator[Record]:
-        """Every memory of the space, whatever its status, oldest first."""
+        """Every memory of the space, of any status, oldest first."""
         self.indexer.catch_up()
         index = self.indexer.view.index
         return paged(lambda cursor: index.scan(self.space, where=where, limit=_PAGE, cursor=cursor))
@@ -157,22 +160,22 @@ class MemoryBase:
                 yield record
 
     def _has_expired(self, record: Record) -> bool:
-        """Whether its time to live is over. It is as good as gone, and erased when somebody gets to it."""
+        """Whether its time to live is over. Until it is erased it counts as gone."""
         expires = traits_of(record).expires
         return expires is not None and expires <= self.clock()
 
     def _lasting(self, id_: str) -> Record:
-        """As ``_stored``, without what has expired. Raises ``NotFound``."""
+        """As ``_stored``, but an expired memory is not found. Raises ``NotFound``."""
         record = self._stored(id_)
         if self._has_expired(record):
             raise NotFound(f"the memory {id_!r} has expired")
         return record
 
-    # Changing them
+    # Changing single memories
 
     def _change(self, old: Record, reason: str, *, text: str | None = None, **fields: Any) -> Record:
-        """Put a memory's next version in its place, keeping the one before. ``fields`` are those of its traits, but for
-        ``own``, ``kind`` and ``time``.
+        """Store the next version of a memory and keep the one before. ``fields`` are fields of its traits, and ``own``,
+        ``kind`` and ``time``.
         """
         now = self.clock()
         own = fields.pop("own", own_metadata(old))
@@ -204,7 +207,7 @@ class MemoryBase:
         }
         self.backend.kv.put(self._inner, version_key(old.id, traits_of(old).version), kept)
 
-    def _versions(self, id_: str | None = None) -> list[Version]:
+    def _versions(self, id_: str | None = None) -> list[MemoryVersion]:
         """The earlier versions of a memory, or of all, oldest first."""
         prefix = _VERSION if id_ is None else version_key(id_, None)
         where = id_begins_with(prefix)
@@ -212,7 +215,7 @@ class MemoryBase:
         entries = paged(lambda cursor: kv.scan(self._inner, where=where, limit=_PAGE, cursor=cursor))
         return [self._version(cast("dict[str, Any]", entry.value)) for entry in entries]
 
-    def _version(self, kept: dict[str, Any]) -> Version:
+    def _version(self, kept: dict[str, Any]) -> MemoryVersion:
         record = Record(
             text=kept["text"],
             space=self.space,
@@ -221,32 +224,32 @@ class MemoryBase:
             time=datetime.fromisoformat(kept["time"]),
             metadata=kept["metadata"],
         )
-        return Version(record, datetime.fromisoformat(kept["until"]), kept["reason"])
+        return MemoryVersion(record, datetime.fromisoformat(kept["until"]), kept["reason"])
 
     def _sources(self, records: Iterable[Record]) -> list[str]:
-        """The ids under which facts were learnt from memories: their own, and those of what said the same again.
+        """The ids from which the facts of memories were learned: their own, and those of repetitions of them.
 
-        What says the same again is no memory of its own. One that others were made of or merged from has its own facts.
+        A repetition is stored as evidence only. A memory that others were merged from has its own facts.
         """
         listed = list(records)
         named = {evidence.record for record in listed for evidence in traits_of(record).evidence if evidence.record}
         memories = {record.id for record in self.backend.index.get(self.space, sorted(named))}
         return list(dict.fromkeys([*(record.id for record in listed), *sorted(named - memories)]))
 
-    def _owe_vectors(self, records: Sequence[Record]) -> None:
-        """Have the vectors of changed memories made by whoever works the journal off."""
+    def _queue_vectors(self, records: Sequence[Record]) -> None:
+        """Queue the vectors of changed memories for the worker."""
         if self.embedder is not None and records:
-            self.indexer.journal.write([reminder(record.id) for record in records])
-            self._told(self.space)
+            self.indexer.journal.write([pending_vector(record.id) for record in records])
+            self._notify(self.space)
 
 
 def version_key(id_: str, number: int | None) -> str:
-    """Where a version is kept; without a number, where those of a memory begin."""
+    """The key of a version; without a number, the prefix of all versions of a memory."""
     return inner_key(_VERSION, id_) + ("" if number is None else f"{number:08d}")
 
 
 def as_ids(ids: str | Iterable[str]) -> list[str]:
-    """One id or several, each once. Raises ``InvalidInput`` for anything else."""
+    """One id or several, without repetitions. Raises ``InvalidInput`` for anything else."""
     if isinstance(ids, str):
         return [ids]
     if isinstance(ids, bytes | Mapping) or not isinstance(ids, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]

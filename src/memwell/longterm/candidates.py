@@ -1,4 +1,4 @@
-"""The candidates for an answer: what a question asks, and which memories it is compared with, by words and by vectors."""
+"""Candidates of a query: what the query asks for, and which records of a snapshot are worth ranking for it."""
 
 from __future__ import annotations
 
@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 from memwell.language.dates import time_expressions
 from memwell.language.segment import query_terms, segment
 from memwell.longterm.postings import unpacked
-from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Pool, is_chinese
+from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Snapshot, is_chinese
 from memwell.longterm.weights import Weights
 from memwell.storage.bm25 import K1, MAX_TERMS, B
 
-# A question put to the memory, and what can be read off it once, before any record is looked at.
-
+# The query, and what can be read from it before any record is looked at.
 
 HAN_WEIGHT = 0.3
-"""What a single Chinese character counts beside the pairs, which say more."""
+"""The weight of a single Chinese character compared with a pair."""
 
 _LONG, _LONG_CHINESE = 300, 60
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
@@ -37,7 +36,6 @@ _I = re.compile(r"\b(?:i|my|me|mine|myself|we|our|us)\b|我", re.IGNORECASE)
 _YOU = re.compile(r"\b(?:you|your|yours)\b|你|您", re.IGNORECASE)
 _NAME = re.compile(r"(?<![.!?] )(?<!\A)\b[A-Z][\w'-]+")
 
-
 _FUNCTION_WORDS = frozenset(
     segment(
         """a an the this that these those there here it its itself i me my mine myself we us our ours you your yours he him
@@ -49,7 +47,7 @@ _FUNCTION_WORDS = frozenset(
         please tell remind remember know"""
     )
 )
-"""Words that say how something is asked and not what: in a small memory they are too rare to be told by their frequency."""
+"""Words of how something is asked: a small memory has too few texts to detect them by their frequency."""
 _FRAME_WORDS = frozenset(
     segment(
         """second minute hour day week month year date ago passed since until first last latest earliest recent recently
@@ -58,15 +56,15 @@ _FRAME_WORDS = frozenset(
         mention mentioned say said talk talked discuss discussed"""
     )
 )
-"""Words that mostly say what form the answer should have."""
+"""Words that mostly say which form the answer should have."""
 _FRAME_WEIGHT = 0.3
 _CHINESE_FUNCTION = frozenset(
     "的了是我你他她它们在有和与就都也还很吗呢吧啊呀么这那哪个不没到要会能可以什怎为对说去来上下里把被给让跟从"
 )
 
 
-class Question(NamedTuple):
-    """What is asked, and what follows from its words alone."""
+class ParsedQuery(NamedTuple):
+    """A query, and what follows from its words alone."""
 
     text: str
     now: float
@@ -74,19 +72,19 @@ class Question(NamedTuple):
     terms: tuple[str, ...]
     term_weights: NDArray[np.float32]
     name_terms: frozenset[str]
-    """Terms of the names in the question."""
+    """The terms of the names in the query."""
     times: tuple[tuple[float, float], ...]
-    """The stretches of time it speaks of, in seconds since 1970."""
+    """The periods it mentions, in seconds since 1970."""
     asks_when: bool
     asks_how_many: bool
     of_me: bool
     of_you: bool
 
     @classmethod
-    def of(cls, text: str, *, now: float, vector: NDArray[Any] | None = None) -> Question:
-        """Read a question. Without a vector it is looked for by its words alone."""
+    def of(cls, text: str, *, now: float, vector: NDArray[Any] | None = None) -> ParsedQuery:
+        """Parse a query. Without a vector it is searched by its words alone."""
         terms = weighted_terms(text)
-        # A long text is talk, not a question: what it asks and when it speaks of says little about what it needs.
+        # A long text is no question, and the times and numbers in it say little about what it needs.
         asked = "" if len(text) > (_LONG_CHINESE if is_chinese(text) else _LONG) else text
         return cls(
             text,
@@ -104,7 +102,7 @@ class Question(NamedTuple):
 
 
 def _times(text: str, now: float) -> tuple[tuple[float, float], ...]:
-    """The stretches of the past that are named. One that holds the present, such as *today*, says nothing of a record."""
+    """The past periods that a text mentions. One that includes the present, such as *today*, says nothing."""
     moment = datetime.fromtimestamp(now, UTC)
     found = time_expressions(text, now=moment)
     return tuple(
@@ -115,7 +113,7 @@ def _times(text: str, now: float) -> tuple[tuple[float, float], ...]:
 
 
 def weighted_terms(text: str) -> dict[str, float]:
-    """The terms to look for, each once, with what a match counts."""
+    """The terms to search for and their weights."""
     terms = {term: _FRAME_WEIGHT if term in _FRAME_WORDS else 1.0 for term in query_terms(text)}
     if not text.isascii():
         for char in _HAN.findall(text):
@@ -128,27 +126,26 @@ def _is_function(term: str) -> bool:
     return term in _FUNCTION_WORDS or _CHINESE_FUNCTION.issuperset(term)
 
 
-# The question against every record of a pool, by words and by vectors: this gives the candidates.
-
+# Comparing the query with every row of a snapshot.
 
 Numbers = NDArray[Any]
 Rows = NDArray[np.intp]
 
 CANDIDATES = 150
-"""So many records are looked at closely."""
+"""How many records are ranked."""
 
 NEIGHBOUR = 0.3
-"""What the words of a neighbour count."""
+"""The weight of a neighbour's words."""
 SESSION = 0.3
-"""What those of its whole session count in the choice of candidates."""
+"""The weight of a session's words in the choice of candidates."""
 TINY = 1e-9
-_BROAD = 2.0  # what a signal that does not depend on the question counts at most in the choice
+_BROAD = 2.0  # the highest weight of a signal that does not depend on the query, in the choice
 _HOUR = 3_600.0
 _SAMPLE_OF = 8
 
 
-class Found(NamedTuple):
-    """The terms of a question that occur in a pool, each with how many records have it."""
+class FoundTerms(NamedTuple):
+    """The terms of a query that occur in a snapshot, and how many records have each."""
 
     terms: Sequence[str]
     sizes: Numbers
@@ -157,34 +154,34 @@ class Found(NamedTuple):
 
 
 class Matches(NamedTuple):
-    """Where the terms of a question occur: row, count, number of the term and score of each occurrence."""
+    """The occurrences of a query's terms: row, count, number of the term and score of each."""
 
     rows: Integers
     counts: Floats
     terms: Integers
     scores: Floats
     telling: Floats
-    """How telling each term is, by its number."""
+    """The weight of each term, by its number."""
     names: Flags
-    """Which terms belong to names."""
+    """Which terms are part of names."""
 
 
 class Compared(NamedTuple):
-    """Rows of a pool against the question; a last number, 0, stands for the neighbour that is not there."""
+    """Scores of rows for a query; an extra last number, 0, stands for a missing neighbour."""
 
     matches: Matches
     words: Floats
     dense: Floats
     together: Rows | None = None
-    """All rows of the candidates' sessions, where they had to be found already."""
+    """All rows of the candidates' sessions, if they are computed already."""
 
 
 def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: int = _SAMPLE_OF) -> Rows:
-    """The rows of the best choices among the usable ones, in order. It spoils the choices of the others."""
+    """The usable rows with the highest choice, in order. It overwrites the choice of the others."""
     if len(choice) <= count:
         return np.flatnonzero(usable)
     choice[~usable] = -np.inf
-    # A sample gives a bound that some two or three hundred pass: to sort all the others out costs several times more.
+    # The bound from a sample lets two or three hundred rows pass, which is several times faster than sorting all.
     sample = choice[::sample_of]
     bound = -np.inf
     if len(sample) > count:
@@ -200,48 +197,50 @@ def chosen(choice: Floats, usable: Flags, count: int = CANDIDATES, sample_of: in
 
 
 def compare(
-    pool: Pool, question: Question, weights: Weights, usable: Flags, count: int = CANDIDATES
+    snapshot: Snapshot, question: ParsedQuery, weights: Weights, usable: Flags, count: int = CANDIDATES
 ) -> tuple[Compared, Rows]:
-    """Compare all rows, and choose at most ``count`` candidates among the usable ones."""
-    limit = pool.limit
-    matches = matches_of(pool, question)
+    """Compare all rows with the query, and choose at most ``count`` candidates among the usable ones."""
+    limit = snapshot.limit
+    matches = matches_of(snapshot, question)
     words, dense = np.zeros(limit + 1, np.float32), np.zeros(limit + 1, np.float32)
     choice = np.zeros(limit, np.float32)
     if len(matches.rows):
         words[:limit] = np.bincount(matches.rows, matches.scores, limit)
         if weights.count_words:
-            choice += _choice_by_words(pool, matches, words[:limit])
-    if is_near_to_any(pool, question):
+            choice += _choice_by_words(snapshot, matches, words[:limit])
+    if is_near_to_any(snapshot, question):
         assert question.vector is not None
-        dense[:limit] = pool.vectors.dots(question.vector, limit)
+        dense[:limit] = snapshot.vectors.dots(question.vector, limit)
         lowest, highest = float(dense.min()), float(dense.max())
         choice += (dense[:limit] - lowest) * (1.0 / max(highest - lowest, TINY))
     if weights.plain:
-        choice = plain_scores(pool, question, weights, dense[:limit], slice(limit))
+        choice = plain_scores(snapshot, question, weights, dense[:limit], slice(limit))
     elif weights.broad:
-        add_broad(choice, pool, question, weights)
+        add_broad(choice, snapshot, question, weights)
     return Compared(matches, words, dense), chosen(choice, usable, count)
 
 
-def add_broad(choice: Floats, pool: Pool, question: Question, weights: Weights) -> None:
-    """Add what speaks for records whatever is asked, where that counts much."""
+def add_broad(choice: Floats, snapshot: Snapshot, question: ParsedQuery, weights: Weights) -> None:
+    """Add the signals that do not depend on the query, where their weight is high."""
     for name, curve in weights.broad:
-        values = broad_signal(name, pool, question.now, weights.decay, slice(pool.limit))
+        values = broad_signal(name, snapshot, question.now, weights.decay, slice(snapshot.limit))
         none, all_of_it = np.interp((0.0, 1.0), curve.values, curve.shares)
         rise = np.interp(values, curve.values, curve.shares) - none
         choice += (rise * (_BROAD / max(abs(all_of_it - none), TINY))).astype(np.float32)
 
 
-def plain_scores(pool: Pool, question: Question, weights: Weights, dense: Floats, rows: Rows | slice) -> Floats:
-    """The scores of rows, under weights that need nothing but what is at hand for all; ``dense`` is given for each."""
+def plain_scores(
+    snapshot: Snapshot, question: ParsedQuery, weights: Weights, dense: Floats, rows: Rows | slice
+) -> Floats:
+    """The scores of rows under weights that need only vectors and query-independent signals; ``dense`` is by row."""
     scores = np.zeros(len(dense), np.float32)
     for name, curve in weights.curves.items():
         if not curve.spread:
             continue
         near = name == "dense"
-        values = dense if near else broad_signal(name, pool, question.now, weights.decay, rows)
+        values = dense if near else broad_signal(name, snapshot, question.now, weights.decay, rows)
         if len(curve.values) == 2 and curve.values[0] <= -1.0 and curve.values[1] >= 1.0:
-            # A straight line over all that a signal can be is followed many times faster; its start is the same for all.
+            # A straight line over the whole range is a multiplication; its constant is the same for all rows.
             values = values * ((curve.shares[1] - curve.shares[0]) / (curve.values[1] - curve.values[0]))
         else:
             values = np.interp(values, curve.values, curve.shares)
@@ -249,151 +248,152 @@ def plain_scores(pool: Pool, question: Question, weights: Weights, dense: Floats
     return scores
 
 
-def is_near_to_any(pool: Pool, question: Question) -> bool:
-    """Whether vectors are compared: the question has one such as the records have, and nearly all of these have theirs.
+def is_near_to_any(snapshot: Snapshot, question: ParsedQuery) -> bool:
+    """Whether vectors are compared: the query has one of the same length, and nearly all records have theirs.
 
-    While many still lack theirs, the few that have one must not win by it.
+    While many records lack a vector, the others must not win by having one.
     """
-    if question.vector is None or len(question.vector) != pool.dimensions:
+    if question.vector is None or len(question.vector) != snapshot.dimensions:
         return False
-    return 10 * int(np.count_nonzero(pool.has_vector[: pool.limit])) >= 9 * len(pool)
+    return 10 * int(np.count_nonzero(snapshot.has_vector[: snapshot.limit])) >= 9 * len(snapshot)
 
 
-def _choice_by_words(pool: Pool, matches: Matches, words: Floats) -> Floats:
-    """What the words of every record, of its neighbours and of its session say for looking at it closely."""
-    limit = pool.limit
-    # The place after the last row takes what goes to a neighbour that is not there.
-    around = np.concatenate((pool.previous.take(matches.rows), pool.following.take(matches.rows))) % (limit + 1)
-    beside = np.bincount(around, np.tile(NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
-    choice = (words + beside).astype(np.float32)
+def _choice_by_words(snapshot: Snapshot, matches: Matches, words: Floats) -> Floats:
+    """The score of each row's words, with those of its neighbours and its session."""
+    limit = snapshot.limit
+    # The place after the last row collects what goes to missing neighbours.
+    around = np.concatenate((snapshot.previous.take(matches.rows), snapshot.following.take(matches.rows))) % (limit + 1)
+    near_words = np.bincount(around, np.tile(NEIGHBOUR * matches.scores, 2), limit + 1)[:limit]
+    choice = (words + near_words).astype(np.float32)
     choice *= 1.0 / max(float(choice.max()), TINY)
-    together = np.bincount(pool.session[matches.rows], matches.scores, len(pool.session_lengths))
-    choice += (together * (SESSION / max(float(together.max()), TINY))).astype(np.float32)[pool.session[:limit]]
+    together = np.bincount(snapshot.session[matches.rows], matches.scores, len(snapshot.session_lengths))
+    choice += (together * (SESSION / max(float(together.max()), TINY))).astype(np.float32)[snapshot.session[:limit]]
     return choice
 
 
-def found_terms(pool: Pool, question: Question) -> Found:
-    """The terms of a question that the pool knows, in the question's order, and how telling each one is."""
+def found_terms(snapshot: Snapshot, question: ParsedQuery) -> FoundTerms:
+    """The query's terms that occur in the snapshot, in the query's order, with their weights."""
     asked = zip(question.terms, question.term_weights.tolist(), strict=True)
-    weights = {term: weight for term, weight in asked if term in pool.postings}
-    sizes = np.array([len(pool.postings[term]) for term in weights])
-    rarity = np.log1p((len(pool) - sizes + 0.5) / (sizes + 0.5))
+    weights = {term: weight for term, weight in asked if term in snapshot.postings}
+    sizes = np.array([len(snapshot.postings[term]) for term in weights])
+    rarity = np.log1p((len(snapshot) - sizes + 0.5) / (sizes + 0.5))
     telling = (rarity * list(weights.values())).astype(np.float32)
-    return Found(list(weights), sizes, telling, np.array([term in question.name_terms for term in weights], np.bool_))
+    return FoundTerms(
+        list(weights), sizes, telling, np.array([term in question.name_terms for term in weights], np.bool_)
+    )
 
 
-def matches_of(pool: Pool, question: Question) -> Matches:
-    """Where the terms of the question occur in the pool, scored by BM25."""
-    found = found_terms(pool, question)
+def matches_of(snapshot: Snapshot, question: ParsedQuery) -> Matches:
+    """The occurrences of the query's terms in the snapshot, scored by BM25."""
+    found = found_terms(snapshot, question)
     if not found.terms:
-        return scored(pool, found, np.zeros(0, np.int32), np.zeros(0, np.int32), found.sizes)
-    rows, counts = unpacked(np.concatenate([pool.postings[term] for term in found.terms]))
-    return scored(pool, found, rows, counts, found.sizes)
+        return scored(snapshot, found, np.zeros(0, np.int32), np.zeros(0, np.int32), found.sizes)
+    rows, counts = unpacked(np.concatenate([snapshot.postings[term] for term in found.terms]))
+    return scored(snapshot, found, rows, counts, found.sizes)
 
 
-def scored(pool: Pool, found: Found, rows: Integers, counts: Numbers, sizes: Numbers) -> Matches:
-    """Occurrences of terms with their scores; they are given term by term, as many of each as ``sizes`` says."""
+def scored(snapshot: Snapshot, found: FoundTerms, rows: Integers, counts: Numbers, sizes: Numbers) -> Matches:
+    """Scored occurrences of terms, given term by term; ``sizes`` is the number for each term."""
     terms = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes.astype(np.intp))
     counts = counts.astype(np.float32)
-    scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(pool, rows))).astype(np.float32)
+    scores = (found.telling.take(terms) * counts * (K1 + 1.0) / (counts + damping(snapshot, rows))).astype(np.float32)
     return Matches(rows, counts, terms, scores, found.telling, found.names)
 
 
-def damping(pool: Pool, rows: Integers | Rows | slice) -> Floats:
-    """What the length of a record takes off the weight of its words, in BM25."""
-    # Taking by small integers is three times as fast as indexing with them.
-    lengths = pool.lengths[rows] if isinstance(rows, slice) else pool.lengths.take(rows)
-    return K1 * (1.0 - B) + (K1 * B * len(pool) / max(pool.total_words, 1)) * lengths
+def damping(snapshot: Snapshot, rows: Integers | Rows | slice) -> Floats:
+    """The part of BM25 that depends on the length of a record."""
+    # take() with small integers is three times as fast as indexing.
+    lengths = snapshot.lengths[rows] if isinstance(rows, slice) else snapshot.lengths.take(rows)
+    return K1 * (1.0 - B) + (K1 * B * len(snapshot) / max(snapshot.total_words, 1)) * lengths
 
 
-def session_rows(pool: Pool, rows: Rows) -> Rows:
-    """All rows of the sessions that rows belong to."""
-    own = np.zeros(pool.session_limit, np.bool_)
-    own[pool.session[rows]] = True
-    # A freed row still names the session it was in, and must not speak for it.
-    return np.flatnonzero(own.take(pool.session[: pool.limit]) & pool.alive[: pool.limit])
+def session_rows(snapshot: Snapshot, rows: Rows) -> Rows:
+    """All rows of the sessions of some rows."""
+    own = np.zeros(snapshot.session_limit, np.bool_)
+    own[snapshot.session[rows]] = True
+    # A freed row still has the number of its old session.
+    return np.flatnonzero(own.take(snapshot.session[: snapshot.limit]) & snapshot.alive[: snapshot.limit])
 
 
-def broad_signal(name: str, pool: Pool, now: float, decay: float, rows: NDArray[np.intp] | slice) -> Numbers:
-    """A signal that does not depend on what is asked."""
+def broad_signal(name: str, snapshot: Snapshot, now: float, decay: float, rows: NDArray[np.intp] | slice) -> Numbers:
+    """A signal that does not depend on the query."""
     if name == "importance":
-        return pool.importance[rows]
+        return snapshot.importance[rows]
     if name == "uses":
-        return 1.0 - 1.0 / (1.0 + pool.uses[rows])
+        return 1.0 - 1.0 / (1.0 + snapshot.uses[rows])
     if name == "worth":
-        return pool.worth[rows]
-    times = pool.times[rows]
+        return snapshot.worth[rows]
+    times = snapshot.times[rows]
     if name == "access":
-        return _access(times, pool.accessed[rows], now, decay)
+        return _access(times, snapshot.accessed[rows], now, decay)
     hours = np.maximum(now - times, 0.0) * (1.0 / _HOUR)
     return np.where(times != 0.0, (1.0 - decay) ** hours, 0.0)
 
 
 def _access(times: Numbers, accessed: Numbers, now: float, decay: float) -> Numbers:
-    # What is asked as of an earlier moment knows nothing of what was recalled after it.
+    # A query as of an earlier time ignores later recalls.
     last = np.where(accessed <= now, np.maximum(times, accessed), times)
     hours = np.maximum(now - last, 0.0) * (1.0 / _HOUR)
-    # A power of one base is an exponential, and ten times as fast as one.
+    # exp() is ten times as fast as a power.
     return np.where(last != 0.0, np.exp(hours * np.log1p(-decay)), 0.0)
 
 
-# The candidates of a large pool, without comparing every vector.
-
+# Large snapshots: a cheap prefilter over all rows, then exact scores for a shortlist.
 
 LARGE = 20_000
-"""A pool with so many rows is large."""
+"""From this many rows on the prefilter is used."""
 
 _SHORTLIST = 1_000
-"""So many rows have their vectors compared before the candidates are chosen."""
+"""How many rows have exact scores before the candidates are chosen."""
 _LEFT_OUT = 0.125
-"""So much of what is telling in a question is left to the shortlist: its most common words, which most rows have."""
+"""The share of the query's weight, in its most common words, that only the shortlist is scored by."""
 _SIGNS_SUFFICE = 128
-"""Vectors of fewer numbers are compared as they are: their signs say too little."""
+"""Shorter vectors are compared exactly: their signs say too little."""
 _DOUBT = 6.0
-"""Over the root of the dimensions: a row may be nearer than its signs say by so much. It is four times the usual error."""
+"""The error bound of a sign estimate, times the root of the dimensions: four times the usual error."""
 _ROWS_SAMPLED = 32
 _FARTHEST = 64
 _FEW = 4
-"""Rows that have any of the words are few when they are less than one in so many."""
+"""Rows are few when they are less than one in this many."""
 _OF_SESSIONS = ("session", "dense_session")
 
 
-def look(
-    pool: Pool, question: Question, weights: Weights, usable: Flags, count: int = CANDIDATES
+def compare_likely(
+    snapshot: Snapshot, question: ParsedQuery, weights: Weights, usable: Flags, count: int = CANDIDATES
 ) -> tuple[Compared, Rows]:
-    """Compare the rows worth it, and choose at most ``count`` candidates among the usable ones."""
-    found = found_terms(pool, question)
-    choice = _Choice(pool, question, weights, found)
-    likely = _likely_dots(pool, question) if is_near_to_any(pool, question) else None
+    """Compare the rows of a large snapshot that pass the prefilter, and choose at most ``count`` candidates."""
+    found = found_terms(snapshot, question)
+    choice = _Shortlist(snapshot, question, weights, found)
+    likely = _likely_dots(snapshot, question) if is_near_to_any(snapshot, question) else None
     rows = choice.best(usable, likely, count)
-    return _compared(pool, question, weights, found, rows, likely), rows
+    return _compared(snapshot, question, weights, found, rows, likely), rows
 
 
-class _Choice:
-    """What speaks for looking at each row closely: at first nearly, then exactly for those on a shortlist."""
+class _Shortlist:
+    """The choice of candidates: estimated for all rows, then exact for a shortlist."""
 
-    def __init__(self, pool: Pool, question: Question, weights: Weights, found: Found) -> None:
-        self._pool, self._question, self._weights = pool, question, weights
+    def __init__(self, snapshot: Snapshot, question: ParsedQuery, weights: Weights, found: FoundTerms) -> None:
+        self._snapshot, self._question, self._weights = snapshot, question, weights
         self._left_out: list[tuple[str, float]] = []
         self._scale = 0.0
-        self._base = np.zeros(pool.limit, np.float32)
+        self._base = np.zeros(snapshot.limit, np.float32)
         if weights.count_words and found.terms and not weights.plain:
             self._by_words(found)
         if not weights.plain:
-            add_broad(self._base, pool, question, weights)
+            add_broad(self._base, snapshot, question, weights)
 
-    def _by_words(self, found: Found) -> None:
+    def _by_words(self, found: FoundTerms) -> None:
         terms = sorted(zip(found.telling.tolist(), found.terms, strict=True))
         spared = _LEFT_OUT * sum(telling for telling, _ in terms)
-        words = np.zeros(self._pool.limit + 1, np.float32)
-        lengths = damping(self._pool, slice(self._pool.limit))
+        words = np.zeros(self._snapshot.limit + 1, np.float32)
+        lengths = damping(self._snapshot, slice(self._snapshot.limit))
         for telling, term in terms:
             spared -= telling
-            if spared > 0.0 and self._pool.postings.column(term, self._pool.limit) is not None:
+            if spared > 0.0 and self._snapshot.postings.column(term, self._snapshot.limit) is not None:
                 self._left_out.append((term, telling))
             else:
-                _add_term(self._pool, words, term, telling, lengths)
-        self._base, self._scale = _with_those_around(self._pool, words)
+                _add_term(self._snapshot, words, term, telling, lengths)
+        self._base, self._scale = _with_those_around(self._snapshot, words)
 
     def best(self, usable: Flags, likely: Floats | None, count: int) -> Rows:
         """The candidates, in order."""
@@ -404,11 +404,11 @@ class _Choice:
         return np.sort(rows[np.argpartition(exact, len(rows) - count)[-count:]])
 
     def _first(self, likely: Floats | None) -> Floats:
-        """The choice of all rows, with what is likely for their vectors."""
-        limit = self._pool.limit
+        """The estimated choice of all rows."""
+        limit = self._snapshot.limit
         if self._weights.plain:
             near = np.zeros(limit, np.float32) if likely is None else likely
-            return plain_scores(self._pool, self._question, self._weights, near, slice(limit))
+            return plain_scores(self._snapshot, self._question, self._weights, near, slice(limit))
         if likely is None:
             return self._base.copy()
         first = likely * np.float32(1.0 / max(float(likely.max()) - min(float(likely.min()), 0.0), TINY))
@@ -416,13 +416,13 @@ class _Choice:
         return first
 
     def _exact(self, rows: Rows, likely: Floats | None) -> Floats:
-        pool, vector = self._pool, self._question.vector
+        snapshot, vector = self._snapshot, self._question.vector
         near, lowest = np.zeros(len(rows), np.float32), 0.0
         if likely is not None and vector is not None:
-            far = np.flatnonzero(likely <= float(likely.min()) + _doubt(pool, likely) / 2.0)[:_FARTHEST]
-            near, lowest = pool.vectors.dots_of(rows, vector), float(pool.vectors.dots_of(far, vector).min())
+            far = np.flatnonzero(likely <= float(likely.min()) + _doubt(snapshot, likely) / 2.0)[:_FARTHEST]
+            near, lowest = snapshot.vectors.dots_of(rows, vector), float(snapshot.vectors.dots_of(far, vector).min())
         if self._weights.plain:
-            return plain_scores(pool, self._question, self._weights, near, rows)
+            return plain_scores(snapshot, self._question, self._weights, near, rows)
         choice = self._base[rows]
         if self._left_out:
             choice += self._words_left_out(rows)
@@ -430,129 +430,133 @@ class _Choice:
         return choice
 
     def _words_left_out(self, rows: Rows) -> Floats:
-        """What the most common words add to rows, with those of their neighbours."""
-        pool = self._pool
+        """The scores of the most common words in rows and their neighbours."""
+        snapshot = self._snapshot
         found = np.zeros(len(rows), np.float32)
-        for part, some in ((1.0, rows), (NEIGHBOUR, pool.previous.take(rows)), (NEIGHBOUR, pool.following.take(rows))):
-            lengths, there = damping(pool, some), some != NOWHERE
+        for part, some in (
+            (1.0, rows),
+            (NEIGHBOUR, snapshot.previous.take(rows)),
+            (NEIGHBOUR, snapshot.following.take(rows)),
+        ):
+            lengths, there = damping(snapshot, some), some != NOWHERE
             for term, telling in self._left_out:
-                column = pool.postings.column(term, pool.limit)
+                column = snapshot.postings.column(term, snapshot.limit)
                 if column is not None:
                     counts = column.take(some).astype(np.float32) * there
                     found += counts * np.float32(part * self._scale * telling * (K1 + 1.0)) / (counts + lengths)
         return found
 
 
-def _add_term(pool: Pool, words: Floats, term: str, telling: float, lengths: Floats) -> None:
-    """Add to each row what it scores by a term."""
+def _add_term(snapshot: Snapshot, words: Floats, term: str, telling: float, lengths: Floats) -> None:
+    """Add the score of a term to each row."""
     telling *= K1 + 1.0
-    column = pool.postings.column(term, pool.limit)
+    column = snapshot.postings.column(term, snapshot.limit)
     if column is None:
-        rows, whole = unpacked(pool.postings[term])
+        rows, whole = unpacked(snapshot.postings[term])
         counts, rows = whole.astype(np.float32), rows.astype(np.intp)
         words[rows] += counts * np.float32(telling) / (counts + lengths[rows])
     else:
-        counts = column[: pool.limit].astype(np.float32)
+        counts = column[: snapshot.limit].astype(np.float32)
         damped = counts + lengths
         counts *= np.float32(telling)
         counts /= damped
         words[:-1] += counts
 
 
-def _with_those_around(pool: Pool, words: Floats) -> tuple[Floats, float]:
-    """What words say for rows, with those of their neighbours and sessions, and the factor by which they count."""
-    limit = pool.limit
+def _with_those_around(snapshot: Snapshot, words: Floats) -> tuple[Floats, float]:
+    """The scores of words with those of neighbours and sessions, and the factor they were scaled by."""
+    limit = snapshot.limit
     present = words != 0.0
     few = int(np.count_nonzero(present)) * _FEW < limit
     rows = np.flatnonzero(present) if few else np.zeros(0, np.intp)
     own = words[rows] if few else words[:limit]
-    # What goes to or comes from a neighbour that is not there is at the last place.
-    before, after = (column.take(rows) if few else column[:limit] for column in (pool.previous, pool.following))
+    # The last place stands for missing neighbours.
+    before, after = (column.take(rows) if few else column[:limit] for column in (snapshot.previous, snapshot.following))
     choice = words.copy()
     if few:
         part = np.float32(NEIGHBOUR) * own
         np.add.at(choice, before, part)
         np.add.at(choice, after, part)
     else:
-        beside = words.take(before)
-        beside += words.take(after)
-        beside *= np.float32(NEIGHBOUR)
-        choice[:limit] += beside
+        near_words = words.take(before)
+        near_words += words.take(after)
+        near_words *= np.float32(NEIGHBOUR)
+        choice[:limit] += near_words
     choice = choice[:limit]
     scale = 1.0 / max(float(choice.max()), TINY)
     choice *= np.float32(scale)
-    sessions = pool.session[:limit]
-    together = np.bincount((sessions.take(rows) if few else sessions).astype(np.intp), own, pool.session_limit)
+    sessions = snapshot.session[:limit]
+    together = np.bincount((sessions.take(rows) if few else sessions).astype(np.intp), own, snapshot.session_limit)
     together *= SESSION / max(float(together.max()), TINY)
     choice += together.astype(np.float32).take(sessions)
     return choice, scale
 
 
-def _likely_dots(pool: Pool, question: Question) -> Floats:
-    """About the products of every vector with the question's; 0 where there is none."""
-    vector, limit = question.vector, pool.limit
-    assert vector is not None, "without one nothing is near"
-    if pool.dimensions < _SIGNS_SUFFICE:
-        return pool.vectors.dots(vector, limit)
-    return pool.vectors.likely_dots(vector, limit)
+def _likely_dots(snapshot: Snapshot, question: ParsedQuery) -> Floats:
+    """Estimated dot products of all vectors with the query's; 0 for a row without a vector."""
+    vector, limit = question.vector, snapshot.limit
+    assert vector is not None, "is_near_to_any() checked it"
+    if snapshot.dimensions < _SIGNS_SUFFICE:
+        return snapshot.vectors.dots(vector, limit)
+    return snapshot.vectors.likely_dots(vector, limit)
 
 
 def _compared(
-    pool: Pool, question: Question, weights: Weights, found: Found, rows: Rows, likely: Floats | None
+    snapshot: Snapshot, question: ParsedQuery, weights: Weights, found: FoundTerms, rows: Rows, likely: Floats | None
 ) -> Compared:
-    """All that the signals of the candidates will ask for, and nothing of other rows."""
-    limit = pool.limit
+    """The comparison of the candidates, their neighbours and their sessions, and of no other row."""
+    limit = snapshot.limit
     wanted = np.zeros(limit + 1, np.bool_)
-    for some in (rows, pool.previous[rows], pool.following[rows]):
+    for some in (rows, snapshot.previous[rows], snapshot.following[rows]):
         wanted[some] = True
-    # The last place is where a neighbour that is not there was written.
+    # The last place was set for missing neighbours.
     wanted[-1] = False
     near = among = np.flatnonzero(wanted)
     together: Rows | None = None
     if not weights.curves.keys().isdisjoint(_OF_SESSIONS):
-        together = session_rows(pool, rows)
+        together = session_rows(snapshot, rows)
         wanted[together] = True
         among = np.flatnonzero(wanted)
-    matches, places = _matches_among(pool, found, wanted, among)
+    matches, places = _matches_among(snapshot, found, wanted, among)
     words, dense = np.zeros(limit + 1, np.float32), np.zeros(limit + 1, np.float32)
     words[among] = np.bincount(places, matches.scores, len(among))
     if likely is not None and question.vector is not None:
-        # A row that is not compared is not the nearest of its session.
+        # Rows that are not compared must not be the nearest of their session.
         dense[:limit] = -1.0
         if together is not None:
             wanted[:] = False
-            for some in (near, _may_be_nearest(pool, together, likely)):
+            for some in (near, _may_be_nearest(snapshot, together, likely)):
                 wanted[some] = True
             near = np.flatnonzero(wanted)
-        dense[near] = pool.vectors.dots_of(near, question.vector)
+        dense[near] = snapshot.vectors.dots_of(near, question.vector)
     return Compared(matches, words, dense, together)
 
 
-def _doubt(pool: Pool, likely: Floats) -> float:
-    """By how much two products may differ from what is likely for them."""
-    return _DOUBT / pool.dimensions**0.5 * max(float(likely.max(initial=0.0)), -float(likely.min(initial=0.0)))
+def _doubt(snapshot: Snapshot, likely: Floats) -> float:
+    """The error bound of the difference of two estimates."""
+    return _DOUBT / snapshot.dimensions**0.5 * max(float(likely.max(initial=0.0)), -float(likely.min(initial=0.0)))
 
 
-def _may_be_nearest(pool: Pool, rows: Rows, likely: Floats) -> Rows:
-    """Those rows that may be the nearest of their session."""
-    sessions, near = pool.session.take(rows), likely.take(rows)
-    best = np.full(pool.session_limit, -np.inf, np.float32)
+def _may_be_nearest(snapshot: Snapshot, rows: Rows, likely: Floats) -> Rows:
+    """The rows that may be the nearest of their session."""
+    sessions, near = snapshot.session.take(rows), likely.take(rows)
+    best = np.full(snapshot.session_limit, -np.inf, np.float32)
     np.maximum.at(best, sessions, near)
     short_of_it = best.take(sessions) - near
-    places = np.flatnonzero(short_of_it <= _doubt(pool, near))
+    places = np.flatnonzero(short_of_it <= _doubt(snapshot, near))
     if len(places) > _SHORTLIST:
         places = places[np.argpartition(short_of_it[places], _SHORTLIST)[:_SHORTLIST]]
     return rows[places]
 
 
-def _matches_among(pool: Pool, found: Found, wanted: Flags, among: Rows) -> tuple[Matches, Rows]:
-    """Where the terms of a question occur among the wanted rows, given as flags and as rows; and the place of each."""
+def _matches_among(snapshot: Snapshot, found: FoundTerms, wanted: Flags, among: Rows) -> tuple[Matches, Rows]:
+    """The occurrences of terms in the wanted rows (given as flags and as rows), and the place of each in ``among``."""
     places: list[Rows] = [np.zeros(0, np.intp)]
     counts: list[Numbers] = [np.zeros(0, np.int32)]
     for term in found.terms:
-        column = pool.postings.column(term, pool.limit)
+        column = snapshot.postings.column(term, snapshot.limit)
         if column is None:
-            where, how_often = unpacked(pool.postings[term])
+            where, how_often = unpacked(snapshot.postings[term])
             inside = np.flatnonzero(wanted.take(where))
             places.append(np.searchsorted(among, where[inside]))
         else:
@@ -562,4 +566,4 @@ def _matches_among(pool: Pool, found: Found, wanted: Flags, among: Rows) -> tupl
         counts.append(how_often.take(inside))
     sizes = np.array([len(some) for some in places[1:]])
     whole = np.concatenate(places)
-    return scored(pool, found, among.take(whole).astype(np.int32), np.concatenate(counts), sizes), whole
+    return scored(snapshot, found, among.take(whole).astype(np.int32), np.concatenate(counts), sizes), whole

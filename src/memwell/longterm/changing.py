@@ -1,4 +1,4 @@
-"""Changing what is remembered: update, pin, feedback, forget and undo. Nothing here is final: each change can be undone."""
+"""Changes to memories that can be undone: update, pin, feedback, forget and undo."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from memwell.values import as_utc, check_count, check_id, check_metadata, check_
 
 
 class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy: memories that satisfy all that is given here are forgotten. Pinned ones never are."""
+    """A policy of what to forget: memories that satisfy all given conditions. Pinned ones are never forgotten."""
 
     importance_below: float | None = None
     older_than: timedelta | None = None
-    """Said longer ago than this."""
+    """The least age of a memory."""
     unused: bool = False
-    """Never recalled."""
+    """Whether only memories that were never recalled are forgotten."""
     kinds: tuple[str, ...] = ()
     where: FilterLike | None = None
     most: int | None = None
-    """At most so many, the least important first. Raises ``InvalidInput`` for values that make no policy."""
+    """The highest number to forget, the least important first. Raises ``InvalidInput`` for invalid values."""
 
     def __post_init__(self) -> None:
         if self.importance_below is not None:
@@ -54,7 +54,7 @@ class Forgetting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forgotten(msgspec.Struct, frozen=True):
-    """What a policy forgot, or with ``dry_run`` would forget: ids with the reasons."""
+    """What a policy forgot, or with ``dry_run`` would forget: ids with reasons."""
 
     reasons: dict[str, str]
     kept: int
@@ -62,12 +62,12 @@ class Forgotten(msgspec.Struct, frozen=True):
 
     @property
     def ids(self) -> list[str]:
-        """The memories it is about."""
+        """The ids of the memories."""
         return list(self.reasons)
 
 
 class Changer(MemoryBase):
-    """Changes, each with the version before it kept."""
+    """Changes memories, and keeps the version before each change."""
 
     def update(
         self,
@@ -83,7 +83,7 @@ class Changer(MemoryBase):
         trust: str | None = None,
         reason: str = "updated",
     ) -> Recalled:
-        """Change a memory and return it; what is not given stays. Raises ``NotFound``, ``InvalidInput`` for a bad value."""
+        """Change the given fields of a memory and return it. Raises ``NotFound``, ``InvalidInput`` for a bad value."""
         fields: dict[str, Any] = {}
         if metadata is not None:
             fields["own"] = check_metadata(metadata)
@@ -108,42 +108,42 @@ class Changer(MemoryBase):
             if text is not None and text != old.text:
                 self._relearn(old, new)
         if new.vector is None and old.vector is not None:
-            self._owe_vectors([new])
+            self._queue_vectors([new])
         return as_recalled(new)
 
     def _judged(self, text: str, old: Record) -> tuple[str, tuple[str, ...]]:
-        """A new text as the gate lets it through, and what it noticed. Raises ``InvalidInput`` when it does not."""
+        """A new text after the gate, and its flags. Raises ``InvalidInput`` when the gate refuses it."""
         verdict = self._gate.judge(text, speaker=traits_of(old).speaker, trust=traits_of(old).trust)
         if not verdict.accepted:
             raise InvalidInput("; ".join(f"{one.code}: {one.detail}" for one in verdict.reasons))
         return verdict.text, verdict.flags
 
     def _relearn(self, old: Record, new: Record) -> None:
-        """The facts of the old text no longer hold by its word; those of the new do."""
-        # For good: undoing the change learns the old text again, and nothing else may bring its facts back.
+        """Replace the facts of the old text by those of the new one."""
+        # Deleted for good: undo() learns the old text again, and nothing else may restore its facts.
         self.indexer.facts.retract([old.id], final=True)
-        self.backend.kv.delete(self._inner, self.indexer.twins_of(old))
+        self.backend.kv.delete(self._inner, self.indexer.duplicate_key(old))
         traits = traits_of(new)
         if traits.trust in ("user", "document"):
             found = claims(new.text, speaker=traits.speaker, time=new.time)
             self.indexer.facts.learn(found, record=new.id, learned_at=self.clock())
 
     def _live(self, id_: str) -> Record:
-        """A memory that may be recalled. For who has caught up, and is inside a transaction. Raises ``NotFound``."""
+        """A memory that may be recalled. Call it after catching up, in a transaction. Raises ``NotFound``."""
         record = self._lasting(id_)
         if not traits_of(record).active:
             raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
         return record
 
     def pin(self, id_: str, /, *, pinned: bool = True) -> Recalled:
-        """Keep a memory from fading and from every policy, or stop keeping it. Raises ``NotFound``."""
+        """Protect a memory from fading and from every policy, or stop protecting it. Raises ``NotFound``."""
         self.catch_up()
         with self.backend.transaction():
             changed = self._change(self._live(id_), "pinned" if pinned else "unpinned", pinned=pinned)
         return as_recalled(changed)
 
     def feedback(self, id_: str, /, *, useful: bool) -> Recalled:
-        """Say whether a recalled memory helped: its importance moves. Raises ``NotFound``, and ``InvalidInput``."""
+        """Say whether a recalled memory helped, which moves its importance. Raises ``NotFound`` and ``InvalidInput``."""
         if not isinstance(useful, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"useful must be True or False, not {shown(useful)}")
         self.catch_up()
@@ -159,9 +159,9 @@ class Changer(MemoryBase):
         return as_recalled(changed)
 
     def note_uses(self, uses: Mapping[str, int], at: datetime | Mapping[str, datetime] | None = None) -> None:
-        """Count recalls of memories, the last of them ``at`` a moment: one for all, or one for each; None is now.
+        """Count recalls of memories; ``at`` is the time of the last one, for all or for each by id (default: now).
 
-        No version is kept: being used changes nothing that was said.
+        No version is kept, because the content does not change.
         """
         moments = at if isinstance(at, Mapping) else dict.fromkeys(uses, self.clock() if at is None else at)
         with self.backend.transaction():
@@ -169,9 +169,9 @@ class Changer(MemoryBase):
             self.backend.index.upsert([_used(one, uses[one.id], moments.get(one.id)) for one in records])
 
     def evaluate(self, id_: str, /) -> float:
-        """What a memory has shown to be worth, from 0 to 1: by its content, its uses and what was said of it.
+        """The worth of a memory from 0 to 1, by its content, its uses and its feedback.
 
-        It changes nothing: ``update`` gives a memory another importance. Raises ``NotFound``.
+        It changes nothing; ``update`` sets an importance. Raises ``NotFound``.
         """
         self.catch_up()
         record = self._live(id_)
@@ -182,9 +182,9 @@ class Changer(MemoryBase):
     # Forgetting
 
     def forget(self, ids: str | Iterable[str], *, reason: str = "forgotten") -> list[str]:
-        """Hide memories at once, so that nothing finds them; ``undo`` brings one back until its retention is over.
+        """Hide memories at once; ``undo`` restores one until its retention is over.
 
-        Returns the ids of those that were hidden. Raises ``NotFound`` for an id that never was, and hides nothing then.
+        Returns the ids that were hidden. Raises ``NotFound`` for an unknown id, and then hides nothing.
         """
         wanted = as_ids(ids)
         self.catch_up()
@@ -197,7 +197,7 @@ class Changer(MemoryBase):
         return [record.id for record in hidden]
 
     def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
-        """Forget what a policy names, or only say what it would forget."""
+        """Forget what a policy selects, or with ``dry_run`` only report it."""
         if not isinstance(policy, Forgetting):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"forget_by takes a Forgetting, not {shown(policy)}")
         now = self.clock()
@@ -216,7 +216,7 @@ class Changer(MemoryBase):
         return Forgotten({id_: worth[id_][1] for id_ in chosen}, kept + len(worth) - len(chosen), dry_run)
 
     def undo(self, id_: str, /) -> Recalled:
-        """Take the last change of a memory back. Raises ``NotFound`` when there is none, or it has expired."""
+        """Take the last change of a memory back. Raises ``NotFound`` when it never changed or has expired."""
         self.catch_up()
         with self.backend.transaction():
             current = self._lasting(id_)
@@ -233,7 +233,7 @@ class Changer(MemoryBase):
             elif traits_of(restored).active and not traits_of(current).active:
                 self.indexer.facts.restore(self._sources([restored]))
         if not same:
-            self._owe_vectors([restored])
+            self._queue_vectors([restored])
         return as_recalled(restored)
 
     aupdate = asyncify(update)
@@ -247,7 +247,7 @@ class Changer(MemoryBase):
 
 
 def _used(record: Record, times: int, at: datetime | None) -> Record:
-    """A memory that was recalled some more times, last at a moment."""
+    """A memory with more recalls counted."""
     traits = traits_of(record)
     last = max((one for one in (at, traits.accessed) if one is not None), default=None)
     counted = replace(traits, uses=traits.uses + times, accessed=last)
@@ -260,7 +260,7 @@ def _worth(record: Record) -> float:
 
 
 def _reason(record: Record, policy: Forgetting, now: datetime) -> str | None:
-    """Why a policy forgets a memory, in words; None when it does not."""
+    """Why a policy forgets a memory; None when it does not."""
     traits = traits_of(record)
     if traits.pinned or (policy.kinds and record.kind not in policy.kinds):
         return None

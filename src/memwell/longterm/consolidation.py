@@ -1,7 +1,7 @@
-"""Consolidation: many memories become fewer or say something together. Nothing is deleted, everything can be undone.
+"""Consolidation: merges memories that say the same, and derives insights from many. Everything can be undone.
 
-New versions are written and the old marked, and only after what takes their place has been checked. Without a chat model
-the words are those of the memories themselves; with one they are its words, if every memory it names is one it was shown.
+It writes new versions and marks the old ones, after the replacement has been checked. Without a chat model an insight
+quotes the memories; with one it is the model's sentence, if every memory it cites is one it was given.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ _ANSWER: dict[str, Any] = {
 
 
 class Merge(msgspec.Struct, frozen=True):
-    """Memories that say the same: one stays, with the evidence of all."""
+    """A merge of memories that say the same: one stays, with the evidence of all."""
 
     kept: str
     merged: tuple[str, ...]
 
 
 class Compression(msgspec.Struct, frozen=True):
-    """What was merged, or with ``dry_run`` would be."""
+    """The merges that were made, or with ``dry_run`` would be."""
 
     merges: list[Merge]
     before: int
@@ -64,19 +64,24 @@ class Compression(msgspec.Struct, frozen=True):
 
 
 class Consolidator(Rememberer):
-    """Merging and reflecting."""
+    """Merges memories and derives insights."""
 
     def compress(
         self, *, threshold: float = 0.85, where: FilterLike | None = None, dry_run: bool = False
     ) -> Compression:
-        """Merge memories that say nearly the same into the one that says most; conversations are left as they were.
+        """Merge memories that are nearly the same into the longest of them; messages of conversations are left alone.
 
-        ``threshold`` is how alike two must be, from 0 to 1; ``where`` (over the metadata) names those that may be merged.
-        Raises ``InvalidInput`` for another threshold, and for a filter that breaks a rule.
+        ``threshold`` is the least similarity, from 0 to 1; ``where`` (over the metadata) selects what may be merged. Raises
+        ``InvalidInput`` for an invalid threshold or filter.
         """
         if not is_number(threshold) or not 0 < threshold <= 1:
             raise InvalidInput(f"threshold must be above 0 and at most 1, not {threshold!r}")
-        records = {record.id: record for record in self._active(as_filter(where)) if _may_merge(traits_of(record))}
+        # Messages of a conversation and images are never merged, however similar.
+        records = {
+            record.id: record
+            for record in self._active(as_filter(where))
+            if not (traits_of(record).session or traits_of(record).blobs)
+        }
         groups = clusters([(record.id, record.text) for record in records.values()], threshold=threshold)
         merges = [_merge([records[id_] for id_ in group]) for group in groups if len(group) > 1]
         if not dry_run:
@@ -85,7 +90,7 @@ class Consolidator(Rememberer):
         return Compression(merges, len(records), dry_run)
 
     def merge(self, kept: str, others: Iterable[str]) -> Recalled:
-        """Let one memory stand for others: it takes their evidence, and they are marked as replaced by it."""
+        """Merge others into one memory: it gets their evidence, and they are marked as replaced."""
         wanted = as_ids(others)
         self.catch_up()
         return as_recalled(self._merge(kept, [id_ for id_ in wanted if id_ != kept]))
@@ -115,10 +120,10 @@ class Consolidator(Rememberer):
         where: FilterLike | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> list[Recalled]:
-        """Remember what many memories show together, one insight for each matter that at least ``least`` speak of.
+        """Derive one insight for each matter that at least ``least`` memories mention.
 
-        An insight names the memories it rests on. One that was drawn before is renewed when there is more to it. ``where``
-        (over the metadata) names the memories to look at; insights carry ``metadata``, and those with another are others.
+        An insight names the memories it is based on, and is updated when these change. ``where`` (over the metadata)
+        selects the memories; insights get ``metadata``, and those with other metadata are separate.
         """
         check_count(least, "least")
         check_count(most, "most")
@@ -138,12 +143,12 @@ class Consolidator(Rememberer):
         return _said_together(matter, about), about
 
     def _asked(self, about: Sequence[Record]) -> tuple[str, Sequence[Record]] | None:
-        """A chat model's insight, or None when it fails or does not name its evidence."""
+        """A chat model's insight; None when it fails or cites no memory."""
         assert self.chat is not None
         shown = "\n".join(f"{number}. {record.text}" for number, record in enumerate(about, 1))
         try:
             completion = self.chat.complete([system(_ASKED), human(shown)], schema=_ANSWER, max_tokens=300)
-            # A model that was not asked over the wire may give JSON only as text.
+            # Some models return JSON as text only.
             data = msgspec.json.decode(completion.text) if completion.data is None else completion.data
             answer = msgspec.convert(data, _Insight)
         except (ModelError, msgspec.DecodeError):
@@ -164,7 +169,7 @@ class Consolidator(Rememberer):
                 record = self._change(known[0], "reflected again", text=text, evidence=evidence, status="active")
             else:
                 record = self._new_insight(id_, text, evidence, own)
-        self._owe_vectors([record])
+        self._queue_vectors([record])
         return as_recalled(record)
 
     def _new_insight(self, id_: str, text: str, evidence: tuple[Evidence, ...], own: dict[str, Any]) -> Record:
@@ -178,6 +183,8 @@ class Consolidator(Rememberer):
 
 
 class _Insight(msgspec.Struct):
+    """A chat model's answer: an insight, and the numbers of the memories that support it."""
+
     insight: str
     evidence: list[int]
 
@@ -185,22 +192,22 @@ class _Insight(msgspec.Struct):
 def derived_record(
     memory: MemoryBase, id_: str, text: str, kind: str, evidence: tuple[Evidence, ...], own: Mapping[str, Any]
 ) -> Record:
-    """A memory made of others, with metadata of its own."""
+    """A memory derived from others, with its own metadata."""
     now = memory.clock()
     traits = Traits(trust="derived", evidence=evidence, importance=0.6, learned=now)
     return Record(text=text, space=memory.space, id=id_, kind=kind, time=now, metadata=with_traits(own, traits))
 
 
 def _insight_id(matter: str, own: Mapping[str, Any]) -> str:
-    """The id of what is known of a matter. Insights that are kept apart by their metadata have ids of their own."""
+    """The id of the insight about a matter, by its metadata."""
     if not own:
         return f"{INSIGHT}:{matter}"
-    whose = blake2b(msgspec.json.encode(own, order="sorted"), digest_size=8).hexdigest()
-    return f"{INSIGHT}:{matter}:{whose}"
+    digest = blake2b(msgspec.json.encode(own, order="sorted"), digest_size=8).hexdigest()
+    return f"{INSIGHT}:{matter}:{digest}"
 
 
 def _merge(group: Sequence[Record]) -> Merge:
-    """The one that says most stays; of equals the pinned, the important, the latest."""
+    """A merge into the best of a group: pinned first, then the longest, the most important, the latest."""
     best = max(
         group,
         key=lambda record: (
@@ -215,7 +222,7 @@ def _merge(group: Sequence[Record]) -> Merge:
 
 
 def _matters(records: Sequence[Record], least: int) -> list[tuple[str, list[Record]]]:
-    """What memories speak of, the most spoken of first: names and content words, each with its memories."""
+    """The matters of memories, the most frequent first: names and keywords, each with its memories."""
     about: dict[str, list[Record]] = defaultdict(list)
     shown: dict[str, str] = {}
     for record in records:
@@ -230,7 +237,7 @@ def _matters(records: Sequence[Record], least: int) -> list[tuple[str, list[Reco
 
 
 def _distinct(matters: Sequence[tuple[str, list[Record]]]) -> list[tuple[str, list[Record]]]:
-    """Without matters that rest on nearly the same memories as one before."""
+    """Without matters that share most memories with an earlier one."""
     chosen: list[tuple[str, list[Record]]] = []
     for matter, held in matters:
         ids = {record.id for record in held}
@@ -240,7 +247,7 @@ def _distinct(matters: Sequence[tuple[str, list[Record]]]) -> list[tuple[str, li
 
 
 def _said_together(matter: str, about: Sequence[Record]) -> str:
-    """An insight in the memories' own words: how often the matter came up, and what was said that weighs most."""
+    """An insight that quotes the memories: how many mention the matter, and the most important of them."""
     ordered = sorted(about, key=lambda r: (-(traits_of(r).importance or 0.0), r.time, r.id))
     quotes = [_quoted(record.text) for record in ordered[:_QUOTED]]
     if language_of(" ".join(quotes)) == "zh":
@@ -251,8 +258,3 @@ def _said_together(matter: str, about: Sequence[Record]) -> str:
 def _quoted(text: str) -> str:
     short = " ".join(text.split())
     return short if len(short) <= 160 else f"{short[:159]}…"
-
-
-def _may_merge(traits: Traits) -> bool:
-    """Messages of a conversation are each their own, and so are pictures, however alike they are described."""
-    return not traits.session and not traits.blobs

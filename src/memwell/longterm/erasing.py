@@ -1,4 +1,4 @@
-"""Erasing: final, and everywhere. What was erased is gone from texts, words, vectors, versions, facts, caches and files."""
+"""``erase``: removes memories for good, with their words, vectors, versions, facts, cache entries and files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, Where, as_filter, id_begins_with
 from memwell.longterm.base import MemoryBase, as_ids, version_key
-from memwell.longterm.embedding import ASIDE
+from memwell.longterm.embedding import STAGED
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import MARKS, inner_key
 from memwell.longterm.remembering import is_number
@@ -29,48 +29,48 @@ from memwell.records import Record, paged
 
 
 class Erased(msgspec.Struct, frozen=True):
-    """What was removed."""
+    """How much was erased."""
 
     memories: int = 0
     derived: int = 0
-    """Insights and summaries that were made of them, and so went too."""
+    """Insights and summaries that were derived from them."""
     versions: int = 0
     facts: int = 0
     receipts: int = 0
-    """Receipts of prompts that no longer name them."""
+    """Receipts of prompts that named them."""
     blobs: int = 0
-    """Files that belonged to them alone: pictures, sounds, films and their thumbnails."""
+    """Images, sounds, videos and thumbnails that no other memory uses."""
 
     @property
     def total(self) -> int:
-        """Everything counted together."""
+        """The sum of all counts."""
         return self.memories + self.derived + self.versions + self.facts + self.receipts + self.blobs
 
 
 class Eraser(MemoryBase):
-    """The end of memories."""
+    """Erases memories and everything derived from them."""
 
     uncache: Callable[[list[str], list[str]], int] | None = None
-    """Takes memories, by their ids and embedded texts, out of receipts and caches; set by whoever keeps them."""
+    """Removes memories, given by ids and embedded texts, from receipts and caches; set by the owner of these."""
 
     def erase(self, ids: str | Iterable[str]) -> Erased:
-        """Remove memories for good, forgotten ones too, with all that was derived from them alone or in part.
+        """Remove memories for good, forgotten ones too, with everything derived from them.
 
-        Raises ``NotFound`` for an id that never was, and removes nothing then.
+        Raises ``NotFound`` for an unknown id, and then removes nothing.
         """
         self.settle_journal()
         records = {record.id: record for record in map(self._found, as_ids(ids))}
         return self._erase(records)
 
     def erase_where(self, where: FilterLike) -> Erased:
-        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for a filter that says nothing."""
+        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for an empty filter."""
         if not where:
             raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
         self.settle_journal()
         return self._erase({record.id: record for record in self._all(as_filter(where))})
 
     def erase_all(self) -> Erased:
-        """Remove the whole memory of the space, for good."""
+        """Remove all memories of the space, for good."""
         self.settle_journal()
         erased = self._erase({record.id: record for record in self._all()})
         self._drop_keys("")
@@ -78,7 +78,7 @@ class Eraser(MemoryBase):
         return erased
 
     def settle_journal(self) -> None:
-        """Bring all entries into the index and drop them: what waits in the journal could not be found otherwise."""
+        """Index and drop all journal entries, so that an erasure finds everything."""
         self.indexer.catch_up(embed_at_most=0)
         self.indexer.give_up_vectors()
         self.indexer.journal.drop_done()
@@ -94,12 +94,12 @@ class Eraser(MemoryBase):
             retracted = self.indexer.facts.retract(self._sources(gone.values()), final=True)
             kept = sum(self._drop_keys(version_key(id_, None)) for id_ in ids)
             for record in gone.values():
-                self.backend.kv.delete(self._inner, self.indexer.twins_of(record))
-                self.backend.kv.delete(self._inner, inner_key(ASIDE, record.id))
+                self.backend.kv.delete(self._inner, self.indexer.duplicate_key(record))
+                self.backend.kv.delete(self._inner, inner_key(STAGED, record.id))
                 for evidence in traits_of(record).evidence:
                     self.backend.kv.delete(self._inner, inner_key(ALIAS, evidence.record or record.id))
             self.backend.index.delete(self.space, ids)
-        self._pools.forget(self.space)
+        self._snapshots.forget(self.space)
         self._echoes.forget(ids)
         texts = [self.indexer.embedded_text(record) for record in every]
         cached = self.uncache(ids, texts) if self.uncache is not None else 0
@@ -107,9 +107,9 @@ class Eraser(MemoryBase):
         return Erased(len(records), len(derived), kept, retracted.statements, cached, blobs)
 
     def _drop_attached(self, gone: Mapping[str, Record], every: Sequence[Record]) -> int:
-        """Drop what lies beside memories that go, but for blobs that others name too; how many blobs there were.
+        """Delete the features and blobs of erased memories, except blobs that others use. Returns how many blobs.
 
-        ``every`` is all that they are and were. For who is inside a transaction: nobody may name a blob meanwhile.
+        ``every`` is all versions of the erased memories. Call it inside a transaction, so that no blob gains a user.
         """
         for record in every:
             if dimensions := traits_of(record).features:
@@ -118,13 +118,13 @@ class Eraser(MemoryBase):
         if not named:
             return 0
         others = [record for record in self._all(Where((KEY, "blobs"), "exists")) if record.id not in gone]
-        # What a memory was before names blobs too: undo() brings it back.
+        # undo() may restore an earlier version, so its blobs are in use too.
         others += [version.record for version in self._versions() if version.record.id not in gone]
         space = blobs_space(self.space)
         return sum(self.backend.blobs.delete(space, digest) for digest in sorted(named - named_blobs(others)))
 
     def _derived(self, ids: set[str]) -> dict[str, Record]:
-        """Memories that were made of these, and what was made of those."""
+        """Memories derived from these, and those derived from them in turn."""
         made = {
             record.id: record
             for record in self._all()
@@ -133,7 +133,7 @@ class Eraser(MemoryBase):
         return {**made, **self._derived(ids | set(made))} if made else {}
 
     def _unlink(self, ids: set[str]) -> None:
-        """Memories that others were merged into stay, but no longer name those that are gone."""
+        """Remove erased memories from the evidence of those that stay."""
         named = [record for record in self._all() if record.id not in ids and _rests_on(record, ids)]
         for record in named:
             traits = traits_of(record)
@@ -142,9 +142,9 @@ class Eraser(MemoryBase):
             self.backend.index.upsert([replace(record, metadata=with_traits(own_metadata(record), kept))])
 
     def _drop_keys(self, prefix: str) -> int:
-        """Drop all that memwell keeps under a prefix; how many entries there were.
+        """Delete all internal keys with a prefix. Returns how many.
 
-        The journal's marks stay: they say that all of it has been worked off, and hold nothing that was said.
+        The journal's marks stay: they hold no content, and say that the journal was processed.
         """
         keys = [key for key in self._keys(prefix) if key != MARKS]
         return sum(self.backend.kv.delete(self._inner, key) for key in keys)
@@ -155,7 +155,7 @@ class Eraser(MemoryBase):
         return (entry.key for entry in entries)
 
     def purge(self, retention_s: float) -> Erased:
-        """Erase what was forgotten longer ago than its retention, and what has expired. Raises ``InvalidInput`` for a
+        """Erase memories forgotten longer ago than ``retention_s``, and expired ones. Raises ``InvalidInput`` for a
         retention below 0.
         """
         if not is_number(retention_s) or not retention_s >= 0:

@@ -1,4 +1,4 @@
-"""Facts with two times: when they hold in the world, and when they were believed."""
+"""Facts with two times: when each holds in the world, and when it was believed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.values import as_utc, check_count, check_id, check_text, now, shown
 
-# How names are compared, and how they stand in the keys of a store.
-
+# How names are compared and stored in keys.
 
 _SPEAKER = frozenset("i me my mine myself user 用户 我 本人 我自己 俺 咱".split())
 _POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])\Z")
@@ -31,35 +30,28 @@ _EDGES = " \t\r\n.,;:!?\"'“”‘’()[]。，、；：！？「」『』《�
 _LONGEST_PART = 200
 
 
-def name_key(name: str) -> str:
-    """The form in which names are compared: NFKC, case folded, without article, possessive and outer marks.
-
-    *I*, *me*, *user*, 我 and 用户 are one. It is empty for a name of marks and spaces alone. Raises ``InvalidInput`` for
-    what is no string.
-    """
-    if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a name must be a string, not {shown(name)}")
-    return _key(name)
-
-
 @lru_cache(maxsize=4096)
-def _key(name: str) -> str:
+def name_key(name: str) -> str:
+    """The form in which names are compared: NFKC, case-folded, without article, possessive and outer punctuation.
+
+    *I*, *me*, *user*, 我 and 用户 are one name. Empty for punctuation and spaces alone.
+    """
     plain = " ".join(normalize("NFKC", name).casefold().split()).strip(_EDGES)
     plain = _ARTICLE.sub("", _POSSESSIVE.sub("", plain), count=1)
     return USER if plain in _SPEAKER else plain
 
 
 def key_part(text: str) -> str:
-    """A text as one part of a key: without ``/``, of bounded length, and no other text's part.
+    """A text as one part of a key: without ``/``, of limited length, and unique.
 
-    What is too long is replaced by its digest, which is marked so that no text can spell it.
+    A long text is replaced by its digest, marked so that no text equals it.
     """
     written = text.replace("%", "%25").replace("/", "%2F").replace("\x00", "%00")
     return written if len(written) <= _LONGEST_PART else f"%~{digest(text)}"
 
 
 def digest(*parts: str) -> str:
-    """32 hexadecimal characters that stand for these texts in this order."""
+    """32 hexadecimal characters that identify these texts in this order."""
     hashed = blake2b(digest_size=16)
     for part in parts:
         data = part.encode(errors="surrogatepass")
@@ -68,8 +60,7 @@ def digest(*parts: str) -> str:
     return hashed.hexdigest()
 
 
-# From what was said to what holds when: a pure function of a set of statements, whatever the order they came in.
-
+# From statements to facts: a pure function of the set of statements, in any order.
 
 EARLIEST = datetime.min.replace(tzinfo=UTC)
 LATEST = datetime.max.replace(tzinfo=UTC)
@@ -77,7 +68,7 @@ _MOST_CERTAIN = 0.99
 
 
 class Source(msgspec.Struct, frozen=True):
-    """A record that says something, and the characters of its text that do."""
+    """A record that states something, and the characters of its text."""
 
     record: str
     start: int = 0
@@ -85,10 +76,10 @@ class Source(msgspec.Struct, frozen=True):
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that holds, or held, of a subject.
+    """A fact about a subject.
 
-    ``valid_from`` and ``valid_to`` are when it holds in the world, None where that is open; where they are equal it is not
-    known when it held. ``learned_at`` and ``retired_at`` are when it was first believed and when it was retracted.
+    ``valid_from`` and ``valid_to`` are when it holds in the world, None where that is open; they are equal when the time is
+    unknown. ``learned_at`` and ``retired_at`` are when it was first believed and when it was retracted.
     """
 
     id: str
@@ -105,11 +96,11 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True):
     said_at: datetime
 
     def holds_at(self, moment: datetime) -> bool:
-        """Whether it holds in the world at this moment."""
+        """Whether it holds in the world at this time."""
         return (self.valid_from or EARLIEST) <= moment < (self.valid_to or LATEST)
 
 
-class Statement(msgspec.Struct, frozen=True, kw_only=True):
+class FactStatement(msgspec.Struct, frozen=True, kw_only=True):
     """One claim of one record, as it is stored."""
 
     key: str
@@ -117,7 +108,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     relation: str
     object: str
     value: str
-    """The relation and the object in the form in which they are compared; empty for every value."""
+    """The relation and the object in the compared form; empty for every value."""
     valid_from: datetime | None
     valid_to: datetime | None
     negated: bool
@@ -134,20 +125,22 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_past(self) -> bool:
-        """Whether it says of something only that it is over, not since when it was."""
+        """Whether it says only that something is over, not since when it was true."""
         return self.valid_from is None and self.valid_to is not None and self.valid_to <= self.said_at
 
 
 class _Stretch(NamedTuple):
+    """A value on the time line, from ``start`` to the start of the next stretch."""
+
     start: datetime
     value: str | None
 
 
-def timeline(statements: Iterable[Statement]) -> list[Fact]:
-    """The facts that the statements of one question add up to, the earliest first; what was retracted comes last."""
+def timeline(statements: Iterable[FactStatement]) -> list[Fact]:
+    """The facts that the statements about one question add up to, the earliest first; retracted ones come last."""
     given = list(statements)
     if len(given) == 1 and _stands_alone(given[0]):
-        # Most questions have one answer, given once: nothing is to be weighed.
+        # The usual case: one statement.
         return [_fact(_Span(0, "", *_bounds(given[0]), None), {0: digest(given[0].key)}, given[0], given)]
     given.sort(key=_order)
     held = [one for one in given if one.retired_at is None]
@@ -157,39 +150,39 @@ def timeline(statements: Iterable[Statement]) -> list[Fact]:
     return facts + [_retired(fact, gone) for fact in _facts(gone)]
 
 
-def _stands_alone(one: Statement) -> bool:
+def _stands_alone(one: FactStatement) -> bool:
     since, until = _bounds(one)
     return not one.negated and one.retired_at is None and since < until
 
 
-def _bounds(one: Statement) -> tuple[datetime, datetime]:
+def _bounds(one: FactStatement) -> tuple[datetime, datetime]:
     return one.valid_from or EARLIEST, one.valid_to or LATEST
 
 
-def _order(one: Statement) -> tuple[datetime, datetime, int, str, str]:
-    # Nothing of when it was learned: the picture must not depend on the order of learning.
+def _order(one: FactStatement) -> tuple[datetime, datetime, int, str, str]:
+    # Without the time of learning: the facts must not depend on the order of learning.
     return (one.said_at, one.begins, one.source.start, one.value, one.key)
 
 
-def _retired(fact: Fact, gone: Iterable[Statement]) -> Fact:
+def _retired(fact: Fact, gone: Iterable[FactStatement]) -> Fact:
     records = {source.record for source in fact.evidence}
     ends = [one.retired_at for one in gone if one.retired_at is not None and one.source.record in records]
     return msgspec.structs.replace(fact, retired_at=max(ends), superseded_by=None)
 
 
-def _facts(statements: list[Statement]) -> list[Fact]:
+def _facts(statements: list[FactStatement]) -> list[Fact]:
     positive = [one for one in statements if not one.negated]
     shown = _spans(_painted(statements))
     supporters = _supporters(positive, shown)
     spans = _reaching_back(shown, supporters, positive)
-    # A fact is named after what it was first learned from, so more evidence never renames it.
+    # A fact's id comes from its first statement, so more evidence never changes it.
     first = {place: min(backing, key=lambda one: (one.learned_at, one.key)) for place, backing in supporters.items()}
     ids = {place: digest(one.key) for place, one in first.items()}
     return [_fact(span, ids, first[span.place], supporters[span.place]) for span in spans if span.place in supporters]
 
 
-def _painted(statements: Iterable[Statement]) -> list[_Stretch]:
-    """The line of time, cut where the value changes: each stretch runs to the next one's start."""
+def _painted(statements: Iterable[FactStatement]) -> list[_Stretch]:
+    """The time line of values, with a stretch for each change."""
     line = [_Stretch(EARLIEST, None)]
     for one in statements:
         if one.negated:
@@ -204,11 +197,11 @@ def _painted(statements: Iterable[Statement]) -> list[_Stretch]:
 def _laid(
     line: list[_Stretch], start: datetime, end: datetime, value: str | None, *, only: str | None = None
 ) -> list[_Stretch]:
-    """The line with a value from ``start`` to ``end``; with ``only``, just where that value stood ("" for any)."""
+    """The line with a value from ``start`` to ``end``; with ``only``, just where that value was ("" for any)."""
     if start >= end:
         return line
     if only is None and end == LATEST and start > line[-1].start:
-        # What is said last mostly holds last: no need to walk the whole line.
+        # The usual case: the last statement holds last.
         _push(line, _Stretch(start, value))
         return line
     laid: list[_Stretch] = []
@@ -231,7 +224,7 @@ def _push(line: list[_Stretch], stretch: _Stretch) -> None:
 
 
 class _Span(NamedTuple):
-    """A stretch of one value. ``place`` tells those of one line apart; ``adjacent`` is the place that follows at once."""
+    """A period of one value. ``place`` identifies it on its line; ``adjacent`` is the place that follows at once."""
 
     place: int
     value: str
@@ -250,12 +243,12 @@ def _spans(line: list[_Stretch]) -> list[_Span]:
     return spans
 
 
-def _supporters(positive: Iterable[Statement], spans: list[_Span]) -> dict[int, list[Statement]]:
-    """Which statements stand behind each span; those that no span shows have places of their own, below zero."""
+def _supporters(positive: Iterable[FactStatement], spans: list[_Span]) -> dict[int, list[FactStatement]]:
+    """The statements behind each span; those without a visible span get places below zero."""
     by_value: dict[str, list[_Span]] = {}
     for span in spans:
         by_value.setdefault(span.value, []).append(span)
-    found: dict[int, list[Statement]] = {}
+    found: dict[int, list[FactStatement]] = {}
     hidden: dict[str, int] = {}
     for one in positive:
         span = _nearest(one, by_value.get(one.value, ()))
@@ -264,8 +257,8 @@ def _supporters(positive: Iterable[Statement], spans: list[_Span]) -> dict[int, 
     return found
 
 
-def _nearest(one: Statement, spans: Iterable[_Span]) -> _Span | None:
-    """The span that a statement speaks of: the one it lies in, or the last that begins before it, or the first."""
+def _nearest(one: FactStatement, spans: Iterable[_Span]) -> _Span | None:
+    """The span of a statement: the one that contains it, or the last that begins before it, or the first."""
     found: _Span | None = None
     moment = one.valid_to if one.is_past and one.valid_to is not None else one.begins
     for span in spans:
@@ -276,12 +269,11 @@ def _nearest(one: Statement, spans: Iterable[_Span]) -> _Span | None:
 
 
 def _reaching_back(
-    spans: list[_Span], supporters: dict[int, list[Statement]], positive: list[Statement]
+    spans: list[_Span], supporters: dict[int, list[FactStatement]], positive: list[FactStatement]
 ) -> list[_Span]:
-    """With the spans of values that no stretch shows, and one span reaching back to the earliest times.
+    """The spans with those of hidden values, and one span extended back to the earliest time.
 
-    Of several that could, the one said to be past comes first, then the first span, then what was covered; the others
-    are left without a time.
+    Extended is the one said to be past, else the first span, else a hidden one; the others have no period.
     """
     first = min((span.start for span in spans), default=LATEST)
     hidden = [_hidden(place, backing, spans, first) for place, backing in supporters.items() if place < 0]
@@ -298,8 +290,8 @@ def _reaching_back(
     return sorted(everything, key=lambda span: (span.start, span.end, span.place))
 
 
-def _hidden(place: int, backing: list[Statement], spans: list[_Span], first: datetime) -> _Span:
-    """A span without a length, for a value that nothing of the line shows."""
+def _hidden(place: int, backing: list[FactStatement], spans: list[_Span], first: datetime) -> _Span:
+    """A span of no length, for a value that is nowhere on the line."""
     last = backing[-1]
     moment = last.valid_to if last.is_past and last.valid_to is not None else last.begins
     if last.valid_from is None and last.valid_to is None:
@@ -307,7 +299,7 @@ def _hidden(place: int, backing: list[Statement], spans: list[_Span], first: dat
     return _Span(place, last.value, moment, moment, _place_at(spans, moment))
 
 
-def _start_unknown(span: _Span, positive: Iterable[Statement]) -> bool:
+def _start_unknown(span: _Span, positive: Iterable[FactStatement]) -> bool:
     return any(one.value == span.value and one.begins == span.start and one.valid_from is None for one in positive)
 
 
@@ -315,7 +307,7 @@ def _place_at(spans: Iterable[_Span], moment: datetime) -> int | None:
     return next((span.place for span in spans if span.start <= moment < span.end), None)
 
 
-def _fact(span: _Span, ids: dict[int, str], first: Statement, backing: list[Statement]) -> Fact:
+def _fact(span: _Span, ids: dict[int, str], first: FactStatement, backing: list[FactStatement]) -> Fact:
     return Fact(
         id=ids[span.place],
         subject=first.subject,
@@ -331,8 +323,8 @@ def _fact(span: _Span, ids: dict[int, str], first: Statement, backing: list[Stat
     )
 
 
-def _together(backing: Iterable[Statement]) -> float:
-    """Several records that say the same are surer than one; a record counts once."""
+def _together(backing: Iterable[FactStatement]) -> float:
+    """The confidence of several records together; a record counts once."""
     surest: dict[str, float] = {}
     for one in backing:
         surest[one.source.record] = max(one.confidence, surest.get(one.source.record, 0.0))
@@ -342,8 +334,7 @@ def _together(backing: Iterable[Statement]) -> float:
     return round(min(max(_MOST_CERTAIN, *surest.values()), 1.0 - doubt), 4)
 
 
-# Where statements lie in a store, and how they are found: by subject, by object, by record.
-
+# The keys of statements: by subject, by object, by record.
 
 BY_SUBJECT = "fact/s/"
 BY_OBJECT = "fact/o/"
@@ -352,21 +343,21 @@ _PAGE = 500
 
 
 class _Pointer(msgspec.Struct, frozen=True, array_like=True):
-    """What a record's entry holds: the statement's key, and the key under its object ("" when there is none)."""
+    """The entry of a record: the statement's key, and its key by object ("" without one)."""
 
     statement: str
     by_object: str
 
 
-class Statements:
+class FactStatements:
     """The statements of one space of a store."""
 
     def __init__(self, kv: KeyValue, space: Space) -> None:
         self._kv = kv
         self._space = space
 
-    def add(self, statement: Statement) -> bool:
-        """Store a statement, in the place of a retracted one too; False when it is held already."""
+    def add(self, statement: FactStatement) -> bool:
+        """Store a statement, also over a retracted one. False when it is stored already."""
         stored = self._kv.get(self._space, statement.key)
         if stored is not None and _decoded(stored).retired_at is None:
             return False
@@ -379,17 +370,17 @@ class Statements:
         self._kv.put(self._space, statement.key, _encoded(statement))
         return True
 
-    def group(self, prefix: str) -> list[Statement]:
-        """The statements whose keys begin so."""
+    def group(self, prefix: str) -> list[FactStatement]:
+        """The statements with a key prefix."""
         return [_decoded(entry) for entry in self._entries(prefix)]
 
-    def groups(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, list[Statement]]]:
-        """The statements by the question they answer, with its prefix, in the order of keys."""
+    def groups(self, prefix: str, *, after: str = "") -> Iterator[tuple[str, list[FactStatement]]]:
+        """The statements by question, with its prefix, in the order of keys."""
         for question, entries in groupby(self._entries(prefix, after=after), key=lambda entry: group_of(entry.key)):
             yield question, [_decoded(entry) for entry in entries]
 
     def questions_about(self, name: str, limit: int) -> list[str]:
-        """The prefixes of at most ``limit`` questions to which this name is an answer."""
+        """The prefixes of at most ``limit`` questions that this name answers."""
         found: dict[str, None] = {}
         for entry in self._entries(f"{BY_OBJECT}{key_part(name)}/"):
             found[group_of(str(entry.value))] = None
@@ -397,30 +388,30 @@ class Statements:
                 break
         return list(found)
 
-    def of_record(self, record: str) -> list[Statement]:
-        """What one record said, so far as it is stored."""
+    def of_record(self, record: str) -> list[FactStatement]:
+        """The stored statements of one record."""
         keys = [_pointer(entry).statement for entry in self._entries(_of_record(record))]
         return [_decoded(entry) for key in keys if (entry := self._kv.get(self._space, key)) is not None]
 
-    def set_retired(self, statement: Statement, retired_at: datetime | None) -> None:
-        """Mark a statement as retracted, or as held again."""
+    def set_retired(self, statement: FactStatement, retired_at: datetime | None) -> None:
+        """Mark a statement as retracted, or as believed again."""
         changed = msgspec.structs.replace(statement, retired_at=retired_at)
         self._kv.put(self._space, statement.key, _encoded(changed))
 
     def drop(self, record: str) -> int:
-        """Delete all that one record said, with what points to it, for good. Returns how many statements went."""
+        """Delete the statements of one record and all keys that point to them. Returns how many statements."""
         gone = 0
         for entry in list(self._entries(_of_record(record))):
             pointer = _pointer(entry)
             gone += self._kv.delete(self._space, pointer.statement)
             if pointer.by_object:
                 self._kv.delete(self._space, pointer.by_object)
-            # Last, so that what a crash leaves behind can still be found by its record.
+            # Last, so that a crash leaves entries that can be found by their record.
             self._kv.delete(self._space, entry.key)
         return gone
 
     def _entries(self, prefix: str, *, after: str = "") -> Iterator[Entry]:
-        # "0" is the character after "/", so it bounds every key that begins with the prefix.
+        # "0" is the character after "/", so it is above every key with the prefix.
         bounds = [Where("@id", "ge", prefix), Where("@id", "lt", f"{prefix[:-1]}0")]
         if after:
             bounds.append(Where("@id", "gt", after))
@@ -428,11 +419,10 @@ class Statements:
         return paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor))
 
 
-def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
-    """A claim as it is stored.
+def statement_of(claim: Claim, record: str, learned_at: datetime) -> FactStatement:
+    """A claim as a statement.
 
-    Raises ``InvalidInput`` for what is no claim, an unknown relation, a claim without subject or object, and a value that
-    is not of its kind.
+    Raises ``InvalidInput`` for an unknown relation, a missing subject or object, and a value of the wrong type.
     """
     if not isinstance(claim, Claim):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"a claim must be a Claim, not {shown(claim)}")
@@ -452,7 +442,7 @@ def statement_of(claim: Claim, record: str, learned_at: datetime) -> Statement:
     until = _moment(claim.valid_to, "valid_to")
     record = check_id(record, "a record's id")
     name = digest(record, subject, relation.name, thing, str(claim.negated), str(since), str(until), str(start))
-    return Statement(
+    return FactStatement(
         key=f"{question(subject, relation, thing)}{name}",
         subject=claim.subject.strip(),
         relation=relation.name,
@@ -474,9 +464,9 @@ def _moment(value: datetime | None, what: str) -> datetime | None:
 
 
 def prefix_of(subject: str, relation: str | None = None) -> str:
-    """The prefix of all that is said of a subject, or of one relation of it.
+    """The prefix of all statements about a subject, or about one relation of it.
 
-    Raises ``InvalidInput`` for a name of marks and spaces alone and for an unknown relation.
+    Raises ``InvalidInput`` for an empty name and an unknown relation.
     """
     name = name_key(check_text(subject, "a subject"))
     if not name:
@@ -491,12 +481,12 @@ def prefix_of(subject: str, relation: str | None = None) -> str:
 
 
 def question(subject: str, relation: Relation, thing: str) -> str:
-    """The prefix of the statements that are weighed against each other: one question of which one answer holds."""
+    """The prefix of a question: of the statements of which one holds at a time."""
     return f"{prefix_of(subject, relation.name)}{'' if relation.single else key_part(thing)}/"
 
 
 def group_of(key: str) -> str:
-    """The question that the statement of this key answers."""
+    """The question of the statement with this key."""
     return f"{key.rpartition('/')[0]}/"
 
 
@@ -504,14 +494,14 @@ def _of_record(record: str) -> str:
     return f"{BY_RECORD}{key_part(check_id(record, 'a record id'))}/"
 
 
-def _encoded(statement: Statement) -> object:
-    # The key is where it lies; storing it again would double the size.
+def _encoded(statement: FactStatement) -> object:
+    # Without the key, which would double the size.
     return msgspec.to_builtins(msgspec.structs.replace(statement, key=""))
 
 
-def _decoded(entry: Entry) -> Statement:
+def _decoded(entry: Entry) -> FactStatement:
     try:
-        return msgspec.structs.replace(msgspec.convert(entry.value, Statement), key=entry.key)
+        return msgspec.structs.replace(msgspec.convert(entry.value, FactStatement), key=entry.key)
     except msgspec.ValidationError as error:
         raise BackendError(f"the key {entry.key!r} does not hold a statement: {error}") from error
 
@@ -523,23 +513,22 @@ def _pointer(entry: Entry) -> _Pointer:
         raise BackendError(f"the key {entry.key!r} does not hold a pointer: {error}") from error
 
 
-def by_key(statements: Iterable[Statement]) -> dict[str, list[Statement]]:
-    """Statements by the question they answer."""
-    found: dict[str, list[Statement]] = {}
+def by_key(statements: Iterable[FactStatement]) -> dict[str, list[FactStatement]]:
+    """Statements by question."""
+    found: dict[str, list[FactStatement]] = {}
     for one in statements:
         found.setdefault(group_of(one.key), []).append(one)
     return found
 
 
-# Facts: who is what to whom, since when, and how we know.
-
+# The facts of a space.
 
 T = TypeVar("T")
 _MOST_EDGES = 200
 
 
 class Learned(msgspec.Struct, frozen=True):
-    """What learning changed: facts that are new, facts with more evidence, and facts that ended."""
+    """The result of learning: new facts, facts with more evidence, and facts that ended."""
 
     added: tuple[Fact, ...] = ()
     confirmed: tuple[Fact, ...] = ()
@@ -547,21 +536,21 @@ class Learned(msgspec.Struct, frozen=True):
 
 
 class Retracted(msgspec.Struct, frozen=True):
-    """What retracting changed: how many statements went, and the facts that were believed for no other reason."""
+    """The result of retracting: how many statements, and the facts that no other statement supports."""
 
     statements: int = 0
     facts: tuple[Fact, ...] = ()
 
 
 class Clash(msgspec.Struct, frozen=True):
-    """Two facts that cannot both be true; ``kept`` is the one that is believed."""
+    """Two facts that contradict each other; ``kept`` is the believed one."""
 
     kept: Fact
     other: Fact
 
 
-class Edge(msgspec.Struct, frozen=True):
-    """A fact as an edge of a graph: the keys of the names at its ends, and how far from the start it was found."""
+class FactEdge(msgspec.Struct, frozen=True):
+    """A fact as an edge of a graph: the compared names at its ends, and its distance from the start."""
 
     source: str
     target: str
@@ -570,27 +559,26 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Facts:
-    """The facts of one space. A call's work grows with what is known of the names it asks about, not with the rest.
+    """The facts of one space. The cost of a call grows with what is known of its names, not with the rest.
 
-    Safe inside a transaction of the backend; without one, a call that is cut short has done a part of its work, and
-    doing it again does the rest.
+    Call it inside a transaction of the backend; without one, repeat a call that was interrupted.
     """
 
     def __init__(self, kv: KeyValue, space: SpaceLike) -> None:
         self.space: Space = as_space(space)
-        self._statements = Statements(kv, self.space)
+        self._statements = FactStatements(kv, self.space)
 
     def learn(self, claims: Iterable[Claim], *, record: str, learned_at: datetime | None = None) -> Learned:
-        """Take in what a record says. The same claim of the same record again changes nothing, unless it was retracted.
+        """Store the claims of a record. The same claim again changes nothing, unless it was retracted.
 
-        Raises ``InvalidInput`` for what is no claim, an unknown relation or an empty name; then nothing was learned.
+        Raises ``InvalidInput`` for anything but claims, an unknown relation or an empty name, and then stores nothing.
         """
         moment = now() if learned_at is None else as_utc(learned_at, "learned_at")
         wanted = by_key([statement_of(claim, record, moment) for claim in _row(claims, "claims")])
         changes = [change for question, group in wanted.items() for change in self._learned(question, group)]
         return Learned(*(tuple(fact for kind, fact in changes if kind == which) for which in _KINDS))
 
-    def _learned(self, question: str, group: list[Statement]) -> Iterator[tuple[str, Fact]]:
+    def _learned(self, question: str, group: list[FactStatement]) -> Iterator[tuple[str, Fact]]:
         stored = self._statements.group(question)
         added = {one.key: one for one in group if self._statements.add(one)}
         if not added:
@@ -606,24 +594,24 @@ class Facts:
         as_of: datetime | None = None,
         known_at: datetime | None = None,
     ) -> list[Fact]:
-        """What holds of a subject: now, or at ``as_of`` in the world, as it was believed now, or at ``known_at``.
+        """The facts that hold of a subject now or at ``as_of``, as believed now or at ``known_at``.
 
         Raises ``InvalidInput`` for an empty subject or an unknown relation.
         """
         moment = now() if as_of is None else as_utc(as_of, "as_of")
         believed = self._believed(prefix_of(subject, relation), known_at)
         wanted = [fact for fact in believed if fact.holds_at(moment) and relation in (None, fact.relation)]
-        return sorted(wanted, key=_by_relation)
+        return sorted(wanted, key=lambda fact: (fact.relation, fact.said_at, fact.id))
 
     def history(self, subject: str, relation: str | None = None) -> list[Fact]:
-        """All that was ever believed of a subject, the earliest first; what was superseded or retracted says so."""
+        """All facts ever believed of a subject, the earliest first, superseded and retracted ones included."""
         everything = [
             fact for _, group in self._statements.groups(prefix_of(subject, relation)) for fact in timeline(group)
         ]
         return [fact for fact in everything if relation in (None, fact.relation)]
 
     def all(self, *, limit: int = 100, cursor: str | None = None) -> Page[Fact]:
-        """Every fact of the space, held or not, by subject. A page may run over ``limit`` to end with a whole question.
+        """Every fact of the space by subject, also past ones. A page may exceed ``limit`` to complete a question.
 
         Raises ``InvalidInput`` for a limit below 1, or a cursor that is no string.
         """
@@ -639,15 +627,15 @@ class Facts:
         return Page(found)
 
     def conflicts(self, subject: str | None = None) -> list[Clash]:
-        """The facts that contradict each other, rather than follow each other: of one subject, or of the whole space."""
+        """The facts that contradict each other instead of following each other: of one subject, or of the space."""
         prefix = BY_SUBJECT if subject is None else prefix_of(subject)
         groups = (timeline(group) for _, group in self._statements.groups(prefix))
         return [clash for facts in groups for clash in _clashes([fact for fact in facts if fact.retired_at is None])]
 
     def walk(
         self, start: str, *, depth: int = 2, as_of: datetime | None = None, limit: int = _MOST_EDGES
-    ) -> list[Edge]:
-        """The facts that lead from a name to others and on, in both directions, the nearest first, at most ``limit``.
+    ) -> list[FactEdge]:
+        """The facts that connect a name to others, in both directions, the nearest first, at most ``limit``.
 
         Raises ``InvalidInput`` for an empty name, or a depth or limit below 1.
         """
@@ -655,7 +643,7 @@ class Facts:
         check_count(limit, "limit", least=1)
         prefix_of(start)
         moment = now() if as_of is None else as_utc(as_of, "as_of")
-        edges: dict[str, Edge] = {}
+        edges: dict[str, FactEdge] = {}
         seen = {name_key(start)}
         ring = [name_key(start)]
         for distance in range(1, depth + 1):
@@ -664,7 +652,7 @@ class Facts:
                 for fact in self._touching(name, moment, limit):
                     if len(edges) >= limit:
                         return list(edges.values())
-                    edge = Edge(name_key(fact.subject), name_key(fact.object), distance, fact)
+                    edge = FactEdge(name_key(fact.subject), name_key(fact.object), distance, fact)
                     edges.setdefault(fact.id, edge)
                     following.update(dict.fromkeys((edge.source, edge.target)))
             ring = [name for name in following if name not in seen]
@@ -672,36 +660,36 @@ class Facts:
         return list(edges.values())
 
     def _touching(self, name: str, moment: datetime, limit: int) -> Iterator[Fact]:
-        """The facts that hold at a moment with this name at one of their ends."""
+        """The facts at a time with this name at one of their ends."""
         yield from self.about(name, as_of=moment)
         for question in self._statements.questions_about(name, limit):
-            for fact in self._believed(question, None):
+            for fact in self._believed(question):
                 if fact.holds_at(moment) and name_key(fact.object) == name:
                     yield fact
 
     def retract(self, records: Iterable[str], *, final: bool = False, at: datetime | None = None) -> Retracted:
-        """Take back what records said. Facts that nothing else says are retired, and ``restore`` brings them back.
+        """Retract the statements of records. Facts that no other statement supports are retired; ``restore`` undoes it.
 
-        With ``final`` all they said is deleted with every trace. Records that said nothing are passed over. Raises
-        ``InvalidInput`` for what is no row of ids.
+        With ``final`` the statements are deleted for good. Records without statements are ignored. Raises
+        ``InvalidInput`` for anything but a list of ids.
         """
         moment = now() if at is None else as_utc(at, "at")
         ids = _ids(records)
         gone = [one for record in ids for one in self._statements.of_record(record) if final or not one.retired_at]
-        before = {question: self._held(question) for question in by_key(gone)}
+        before = {question: self._believed(question) for question in by_key(gone)}
         if final:
             for record in ids:
                 self._statements.drop(record)
         else:
             for one in gone:
                 self._statements.set_retired(one, moment)
-        lost = [fact for question, held in before.items() for fact in _missing(held, self._held(question))]
+        lost = [fact for question, held in before.items() for fact in _missing(held, self._believed(question))]
         return Retracted(len(gone), tuple(lost))
 
     def restore(self, records: Iterable[str]) -> int:
-        """Undo the last retraction of each record, as if it had never been; returns how many statements came back.
+        """Undo the last retraction of each record. Returns how many statements were restored.
 
-        Raises ``InvalidInput`` for what is no row of ids.
+        Raises ``InvalidInput`` for anything but a list of ids.
         """
         restored = 0
         for record in _ids(records):
@@ -710,11 +698,8 @@ class Facts:
                 restored += 1
         return restored
 
-    def _held(self, question: str) -> list[Fact]:
-        return self._believed(question, None)
-
-    def _believed(self, prefix: str, known_at: datetime | None) -> list[Fact]:
-        """The facts that are believed, or were at ``known_at``, whenever they hold in the world."""
+    def _believed(self, prefix: str, known_at: datetime | None = None) -> list[Fact]:
+        """The facts believed now, or at ``known_at``, whenever they hold in the world."""
         moment = None if known_at is None else as_utc(known_at, "known_at")
         groups = (group for _, group in self._statements.groups(prefix))
         facts = (fact for group in groups for fact in timeline(_known(group, moment)))
@@ -723,7 +708,7 @@ class Facts:
     alearn = asyncify(learn)
     aabout = asyncify(about)
     ahistory = asyncify(history)
-    aall = asyncify(all)  # noqa: A003 — the method above, which is what is meant
+    aall = asyncify(all)  # noqa: A003 - the method above
     aconflicts = asyncify(conflicts)
     awalk = asyncify(walk)
     aretract = asyncify(retract)
@@ -734,24 +719,24 @@ _KINDS = ("added", "confirmed", "superseded")
 
 
 def _row(values: Iterable[T], what: str) -> Iterable[T]:
-    # A string is a row of characters, but nobody means one.
+    # A string is iterable too, but never meant.
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"{what} must be a list, not {shown(values)}")
     return values
 
 
 def _ids(records: Iterable[str]) -> list[str]:
-    """The ids of records, each once."""
+    """The ids of records, without repetitions."""
     return list(dict.fromkeys(check_id(record, "a record's id") for record in _row(records, "records")))
 
 
-def _retracted_last(statements: list[Statement]) -> list[Statement]:
+def _retracted_last(statements: list[FactStatement]) -> list[FactStatement]:
     last = max((one.retired_at for one in statements if one.retired_at is not None), default=None)
     return [one for one in statements if last is not None and one.retired_at == last]
 
 
-def _known(group: Iterable[Statement], moment: datetime | None) -> list[Statement]:
-    """What was believed at a moment, as it looked then."""
+def _known(group: Iterable[FactStatement], moment: datetime | None) -> list[FactStatement]:
+    """The statements known at a time, as they were then."""
     if moment is None:
         return list(group)
     known = [one for one in group if one.learned_at <= moment]
@@ -780,7 +765,7 @@ def _missing(before: Iterable[Fact], after: Iterable[Fact]) -> Iterator[Fact]:
 
 
 def _clashes(facts: list[Fact]) -> Iterator[Clash]:
-    """Of a value that cannot change, every two; of one that can, those for which the other left no time."""
+    """Contradictions: for a value that cannot change, every pair; else facts whose period another fact took over."""
     by_id = {fact.id: fact for fact in facts}
     relation = relation_of(facts[0].relation) if facts else None
     if relation is not None and relation.lasting:
@@ -791,7 +776,3 @@ def _clashes(facts: list[Fact]) -> Iterator[Clash]:
         rival = by_id.get(fact.superseded_by or "")
         if rival is not None and fact.valid_from is not None and fact.valid_from == fact.valid_to:
             yield Clash(kept=rival, other=fact)
-
-
-def _by_relation(fact: Fact) -> tuple[str, datetime, str]:
-    return (fact.relation, fact.said_at, fact.id)

@@ -1,11 +1,11 @@
-"""What may become a memory: each text is judged before it is stored, and each refusal says why.
+"""``Gate``: decides whether a text may become a memory, and why not.
 
-``Gate`` refuses what nobody would want back (blanks, noise, oversize, an assistant's empty phrases), takes secrets out, and
-flags personal data and, whoever says it, what reads like an order to a model.
+It refuses blank texts, noise, oversized texts and an assistant's empty phrases, redacts secrets, and flags personal data
+and texts that read like instructions to a model.
 
-By default secrets are redacted and personal data is flagged. A key or a password recalled is a key sent to whoever runs
-the model, and no answer needs it; the rest of its sentence may matter, so the sentence stays. An address or a phone number
-is often the very thing a user wants remembered.
+Secrets are redacted by default because a recalled key or password would be sent to the model's provider, and no answer
+needs it; the rest of the sentence is kept. Personal data is only flagged, because an address or a phone number is often
+what a user wants remembered.
 """
 
 from __future__ import annotations
@@ -30,21 +30,20 @@ from memwell.language.sentences import sentences
 from memwell.language.words import STOP_WORDS
 from memwell.values import check_count, shown
 
-# What was said before: texts that are the same but for their form, and texts that say nearly the same.
-
+# Duplicates: texts that differ in form only, and texts that are nearly the same.
 
 _STRETCH = 512
-# What Chinese text is full of, and what alone would send it down the slow path of normalisation.
+# These occur in most Chinese texts, and would need the slow normalisation otherwise.
 _WIDE_AND_PLAIN = tuple(zip("，！？：；（）～\u3000", ",!?:;()~ ", strict=True))
 
 
 def compatible(text: str) -> str:
-    """The text with compatibility forms (full-width letters, ligatures) made plain."""
+    """The text with compatibility forms (full-width letters, ligatures) replaced by plain ones."""
     for wide, plain in _WIDE_AND_PLAIN:
         text = text.replace(wide, plain)
     if unicodedata.is_normalized("NFKC", text):
         return text
-    # In stretches, because a long row of combining marks takes the square of its length to put in order.
+    # In pieces, because normalising a long row of combining marks takes quadratic time.
     return "".join(unicodedata.normalize("NFKC", text[i : i + _STRETCH]) for i in range(0, len(text), _STRETCH))
 
 
@@ -52,14 +51,14 @@ _ENDING = " .!?~…。！？～,，;；:："
 
 
 def fingerprint(text: str) -> str:
-    """The same 32 hexadecimal characters for texts that differ in case, width, white space or their last marks only."""
+    """32 hexadecimal characters, equal for texts that differ only in case, width, white space or final punctuation."""
     plain = text if text.isascii() else compatible(text)
     plain = " ".join(plain.casefold().split())
     return blake2b((plain.rstrip(_ENDING) or plain).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _terms(english: str, chinese: str) -> frozenset[str]:
-    """The words as they come out of ``query_terms``. Chinese ones are cut here, or importing this would take 15 ms more."""
+    """The terms of words. Chinese ones are split here because ``query_terms`` would add 15 ms to the import."""
     pairs = {word[i : i + 2] for word in chinese.split() for i in range(len(word) - 1 or 1)}
     return frozenset(pairs).union(query_terms(english))
 
@@ -75,11 +74,11 @@ _NUMBERS = _terms(
 )
 _DECISIVE = _NEGATIONS | _NUMBERS
 NO_TOPIC = _terms(" ".join(STOP_WORDS["en"]), " ".join(STOP_WORDS["zh"])) - _DECISIVE
-"""The terms of words that carry no topic, without those that may turn a sentence into its opposite."""
+"""Terms without a topic, except those that can negate a sentence."""
 
 
 class _Sketch(NamedTuple):
-    """What is compared of a text: its terms and pairs of terms, and those terms that may not differ."""
+    """The compared parts of a text: its terms and pairs of terms, and the terms that must not differ."""
 
     shingles: frozenset[str]
     decisive: frozenset[str]
@@ -92,20 +91,20 @@ def _sketch(text: str) -> _Sketch:
 
 
 def decisive_terms(text: str, terms: Iterable[str]) -> frozenset[str]:
-    """Numbers and negations: with another of them, a text that is otherwise the same says something else."""
+    """Numbers and negations: two texts that differ in these say different things."""
     words = {term for term in terms if term in _DECISIVE or term[:1].isdigit() or term[-1:].isdigit()}
     return frozenset(words if text.isascii() else words | _DECISIVE.intersection(text))
 
 
 def similar(a: str, b: str) -> float:
-    """How alike two texts are, from 0 to 1: the share of their words and pairs of words that both have."""
+    """The similarity of two texts from 0 to 1: the share of words and word pairs that both have."""
     one, other = _sketch(a).shingles, _sketch(b).shingles
     either = len(one | other)
     return len(one & other) / either if either else float(fingerprint(a) == fingerprint(b))
 
 
-class Twins:
-    """Gathers texts, and tells which of them say nearly the same. It keeps their words as numbers, not the texts."""
+class DuplicateFinder:
+    """Finds texts that are nearly the same. It stores their words as numbers, not the texts."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -117,7 +116,7 @@ class Twins:
         return len(self._items)
 
     def add(self, text: str) -> None:
-        """Take a text in; it is known by its place, from 0 on."""
+        """Add a text; it is identified by its place, from 0 on."""
         sketch = _sketch(text)
         self._items.append(_Item(array("L", map(self._number, sketch.shingles)), sketch.decisive))
 
@@ -131,16 +130,16 @@ class Twins:
         return number
 
     def clusters(self, threshold: float = 0.8) -> list[list[int]]:
-        """Groups of places, each text at least ``threshold`` like the first of its group; no text like it is overlooked.
+        """Groups of places, each text at least ``threshold`` similar to the first of its group; none is missed.
 
-        Texts with other numbers or negations are never together. Raises ``InvalidInput`` for a threshold beyond 0 to 1.
+        Texts with different numbers or negations are never grouped. Raises ``InvalidInput`` for an invalid threshold.
         """
         if not 0 < threshold <= 1:
             raise InvalidInput(f"a threshold is above 0 and at most 1, not {shown(threshold)}")
         groups: dict[int, list[int]] = {}
         leaders = _Leaders(threshold)
         for place, item in enumerate(self._items):
-            # Two sets this alike share one of their few rarest members.
+            # Two sets this similar share one of their rarest members.
             rarest = sorted(item.shingles, key=self._rarity)[: _prefix(len(item.shingles), threshold)]
             leader = leaders.likest(item, rarest)
             if leader is None:
@@ -154,13 +153,15 @@ class Twins:
         return self._uses[number], number
 
     def restates(self, places: Sequence[int]) -> bool:
-        """Whether one of these texts has all the words of topic of every other, so that nothing is lost with the others."""
+        """Whether one of these texts has all topic words of the others, so that removing them loses nothing."""
         topics = [self._topics.intersection(self._items[place].shingles) for place in places]
         largest = max(topics, key=len)
         return all(words <= largest for words in topics)
 
 
 class _Item(NamedTuple):
+    """An added text: the numbers of its shingles, and the terms that must not differ."""
+
     shingles: array[int]
     decisive: frozenset[str]
 
@@ -173,7 +174,7 @@ _ROUNDING = 1e-9
 
 
 class _Leaders:
-    """The first texts of all groups so far, found by any of their rarest shingles."""
+    """The first texts of all groups so far, indexed by their rarest shingles."""
 
     def __init__(self, threshold: float) -> None:
         self._threshold = threshold
@@ -186,7 +187,7 @@ class _Leaders:
             self._by_shingle.setdefault(number, []).append(place)
 
     def likest(self, item: _Item, rarest: Iterable[int]) -> int | None:
-        """The leader most like the text, the earliest when several are, or None when none is like it."""
+        """The most similar leader, the earliest of equals; None when none is similar enough."""
         best, likest = None, self._threshold - _ROUNDING
         mine = frozenset(item.shingles)
         for place in sorted({one for number in rarest for one in self._by_shingle.get(number, ())}):
@@ -201,21 +202,20 @@ class _Leaders:
 
 
 def clusters(items: Iterable[tuple[str, str]], threshold: float = 0.8) -> list[list[str]]:
-    """From ids and texts to groups of ids whose texts say nearly the same, in the order given: see ``Twins.clusters``."""
-    twins = Twins()
+    """Groups of ids whose texts are nearly the same, in the given order: see ``DuplicateFinder.clusters``."""
+    finder = DuplicateFinder()
     ids: list[str] = []
     for id_, text in items:
         ids.append(id_)
-        twins.add(text)
-    return [[ids[place] for place in group] for group in twins.clusters(threshold)]
+        finder.add(text)
+    return [[ids[place] for place in group] for group in finder.clusters(threshold)]
 
 
-# The guard against learning from oneself: what was recalled of late, and whether a text merely repeats it.
-
+# Echoes: recently recalled memories, so that a model's repetition of one is not stored as new.
 
 T = TypeVar("T")
 
-# How a memory is introduced and who it is about may change when a model repeats it.
+# A repetition may add these words.
 _FRAMES = frozenset(
     query_terms(
         "mention mentioned earlier previously remember recall recalled based memory memories according noted shared record "
@@ -226,11 +226,11 @@ _PRONOUNS = re.compile("(?:记得|提到过?|说过|之前|用户)|[我你您他
 _ALIKE = 0.8
 _FEW = 4
 _CANDIDATES = 64
-_WHOLE = 24  # A record with fewer terms than this is also compared as a whole.
+_WHOLE = 24  # Memories with fewer terms are also compared as a whole.
 
 
 class _Said(NamedTuple):
-    """A piece of what was recalled: whose it is, its words of topic, and those that may not differ."""
+    """A sentence of a recalled memory: the memory's id, its topic words, and the terms that must not differ."""
 
     id: str
     topics: frozenset[str]
@@ -238,18 +238,20 @@ class _Said(NamedTuple):
 
 
 class _Memory(NamedTuple):
+    """A recalled memory: its text, its sentences, and the fingerprints of these."""
+
     text: str
     said: list[_Said]
     prints: list[str]
 
 
 class Echoes:
-    """What was recalled and handed to a model of late: at most ``most`` memories. Safe to share between threads."""
+    """The memories recalled recently, at most ``most``. Thread-safe."""
 
     def __init__(self, most: int = 512) -> None:
         self._most = check_count(most, "most", least=1)
         self._lock = Lock()
-        # Recall must not wait for this, so what is heard is cut into words when it is first asked about.
+        # Recall must not wait, so texts are split when they are first compared.
         self._heard: dict[str, str] = {}
         self._unread: dict[str, None] = {}
         self._known: dict[str, _Memory] = {}
@@ -257,7 +259,7 @@ class Echoes:
         self._by_print: dict[str, dict[str, None]] = {}
 
     def heard(self, texts: Mapping[str, str]) -> None:
-        """Note that memories were handed to a model, by their ids; those heard longest ago go when there are too many."""
+        """Record that memories were given to a model, by their ids; the oldest are dropped beyond ``most``."""
         with self._lock:
             for id_ in texts:
                 self._heard.pop(id_, None)
@@ -267,16 +269,16 @@ class Echoes:
                 self._drop(next(iter(self._heard)))
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Drop memories with all that is kept of their texts."""
+        """Drop memories and everything derived from their texts."""
         with self._lock:
             for id_ in ids:
                 self._drop(id_)
 
     def echo_of(self, text: str) -> str | None:
-        """The id of the memory that a text merely repeats, or None when it says something else or something more.
+        """The id of the memory that a text only repeats; None when it says something else or more.
 
-        A text of several sentences is an echo when each that says anything repeats some memory; the one most repeated is
-        named. Another number or another negation makes a sentence new.
+        A text of several sentences is an echo when each of them repeats some memory; the most repeated one is returned.
+        Another number or negation makes a sentence new.
         """
         with self._lock:
             self._catch_up()
@@ -300,16 +302,16 @@ class Echoes:
     def _source(self, text: str, topics: frozenset[str], decisive: frozenset[str]) -> str | None:
         same = self._same(text)
         if same is not None or len(topics) < 2:
-            return same  # one word is in too many texts to say where it is from
+            return same  # a single word occurs in too many texts
         known = [self._by_term[term] for term in topics if term in self._by_term]
         if len(known) < _ALIKE * len(topics):
             return None
-        # Of all the words at most a fifth may be missing from the memory repeated, so it has one of the rarest.
+        # At most a fifth of the words may be missing in the memory, so it has one of the rarest.
         rarest = sorted(known, key=len)[: len(topics) // 5 + 1]
         candidates = {said: None for pieces in rarest for said in list(pieces)[-_CANDIDATES:]}
         for said in candidates:
             both = len(topics & said.topics)
-            # Two words of many say little: of a short sentence more must come back.
+            # Of a short sentence a larger part must be repeated.
             enough = both >= _FEW or both >= _ALIKE * len(said.topics)
             if decisive == said.decisive and enough and both >= _ALIKE * len(topics):
                 return said.id
@@ -361,7 +363,7 @@ def _take_out(index: dict[str, dict[T, None]], key: str, item: T) -> None:
 
 
 def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The words of topic of a text, without who speaks and how it is introduced, and those that may not differ."""
+    """The topic words of a text, without pronouns and introductions, and the terms that must not differ."""
     if not text.isascii():
         text = _PRONOUNS.sub(" ", text)
     terms = query_terms(text)
@@ -372,23 +374,23 @@ def _said(text: str) -> tuple[frozenset[str], frozenset[str]]:
 
 Handling: TypeAlias = Literal["flag", "redact", "refuse"]
 TRUSTS = frozenset({"user", "model", "document", "tool", "derived"})
-"""Whose word a text may be: see ``memwell.longterm.traits.Traits``."""
+"""The possible sources of a text: see ``memwell.longterm.traits.Traits``."""
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Why a text was refused or changed: a code for programs, words for people. Never holds the text itself."""
+    """Why a text was refused or changed: a code for programs and words for people. It never contains the text."""
 
     code: str
     detail: str
 
 
 Rule: TypeAlias = Callable[[str, str, str], Reason | None]
-"""A rule of one's own: from a text, its speaker and its trust to why it is refused, or None."""
+"""A custom rule: from a text, its speaker and its trust to the reason to refuse it, or None."""
 
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
-    """What a gate does. Raises ``InvalidInput`` for an unknown handling, limits that leave nothing and a rule
-    that cannot be called.
+    """The settings of a gate. Raises ``InvalidInput`` for an unknown handling, impossible limits and a rule that is not
+    callable.
     """
 
     secrets: Handling = "redact"
@@ -407,8 +409,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         check_count(self.most_characters, "most_characters", least=max(1, self.least_characters))
 
 
-class Verdict(msgspec.Struct, frozen=True):
-    """What a gate says of a text. ``text`` is what may be stored or shown, ``findings`` are places in the text judged."""
+class GateVerdict(msgspec.Struct, frozen=True):
+    """The decision about a text. ``text`` is what may be stored or shown; ``findings`` are spans of the original text."""
 
     accepted: bool
     text: str
@@ -418,17 +420,17 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 class Gate:
-    """Judges texts by a policy. It keeps nothing, so any number of threads may share one."""
+    """Judges texts by a policy. It has no state, so threads may share it."""
 
     def __init__(self, policy: Policy | None = None) -> None:
         if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a gate's policy must be a Policy, not {shown(policy)}")
         self.policy = policy or Policy()
 
-    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> Verdict:
-        """Whether a text may become a memory, and in which words.
+    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> GateVerdict:
+        """Whether a text may become a memory, and with which words.
 
-        Raises ``InvalidInput`` for a trust that is not known, and for a text or speaker that is no string.
+        Raises ``InvalidInput`` for an unknown trust, and for a text or speaker that is no string.
         """
         if not isinstance(trust, str) or trust not in TRUSTS:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a trust is one of {sorted(TRUSTS)}, not {shown(trust)}")
@@ -439,14 +441,14 @@ class Gate:
         if len(text) > policy.most_characters:
             detail = f"{len(text):,} characters are more than {policy.most_characters:,}"
             start = text[:_SHOWN_OF_OVERSIZE]
-            return Verdict(False, redacted(start, findings(start)), ("oversize",), (Reason("oversize", detail),))
+            return GateVerdict(False, redacted(start, findings(start)), ("oversize",), (Reason("oversize", detail),))
         found = findings(text)
         reason = self._worthless(text, speaker, trust)
-        # Whoever said it: people paste what they have read, and a store cannot tell.
+        # From any source: people paste texts that others wrote.
         flags = ("injection",) if _gives_orders(text) else ()
         if found or reason:
             return self._handled(text, found, flags, reason)
-        return Verdict(True, text, flags)
+        return GateVerdict(True, text, flags)
 
     def _worthless(self, text: str, speaker: str, trust: str) -> Reason | None:
         if not _first_letter(text) and not segment(text) and not _EMOTICON(text):
@@ -464,8 +466,8 @@ class Gate:
                 return reason
         return None
 
-    def _handled(self, text: str, found: list[Finding], flags: tuple[str, ...], reason: Reason | None) -> Verdict:
-        """The verdict on a text with findings or a reason against it; what is refused is told without its secrets."""
+    def _handled(self, text: str, found: list[Finding], flags: tuple[str, ...], reason: Reason | None) -> GateVerdict:
+        """The verdict on a text with findings or a reason to refuse it; secrets are redacted in refused texts too."""
         policy = self.policy
         hidden = [one for one in found if (policy.secrets if one.secret else policy.personal) != "flag"]
         refused = [one for one in found if (policy.secrets if one.secret else policy.personal) == "refuse"]
@@ -478,20 +480,20 @@ class Gate:
         if accepted:
             reasons = [Reason("redacted", f"{count} of the kind {kind!r} taken out") for kind, count in _count(hidden)]
         shown_text = redacted(text, hidden if accepted else found)
-        return Verdict(accepted, shown_text, flags + kinds, tuple(reasons), tuple(found))
+        return GateVerdict(accepted, shown_text, flags + kinds, tuple(reasons), tuple(found))
 
 
 def _count(found: Iterable[Finding]) -> list[tuple[str, int]]:
     return list(Counter(one.kind for one in found).items())
 
 
-# What nobody would want back.
+# Texts not worth remembering.
 
 _SHOWN_OF_OVERSIZE = 200
 _first_letter = re.compile(r"[^\W_]").search
 _EMOTICON = re.compile(r"\s{0,9}(?:[:;=][-^'o]?[()\[\]|/\\*<>]|[\^>-][._-]{1,3}[\^<-]|<3)\s{0,9}\Z").match
 _BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
-_SAME = 40  # A row this long of one or two characters is nobody's laughter.
+_SAME = 40  # A row this long of one or two characters is noise, not laughter.
 _KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
 _NEIGHBOURS = frozenset(pair for row in _KEY_ROWS for a, b in pairwise(row) for pair in (a + b, b + a, a + a, b + b))
 _VOWELS = frozenset("aeiouy")
@@ -499,7 +501,7 @@ _LONGEST_MASH = 200
 
 
 def _noise(text: str) -> str:
-    """What kind of noise a text is, or nothing when it may mean something."""
+    """The kind of noise that a text is; empty for other texts."""
     length = len(text)
     if length >= _SAME and len(set(text[:_SAME])) <= 4 and len(set(text) - _BLANKS) <= 2:
         return "one or two characters over and over"
@@ -518,7 +520,7 @@ _BLANKS = frozenset(" \t\r\n")
 
 
 def _mixed(word: str) -> bool:
-    """Whether it has digits and letters as only encoded data has them: no name of a file or of a variable does."""
+    """Whether digits and letters are mixed as in encoded data, unlike in file names and variables."""
     digits = sum(map(str.isdigit, word))
     return digits >= 0.05 * len(word) and word.count("-") + word.count("_") <= 0.05 * len(word)
 
@@ -530,11 +532,11 @@ def _is_mash(word: str) -> bool:
     near = sum(word[i : i + 2] in _NEIGHBOURS for i in range(len(word) - 1))
     if near >= 0.75 * (len(word) - 1):
         return len(set(word)) > 2
-    # Sighs and growls have no vowels either, but few letters.
+    # Sighs and growls have no vowels either, but fewer letters.
     return _VOWELS.isdisjoint(word) and len(set(word)) >= 5
 
 
-# A model's phrases. They are looked for at the start only, and count when little else is said.
+# Phrases of a model. They are matched at the start, and count when little else is said.
 _REFUSES = re.compile(
     r"(?:\W*(?:i['’]?m|i am) (?:very |so |really )?sorry\b|\W*(?:i apologi[sz]e|sorry)\b|\W*unfortunately\b)?[\s,.!:;—-]*"
     r"(?:but |however,? )?"
@@ -565,13 +567,13 @@ def _is_boilerplate(text: str) -> bool:
     if len(text) > _LONGEST_REFUSAL:
         return False
     if _REFUSES(text):
-        # A refusal that goes on to say something is no phrase.
+        # A refusal that goes on to say something is no empty phrase.
         return all(_REFUSES(one.text) or _OPENS(one.text) for one in sentences(text))
     opening = _OPENS(text)
     return opening is not None and len(text) - opening.end() <= _LEFT_OVER
 
 
-# What reads like an order to a model. It is kept and flagged: whoever recalls it fences it as data.
+# Texts that read like instructions to a model are kept and flagged; the context fences them as data.
 _ORDERS_TO_MODELS = (
     *"ignor disregard forget overrid bypass system assistant instruction prompt jailbreak".split(),
     *"developer <| [inst] <<sys".split(),
@@ -583,7 +585,7 @@ _INJECTION = re.compile(
     r"(?:(?:the|your|my|these|those)\s{1,9})?"
     r"(?:previous|prior|above|earlier|preceding|former|system|original|foregoing)\s{1,9}"
     r"(?:\w{1,20}\s{1,9}){0,2}?(?:instructions?|prompts?|rules|messages?|directions|guidelines|context|conversation)"
-    # Less plain, so only where it is told to do: "I always forget the rules" is not.
+    # Ambiguous, so only as an imperative: "I always forget the rules" is not matched.
     r"|(?:^|[.!?:;,，。！？\"'(\[]\s{0,3}|\b(?:please|must|should|now|and|then)\s{1,3})"
     r"(?:ignore|disregard|forget|override)\s{1,9}(?:all\s{1,9})?(?:the|your)\s{1,9}"
     r"(?:instructions|system prompt|rules|guidelines)"
@@ -609,7 +611,7 @@ _INJECTION = re.compile(
     r"|[【\[]系统(?:提示词?|消息|指令)[】\]]|[.!?。！？]\s{0,3}系统(?:提示词|指令)[ \t]{0,3}[:：]",
     re.IGNORECASE | re.MULTILINE,
 ).search
-# A model reads through what cannot be seen and through full-width letters, so the pattern must, too.
+# Invisible characters and full-width letters hide an instruction from a pattern, but not from a model.
 _UNSEEN = "\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f"
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _MASKED = re.compile(f"[{_UNSEEN}Ａ-Ｚａ-ｚ＜＃［\U0001d400-\U0001d7ff]").search
@@ -618,7 +620,7 @@ _MASKED = re.compile(f"[{_UNSEEN}Ａ-Ｚａ-ｚ＜＃［\U0001d400-\U0001d7ff]")
 def _gives_orders(text: str) -> bool:
     plain = text if text.isascii() or not _MASKED(text) else compatible(_INVISIBLE.sub("", text))
     lower = plain.lower()
-    # One word is enough to look closer; without one the long pattern is not tried.
+    # The long pattern is tried only when one of these words occurs.
     for word in _ORDERS_TO_MODELS:
         if word in lower:
             return bool(_INJECTION(plain))

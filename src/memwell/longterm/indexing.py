@@ -1,7 +1,7 @@
-"""From the journal into the index: words and facts first, vectors when the embedder gets to them.
+"""Processes the journal: indexes words and facts first, and vectors when the embedder has made them.
 
-All of it may be done by the worker in the background, or by a recall that will not wait for the worker. Whoever does it, an
-entry has its effect once: the mark of the journal moves in the same transaction.
+The background worker does this, and so does a recall that finds unprocessed entries. Each entry takes effect once, because
+the journal's mark moves in the same transaction.
 """
 
 from __future__ import annotations
@@ -13,27 +13,29 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, ModelError, ReadOnlyStore
 from memwell.language.claims.reading import LOOKED_AT, claims
 from memwell.language.claims.relations import RELATIONS, USER, Claim, relation_of
 from memwell.language.segment import query_terms
-from memwell.longterm.embedding import Makers, Reembedding, Wish
+from memwell.longterm.embedding import Embedders, Reembedding, WantedEmbedder
 from memwell.longterm.facts import Facts
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.journal import (
     Journal,
-    Marks,
-    Reading,
+    JournalMarks,
+    ReadView,
     inner_key,
     inner_space,
-    make_up_for_skipped,
     note_skipped,
-    reminder,
+    pending_vector,
+    queue_skipped,
 )
 from memwell.longterm.traits import KEY, Evidence, Traits, importance_of, own_metadata, traits_of, with_traits
 from memwell.messages import Message, human, system
@@ -42,13 +44,7 @@ from memwell.records import Record, Space
 from memwell.storage.protocols import Backend, KeyValue
 from memwell.values import as_utc, check_text, now, shown
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-
-# Claims by a chat model, held to the text: what it cannot quote, it has not read.
-
+# Claims read by a chat model. Each must quote the text it is read from.
 
 _MOST_CLAIMS = 100
 _LONGEST_NAME = 200
@@ -96,7 +92,7 @@ If there is nothing, answer {{"claims": []}}."""
 
 
 class Extracted(msgspec.Struct, frozen=True):
-    """The claims of a text, why others were dropped, and who read them: ``model``, or ``rules`` where the model failed."""
+    """The claims of a text, why others were dropped, and their source: ``model``, or ``rules`` when the model failed."""
 
     claims: tuple[Claim, ...]
     reasons: tuple[str, ...] = ()
@@ -104,10 +100,14 @@ class Extracted(msgspec.Struct, frozen=True):
 
 
 class _Answer(msgspec.Struct, frozen=True):
+    """A chat model's answer, before its claims are checked."""
+
     claims: list[object]
 
 
 class _Raw(msgspec.Struct, frozen=True):
+    """One claim of a chat model."""
+
     subject: str
     relation: str
     object: str
@@ -118,19 +118,17 @@ class _Raw(msgspec.Struct, frozen=True):
 
 
 def model_claims(chat: ChatModel, text: str, *, speaker: str = "", time: datetime) -> Extracted:
-    """What a text says, as a chat model reads it. Each claim stands on a quote of the text; what does not is dropped.
+    """The claims of a text as a chat model reads it. A claim without a quote from the text is dropped.
 
-    When the model fails, is cut off, or answers in no usable form, the claims are those of the rules. Raises only
-    ``InvalidInput``, as ``claims`` does.
+    When the model fails, is cut off or gives no usable answer, the rules read the claims. Raises only ``InvalidInput``,
+    as ``claims`` does.
     """
     moment = as_utc(time, "time")
     read = check_text(text, "a text")[:LOOKED_AT]
     who = check_text(speaker, "a speaker").strip() or USER
     try:
         listed = _listed(_asked(chat, read, moment))
-    except MemwellError as error:
-        return Extracted(tuple(claims(text, speaker=speaker, time=time)), (f"{chat.name}: {error}",), "rules")
-    except _Unusable as error:
+    except (MemwellError, _Unusable) as error:
         return Extracted(tuple(claims(text, speaker=speaker, time=time)), (f"{chat.name}: {error}",), "rules")
     kept: list[Claim] = []
     reasons: list[str] = []
@@ -145,7 +143,7 @@ def model_claims(chat: ChatModel, text: str, *, speaker: str = "", time: datetim
 
 
 class _Unusable(Exception):
-    """Why something that a model said is dropped."""
+    """Why a claim of a model is dropped."""
 
 
 def _asked(chat: ChatModel, text: str, time: datetime) -> Completion:
@@ -193,7 +191,7 @@ def _claim(item: object, text: str, speaker: str, time: datetime) -> Claim:
 
 
 def _place(quote: str, text: str) -> tuple[int, int]:
-    """Where the quote stands in the text; white space may differ."""
+    """The span of a quote in the text; white space may differ."""
     words = quote.split()
     found = re.search(r"\s+".join(map(re.escape, words)), text, re.IGNORECASE) if words else None
     if found is None:
@@ -224,7 +222,7 @@ _MOST_TRIES = 3
 
 
 class Indexer:
-    """Works the journal of one space off."""
+    """Processes the journal of one space."""
 
     def __init__(
         self,
@@ -233,7 +231,7 @@ class Indexer:
         *,
         embedder: Embedder | None = None,
         chat: ChatModel | None = None,
-        wish: Wish | None = None,
+        wanted_embedder: WantedEmbedder | None = None,
     ) -> None:
         self._backend = backend
         self._space = space
@@ -242,52 +240,52 @@ class Indexer:
         self._chat = chat
         self._tries = 0
         self._skips_known = False
-        self.makers = Makers(backend.kv, self._inner, embedder, wish)
-        # No method of its own: with one it would be a ring, which only the collector could free.
-        self._set_aside = partial(_set_aside, backend.kv, self._inner)
+        self.embedders = Embedders(backend.kv, self._inner, embedder, wanted_embedder)
+        # A function and not a method: a reference to itself would be a cycle that only the garbage collector frees.
+        self._mark_failed = partial(_mark_failed, backend.kv, self._inner)
         self.reembedding = Reembedding(
-            backend, space, self.makers, text_of=self.embedded_text, set_aside=self._set_aside
+            backend, space, self.embedders, text_of=self.embedded_text, on_failure=self._mark_failed
         )
         self.journal = Journal(backend, space)
-        self._reading = Reading(backend, space, self.journal)
+        self._read_view = ReadView(backend, space, self.journal)
         self.facts = Facts(backend.kv, self._inner)
 
     @property
     def view(self) -> Backend:
-        """Where memories are read after catching up: the store, or in memory where the store can only be read."""
-        return self._reading.view
+        """Where memories are read after catching up: the store, or a read-only view of a store that cannot be written."""
+        return self._read_view.view
 
     def catch_up(self, *, embed_at_most: int = 16) -> None:
-        """Give every entry its words now, and vectors too when only a few are owed: a caller reads its own writes."""
+        """Index the words of every entry, and a few pending vectors, for callers to read their writes."""
         with suppress(ReadOnlyStore):
             while True:
                 marks = self.journal.marks()
                 pending = self.journal.after(marks.indexed, BATCH)
                 if not pending:
-                    self._reading.back()
+                    self._read_view.reset()
                     if 0 < marks.indexed - marks.embedded <= embed_at_most:
                         self._embed_indexed(marks)
                     return
                 few = len(pending) <= embed_at_most and marks.embedded == marks.indexed
-                if self._reading.is_ahead(marks):
+                if self._read_view.is_fresh(marks):
                     return
                 try:
                     self._index(marks, pending, embed=few)
                 except ReadOnlyStore:
-                    self._reading.ahead(marks, partial(self._index_copy, embed=few))
+                    self._read_view.build(marks, partial(self._index_copy, embed=few))
 
     def _index_copy(self, copy: Backend, pending: Sequence[Message], *, embed: bool) -> None:
         indexer = Indexer(copy, self._space, embedder=self._embedder)
         indexer._index(indexer.journal.marks(), pending, embed=embed)
 
     def work(self) -> int:
-        """One piece of background work, what was remembered first; how much it brought on, 0 when nothing is owed."""
+        """Do one batch of pending work, new entries first. Returns how many it advanced; 0 when nothing is pending."""
         return self.work_off() or self.reembedding.work()
 
     def work_off(self) -> int:
-        """One piece of what was remembered; how many entries it brought on."""
+        """Process one batch of the journal. Returns how many entries it advanced."""
         if self._embedder is not None and not self._skips_known:
-            make_up_for_skipped(self._backend, self._space, self.journal)
+            queue_skipped(self._backend, self._space, self.journal)
             self._skips_known = True
         marks = self.journal.marks()
         if marks.embedded < marks.indexed:
@@ -299,8 +297,10 @@ class Indexer:
 
     # Words
 
-    def _index(self, marks: Marks, pending: Sequence[Message], *, embed: bool, chat: ChatModel | None = None) -> None:
-        memories = [entry for entry in pending if not _is_reminder(entry)]
+    def _index(
+        self, marks: JournalMarks, pending: Sequence[Message], *, embed: bool, chat: ChatModel | None = None
+    ) -> None:
+        memories = [entry for entry in pending if not _is_pending_vector(entry)]
         records = [record for entry in memories if (record := self._read(entry)) is not None]
         named = frozenset(entry.id for entry in memories if entry.metadata.get("named"))
         found = [_claims(record, chat) for record in records]
@@ -309,54 +309,54 @@ class Indexer:
         end = _end(pending)
         try:
             with self._backend.transaction():
-                current = made is not None and self.makers.claim(made.model)
+                current = made is not None and self.embedders.claim(made.model)
                 if made is not None and current:
                     records = [_with_vector(record, row) for record, row in zip(records, made.rows, strict=True)]
                 whole = current and len(memories) == len(pending)
                 self.journal.advance(marks, indexed=end, embedded=end if whole else None)
                 self._store(records, named)
                 for record, one in zip(records, found, strict=True):
-                    # What is said again is said at another time, and may be true again.
+                    # A repetition is said at another time, and may make a fact true again.
                     if one:
-                        self.facts.learn(one, record=record.id, learned_at=_learned(record))
+                        self.facts.learn(one, record=record.id, learned_at=traits_of(record).learned or record.time)
         except Conflict:
-            # Somebody else was faster. What is left, the caller sees when it looks again.
+            # Another process was faster; the caller reads the journal again.
             _log.debug("another worker has moved the journal of %r on", self._space)
 
     def _read(self, entry: Message) -> Record | None:
-        """The memory that an entry stands for. One that makes no sense is set aside: it must not hold up the others."""
+        """The memory of an entry. An unreadable one is marked as failed, so that it does not block the others."""
         try:
             return _record(self._space, entry)
         except (msgspec.ValidationError, InvalidInput) as error:
             _log.warning("an entry of the journal of %r cannot be read: %s", self._space, error)
-            self._set_aside(entry.id, str(error))
+            self._mark_failed(entry.id, str(error))
             return None
 
     def _store(self, records: Sequence[Record], named: frozenset[str]) -> None:
-        """Store records, or note that the same was said again."""
+        """Store records; a repetition of a memory is added to its evidence."""
         fresh: dict[str, Record] = {}
         known = {record.id for record in self._backend.index.get(self._space, [record.id for record in records])}
         for record in records:
             if record.id in known:
-                # Remembered before, and since dropped from the journal. Changing it is for update alone.
+                # It was remembered before; only update() changes a memory.
                 continue
-            twin = None if record.id in named else self._twin(record, fresh)
-            if twin is None:
+            duplicate = None if record.id in named else self._duplicate_of(record, fresh)
+            if duplicate is None:
                 fresh[record.id] = record
             else:
-                again = _said_again(twin, record)
-                self._backend.kv.put(self._inner, inner_key(ALIAS, record.id), [record.id, twin.id])
-                if twin.id in fresh:
-                    fresh[twin.id] = again
+                again = _said_again(duplicate, record)
+                self._backend.kv.put(self._inner, inner_key(ALIAS, record.id), [record.id, duplicate.id])
+                if duplicate.id in fresh:
+                    fresh[duplicate.id] = again
                 else:
                     self._backend.index.upsert([again])
         self._backend.index.upsert(list(fresh.values()))
 
-    def _twin(self, record: Record, fresh: Mapping[str, Record]) -> Record | None:
-        """The memory that says the same, if there is one. Messages of a conversation are each their own."""
+    def _duplicate_of(self, record: Record, fresh: Mapping[str, Record]) -> Record | None:
+        """The memory with the same text, if any. Messages of a conversation are never repetitions."""
         if traits_of(record).session:
             return None
-        key = self.twins_of(record)
+        key = self.duplicate_key(record)
         entry = self._backend.kv.get(self._inner, key)
         if entry is not None:
             id_ = str(entry.value)
@@ -367,53 +367,49 @@ class Indexer:
         return None
 
     def resolved(self, id_: str) -> str:
-        """The id under which something remembered is found: its own, or that of the memory that said the same before."""
+        """The id of the memory that holds a text: the given one, or the memory that it repeated."""
         entry = self.view.kv.get(self._inner, inner_key(ALIAS, id_))
         return id_ if entry is None else str(cast("list[str]", entry.value)[1])
 
     @staticmethod
-    def twins_of(record: Record) -> str:
-        """The key under which a text is known to have been said. What another said, or with other metadata, is another."""
+    def duplicate_key(record: Record) -> str:
+        """The key that two records share when one repeats the other: same text, kind, speaker and metadata."""
         own = msgspec.json.encode(own_metadata(record), order="sorted").decode()
-        whose = f"{len(record.kind)} {record.kind} {traits_of(record).speaker} {own}"
-        return f"{_PRINT}{fingerprint(record.text)}/{blake2b(whose.encode(), digest_size=12).hexdigest()}"
+        identity = f"{len(record.kind)} {record.kind} {traits_of(record).speaker} {own}"
+        return f"{_PRINT}{fingerprint(record.text)}/{blake2b(identity.encode(), digest_size=12).hexdigest()}"
 
     # Vectors
 
     @staticmethod
     def embedded_text(record: Record) -> str:
-        """The text whose vector a memory carries: the speaker in front, so that *what did Ann say* is near it."""
+        """The text to embed for a memory: the speaker in front, so that *what did Ann say* is near it."""
         speaker = traits_of(record).speaker
         return f"{speaker}: {record.text}" if speaker else record.text
 
     def give_up_vectors(self) -> None:
-        """Count all entries as embedded; the memories that lack their vectors are reminded of anew."""
-        # Read inside the transaction, where nobody else can move the marks on.
+        """Count all entries as embedded, and queue the missing vectors in new entries."""
+        # Read inside the transaction, so that no other process moves the marks.
         with self._backend.transaction():
             marks = self.journal.marks()
             if marks.embedded < marks.indexed:
                 pending = self.journal.after(marks.embedded, marks.indexed - marks.embedded)
-                ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
+                ids = [str(one.metadata["embed"]) if _is_pending_vector(one) else one.id for one in pending]
                 self.journal.advance(marks, embedded=marks.indexed)
-                self.journal.write([reminder(id_) for id_ in dict.fromkeys(ids)])
+                self.journal.write([pending_vector(id_) for id_ in dict.fromkeys(ids)])
 
-    def _vectors(self, records: Sequence[Record]) -> _Made | None:
-        """The vectors of records, of the kind that the space has; None when they cannot be made now."""
-        maker = self.makers.maker_of(self.makers.whose()) if records else None
-        if maker is None:
+    def _vectors(self, records: Sequence[Record]) -> _Embedded | None:
+        """The vectors of records by the embedder of the space; None when they cannot be made now."""
+        embedder = self.embedders.embedder_for(self.embedders.stored_model()) if records else None
+        if embedder is None:
             return None
         try:
-            return _Made(maker.name, maker.embed([self.embedded_text(record) for record in records]))
+            return _Embedded(embedder.name, embedder.embed([self.embedded_text(record) for record in records]))
         except ModelError as error:
-            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", maker.name, error)
+            _log.warning("the embedder %s failed; words alone are searched meanwhile: %s", embedder.name, error)
             return None
 
-    def is_current(self) -> bool:
-        """Whether the vectors of the space are those of the embedder that was chosen, or none are there yet."""
-        return self.makers.is_current()
-
-    def _embed_indexed(self, marks: Marks) -> int:
-        """Give the next memories that have words but no vector theirs."""
+    def _embed_indexed(self, marks: JournalMarks) -> int:
+        """Make the vectors of the next memories that have words but no vector."""
         pending, records = self._without_vectors(marks)
         if not pending:
             return _moved(self.journal, marks, marks.indexed)
@@ -423,8 +419,8 @@ class Indexer:
         self._tries = 0
         try:
             with self._backend.transaction():
-                if made is not None and not self.makers.claim(made.model):
-                    # All vectors were made anew meanwhile, by another embedder.
+                if made is not None and not self.embedders.claim(made.model):
+                    # The space was re-embedded meanwhile.
                     return len(pending)
                 self.journal.advance(marks, embedded=_end(pending))
                 if made is not None:
@@ -436,25 +432,25 @@ class Indexer:
             _log.debug("another worker has moved the journal of %r on", self._space)
         return len(pending)
 
-    def _without_vectors(self, marks: Marks) -> tuple[list[Message], list[Record]]:
-        """The next entries that are owed vectors, and their memories as far as these have none."""
+    def _without_vectors(self, marks: JournalMarks) -> tuple[list[Message], list[Record]]:
+        """The next entries that wait for vectors, and those of their memories that have none."""
         pending = [one for one in self.journal.after(marks.embedded, BATCH) if (one.index or 0) < marks.indexed]
-        ids = [str(one.metadata["embed"]) if _is_reminder(one) else one.id for one in pending]
+        ids = [str(one.metadata["embed"]) if _is_pending_vector(one) else one.id for one in pending]
         return pending, [one for one in self._backend.index.get(self._space, ids) if one.vector is None]
 
     def _give(self, records: Sequence[Record], vectors: NDArray[np.float32]) -> None:
-        """Store vectors, unless a memory has changed since it was read."""
+        """Store vectors, except for memories that changed since they were read."""
         rows = {record.id: (record, row) for record, row in zip(records, vectors, strict=True)}
         same = [one for one in self._backend.index.get(self._space, list(rows)) if one.text == rows[one.id][0].text]
         self._backend.index.upsert([_with_vector(one, rows[one.id][1]) for one in same])
 
-    def _embed_apart(self, marks: Marks) -> int:
-        """After some tries in vain, embed one by one: a text that the embedder cannot take must not hold up the others.
+    def _embed_apart(self, marks: JournalMarks) -> int:
+        """After some failures, embed texts one by one, so that a text the embedder refuses does not block the others.
 
-        It is set aside, with a note. When it can take none, it is out of order, and all is tried again later.
+        Such a text is marked as failed. When every text fails, the embedder is down, and all are tried again later.
         """
         self._tries += 1
-        if self._tries < _MOST_TRIES or self.makers.maker_of(self.makers.whose()) is None:
+        if self._tries < _MOST_TRIES or self.embedders.embedder_for(self.embedders.stored_model()) is None:
             return 0
         pending, records = self._without_vectors(marks)
         rows = {record.id: self._vectors([record]) for record in records}
@@ -466,24 +462,24 @@ class Indexer:
             for record in records:
                 made = rows[record.id]
                 if made is None:
-                    self._set_aside(record.id, "the embedder cannot take its text")
-                elif self.makers.claim(made.model):
+                    self._mark_failed(record.id, "the embedder cannot take its text")
+                elif self.embedders.claim(made.model):
                     self._give([record], made.rows)
         return len(pending)
 
 
-class _Made(NamedTuple):
+class _Embedded(NamedTuple):
     """Vectors, and the name of the embedder that made them."""
 
     model: str
     rows: NDArray[np.float32]
 
 
-def _set_aside(kv: KeyValue, inner: Space, id_: str, reason: str) -> None:
+def _mark_failed(kv: KeyValue, inner: Space, id_: str, reason: str) -> None:
     kv.put(inner, inner_key(DEAD, id_), {"id": id_, "reason": reason})
 
 
-def _moved(journal: Journal, marks: Marks, to: int) -> int:
+def _moved(journal: Journal, marks: JournalMarks, to: int) -> int:
     try:
         journal.advance(marks, embedded=to)
     except Conflict:
@@ -491,7 +487,7 @@ def _moved(journal: Journal, marks: Marks, to: int) -> int:
     return to - marks.embedded
 
 
-def _is_reminder(entry: Message) -> bool:
+def _is_pending_vector(entry: Message) -> bool:
     return "embed" in entry.metadata
 
 
@@ -500,22 +496,18 @@ def _end(pending: Sequence[Message]) -> int:
 
 
 def _claims(record: Record, chat: ChatModel | None) -> list[Claim]:
-    """What a memory says of whom. A chat model is only asked in the background: nobody waits for it."""
+    """The claims of a memory. The chat model is used in the background only, because it is slow."""
     traits = traits_of(record)
     if traits.trust not in ("user", "document"):
-        # What a model or a tool says is remembered, but is no evidence of what is true of a person.
+        # Texts of a model or a tool are remembered, but are no evidence about a person.
         return []
     if chat is not None:
         return list(model_claims(chat, record.text, speaker=traits.speaker, time=record.time).claims)
     return claims(record.text, speaker=traits.speaker, time=record.time)
 
 
-def _learned(record: Record) -> datetime:
-    return traits_of(record).learned or record.time
-
-
 def _record(space: Space, entry: Message) -> Record:
-    """The memory that an entry of the journal stands for."""
+    """The memory of a journal entry."""
     carried: dict[str, Any] = entry.metadata
     traits = msgspec.convert(carried.get(KEY, {}), Traits)
     if traits.session and not traits.position:
@@ -532,7 +524,7 @@ def _record(space: Space, entry: Message) -> Record:
 
 
 def _weighed(record: Record, facts: int) -> Record:
-    """A memory with the importance of its content, unless it was given one."""
+    """A memory with the importance of its content, unless one was given."""
     traits = traits_of(record)
     content = importance_of(record.text, claims=facts)
     importance = content if traits.importance is None else traits.importance
@@ -541,12 +533,12 @@ def _weighed(record: Record, facts: int) -> Record:
 
 
 def _with_vector(record: Record, row: NDArray[np.float32]) -> Record:
-    """A text with nothing to embed has a row of zeros, and stays without a vector."""
+    """A record with its vector; a row of zeros, of a text with nothing to embed, is left out."""
     return replace(record, vector=row) if row.any() else record
 
 
 def _said_again(known: Record, again: Record) -> Record:
-    """A memory that was said once more: counted, with the new evidence."""
+    """A memory with a repetition counted and added to its evidence."""
     traits, other = traits_of(known), traits_of(again)
     evidence = (*traits.evidence, Evidence(record=again.id), *other.evidence)
     lasting = traits.expires is None or other.expires is None

@@ -1,16 +1,16 @@
-"""What a memory was told, in order: durable at once, and worked off later.
+"""The journal of a space: what ``remember`` has stored durably and the index does not hold yet.
 
-``remember`` appends here and returns. From here the index is filled: first the words, then the vectors, each with a mark of
-how far it has come. A mark moves in the same transaction as the work it stands for, and only from where it was read, so
-work is done once, whoever does it and whenever it is killed. What both marks have passed is dropped from the journal.
+``remember`` appends here and returns. Processing an entry indexes its words first and its vector later; a mark for each
+records how far it is. A mark moves in the same transaction as the work it stands for, and only from where it was read, so
+each entry is processed once, by any process and after any crash. Entries that both marks have passed are deleted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
-from typing import Any, NoReturn
+from typing import Any
 
 import msgspec
 
@@ -18,35 +18,35 @@ from memwell._asyncify import AsyncContext
 from memwell.errors import Conflict, ReadOnlyStore
 from memwell.filters import FilterLike
 from memwell.messages import Message
-from memwell.records import Hit, Page, Record, Space, SpaceLike, Thread, Vector, as_space, paged
+from memwell.records import Page, Record, Space, SpaceLike, Thread, as_space, paged
 from memwell.storage import open_backend
-from memwell.storage.protocols import Backend, Changes, Entry, IndexInfo, JSONValue, KeyValue, RecordIndex
+from memwell.storage.protocols import Backend, Entry, JSONValue, KeyValue
 
 MARKS = "journal"
 _LONGEST = 900
 _KEPT = 512
-"""Entries worked off stay until there are this many, so that dropping them is rare."""
+"""Processed entries are deleted when there are this many, so that deleting is rare."""
 
 
 def inner_space(space: Space) -> Space:
-    """Where memwell keeps what it knows about the memory of a space."""
+    """The space of memwell's own data about the memory of a space."""
     return space / "memwell"
 
 
 def knowledge_space(space: SpaceLike) -> Space:
-    """Where the documents of a space are kept."""
+    """The space of the documents of a space."""
     return inner_space(as_space(space)) / "knowledge"
 
 
 def inner_key(prefix: str, id_: str) -> str:
-    """The key of what is kept about a memory. A long id is digested: a key may be no longer than an id."""
+    """The key of data about a memory. A long id is replaced by its digest: a key is no longer than an id may be."""
     short = id_ if len(id_) <= _LONGEST else blake2b(id_.encode(errors="surrogatepass"), digest_size=32).hexdigest()
-    # The length in front keeps an id from reaching into another's keys.
+    # The length in front keeps an id from being a prefix of another's keys.
     return f"{prefix}{len(id_)}/{short}/"
 
 
-class Marks(msgspec.Struct, frozen=True):
-    """How far it has been worked off: entries below ``indexed`` have their words, below ``embedded`` their vectors."""
+class JournalMarks(msgspec.Struct, frozen=True):
+    """How far the journal is processed: entries below ``indexed`` have their words, below ``embedded`` their vectors."""
 
     indexed: int = 0
     embedded: int = 0
@@ -54,8 +54,8 @@ class Marks(msgspec.Struct, frozen=True):
     version: int = 0
 
 
-class Owed(msgspec.Struct, frozen=True):
-    """How many entries still lack their words, and how many their vectors."""
+class PendingWork(msgspec.Struct, frozen=True):
+    """How many entries are waiting for their words, and how many for their vectors."""
 
     words: int
     vectors: int
@@ -71,11 +71,11 @@ class Journal:
         self._thread = Thread(self._space, "journal")
 
     def write(self, entries: Sequence[Message]) -> list[Message]:
-        """Store entries, all or none. Raises ``Conflict`` for an id that the journal holds already."""
+        """Store entries, all or none. Raises ``Conflict`` for an id that is in the journal already."""
         return self._log.append(self._thread, list(entries))
 
     def write_new(self, entries: Sequence[Message]) -> None:
-        """Store those entries that the journal does not hold yet."""
+        """Store the entries that are not in the journal yet."""
         try:
             self.write(entries)
         except Conflict:
@@ -87,24 +87,20 @@ class Journal:
                 self.write(list(fresh.values()))
 
     def holds(self, id_: str) -> bool:
-        """Whether an entry of this id is still here."""
+        """Whether an entry of this id is in the journal."""
         return bool(self._log.read(self._thread, ids=[id_]))
 
-    def marks(self) -> Marks:
-        """How far it has been worked off."""
+    def marks(self) -> JournalMarks:
+        """How far the journal is processed."""
         entry = self._kv.get(self._space, MARKS)
-        return Marks() if entry is None else Marks(*entry.value, version=entry.version)
+        return JournalMarks() if entry is None else JournalMarks(*entry.value, version=entry.version)
 
     def after(self, index: int, most: int) -> list[Message]:
-        """The next entries from ``index`` on."""
-        return (
-            self._log.read(self._thread, after=index - 1, first=most)
-            if index
-            else self._log.read(self._thread, first=most)
-        )
+        """Up to ``most`` entries from ``index`` on."""
+        return self._log.read(self._thread, after=index - 1 if index else None, first=most)
 
-    def advance(self, marks: Marks, *, indexed: int | None = None, embedded: int | None = None) -> None:
-        """Move marks on from where they were read. Raises ``Conflict`` when somebody else has moved them meanwhile."""
+    def advance(self, marks: JournalMarks, *, indexed: int | None = None, embedded: int | None = None) -> None:
+        """Advance the marks from where they were read. Raises ``Conflict`` when another process has moved them."""
         indexed = marks.indexed if indexed is None else indexed
         embedded = marks.embedded if embedded is None else embedded
         done, dropped = min(indexed, embedded), marks.dropped
@@ -113,74 +109,69 @@ class Journal:
             dropped = done
         self._kv.put(self._space, MARKS, [indexed, embedded, dropped], expect=marks.version)
 
-    def owed(self) -> Owed:
-        """What is still to be done."""
+    def pending(self) -> PendingWork:
+        """What is still to be processed."""
         marks = self.marks()
         found = self._log.threads(self._space, ids=[self._thread.id]).items
         end = found[0].next if found else 0
-        return Owed(end - marks.indexed, end - marks.embedded)
+        return PendingWork(end - marks.indexed, end - marks.embedded)
 
     def finish(self) -> None:
-        """Count every entry as worked off, and drop them all, for good. Call it inside a transaction.
+        """Count every entry as processed and delete them all. Call it inside a transaction.
 
-        The marks stay where they are: a worker that read them before must not find a journal that begins anew.
+        The marks are kept: a worker that has read them must not find a journal that starts again at 0.
         """
         marks = self.marks()
-        end = marks.indexed + self.owed().words
+        end = marks.indexed + self.pending().words
         self.advance(marks, indexed=end, embedded=end)
         self.drop_done()
 
     def drop_done(self) -> None:
-        """Drop every entry that has been worked off, for good."""
+        """Delete every processed entry."""
         marks = self.marks()
         self._log.trim(self._thread, min(marks.indexed, marks.embedded))
 
 
-# Reminders: entries of the journal that say that a memory which is indexed is owed its vector.
-
+# Entries that say that an indexed memory is waiting for its vector.
 
 _BATCH = 200
 _SKIPPED = "without-vectors"
 
 
-def reminder(id_: str) -> Message:
-    """An entry for the journal: the vector of a memory is owed."""
+def pending_vector(id_: str) -> Message:
+    """A journal entry: the vector of this memory is pending."""
     return Message(role="human", parts=(), metadata={"embed": id_})  # pyright: ignore[reportArgumentType]
 
 
 def note_skipped(backend: Backend, space: Space) -> None:
-    """Note that somebody without an embedder worked memories off. Call it inside a transaction."""
+    """Record that memories were processed without an embedder. Call it inside a transaction."""
     backend.kv.put(inner_space(space), _SKIPPED, True)
 
 
-def make_up_for_skipped(backend: Backend, space: Space, journal: Journal) -> None:
-    """Where that was noted, owe a vector to every memory of the space that has none."""
+def queue_skipped(backend: Backend, space: Space, journal: Journal) -> None:
+    """If that was recorded, queue the vector of every memory that has none."""
     if backend.kv.get(inner_space(space), _SKIPPED) is None:
         return
     with backend.transaction():
-        journal.write([reminder(record.id) for record in _stored(backend, space) if record.vector is None])
+        stored = paged(lambda cursor: backend.index.scan(space, limit=_BATCH, cursor=cursor))
+        journal.write([pending_vector(record.id) for record in stored if record.vector is None])
         backend.kv.delete(inner_space(space), _SKIPPED)
 
 
-def _stored(backend: Backend, space: Space) -> Iterator[Record]:
-    return paged(lambda cursor: backend.index.scan(space, limit=_BATCH, cursor=cursor))
-
-
-# What a store that can only be read would hold if its journal could be worked off.
-
+# A read-only view of a store whose journal cannot be processed because the store cannot be written.
 
 _PAGE = 500
 
 
-def _refuse(space: Space) -> NoReturn:
-    raise ReadOnlyStore(
+def _refusal(space: Space) -> str:
+    return (
         f"the store can only be read, and not all memories of {space!r} are indexed yet; "
         "open it once where it can be written"
     )
 
 
-class ReadAhead(Backend):
-    """A store as it would be with the journal of one space worked off. Nothing can be written to it."""
+class ReadOnlyView(Backend):
+    """A store as it would be with the journal of one space processed. It cannot be written."""
 
     def __init__(self, base: Backend, copy: Backend, space: Space) -> None:
         self._base = base
@@ -188,7 +179,8 @@ class ReadAhead(Backend):
         self.log = base.log
         self.blobs = base.blobs
         self.kv = _Values(copy.kv, base.kv, inner_space(space))
-        self.index = _Records(copy.index)
+        self.index = copy.index
+        copy.seal(_refusal(space))
 
     @property
     def durable(self) -> bool:
@@ -216,12 +208,12 @@ class ReadAhead(Backend):
         self._base.seal(reason)
 
     def close(self) -> None:
-        # The store below belongs to whoever opened it.
+        # The store itself is closed by the code that opened it.
         self._copy.close()
 
 
-class Reading:
-    """Where a space is read: in its store, or ahead of a store that cannot be written."""
+class ReadView:
+    """The view through which a space is read: its store, or a read-only view when the store cannot be written."""
 
     def __init__(self, base: Backend, space: Space, journal: Journal) -> None:
         self._base = base
@@ -230,34 +222,34 @@ class Reading:
         self._state: tuple[int, int] | None = None
         self.view: Backend = base
 
-    def is_ahead(self, marks: Marks) -> bool:
-        """Whether all that is owed now is in the view already."""
+    def is_fresh(self, marks: JournalMarks) -> bool:
+        """Whether the read-only view holds all pending entries."""
         return self._state is not None and self._state == self._state_of(marks)
 
-    def ahead(self, marks: Marks, index: Callable[[Backend, Sequence[Message]], None]) -> None:
-        """Read the space into memory, and have all that is owed since ``marks`` indexed there, piece by piece."""
+    def build(self, marks: JournalMarks, index: Callable[[Backend, Sequence[Message]], None]) -> None:
+        """Copy the space into memory and index all pending entries since ``marks`` there."""
         state, start = self._state_of(marks), marks.indexed
         copy = open_backend("memory:")
         _copy_space(self._base, copy, self._space)
         while pending := self._journal.after(start, _PAGE):
             index(copy, pending)
             start = (pending[-1].index or 0) + 1
-        self._state, self.view = state, ReadAhead(self._base, copy, self._space)
+        self._state, self.view = state, ReadOnlyView(self._base, copy, self._space)
 
-    def back(self) -> None:
-        """Read in the store: nothing is owed there."""
+    def reset(self) -> None:
+        """Read the store itself again: nothing is pending."""
         self._state, self.view = None, self._base
 
-    def _state_of(self, marks: Marks) -> tuple[int, int]:
-        # Whoever changes anything works the journal off first, so nothing changes while this stays.
-        return marks.version, self._journal.owed().words
+    def _state_of(self, marks: JournalMarks) -> tuple[int, int]:
+        # Every change processes the journal first, so the space is unchanged as long as this is.
+        return marks.version, self._journal.pending().words
 
 
 def _copy_space(base: Backend, copy: Backend, space: Space) -> None:
     inner = inner_space(space)
     with copy.transaction():
         for entry in paged(lambda cursor: base.kv.scan(inner, limit=_PAGE, cursor=cursor)):
-            # Bytes are cached vectors, of which nothing is read here.
+            # Bytes are cached vectors, which are not read here.
             if not isinstance(entry.value, bytes):
                 copy.kv.put(inner, entry.key, entry.value)
         batch: list[Record] = []
@@ -270,7 +262,7 @@ def _copy_space(base: Backend, copy: Backend, space: Space) -> None:
 
 
 class _Values(KeyValue):
-    """The notes about the space from the copy, everything else from the store."""
+    """The space's own data from the copy, everything else from the store."""
 
     def __init__(self, copy: KeyValue, base: KeyValue, inner: Space) -> None:
         self._copy = copy
@@ -306,53 +298,10 @@ class _Values(KeyValue):
         ttl: float | None = None,
         expect: int | None = None,
     ) -> Entry:
-        _refuse(space)
+        raise ReadOnlyStore(_refusal(space))
 
     def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
-        _refuse(space)
+        raise ReadOnlyStore(_refusal(space))
 
     def restore(self, space: Space, entries: Sequence[Entry]) -> None:
-        _refuse(space)
-
-
-class _Records(RecordIndex):
-    """The records of the copy."""
-
-    def __init__(self, copy: RecordIndex) -> None:
-        self._copy = copy
-
-    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
-        return self._copy.get(space, ids)
-
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        newest_first: bool = False,
-    ) -> Page[Record]:
-        return self._copy.scan(space, where=where, limit=limit, cursor=cursor, newest_first=newest_first)
-
-    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
-        return self._copy.near(space, vector, limit=limit, where=where)
-
-    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
-        return self._copy.match(space, text, limit=limit, where=where)
-
-    def changes(self, space: Space, since: int | None = None) -> Changes:
-        return self._copy.changes(space, since)
-
-    def info(self, space: Space) -> IndexInfo:
-        return self._copy.info(space)
-
-    def upsert(self, records: Sequence[Record]) -> None:
-        if records:
-            _refuse(records[0].space)
-
-    def delete(self, space: Space, ids: Iterable[str]) -> int:
-        _refuse(space)
-
-    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
-        _refuse(space)
+        raise ReadOnlyStore(_refusal(space))

@@ -1,7 +1,7 @@
-"""Long-term memory: what is known, kept for good, and found when it is needed.
+"""``Memory``: the long-term memory of one space, over any backend.
 
-``Memory`` is one space's memory over any backend. Writing is durable before it returns and waits for no model; a recall
-finds what was written a moment ago; nothing that is changed or forgotten is lost before it is erased.
+A write is durable before it returns and waits for no model. A recall finds what was written just before it. Changed and
+forgotten memories are kept until they are erased.
 """
 
 from __future__ import annotations
@@ -11,69 +11,65 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, cast
 
-from memwell._asyncify import asyncify
+from memwell._asyncify import asyncify, renamed
 from memwell.errors import NotFound
 from memwell.filters import AllOf, Where
-from memwell.longterm.audit import Action, Report, Rules, audit
+from memwell.longterm.audit import Action, AuditReport, Rules, audit
 from memwell.longterm.changing import Changer
 from memwell.longterm.consolidation import Consolidator
 from memwell.longterm.erasing import Eraser
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.profiles import Profile, profile
-from memwell.longterm.recall import Recaller
+from memwell.longterm.recall import RecallingMemory
 from memwell.values import as_utc
 
 
-class Memory(Recaller, Changer, Consolidator, Eraser):
+class Memory(RecallingMemory, Changer, Consolidator, Eraser):
     """The long-term memory of one space.
 
-    ``Memory(backend, "ann")`` works with words alone; give it an ``embedder`` and it finds by meaning too, a ``chat`` model
-    and its insights are put into words, a ``reranker`` and it has the last say. Every method has an async twin with an
-    ``a`` in front.
+    ``Memory(backend, "ann")`` searches by words. An ``embedder`` adds search by meaning, a ``chat`` model writes the
+    insights, a ``reranker`` reorders the hits. Every method has an async twin with an ``a`` in front.
     """
 
     def profile(self, subject: str = "user", *, language: str = "en") -> Profile:
-        """What is known of someone: attributes, preferences, people, topics, each with its evidence."""
+        """What is known of a subject: attributes, preferences, people and topics, each with its evidence."""
         return profile(self.facts, self._active(), subject=subject, language=language)
 
     def facts_about(self, subject: str, *, relation: str | None = None, as_of: datetime | None = None) -> list[Fact]:
-        """The facts that hold of someone or something, now or at a moment."""
+        """The facts that hold of a subject, now or at ``as_of``."""
         moment = None if as_of is None else as_utc(as_of, "as_of")
         return self.facts.about(subject, relation=relation, as_of=moment)
 
-    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
-        """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to mend it."""
-        conflicts = self.facts.conflicts()
-        blobs = self.backend.blobs
-        return audit(
-            self._all(), facts=conflicts, now=self.clock(), rules=rules or Rules(), blobs=blobs, progress=progress
-        )
+    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
+        """Check the whole memory for junk, duplicates, contradictions, secrets and more; the report has a repair plan."""
+        conflicts, blobs = self.facts.conflicts(), self.backend.blobs
+        return audit(self._all(), facts=conflicts, now=self.clock(), rules=rules, blobs=blobs, progress=progress)
 
-    def mend(self, actions: list[Action]) -> int:
-        """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
+    def repair(self, actions: list[Action]) -> int:
+        """Carry out the plan of an audit. Returns how many steps were done. ``undo`` takes each step back."""
         done = 0
         for action in actions:
-            # What was forgotten or erased since the audit needs no mending.
+            # A memory that was forgotten or erased since the audit needs no repair.
             with suppress(NotFound):
-                done += self._mended(action)
+                done += self._repaired(action)
         return done
 
     def failures(self) -> list[str]:
-        """The ids of memories that the embedder cannot take; they are found by their words alone."""
+        """The ids of memories whose text the embedder refuses; only their words find them."""
         where = AllOf((Where("@id", "ge", DEAD), Where("@id", "lt", DEAD + "\U0010ffff")))
         page = self.backend.kv.scan(self._inner, where=where, limit=1000)
         return [str(cast("dict[str, Any]", entry.value)["id"]) for entry in page.items]
 
     def _check_free(self, id_: str) -> None:
-        """As for every way in, but what has expired gives way: to its owner it is gone already."""
+        """As in the base class, but an expired memory is erased to free its id."""
         if self._is_taken(id_):
             self.catch_up()
             if any(self._has_expired(record) for record in self.backend.index.get(self.space, [id_])):
                 self.erase(id_)
         super()._check_free(id_)
 
-    def _mended(self, action: Action) -> bool:
+    def _repaired(self, action: Action) -> bool:
         match action.verb:
             case "forget":
                 return bool(self.forget(action.record, reason=f"audit: {action.reason}"))
@@ -82,12 +78,14 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
             case "redact":
                 self.update(action.record, action.text, reason=f"audit: {action.reason}")
             case "review" | "shorten":
-                # These need somebody's judgement.
+                # A person has to decide these.
                 return False
         return True
 
     aprofile = asyncify(profile)
     afacts_about = asyncify(facts_about)
     aaudit = asyncify(audit)
-    amend = asyncify(mend)
+    arepair = asyncify(repair)
+    mend = renamed("mend", repair)
+    amend = renamed("amend", arepair)
     afailures = asyncify(failures)

@@ -1,7 +1,7 @@
-"""Which rows hold which words, how often, and back: the words of each row.
+"""The words of a snapshot: which rows have which words and how often, and the words of each row.
 
-Words are numbers here, and rows come in batches, so that most of the work is done by arrays. A word that the last row has
-let go of is gone, and so is its number. Rows of a word are kept in order.
+Words are numbers and rows come in batches, so that arrays do most of the work. A word without rows is removed, and its
+number reused. The rows of a word are kept in order.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from numpy.typing import NDArray
 
 from memwell.language.segment import ascii_words, segment, token_of
 
-# What a text does by its form: whether it asks something, tells a time, or tells a number.
-
+# The form of a text: whether it asks something, mentions a time, or mentions a number.
 
 TIME, FIRST, SECOND, NUMBER = 1, 2, 4, 8
-"""What a word may be: a time of its own, the first or the second word of one (*last night*), a number."""
+"""What a word may be: a time, the first or second word of a time (*last night*), a number."""
 
 _QUESTION = re.compile(r"[?？]|[吗呢么][。!！~\s]*\Z")
 _FIRST = "last next this past coming every previous few couple".split()
@@ -39,7 +38,7 @@ _TIMES = frozenset(
 _NUMBERS = frozenset(
     "two three four five six seven eight nine ten eleven twelve twenty thirty hundred once twice couple dozen".split()
 )
-# Each begins with its letters, which are searched for faster than a boundary; what stands before them is looked at after.
+# Each pattern starts with its letters, which are searched faster than a boundary; the boundary is checked after.
 _PAIRS = [
     (first, re.compile(rf"{first}{' of' if first == 'couple' else ''} (?:{'|'.join(_SECOND)})\b")) for first in _FIRST
 ]
@@ -48,7 +47,7 @@ _TIME_CHINESE = re.compile(
     r"星期[一二三四五六日天]|[\d一二三四五六七八九十两]+[个]?(?:天|周|月|年|小时)[之以]?[前后]|\d+月|\d{4}年"
 )
 _NUMBER_CHINESE = re.compile(r"\d|[二三四五六七八九十两百千][个只次天年本名位条张件]")
-# What may be part of an English cue: letters, and the three that count as one of them whatever their case.
+# Letters that can be part of an English cue, and the three that equal one of them in another case.
 _LATIN = re.compile("[A-Za-zſıİ\u212a]|\\d")
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]+")
 _SAME_LETTER = {"ſ": "s", "ı": "i", "İ": "i", "\u212a": "k"}
@@ -56,7 +55,7 @@ _REMEMBERED = 2**15
 
 
 class _Kinds(dict[str, int]):
-    """From a word in lower case to what it may be, remembered: most words have been seen before."""
+    """A cache from a word in lower case to what it may be."""
 
     def __missing__(self, word: str) -> int:
         kind = 0
@@ -75,7 +74,7 @@ kind_of: Callable[[str], int] = _Kinds().__getitem__
 
 
 def kinds_of(words: Iterable[str]) -> int:
-    """What any of the words may be."""
+    """What the words may be, together."""
     kinds = 0
     for word in words:
         kinds |= kind_of(word)
@@ -88,11 +87,11 @@ def asks(text: str) -> bool:
 
 
 def tells(text: str, kinds: int) -> tuple[bool, bool]:
-    """Whether a text tells a time, and whether it tells a number; ``kinds`` are those of its words if it is ASCII."""
+    """Whether a text mentions a time, and a number; ``kinds`` are those of its words if it is ASCII."""
     if not text.isascii():
         return _tells_beyond_ascii(text)
     if "_" in text:
-        # It joins words, as far as a boundary between them goes; the words were cut at it.
+        # An underscore joins words, but ``ascii_words`` splits at it.
         kinds = kinds_of(ascii_words(text.replace("_", "zz")))
     return _tells_time(text, kinds), bool(kinds & NUMBER)
 
@@ -107,7 +106,7 @@ def _tells_beyond_ascii(text: str) -> tuple[bool, bool]:
 
 
 def _stand_ins(match: re.Match[str]) -> str:
-    """ASCII of the same kind: letters that are no word for letters, and what separates for the rest."""
+    """ASCII characters of the same class, that form no cue."""
     return "".join(_stand_in(char) for char in match[0])
 
 
@@ -121,7 +120,7 @@ def _tells_time(text: str, kinds: int) -> bool:
     if kinds & TIME or not (kinds & FIRST and kinds & SECOND):
         return bool(kinds & TIME)
     text = text.lower()
-    # A letter before it makes it the end of another word.
+    # After a letter it is the end of another word.
     return any(
         not _is_inside(text, found.start()) for first, pair in _PAIRS if first in text for found in pair.finditer(text)
     )
@@ -135,34 +134,34 @@ Integers = NDArray[np.int32]
 
 _COUNT_BITS = 4
 MAX_COUNT = 2**_COUNT_BITS - 1
-"""A word counts at most this often in one record: BM25 has long been saturated by then."""
+"""The highest count of a word in one record: BM25 is saturated by then."""
 
 MOST_AT_ONCE = 4096
-"""So many rows may be added by one call."""
+"""The most rows that one call may add."""
 _PLACE_BITS = 16
 _NO_TERM = -1
 _MOST_WRITTEN = 2**17
 _COMMON = 16
-"""A word that one in so many rows has is common."""
+"""A word that at least one in this many rows has is common."""
 _MOST_COLUMNS = 64
 _FEW = 64
 
 
-class Cut(NamedTuple):
-    """The words of a batch of texts: the number of each word, and the place in the batch of the text that has it."""
+class WordBatch(NamedTuple):
+    """The words of a batch of texts: the number of each word, and which text of the batch has it."""
 
     terms: Integers
     places: NDArray[np.intp]
     kinds: NDArray[np.uint8]
-    """What the words of each text may be, as ``memwell.longterm.postings`` says; of a text that is ASCII alone."""
+    """What the words of each text may be (``TIME``, ``NUMBER``, …); for ASCII texts only."""
 
     def lengths(self) -> NDArray[np.intp]:
-        """How many words each text has."""
+        """The number of words of each text."""
         return np.bincount(self.places, minlength=len(self.kinds))
 
 
-class Postings:
-    """The words of rows. It is as safe between threads as the pool it belongs to."""
+class RowPostings:
+    """The words of a snapshot's rows. It is as thread-safe as the snapshot."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -170,7 +169,7 @@ class Postings:
         self._rows: list[array[int]] = []
         self._free: list[int] = []
         self.forgotten = 0
-        """How many terms have gone; a number known before the last one did may mean another term now."""
+        """How many terms were removed; a number read before a removal may mean another term after it."""
         self._words: list[bytes] = []
         self._columns: OrderedDict[int, NDArray[np.uint8]] = OrderedDict()
 
@@ -178,7 +177,7 @@ class Postings:
         return term in self._numbers
 
     def __getitem__(self, term: str) -> Integers:
-        """The rows that have a term with its counts, to be read by ``unpacked``. Let go of it before the next change."""
+        """The packed rows and counts of a term, for ``unpacked``. Drop it before the next change."""
         return np.frombuffer(self._rows[self._numbers[term]], np.int32)
 
     @property
@@ -193,7 +192,7 @@ class Postings:
         return set(self._terms_of(row).tolist())
 
     def column(self, term: str, rows: int) -> NDArray[np.uint8] | None:
-        """How often each of so many rows has a term, when that is a common one; None when it is not."""
+        """The count of a common term in each of ``rows`` rows; None for a term that is not common."""
         number = self._numbers[term]
         posting = self._rows[number]
         if len(posting) * _COMMON < rows:
@@ -208,8 +207,8 @@ class Postings:
         self._columns.move_to_end(number)
         return column
 
-    def add(self, rows: Integers, cut: Cut) -> None:
-        """Give rows their words; the rows rise, have none yet, and are as many as the texts that were cut."""
+    def add(self, rows: Integers, cut: WordBatch) -> None:
+        """Add the words of rows that have none; the rows are ascending, one for each text of the batch."""
         missing = int(rows[-1]) + 1 - len(self._words) if len(rows) else 0
         fresh = len(rows) > 0 and int(rows[0]) >= len(self._words)
         self._words += [b""] * missing
@@ -230,7 +229,7 @@ class Postings:
             start = end
 
     def _post(self, terms: Integers, packed: Integers, *, fresh: bool) -> None:
-        """Add to the rows of each term; ``fresh`` rows come after all there are."""
+        """Add rows to each term; ``fresh`` rows come after all others."""
         starts = np.flatnonzero(np.diff(terms, prepend=-1))
         data = packed.tobytes()
         ends: list[int] = (np.append(starts[1:], len(terms)) * packed.itemsize).tolist() if len(terms) else []
@@ -254,7 +253,7 @@ class Postings:
             del self._columns[term]
 
     def remove(self, row: int) -> None:
-        """Take a row's words away."""
+        """Remove the words of a row."""
         numbers: list[int] = self._terms_of(row).tolist()
         for term in numbers:
             posting = self._rows[term]
@@ -266,7 +265,7 @@ class Postings:
         self._words[row] = b""
 
     def number(self, term: str) -> int:
-        """The number of a term, which is given one when it is new. Rows that have it must be added next."""
+        """The number of a term, new if necessary. Rows that have the term must be added next."""
         number = self._numbers.get(term)
         if number is None:
             number = self._free.pop() if self._free else len(self._terms)
@@ -288,62 +287,66 @@ class Postings:
         return np.frombuffer(self._words[row], np.int32)
 
 
-class Cutter:
-    """Cuts texts into the numbers of their words, and remembers the words met for as long as it is used."""
+class BatchSegmenter:
+    """Splits texts into the numbers of their words, with a cache of the words it has met."""
 
-    def __init__(self, postings: Postings) -> None:
+    def __init__(self, postings: RowPostings) -> None:
         self._postings = postings
         self._forget()
 
     def _forget(self) -> None:
         self._forgotten = self._postings.forgotten
-        self._met = _Met(self._postings)
-        self._written, self._tokens = _Written(self._met), _Tokens(self._met)
+        self._met = _Vocabulary(self._postings)
+        self._raw_words, self._tokens = _RawWords(self._met), _Tokens(self._met)
 
-    def cut(self, texts: Iterable[tuple[Iterable[str], str]]) -> Cut:
-        """The words of texts, each given with tokens that count as words of it too."""
+    def cut(self, texts: Iterable[tuple[Iterable[str], str]]) -> WordBatch:
+        """The words of texts; each text is given with more tokens that count as its words."""
         if len(self._met.numbers) > _MOST_WRITTEN or self._forgotten != self._postings.forgotten:
             self._forget()
-        written, known = self._written.__getitem__, self._tokens.__getitem__
+        written, known = self._raw_words.__getitem__, self._tokens.__getitem__
         found: list[int] = []
         ends: list[int] = []
         for more, text in texts:
             found += map(written, ascii_words(text)) if text.isascii() else map(known, segment(text))
             found += map(known, more)
             ends.append(len(found))
-        return self._told(np.array(found, np.int32), np.diff(np.array(ends, np.intp), prepend=0))
+        return self._batch(np.array(found, np.int32), np.diff(np.array(ends, np.intp), prepend=0))
 
-    def _told(self, found: Integers, sizes: NDArray[np.intp]) -> Cut:
+    def _batch(self, found: Integers, sizes: NDArray[np.intp]) -> WordBatch:
         places = np.repeat(np.arange(len(sizes)), sizes)
         all_kinds = np.array(self._met.kinds, np.uint8)[found]
         kinds, special = np.zeros(len(sizes), np.uint8), np.flatnonzero(all_kinds)
         np.bitwise_or.at(kinds, places[special], all_kinds[special])
         terms = np.array(self._met.numbers, np.int32)[found]
         words = np.flatnonzero(terms != _NO_TERM)
-        return Cut(terms, places, kinds) if len(words) == len(terms) else Cut(terms[words], places[words], kinds)
+        return (
+            WordBatch(terms, places, kinds)
+            if len(words) == len(terms)
+            else WordBatch(terms[words], places[words], kinds)
+        )
 
 
-class _Met:
-    """The words met: the number of each, and what kind it is."""
+class _Vocabulary:
+    """The words met so far: the number of each, and what it may be."""
 
-    def __init__(self, postings: Postings) -> None:
+    def __init__(self, postings: RowPostings) -> None:
         self._postings = postings
         self.numbers: list[int] = []
         self.kinds: list[int] = []
 
     def note(self, token: str, kind: int) -> int:
-        """Its place among the words met."""
+        """Add a word; returns its place."""
         self.numbers.append(self._postings.number(token) if token else _NO_TERM)
         self.kinds.append(kind)
         return len(self.numbers) - 1
 
 
 class _Tokens(dict[str, int]):
-    """The places of tokens among the words met."""
+    """The places of tokens in the vocabulary."""
 
-    def __init__(self, met: _Met) -> None:
+    def __init__(self, met: _Vocabulary) -> None:
         super().__init__()
-        # Not a method of whoever holds this: the two would be a ring, which only the collector could free.
+        # The vocabulary and not its owner: a reference back would be a cycle that only the garbage collector frees.
         self._met = met
 
     def __missing__(self, token: str) -> int:
@@ -351,7 +354,7 @@ class _Tokens(dict[str, int]):
         return place
 
 
-class _Written(_Tokens):
+class _RawWords(_Tokens):
     """The places of words as they are written."""
 
     def __missing__(self, word: str) -> int:

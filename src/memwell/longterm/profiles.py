@@ -1,6 +1,6 @@
-"""Who someone is, as far as is known: from their facts, and from what their memories are about.
+"""``Profile``: what is known of a subject, from its facts and from the content of its memories.
 
-Records are read once, in a stream; what is kept while reading is bounded, however many they are.
+Records are read once, as a stream, in bounded memory.
 """
 
 from __future__ import annotations
@@ -20,22 +20,21 @@ from memwell.longterm.traits import traits_of
 from memwell.records import Record
 from memwell.values import check_count, shown
 
-# What a stream of someone's records adds up to: topics, words, moods, and how much was said when.
-
+# Statistics of a subject's records: topics, words, moods, and counts by month and session.
 
 _WORDS_OF_A_RECORD = 6
 _EVIDENCE = 5
 _MOST = 10_000
-"""How many words, topics and sessions are kept in mind; the ones seen least go first."""
+"""How many words, topics and sessions are counted; the rarest are dropped first."""
 _MOST_MONTHS = 600
 _LEAST_COUNT = 2
 _LONGEST_WORD = 100
 _TREND = 0.15
-"""A change of mood that is smaller is none."""
+"""Smaller changes of mood count as none."""
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """What records are about: a word, in how many of them, since when, how surely it matters, and the first of them."""
+    """A topic of records: a word, in how many of them, since when, its confidence, and the first of them."""
 
     word: str
     count: int
@@ -45,7 +44,7 @@ class Topic(msgspec.Struct, frozen=True):
 
 
 class Mood(msgspec.Struct, frozen=True):
-    """How a month's records speak, from -1.0 to 1.0, and the ones that speak most strongly."""
+    """The average sentiment of a month's records, from -1.0 to 1.0, and the strongest of them."""
 
     month: str
     sentiment: float
@@ -54,10 +53,10 @@ class Mood(msgspec.Struct, frozen=True):
 
 
 class Trend(msgspec.Struct, frozen=True):
-    """How all records speak on average, and how that has changed from the first month to the last.
+    """The average sentiment of all records, and its change from the first month to the last.
 
-    ``direction`` is ``better``, ``worse`` or ``steady``, and ``unknown`` where there is but one month. The evidence speaks
-    most strongly in the first month and in the last.
+    ``direction`` is ``better``, ``worse`` or ``steady``, and ``unknown`` for a single month. The evidence is the strongest
+    records of the first and the last month.
     """
 
     sentiment: float
@@ -67,7 +66,7 @@ class Trend(msgspec.Struct, frozen=True):
 
 
 class Count(msgspec.Struct, frozen=True):
-    """How many records a session or a month has, from when to when, and the first that were read."""
+    """The number of records of a session or a month, its first and last time, and the first records read."""
 
     name: str
     count: int
@@ -76,8 +75,8 @@ class Count(msgspec.Struct, frozen=True):
     evidence: tuple[str, ...]
 
 
-class _Seen:
-    """Where a word, a session or a month was seen."""
+class _Occurrences:
+    """The occurrences of a word, a session or a month."""
 
     __slots__ = ("count", "evidence", "first", "last", "weight", "word")
 
@@ -103,8 +102,8 @@ class _Seen:
         return Count(self.word, self.count, self.first, self.last, tuple(self.evidence))
 
 
-class _Month:
-    """How the records of a month speak."""
+class _MonthMood:
+    """The sentiment of a month's records."""
 
     __slots__ = ("count", "strongest", "total")
 
@@ -129,24 +128,22 @@ class _Month:
         return tuple(id_ for _, id_ in self.strongest)
 
 
-class Reading:
-    """What the records of one subject add up to, in bounded space."""
+class SubjectStats:
+    """The statistics of one subject's records, in bounded memory."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
-        self._given: dict[str, _Seen] = {}
-        self._words: dict[str, _Seen] = {}
-        self._sessions: dict[str, _Seen] = {}
-        self._per_month: dict[str, _Seen] = {}
-        self._moods: dict[str, _Month] = {}
+        self._given: dict[str, _Occurrences] = {}
+        self._words: dict[str, _Occurrences] = {}
+        self._sessions: dict[str, _Occurrences] = {}
+        self._per_month: dict[str, _Occurrences] = {}
+        self._moods: dict[str, _MonthMood] = {}
         self.count = 0
         self.first: datetime | None = None
         self.last: datetime | None = None
 
     def add(self, record: Record) -> None:
-        """Take one record in, when it is the subject's. Raises ``InvalidInput`` for what is no record."""
-        if not isinstance(record, Record):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidInput(f"a record must be a Record, not {shown(record)}")
+        """Count a record, if it is the subject's."""
         traits = traits_of(record)
         if name_key(traits.speaker or USER) != self._subject:
             return
@@ -154,7 +151,7 @@ class Reading:
         self.first = record.time if self.first is None else min(self.first, record.time)
         self.last = record.time if self.last is None else max(self.last, record.time)
         month = f"{record.time:%Y-%m}"
-        self._moods.setdefault(month, _Month()).add(record)
+        self._moods.setdefault(month, _MonthMood()).add(record)
         _add(self._per_month, month, record)
         if traits.session:
             _add(self._sessions, traits.session, record)
@@ -179,7 +176,7 @@ class Reading:
                 del months[min(months)]
 
     def topics(self, limit: int) -> tuple[Topic, ...]:
-        """The topics that were given, then the words of most records; a word of a single record is no topic."""
+        """The given topics, then the words of most records; a word of a single record is no topic."""
         given = [seen for _, seen in sorted(self._given.items(), key=_by_count)]
         found = [
             seen
@@ -189,7 +186,7 @@ class Reading:
         return tuple(seen.topic() for seen in _without_parts([*given, *found], limit))
 
     def keywords(self, limit: int) -> tuple[Topic, ...]:
-        """The words of most records, of those seen as often the weightiest first."""
+        """The words of most records, at the same count the weightiest first."""
         ranked = [seen for _, seen in sorted(self._words.items(), key=_by_weight)]
         return tuple(seen.topic() for seen in _without_parts(ranked, limit))
 
@@ -201,7 +198,7 @@ class Reading:
         )
 
     def trend(self) -> Trend | None:
-        """How the mood has gone; None where nothing was said."""
+        """The change of mood; None without records."""
         if not self._moods:
             return None
         months = [month for _, month in sorted(self._moods.items())]
@@ -215,7 +212,7 @@ class Reading:
 
     @property
     def sessions(self) -> int:
-        """How many sessions the records come from, as far as they were kept in mind."""
+        """The number of sessions, as far as they were counted."""
         return len(self._sessions)
 
     def by_session(self, limit: int) -> tuple[Count, ...]:
@@ -227,20 +224,20 @@ class Reading:
         return tuple(seen.counted() for _, seen in sorted(self._per_month.items())[-limit:])
 
 
-def _add(held: dict[str, _Seen], word: str, record: Record, weight: float = 1.0) -> None:
+def _add(held: dict[str, _Occurrences], word: str, record: Record, weight: float = 1.0) -> None:
     key = word.casefold()
     seen = held.get(key)
     if seen is None:
-        seen = held[key] = _Seen(word, record.time)
+        seen = held[key] = _Occurrences(word, record.time)
     seen.add(record, weight)
 
 
 def _words(record: Record) -> Iterable[tuple[str, float]]:
-    """The keywords that the record was given, or else those of its text."""
+    """The keywords given with the record, or those of its text."""
     given = _metadata(record).get("keywords")
     if isinstance(given, list):
         words = {word.casefold(): word for word in cast("list[object]", given) if _is_word(word)}
-        # They come with the weightiest first.
+        # They are given with the weightiest first.
         return [(word, 1 / (place + 1)) for place, word in enumerate(list(words.values())[:_WORDS_OF_A_RECORD])]
     return [(found.word, found.score) for found in keywords(record.text, limit=_WORDS_OF_A_RECORD)]
 
@@ -254,7 +251,7 @@ def _is_word(value: object) -> TypeGuard[str]:
 
 
 def _sentiment(record: Record) -> float:
-    """The sentiment that the record was given, or else that of its text."""
+    """The sentiment given with the record, or that of its text."""
     given = _metadata(record).get("sentiment")
     if isinstance(given, int | float) and not isinstance(given, bool) and -1 <= given <= 1:
         return float(given)
@@ -262,7 +259,7 @@ def _sentiment(record: Record) -> float:
 
 
 def _change(months: list[tuple[float, int]]) -> float:
-    """From the first month to the last along the line that fits best; a month counts as its records do."""
+    """The change from the first month to the last on a regression line; a month's weight is its record count."""
     total = sum(count for _, count in months)
     middle = sum(at * count for at, (_, count) in enumerate(months)) / total
     mean = sum(mood * count for mood, count in months) / total
@@ -271,9 +268,9 @@ def _change(months: list[tuple[float, int]]) -> float:
     return slope * (len(months) - 1)
 
 
-def _without_parts(ranked: Iterable[_Seen], limit: int) -> list[_Seen]:
-    """The first, without words that a chosen one holds and that were seen no more often."""
-    chosen: list[_Seen] = []
+def _without_parts(ranked: Iterable[_Occurrences], limit: int) -> list[_Occurrences]:
+    """The first ``limit``, without words that are part of a chosen one and no more frequent."""
+    chosen: list[_Occurrences] = []
     for seen in ranked:
         if len(chosen) == limit:
             break
@@ -283,17 +280,17 @@ def _without_parts(ranked: Iterable[_Seen], limit: int) -> list[_Seen]:
 
 
 def _is_part(word: str, longer: str) -> bool:
-    """Whether a word stands in a longer one; one with spaces around it in its script must have them there too."""
+    """Whether a word is part of a longer one; in scripts with spaces, as a whole word."""
     word, longer = word.casefold(), longer.casefold()
     return f" {word} " in f" {longer} " if word.isascii() else word in longer
 
 
-def _by_count(item: tuple[str, _Seen]) -> tuple[int, str]:
+def _by_count(item: tuple[str, _Occurrences]) -> tuple[int, str]:
     return (-item[1].count, item[0])
 
 
-def _by_weight(item: tuple[str, _Seen]) -> tuple[int, float, str]:
-    """Of words seen as often the weightier first, so that a phrase comes before its parts."""
+def _by_weight(item: tuple[str, _Occurrences]) -> tuple[int, float, str]:
+    """At the same count the weightier first, so that a phrase comes before its parts."""
     return (-item[1].count, -item[1].weight, item[0])
 
 
@@ -302,11 +299,11 @@ _LONGEST = 2_000
 _SUMMED_UP = 5
 """How many entries of a kind a summary names."""
 _MOOD = 0.1
-"""A sentiment nearer to 0 speaks neither way."""
+"""A sentiment nearer to 0 is neutral."""
 
 
-class Trait(msgspec.Struct, frozen=True):
-    """Something known of someone: a relation and its value, since when, how surely, and which records say it."""
+class ProfileEntry(msgspec.Struct, frozen=True):
+    """One thing known of a subject: a relation and its value, since when, how certain, and which records say it."""
 
     relation: str
     value: str
@@ -316,15 +313,15 @@ class Trait(msgspec.Struct, frozen=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of someone, each entry with its evidence."""
+    """What is known of a subject, each entry with its evidence."""
 
     subject: str
     language: str = "en"
-    attributes: tuple[Trait, ...] = ()
-    preferences: tuple[Trait, ...] = ()
-    people: tuple[Trait, ...] = ()
+    attributes: tuple[ProfileEntry, ...] = ()
+    preferences: tuple[ProfileEntry, ...] = ()
+    people: tuple[ProfileEntry, ...] = ()
     topics: tuple[Topic, ...] = ()
-    """What the records are about: the ``topic`` of their metadata, then what several of them speak of."""
+    """Topics: the ``topic`` of the records' metadata, then words of several records."""
     keywords: tuple[Topic, ...] = ()
     """The words of most records, also of a single one."""
     moods: tuple[Mood, ...] = ()
@@ -338,7 +335,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     last: datetime | None = None
 
     def text(self, language: str | None = None, *, limit: int = _LONGEST) -> str:
-        """The profile in words, of at most ``limit`` characters; the same profile gives the same words.
+        """The profile as text of at most ``limit`` characters; the same profile gives the same text.
 
         Raises ``InvalidInput`` for a language other than ``en`` and ``zh``.
         """
@@ -354,21 +351,18 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         return _within(check_count(limit, "limit", least=1), self._title(words), lines, words)
 
     def summary(self, language: str | None = None, *, evidence: bool = False) -> str:
-        """The profile in two or three sentences; with ``evidence`` the ids that each rests on stand behind it.
+        """The profile in two or three sentences; with ``evidence``, each followed by the ids it is based on.
 
         Raises ``InvalidInput`` for a language other than ``en`` and ``zh``.
         """
         words = _PHRASES[_checked(self.language if language is None else language)]
         said = self._sentences(words)
-        ids = [list(dict.fromkeys(rests_on)) if evidence else [] for _, rests_on in said]
-        told = [
-            f"{sentence} [{', '.join(held)}]" if held else sentence
-            for (sentence, _), held in zip(said, ids, strict=True)
-        ]
-        return words["space"].join(told)
+        ids = [list(dict.fromkeys(sources)) if evidence else [] for _, sources in said]
+        lines = [f"{one} [{', '.join(held)}]" if held else one for (one, _), held in zip(said, ids, strict=True)]
+        return words["space"].join(lines)
 
     def _sentences(self, words: dict[str, str]) -> list[tuple[str, list[str]]]:
-        """Each sentence of the summary, and the ids it rests on."""
+        """Each sentence of the summary, and the ids it is based on."""
         subject = words[USER] if self.subject == USER else self.subject
         if not self.records or self.first is None or self.last is None:
             return [(words["nothing"].format(subject=subject), [])]
@@ -376,14 +370,14 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
         days = {"first": f"{self.first:%Y-%m-%d}", "last": f"{self.last:%Y-%m-%d}"}
         dated = words["one_day" if days["first"] == days["last"] else "days"].format(**days)
         said = words["said"].format(subject=subject, count=self.records, sessions=sessions, dated=dated)
-        told = [(said, [one.evidence[0] for one in self.by_month[:_SUMMED_UP] if one.evidence])]
+        found = [(said, [one.evidence[0] for one in self.by_month[:_SUMMED_UP] if one.evidence])]
         about = (self.topics or self.keywords)[:_SUMMED_UP]
         if about:
             named = words["and"].join(words["times"].format(word=one.word, count=one.count) for one in about)
-            told.append((words["about"].format(topics=named), [one.evidence[0] for one in about]))
+            found.append((words["about"].format(topics=named), [one.evidence[0] for one in about]))
         if self.trend is not None:
-            told.append((_mood_in_words(self.trend, words), list(self.trend.evidence)))
-        return told
+            found.append((_mood_in_words(self.trend, words), list(self.trend.evidence)))
+        return found
 
     def _title(self, words: dict[str, str]) -> str:
         if self.first is None or self.last is None:
@@ -396,23 +390,21 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 def profile(
     facts: Facts, records: Iterable[Record], *, subject: str = USER, language: str = "en", limit: int = 20
 ) -> Profile:
-    """What is known of a subject; of each kind of entry at most ``limit``, those first that are surest.
+    """What is known of a subject, with at most ``limit`` entries of each kind, the most certain first.
 
-    Of the records those count that the subject said; what names no speaker was said by the user. Raises ``InvalidInput``
-    for an empty subject, another language than ``en`` and ``zh``, a limit below 1, and what is no record.
+    It reads the records that the subject said; one without a speaker counts as the user's. Raises ``InvalidInput`` for an
+    empty subject, a language other than ``en`` and ``zh``, and a limit below 1.
     """
-    if not isinstance(records, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"records must be a list of records, not {shown(records)}")
     check_count(limit, "limit", least=1)
     _checked(language)
     held = facts.about(subject)
-    reading = Reading(name_key(subject))
+    reading = SubjectStats(name_key(subject))
     for record in records:
         reading.add(record)
     return Profile(
         subject=subject,
         language=language,
-        attributes=_traits([fact for fact in held if _is_attribute(fact)], limit),
+        attributes=_traits([one for one in held if not (one.relation in _OPINIONS or _is_of_people(one))], limit),
         preferences=_traits([fact for fact in held if fact.relation in _OPINIONS], limit),
         people=_traits([fact for fact in held if _is_of_people(fact)], limit),
         topics=reading.topics(limit),
@@ -441,16 +433,12 @@ def _is_of_people(fact: Fact) -> bool:
     return relation is not None and relation.people
 
 
-def _is_attribute(fact: Fact) -> bool:
-    return fact.relation not in _OPINIONS and not _is_of_people(fact)
-
-
-def _traits(facts: Iterable[Fact], limit: int) -> tuple[Trait, ...]:
+def _traits(facts: Iterable[Fact], limit: int) -> tuple[ProfileEntry, ...]:
     ranked = sorted(
         facts, key=lambda fact: (_ORDER.get(fact.relation, len(_ORDER)), -fact.confidence, fact.relation, fact.id)
     )
     return tuple(
-        Trait(
+        ProfileEntry(
             fact.relation,
             fact.object,
             fact.valid_from,
@@ -468,7 +456,7 @@ def _checked(language: str) -> str:
 
 
 def relation_in_words(relation: str, language: str) -> str:
-    """What people call a relation: ``lives_in`` is *lives in*, or 住在. One without a word of its own is named as it is."""
+    """A relation in words: ``lives_in`` is *lives in* or 住在. One without a translation is returned as it is."""
     return _label(relation, _PHRASES[_checked(language)])
 
 
@@ -478,7 +466,7 @@ def _label(relation: str, words: dict[str, str]) -> str:
     return words.get(relation, relation)
 
 
-def _trait(trait: Trait, words: dict[str, str]) -> str:
+def _trait(trait: ProfileEntry, words: dict[str, str]) -> str:
     label = _label(trait.relation, words)
     since = words["since"].format(date=f"{trait.since:%Y-%m}") if trait.since else ""
     return f"{label}{words['colon']}{trait.value}{since}"
@@ -491,7 +479,7 @@ def _mood_in_words(trend: Trend, words: dict[str, str]) -> str:
 
 
 def _within(limit: int, title: str, lines: Sequence[tuple[str, list[str]]], words: dict[str, str]) -> str:
-    """As many lines, and of each as many entries, as fit; nothing is cut in the middle but a title that is too long."""
+    """The lines and entries that fit; only a title that is too long is cut."""
     text = title[:limit]
     for label, entries in lines:
         line = f"\n{label}{words['colon']}"

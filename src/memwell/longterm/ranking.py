@@ -1,7 +1,7 @@
-"""The records of a pool that answer a question best, each with its reasons.
+"""``rank``: the records of a snapshot that answer a query best, and the reasons for each in words.
 
-A score is the sum of the shares that the signals have in it, under the weights that are given or those that ship. The order
-is decided by the score, then by the later time, then by the id, so the same question to the same records has one answer.
+A score is the sum of the shares of its signals. Records are ordered by score, then by later time, then by id, so the same
+query over the same records has one result.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from numpy.typing import NDArray
 from memwell.errors import InvalidInput
 from memwell.language.segment import query_terms, segment
 from memwell.language.words import STOP_WORDS
-from memwell.longterm.candidates import Question
-from memwell.longterm.signals import CANDIDATES, Observed, observe
-from memwell.longterm.snapshot import Flags, Pool
+from memwell.longterm.candidates import ParsedQuery
+from memwell.longterm.signals import CANDIDATES, SignalTable, observe
+from memwell.longterm.snapshot import Flags, Snapshot
 from memwell.longterm.weights import Signal, Weights, default_weights
 from memwell.values import shown
 
-# Why a memory was recalled, in words for people: a few reasons with their parts of the score, in English or Chinese.
-
+# The reasons of a hit in words: a few of them with their parts of the score, in English or Chinese.
 
 LEAST_PART = 0.03
-"""A reason that is less of the score than this is not told."""
+"""Reasons below this part of the score are left out."""
 
 _MOST_WORDS = 4
 _CLOSE = 0.5
-"""Vectors with a cosine below this are of texts about the same rather than saying the same."""
+"""Below this cosine two texts are related rather than the same in meaning."""
 _OFTEN = 0.75
-"""What the signal ``uses`` is for a memory that was recalled three times."""
+"""The value of the signal ``uses`` after three recalls."""
 _REASONS = {
     "meaning": ("dense", "dense_best"),
     "words": ("words", "coverage", "rarest", "names"),
@@ -53,9 +52,9 @@ _ALONE = {
     **dict.fromkeys(("near", "window", "window_coverage", "session"), "words"),
     **dict.fromkeys(("dense_window", "dense_session"), "meaning"),
 }
-"""What is said of neighbours, for a memory that has none: it was compared with itself."""
+"""The reasons of neighbour signals for a memory without neighbours: they are about the memory itself."""
 _SAYS_NOTHING_UP_TO = {"importance": 0.5}
-"""Signals that every memory has, up to a value: half is what nobody has called important or not."""
+"""The value up to which a signal gives no reason: an importance of a half is the default."""
 
 _PHRASES = {
     "en": {
@@ -111,9 +110,9 @@ _RUN = re.compile(f"[{_HAN}]+")
 
 
 def reasons(signals: Mapping[str, Signal], *, neighbours: bool) -> dict[str, float]:
-    """The reasons that speak for a hit and their parts of all that does, the weightiest first.
+    """The reasons for a hit and their parts of the score, the weightiest first.
 
-    Without ``neighbours``, in a conversation, what is said of them is said of the memory itself.
+    Without ``neighbours``, of a conversation, the signals about neighbours are about the memory itself.
     """
     found: dict[str, float] = {}
     total = 0.0
@@ -122,8 +121,8 @@ def reasons(signals: Mapping[str, Signal], *, neighbours: bool) -> dict[str, flo
         reason = _REASON_OF.get(name) if neighbours else _ALONE.get(name, _REASON_OF.get(name))
         if reason is not None and signal.value > _SAYS_NOTHING_UP_TO.get(name, 0.0):
             found[reason] = found.get(reason, 0.0) + signal.share
-    told = {reason: share / total for reason, share in found.items() if share > 0.0 and share >= LEAST_PART * total}
-    return dict(sorted(told.items(), key=lambda item: -item[1]))
+    named = {reason: share / total for reason, share in found.items() if share > 0.0 and share >= LEAST_PART * total}
+    return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
 def in_words(
@@ -139,10 +138,11 @@ def in_words(
 ) -> str:
     """The weightiest reasons in one line, as in ``same meaning (41 %); same words: milk, coffee (33 %)``.
 
-    Words are named with ``query``; ``asked`` is what the hit was found by. Raises ``InvalidInput`` for another language.
+    With ``query`` the words are named; ``asked`` is the query that found the hit. Raises ``InvalidInput`` for another
+    language.
     """
     phrases = _PHRASES[_language(language)]
-    told: list[str] = []
+    named: list[str] = []
     found = reasons(signals, neighbours=bool(session))
     if "words" in found and _only_named(query or asked, text, speaker):
         found["speaker"] = found.pop("words") + found.get("speaker", 0.0)
@@ -152,19 +152,19 @@ def in_words(
         words = shared_words(query, text) if reason == "words" else []
         if words:
             phrase = phrases["named"].format(reason=phrase, words=phrases["comma"].join(words))
-        told.append(phrases["part"].format(reason=phrase, part=round(100 * part)))
-    return phrases["and"].join(told) or phrases["nothing"]
+        named.append(phrases["part"].format(reason=phrase, part=round(100 * part)))
+    return phrases["and"].join(named) or phrases["nothing"]
 
 
 def _language(given: str) -> str:
-    # As it is given on a machine: zh, zh-CN or zh_CN.
+    # As systems name it: zh, zh-CN or zh_CN.
     if not isinstance(given, str) or re.split("[-_]", given, maxsplit=1)[0] not in _PHRASES:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"reasons are told in {' and '.join(_PHRASES)}, not in {shown(given)}")
     return given[:2]
 
 
 def _only_named(query: str, text: str, speaker: str) -> bool:
-    """Whether a query shares no word with a text but the name of who said it, which is a word of every memory."""
+    """Whether a query and a text share no word except the name of the speaker, which every memory has."""
     return bool(speaker and shared_words(query, speaker)) and not shared_words(query, text)
 
 
@@ -181,7 +181,7 @@ def _phrase_of(reason: str, signals: Mapping[str, Signal], speaker: str) -> str:
 
 
 def shared_words(query: str, text: str) -> list[str]:
-    """The words of a query that a text has too, as the query writes them; some of them when there are many."""
+    """The words of a query that a text has too, as the query writes them, at most a few."""
     held = set(segment(text))
     found = [word for word in _WORD.findall(query) if _is_shared(word, held)]
     found += [part for run in _RUN.findall(query) for part in _shared_parts(run, held)]
@@ -193,7 +193,7 @@ def _is_shared(word: str, held: set[str]) -> bool:
 
 
 def _shared_parts(run: str, held: set[str]) -> Iterator[str]:
-    """The longest parts of a run of Chinese whose pairs of characters the text has, without what only joins words."""
+    """The longest parts of a run of Chinese whose character pairs the text has, without stop words."""
     start = 0
     for end in range(1, len(run) + 1):
         if end < len(run) and run[end - 1 : end + 1] in held:
@@ -206,11 +206,11 @@ def _shared_parts(run: str, held: set[str]) -> Iterator[str]:
 
 _DIGITS = 6
 _LOOKED_AT = 4
-"""Diversity chooses among this many times the limit."""
+"""With diversity, this many times the limit are considered."""
 
 
 class Ranked:
-    """A record found: the shares of its signals add up to its score."""
+    """A ranked record. The shares of its signals add up to its score."""
 
     __slots__ = ("_names", "_shares", "_values", "id", "row", "score")
 
@@ -220,62 +220,62 @@ class Ranked:
 
     @property
     def signals(self) -> dict[str, Signal]:
-        """Every signal that was there or had a share."""
-        told = zip(self._names, self._values, self._shares, strict=True)
-        return {name: Signal(value, share) for name, value, share in told if value or share}
+        """The signals with a value or a share."""
+        rows = zip(self._names, self._values, self._shares, strict=True)
+        return {name: Signal(value, share) for name, value, share in rows if value or share}
 
     def __repr__(self) -> str:
         return f"Ranked(id={self.id!r}, score={self.score:.4f})"
 
 
 def rank(
-    pool: Pool,
-    question: Question,
+    snapshot: Snapshot,
+    question: ParsedQuery,
     *,
     allowed: Flags | None = None,
     limit: int = 10,
     weights: Weights | None = None,
     diversity: float = 0.0,
 ) -> list[Ranked]:
-    """The best records, best first, at most ``limit``; only rows flagged in ``allowed``, when that is given.
+    """The best records, best first, at most ``limit``; only rows flagged in ``allowed``, if given.
 
-    ``diversity`` from 0 to 1 is how much of its score a record loses for repeating one that stands above it.
-    Raises ``InvalidInput`` for a negative limit, and for flags that are not one for each row.
+    ``diversity`` from 0 to 1 is the share of its score that a record loses for repeating a better one. Raises
+    ``InvalidInput`` for a negative limit, and for a wrong number of flags.
     """
     if limit < 0:
         raise InvalidInput(f"limit must be at least 0, not {limit!r}")
-    if allowed is not None and len(allowed) != pool.limit:
-        raise InvalidInput(f"allowed must have a flag for each of {pool.limit} rows, not {len(allowed)!r}")
-    if not limit or not len(pool):
+    if allowed is not None and len(allowed) != snapshot.limit:
+        raise InvalidInput(f"allowed must have a flag for each of {snapshot.limit} rows, not {len(allowed)!r}")
+    if not limit or not len(snapshot):
         return []
     weights = weights or default_weights()
-    # Each that is chosen is compared with all that are left, so many more than are wanted would take too long.
+    # Each chosen record is compared with all that are left, so their number is limited.
     wanted = max(limit, min(_LOOKED_AT * limit, CANDIDATES)) if diversity > 0.0 else limit
-    observed = observe(pool, question, weights, allowed, max(CANDIDATES, wanted))
-    scores = weights.pieces.scores(observed.signals)
-    order = _order(pool, observed.rows, scores, wanted)
+    observed = observe(snapshot, question, weights, allowed, max(CANDIDATES, wanted))
+    scores = weights.piecewise.scores(observed.signals)
+    order = _order(snapshot, observed.rows, scores, wanted)
     if diversity > 0.0:
-        order = _diverse(pool, observed.rows, scores, order, diversity)[:limit]
-    return _reasoned(pool, observed, weights, order)
+        order = _diverse(snapshot, observed.rows, scores, order, diversity)[:limit]
+    return _reasoned(snapshot, observed, weights, order)
 
 
-def _order(pool: Pool, rows: NDArray[np.intp], scores: NDArray[np.float64], count: int) -> list[int]:
-    """The places of the best, best first. Scores that differ by rounding alone count as equal."""
+def _order(snapshot: Snapshot, rows: NDArray[np.intp], scores: NDArray[np.float64], count: int) -> list[int]:
+    """The places of the best, best first. Scores that differ by rounding only are equal."""
     rounded = np.round(scores, _DIGITS)
     if len(rounded) > count:
-        # All that tie with the last one are kept, so that the tie is decided by time and id and not by place.
+        # All ties with the last one are kept, so that time and id decide them.
         last = np.partition(rounded, len(rounded) - count)[len(rounded) - count]
         places: list[int] = np.flatnonzero(rounded >= last).tolist()
     else:
         places = list(range(len(rounded)))
-    keys = {at: (-float(rounded[at]), -float(pool.times[rows[at]]), pool.ids[int(rows[at])]) for at in places}
+    keys = {at: (-float(rounded[at]), -float(snapshot.times[rows[at]]), snapshot.ids[int(rows[at])]) for at in places}
     return sorted(places, key=keys.__getitem__)[:count]
 
 
 def _diverse(
-    pool: Pool, rows: NDArray[np.intp], scores: NDArray[np.float64], order: Sequence[int], diversity: float
+    snapshot: Snapshot, rows: NDArray[np.intp], scores: NDArray[np.float64], order: Sequence[int], diversity: float
 ) -> list[int]:
-    """The order in which each next record is the best after what it repeats has been taken off."""
+    """The places in an order where each next record is the best after its repetitions are deducted."""
     lowest = float(scores.min(initial=0.0))
     worth = {at: float(scores[at]) - lowest for at in order}
     chosen: list[int] = []
@@ -285,14 +285,14 @@ def _diverse(
         chosen.append(best)
         del repeated[best]
         for at in repeated:
-            repeated[at] = max(repeated[at], pool.likeness(int(rows[best]), int(rows[at])))
+            repeated[at] = max(repeated[at], snapshot.likeness(int(rows[best]), int(rows[at])))
     return chosen
 
 
-def _reasoned(pool: Pool, observed: Observed, weights: Weights, order: Sequence[int]) -> list[Ranked]:
+def _reasoned(snapshot: Snapshot, observed: SignalTable, weights: Weights, order: Sequence[int]) -> list[Ranked]:
     chosen = observed.signals[order]
-    pieces = weights.pieces
-    shares, names = pieces.shares(chosen), pieces.names
+    piecewise = weights.piecewise
+    shares, names = piecewise.shares(chosen), piecewise.names
     rows: list[int] = observed.rows[order].tolist()
-    found = zip(rows, chosen[:, pieces.own_columns].tolist(), shares.tolist(), strict=True)
-    return [Ranked(pool.ids[row], row, values, names, parts) for row, values, parts in found]
+    found = zip(rows, chosen[:, piecewise.own_columns].tolist(), shares.tolist(), strict=True)
+    return [Ranked(snapshot.ids[row], row, values, names, parts) for row, values, parts in found]

@@ -1,4 +1,4 @@
-"""Recalling: a question goes in, the memories that answer it come out, each with its reasons."""
+"""``recall``: ranks the memories of a space against a query and explains each hit."""
 
 from __future__ import annotations
 
@@ -7,44 +7,38 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from memwell._asyncify import asyncify
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
-from memwell.longterm.base import MemoryBase, Version
-from memwell.longterm.embedding import MOST_TRIES, Asked, Makers, QueryVectors
-from memwell.longterm.ranking import in_words
-from memwell.longterm.snapshot_cache import HeldPool, Pools
+from memwell.longterm.base import MemoryBase, MemoryVersion
+from memwell.longterm.candidates import ParsedQuery
+from memwell.longterm.embedding import MOST_TRIES, Embedders, QueryVector, QueryVectors
+from memwell.longterm.ranking import in_words, rank
+from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.records import Page, Record
 from memwell.storage.protocols import Backend
 from memwell.values import as_utc, check_count, check_id, check_text, shown
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memwell.longterm.ranking import Ranked
-
-
 _RERANKED = 3
-"""A reranker sees this many times as many memories as are wanted."""
-
-
+"""A reranker gets this many times ``limit`` hits."""
 _CANDIDATES = 200
 _MOST_ASKED = 256
 _DECISIVE = 3.0
-"""The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
+"""How far the reranker's scores are stretched: its best hit is always above all others."""
 
 
 class Recalled(msgspec.Struct, frozen=True):
-    """A memory that was recalled. The shares of its signals add up to its score."""
+    """A recalled memory. The shares of its signals add up to its score."""
 
     id: str
     text: str
@@ -63,12 +57,12 @@ class Recalled(msgspec.Struct, frozen=True):
     asked: str = ""
     """The query that found it."""
     accessed: datetime | None = None
-    """When it was last recalled before, as far as that has been noted."""
+    """When it was last recalled before, as far as that is recorded."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
-        """The reasons in one line for people, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
+        """The reasons in one line, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
 
-        With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. Every signal by itself is in ``signals``.
+        With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. ``signals`` has every signal by itself.
         Raises ``InvalidInput`` for a query that is no text, or another language.
         """
         check_text(query, "a query")
@@ -88,14 +82,14 @@ class Recalled(msgspec.Struct, frozen=True):
         return self.text
 
 
-class Recaller(MemoryBase):
-    """The way out."""
+class RecallingMemory(MemoryBase):
+    """Answers queries: ranks memories, and reads single memories, pages of them and their history."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._query_vectors = QueryVectors(Makers(self.backend.kv, self._inner, self.embedder, self.wish))
-        self._told_of: str | None = None
-        self._pools_ahead: tuple[Backend, Pools] | None = None
+        self._query_vectors = QueryVectors(Embedders(self.backend.kv, self._inner, self.embedder, self.wanted_embedder))
+        self._notified_of: str | None = None
+        self._view_snapshots: tuple[Backend, Snapshots] | None = None
         self._narrow_filters: set[str] = set()
 
     def recall(
@@ -116,9 +110,9 @@ class Recaller(MemoryBase):
     ) -> list[Recalled]:
         """The memories that answer ``query`` best, best first.
 
-        ``kinds``, ``speaker`` (in capitals or not), ``session``, ``since`` (at or after), ``until`` (before) and ``where``
-        (over the metadata) narrow it; ``as_of`` asks what was known at that moment; ``now`` is what *yesterday* in the
-        query is counted from. Raises ``InvalidInput`` for a query or a filter that breaks a rule.
+        ``kinds``, ``speaker`` (any case), ``session``, ``since`` (inclusive), ``until`` (exclusive) and ``where`` (over the
+        metadata) restrict it; ``as_of`` asks what was known at that time; ``now`` is the reference for words such as
+        *yesterday*. Raises ``InvalidInput`` for an invalid query or filter.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
@@ -131,7 +125,7 @@ class Recaller(MemoryBase):
         self.indexer.catch_up()
         tries = 0
         while True:
-            asked = self._asked_now(query) if tries < MOST_TRIES else Asked(None, None)
+            asked = self._embedded_query(query) if tries < MOST_TRIES else QueryVector(None, None)
             with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
                 if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
                     return self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
@@ -141,47 +135,47 @@ class Recaller(MemoryBase):
     def _held_for(
         self,
         query: str,
-        asked: Asked,
+        asked: QueryVector,
         as_of: datetime | None,
         speaker: str | None,
         wanted: Filter | None,
         most: int,
-    ) -> Generator[tuple[HeldPool, Filter | None]]:
-        """The memories among which to rank: all of the space, those of a moment, or the likeliest of very many."""
+    ) -> Generator[tuple[HeldSnapshot, Filter | None]]:
+        """The snapshot to rank: the whole space, the space at ``as_of``, or the best matches of a large space."""
         if as_of is not None:
             held = self._held_at(as_utc(as_of, "as_of"))
             yield held, _spoken_by(speaker, held, wanted)
             return
-        pools = self._pools_now()
-        if not pools.suits(self.space):
+        snapshots = self._current_snapshots()
+        if not snapshots.suits(self.space):
             wanted = _spoken_by(speaker, None, wanted)
             yield self._held_about(query, asked.vector, wanted, most), wanted
             return
-        with pools.of(self.space) as held:
+        with snapshots.of(self.space) as held:
             yield held, _spoken_by(speaker, held, wanted)
 
-    def _asked_now(self, query: str) -> Asked:
-        """The query's direction among the vectors that are there; whoever works is told when they are to be others."""
+    def _embedded_query(self, query: str) -> QueryVector:
+        """Embed the query with the model of the stored vectors; notify the worker when they need re-embedding."""
         asked = self._query_vectors.of(query)
-        if self.embedder is not None and asked.model not in (None, self.embedder.name, self._told_of):
-            self._told_of = asked.model
-            if self.indexer.makers.wants_others():
-                self._told(self.space)
+        if self.embedder is not None and asked.model not in (None, self.embedder.name, self._notified_of):
+            self._notified_of = asked.model
+            if self.indexer.embedders.needs_reembedding():
+                self._notify(self.space)
         return asked
 
-    def _pools_now(self) -> Pools:
-        """The pools of the store, or of what it would be if it could be written."""
+    def _current_snapshots(self) -> Snapshots:
+        """The snapshots of the store, or of the read-only view of it."""
         view = self.indexer.view
         if view is self.backend:
-            return self._pools
-        if self._pools_ahead is None or self._pools_ahead[0] is not view:
-            self._pools_ahead = (view, Pools(view.index))
-        return self._pools_ahead[1]
+            return self._snapshots
+        if self._view_snapshots is None or self._view_snapshots[0] is not view:
+            self._view_snapshots = (view, Snapshots(view.index))
+        return self._view_snapshots[1]
 
     def _ranked(
         self,
-        held: HeldPool,
-        asked: Asked,
+        held: HeldSnapshot,
+        asked: QueryVector,
         query: str,
         wanted: Filter | None,
         moment: datetime,
@@ -189,20 +183,16 @@ class Recaller(MemoryBase):
         weights: Weights | None,
         diversity: float,
     ) -> list[Recalled]:
-        # Loaded when first needed: the rest of a memory works without numpy, which takes a tenth of a second to import.
-        from memwell.longterm.candidates import Question  # noqa: PLC0415
-        from memwell.longterm.ranking import rank  # noqa: PLC0415
-
-        question = Question.of(query, now=moment.timestamp(), vector=asked.vector)
+        question = ParsedQuery.of(query, now=moment.timestamp(), vector=asked.vector)
         found = rank(
-            held.pool,
+            held.snapshot,
             question,
             allowed=held.allowed(wanted, moment),
             limit=limit * _RERANKED if self.reranker else limit,
             weights=weights or self.weights,
             diversity=diversity,
         )
-        hits = [_recalled(held, one, query) for one in found]
+        hits = [as_recalled(held.records[one.id], one.score, one.signals, held.traits[one.id], query) for one in found]
         if self.reranker is not None and hits:
             hits = self._reranked(query, hits)
         hits = hits[:limit]
@@ -213,7 +203,7 @@ class Recaller(MemoryBase):
         return hits
 
     def _reranked(self, query: str, hits: Sequence[Recalled]) -> list[Recalled]:
-        """In the order of the reranker's scores, scaled to the span of ours; when it fails, in the order they were."""
+        """The hits in the order of the reranker's scores, scaled to ours; unchanged when the reranker fails."""
         assert self.reranker is not None
         try:
             scores = self.reranker.scores(query, [hit.text for hit in hits])
@@ -230,13 +220,13 @@ class Recaller(MemoryBase):
         return sorted(judged, key=lambda hit: -hit.score)
 
     def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
-        """How near memories are to a query in meaning: the cosines of their stored vectors, by their ids.
+        """The cosine similarity of a query with the stored vectors of memories, by their ids.
 
-        Those without a vector are left out; so are all when there is no embedder, or it fails.
+        Memories without a vector are left out. The result is empty without an embedder, and when it fails.
         """
         check_text(query, "a query")
         for _ in range(MOST_TRIES):
-            query_vector = self._asked_now(query)
+            query_vector = self._embedded_query(query)
             if query_vector.vector is None or not ids:
                 return {}
             records = self.indexer.view.index.get(self.space, list(ids))
@@ -244,7 +234,7 @@ class Recaller(MemoryBase):
                 return _cosines(query_vector.vector, records)
         return {}
 
-    # Other ways of asking
+    # Reading without a query
 
     def get(self, id_: str, /) -> Recalled:
         """One memory. Raises ``NotFound`` when there is none, it was forgotten, or it has expired."""
@@ -269,10 +259,10 @@ class Recaller(MemoryBase):
         newest_first: bool = True,
         forgotten: bool = False,
     ) -> Page[Recalled]:
-        """One page of the memories, the last stored first; give ``next`` of a page as ``cursor`` to get the following.
+        """One page of the memories, newest first. Pass ``next`` of a page as ``cursor`` to get the following one.
 
-        With ``forgotten`` it is those that were forgotten and can still be brought back. A page may hold fewer than
-        ``limit`` and still not be the last. Raises ``InvalidInput`` for a filter, limit or cursor that breaks a rule.
+        With ``forgotten`` it lists memories that were forgotten and can be restored. A page may hold fewer than ``limit``
+        and not be the last. Raises ``InvalidInput`` for an invalid filter, limit or cursor.
         """
         check_count(limit, "limit", least=1)
         status = Where((KEY, "status"), "eq", FORGOTTEN)
@@ -284,42 +274,44 @@ class Recaller(MemoryBase):
         )
         return Page([as_recalled(record) for record in found.items if not self._has_expired(record)], found.next)
 
-    def history(self, id_: str, /) -> list[Version]:
-        """What a memory was before, oldest first, and what changed it. Raises ``NotFound``."""
+    def history(self, id_: str, /) -> list[MemoryVersion]:
+        """The earlier versions of a memory, oldest first, with what changed each. Raises ``NotFound``."""
         return self._versions(self._found(id_).id)
 
     def count(self) -> int:
-        """How many memories may be recalled."""
+        """How many memories can be recalled."""
         return sum(1 for _ in self._active())
 
-    def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int) -> HeldPool:
-        """The likeliest memories of a space too large to hold, found by the store's indexes."""
+    def _held_about(
+        self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
+    ) -> HeldSnapshot:
+        """The best matches of a space too large to hold, from the store's own indexes."""
         name = repr(wanted)
         if wanted is not None and name not in self._narrow_filters:
-            # The likeliest of all are those of a filter that all of them satisfy, and found several times faster.
+            # Without the filter the search is several times faster, and if all hits satisfy it they are its best too.
             records = self._likeliest(query, vector, None, most)
             if all(holds(wanted, record) for record in records):
-                return HeldPool.of(records)
+                return HeldSnapshot.of(records)
             if len(self._narrow_filters) >= _MOST_ASKED:
                 self._narrow_filters.clear()
             self._narrow_filters.add(name)
-        return HeldPool.of(self._likeliest(query, vector, wanted, most))
+        return HeldSnapshot.of(self._likeliest(query, vector, wanted, most))
 
     def _likeliest(
         self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
     ) -> list[Record]:
-        # What was forgotten is left out afterwards: a filter on every row would cost more than some hits in vain.
+        # Forgotten memories are removed later: filtering every row would cost more than a few lost hits.
         index = self.indexer.view.index
         hits = index.match(self.space, query, limit=most, where=wanted)
         if vector is not None:
-            # Another size: all vectors were made anew this moment. Whoever asked notices it, and asks again.
+            # A vector of another size means that the space was just re-embedded; the caller then asks again.
             with suppress(InvalidInput):
                 hits += index.near(self.space, vector.tolist(), limit=most, where=wanted)
         return index.get(self.space, list(dict.fromkeys(hit.record.id for hit in hits)))
 
-    def _held_at(self, moment: datetime) -> HeldPool:
-        """The memories as they were known at a moment."""
-        versions: dict[str, Version] = {}
+    def _held_at(self, moment: datetime) -> HeldSnapshot:
+        """The memories as they were known at a time."""
+        versions: dict[str, MemoryVersion] = {}
         for version in self._versions():
             if version.until > moment and version.record.id not in versions:
                 versions[version.record.id] = version
@@ -329,7 +321,7 @@ class Recaller(MemoryBase):
             then = record if past is None else replace(past.record, vector=record.vector)
             if (traits_of(then).learned or then.time) <= moment:
                 known.append(then)
-        return HeldPool.of(known)
+        return HeldSnapshot.of(known)
 
     arecall = asyncify(recall)
     asimilarities = asyncify(similarities)
@@ -341,8 +333,6 @@ class Recaller(MemoryBase):
 
 
 def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:
-    import numpy as np  # noqa: PLC0415 - loaded when first needed, as for ranking
-
     asked = vector / np.linalg.norm(vector)
     rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
     return {id_: float(product(row, asked)) for id_, row in rows.items() if len(row) == len(asked)}
@@ -372,8 +362,8 @@ def _wanted(
     return AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
 
 
-def _spoken_by(speaker: str | None, held: HeldPool | None, wanted: Filter | None) -> Filter | None:
-    """A filter that also asks for a speaker, however the name is written; where all is not held, as it is usual."""
+def _spoken_by(speaker: str | None, held: HeldSnapshot | None, wanted: Filter | None) -> Filter | None:
+    """A filter with the speaker added, in any case; in a space that is not held, in the usual spellings of the name."""
     if speaker is None:
         return wanted
     name = check_id(speaker, "a speaker").casefold()
@@ -386,10 +376,6 @@ def _spoken_by(speaker: str | None, held: HeldPool | None, wanted: Filter | None
     return spoken if wanted is None else AllOf((wanted, spoken))
 
 
-def _recalled(held: HeldPool, ranked: Ranked, query: str) -> Recalled:
-    return as_recalled(held.records[ranked.id], ranked.score, ranked.signals, held.traits[ranked.id], query)
-
-
 def as_recalled(
     record: Record,
     score: float = 0.0,
@@ -397,7 +383,7 @@ def as_recalled(
     traits: Traits | None = None,
     asked: str = "",
 ) -> Recalled:
-    """A memory as callers see it: its traits as fields, the user's metadata apart. Traits read before need not be again."""
+    """A memory as callers see it: its traits as fields, apart from the user's metadata."""
     traits = traits_of(record) if traits is None else traits
     own = own_metadata(record)
     return Recalled(

@@ -1,4 +1,4 @@
-"""Remembering: texts and messages go in, durable at once; what does not deserve it is refused with a reason."""
+"""``remember``: stores texts and messages durably, and refuses some with a reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput
 from memwell.longterm.base import MemoryBase
-from memwell.longterm.gate import TRUSTS, Verdict
+from memwell.longterm.gate import TRUSTS, GateVerdict
 from memwell.longterm.traits import KEY, Evidence, Traits
 from memwell.messages import Message, Role, Text, human
 from memwell.transcript import from_openai
@@ -25,21 +25,21 @@ _TRUST = {Role.AI: "model", Role.TOOL: "tool", Role.FUNCTION: "tool"}
 
 
 class Rejection(msgspec.Struct, frozen=True):
-    """Something that was not remembered, and why. The text is cut short and free of secrets."""
+    """A text that was not remembered, and why. The text is shortened and free of secrets."""
 
     text: str
     reasons: tuple[str, ...]
 
 
 class Remembered(msgspec.Struct, frozen=True):
-    """What came of it: the ids of what was stored, in order, and what was refused."""
+    """The result of ``remember``: the ids of what was stored, in order, and what was refused."""
 
     ids: list[str]
     rejected: list[Rejection] = []
 
     @property
     def id(self) -> str:
-        """The id of the one thing remembered. Raises ``InvalidInput`` when it was refused, or was not one."""
+        """The id of the only memory stored. Raises ``InvalidInput`` when none or several were."""
         if len(self.ids) != 1:
             reasons = "; ".join(reason for one in self.rejected for reason in one.reasons)
             raise InvalidInput(f"{len(self.ids)} memories were stored, not one{': ' + reasons if reasons else ''}")
@@ -47,7 +47,7 @@ class Remembered(msgspec.Struct, frozen=True):
 
 
 class Rememberer(MemoryBase):
-    """The way in."""
+    """Stores memories: checks each text with the gate and writes it to the journal."""
 
     def remember(
         self,
@@ -63,15 +63,14 @@ class Rememberer(MemoryBase):
         pinned: bool = False,
         trust: str | None = None,
         evidence: Iterable[Evidence] = (),
-        id: str | None = None,  # noqa: A002 - what everybody calls it
+        id: str | None = None,  # noqa: A002 - the usual name
     ) -> Remembered:
         """Store texts or messages, and return when they are on disk. They can be recalled at once.
 
-        ``speaker`` is who said it, ``session`` the conversation it belongs to, ``time`` when it was said, ``ttl`` after how
-        many seconds it is to vanish, ``evidence`` what it rests on: with the trust ``derived`` it is erased when a memory
-        named there is. Messages bring their own, and one that was remembered before is not stored again.
-        Raises ``InvalidInput`` for a value that breaks a rule, ``Conflict`` for an ``id`` that is taken by a memory
-        that has not expired.
+        ``speaker`` is who said it, ``session`` its conversation, ``time`` when it was said, ``ttl`` after how many seconds
+        it expires, ``evidence`` its sources: a memory of the trust ``derived`` is erased with them. A message brings its
+        own values, and is stored once. Raises ``InvalidInput`` for an invalid value, ``Conflict`` for an ``id`` of a
+        memory that has not expired.
         """
         given = _Given(
             check_id(speaker, "a speaker") if speaker not in (None, "") else "",
@@ -91,12 +90,12 @@ class Rememberer(MemoryBase):
         return self._write(entries)
 
     def _check_free(self, id_: str) -> None:
-        """Raises ``Conflict`` for an id that is taken."""
+        """Raises ``Conflict`` when a memory has this id."""
         if self._is_taken(id_):
             raise Conflict(f"there is a memory {id_!r} already; update() changes it")
 
     def _is_taken(self, id_: str) -> bool:
-        """Whether there is a memory of this id, be it still in the journal."""
+        """Whether a memory has this id, in the index or still in the journal."""
         return self.indexer.journal.holds(id_) or bool(self.backend.index.get(self.space, [id_]))
 
     def _checked_traits(self, importance: float | None, ttl: float | None, pinned: bool, trust: str | None) -> Traits:
@@ -114,8 +113,8 @@ class Rememberer(MemoryBase):
         return Traits(importance=importance, expires=expires, pinned=pinned, trust=trust or "user")
 
     def _entry(self, item: object, given: _Given, id_: str | None) -> Message | Rejection:
-        """The entry for the journal, or why there is none."""
-        # A text is by far the most common, and asking first whether it is a mapping would cost it.
+        """The journal entry of a text or message, or its rejection."""
+        # Texts are the most common, and the check for a mapping is slow.
         if not isinstance(item, str) and isinstance(item, Mapping):
             [item] = from_openai([cast("dict[str, Any]", item)])
         if isinstance(item, str):
@@ -134,18 +133,19 @@ class Rememberer(MemoryBase):
         verdict = self._gate.judge(text, speaker=speaker, trust=traits.trust)
         reasons = self._refusal(verdict, traits.trust)
         if reasons:
-            return Rejection(_short(verdict.text), reasons)
+            short = verdict.text if len(verdict.text) <= 80 else f"{verdict.text[:79]}…"
+            return Rejection(short, reasons)
         learned = self.clock() if time is not None else None
         traits = msgspec.structs.replace(
             traits, speaker=speaker, session=given.session, flags=verdict.flags, evidence=evidence, learned=learned
         )
         return _journal_entry(name, verdict.text, time or self.clock(), kind, given.own, traits, named=id_ is not None)
 
-    def _refusal(self, verdict: Verdict, trust: str) -> tuple[str, ...]:
+    def _refusal(self, verdict: GateVerdict, trust: str) -> tuple[str, ...]:
         if not verdict.accepted:
             return tuple(f"{reason.code}: {reason.detail}" for reason in verdict.reasons)
         if trust == "model":
-            # Nothing that was recalled and said again by the model may be learnt as if it were new.
+            # A model that repeats a recalled memory must not teach it as a new one.
             echo = self._echoes.echo_of(verdict.text)
             if echo is not None:
                 return (f"echo: it repeats the memory {echo}, which was recalled just before",)
@@ -155,7 +155,7 @@ class Rememberer(MemoryBase):
         accepted = [entry for entry in entries if isinstance(entry, Message)]
         if accepted:
             self.indexer.journal.write_new(accepted)
-            self._told(self.space)
+            self._notify(self.space)
         rejected = [entry for entry in entries if isinstance(entry, Rejection)]
         return Remembered([entry.id for entry in accepted], rejected)
 
@@ -163,7 +163,7 @@ class Rememberer(MemoryBase):
 
 
 def _items(content: Rememberable) -> list[object]:
-    """One thing or several. Raises ``InvalidInput`` for what cannot be remembered."""
+    """A list of what to remember. Raises ``InvalidInput`` for anything that is no text or message."""
     if isinstance(content, str | Message | Mapping):
         return [content]
     if isinstance(content, bytes) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -172,26 +172,26 @@ def _items(content: Rememberable) -> list[object]:
 
 
 def is_number(value: object) -> bool:
-    """Whether it is a number, and not a boolean."""
+    """Whether a value is a number, booleans excluded."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def check_importance(value: float) -> float:
-    """Return it when it is one. Raises ``InvalidInput``."""
+    """Return a valid importance. Raises ``InvalidInput``."""
     if not is_number(value) or not 0 <= value <= 1:
         raise InvalidInput(f"importance must be a number from 0 to 1, not {shown(value)}")
     return value
 
 
 def check_trust(value: str) -> str:
-    """Return it when it is one. Raises ``InvalidInput``."""
+    """Return a valid trust. Raises ``InvalidInput``."""
     if not isinstance(value, str) or value not in TRUSTS:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"unknown trust {shown(value)}; known: {', '.join(sorted(TRUSTS))}")
     return value
 
 
 def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """The pieces of evidence, each once. Raises ``InvalidInput`` for anything else."""
+    """The evidence without repetitions. Raises ``InvalidInput`` for anything that is no ``Evidence``."""
     if given == ():
         return ()
     pieces = tuple(given) if isinstance(given, Iterable) else (given,)  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -202,6 +202,8 @@ def check_evidence(given: Iterable[Evidence]) -> tuple[Evidence, ...]:
 
 
 class _Given(msgspec.Struct, frozen=True):
+    """The checked arguments of ``remember`` that all its items share."""
+
     speaker: str
     session: str
     time: datetime | None
@@ -218,12 +220,12 @@ _LONGEST_S = 3_000_000_000
 def _journal_entry(
     id_: str, text: str, time: datetime, kind: str, own: Mapping[str, Any], traits: Traits, *, named: bool
 ) -> Message:
-    """An entry carries only what differs from the usual: one that carries nothing is stored the fastest way."""
+    """An entry with only the values that differ from the defaults: one with none is stored fastest."""
     carried: dict[str, Any] = {}
     if kind != "memory":
         carried["kind"] = kind
     if named:
-        # Who names a memory means that one, whatever else says the same.
+        # A memory with an id of its own is never stored as a repetition of another.
         carried["named"] = True
     if own:
         if KEY in own:
@@ -232,7 +234,3 @@ def _journal_entry(
     if traits != _PLAIN:
         carried[KEY] = msgspec.to_builtins(traits)
     return human((Text(text),), id=id_, time=time, metadata=carried)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else f"{text[:79]}…"

@@ -1,12 +1,11 @@
-"""The records of one space, held in memory as arrays, ready to be ranked.
+"""``Snapshot``: the records of one space in memory, as arrays that ranking reads.
 
-A pool is a cache: the store is the truth, and whoever owns the pool applies the store's changes to it. Adding or removing
-a record costs what that record costs, whatever the size of the pool, apart from a doubling now and then. A pool after any
-changes ranks exactly as one that was built afresh from the same entries. It is not safe to change it while another thread
-ranks with it.
+A snapshot is a cache of the store; its owner applies the store's changes to it. Adding or removing a record costs the same
+at any size, apart from an occasional doubling. A snapshot after any changes ranks exactly as one built from the same
+entries. It must not be changed while another thread ranks with it.
 
-The indexed words of a record are its text's, its speaker's, and the date of its time in words, so that *in May* and *what
-did Anna say* find it while its stored text stays clean.
+The indexed words of a record are those of its text, its speaker and its date, so that *in May* and *what did Anna say* find
+it while its stored text stays as it is.
 """
 
 from __future__ import annotations
@@ -26,10 +25,9 @@ from memwell._products import product
 from memwell.errors import InvalidInput
 from memwell.language.dates import shown_date
 from memwell.language.segment import query_terms, segment
-from memwell.longterm.postings import MOST_AT_ONCE, Cut, Cutter, Postings, asks, tells
+from memwell.longterm.postings import MOST_AT_ONCE, BatchSegmenter, RowPostings, WordBatch, asks, tells
 
-# Vectors in a byte a number: a quarter of the memory, and a product of them with a question in a quarter of the time.
-
+# Vectors in one byte a number: a quarter of the memory, and dot products in a quarter of the time.
 
 Floats = NDArray[np.float32]
 
@@ -38,8 +36,8 @@ _BLOCK = 4096
 _AT_ONCE = 256
 
 
-class Codes:
-    """Rows of codes, all of one length once the first vector has come. A row that was never set is zeros."""
+class QuantizedVectors:
+    """Vectors quantized to one byte a number, a row each. A row that was never set is zeros."""
 
     def __init__(self) -> None:
         self.dimensions = 0
@@ -50,7 +48,7 @@ class Codes:
         self._signs: dict[int, numkong.PackedMatrix] = {}
 
     def grow(self, rows: int) -> None:
-        """Make room for so many rows."""
+        """Make room for this many rows."""
         self._rows = rows
         if not self.dimensions or len(self._codes) >= rows:
             return
@@ -60,11 +58,11 @@ class Codes:
         for before, now in zip(old, (self._codes, self._scales, self._lengths), strict=True):
             if len(before):
                 now[: len(before)] = before
-        # The last block may have been cut short by the end of the rows.
+        # The last block of signs may have ended with the rows.
         self._signs.clear()
 
     def set_dimensions(self, dimensions: int) -> None:
-        """Say how long all vectors are, before the first one comes."""
+        """Set the length of all vectors, before the first one is stored."""
         self.dimensions = dimensions
         self.grow(self._rows)
 
@@ -72,7 +70,7 @@ class Codes:
         self.put([row], [vector])
 
     def put(self, rows: Sequence[int], vectors: Sequence[NDArray[Any]]) -> None:
-        """Set rows, each to the vector at its place."""
+        """Set each row to the vector at the same place."""
         if rows and not self.dimensions:
             self.set_dimensions(len(vectors[0]))
         for start in range(0, len(rows), _AT_ONCE):
@@ -89,15 +87,15 @@ class Codes:
 
     @property
     def nbytes(self) -> int:
-        """How much memory the rows take."""
+        """The memory that the rows take."""
         return self._codes.nbytes + 2 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
 
     def dots(self, vector: NDArray[Any], limit: int) -> Floats:
-        """The products of the first rows with a vector of their length."""
+        """The dot products of the first ``limit`` rows with a vector."""
         return self._products(self._codes[:limit], self._scales[:limit], vector)
 
     def dots_of(self, rows: NDArray[np.intp], vector: NDArray[Any]) -> Floats:
-        """The products of some rows with a vector: the same numbers as ``dots`` has for them."""
+        """The dot products of some rows with a vector: the same numbers as from ``dots``."""
         if not len(rows):
             return np.zeros(0, np.float32)
         return self._products(self._codes[rows], self._scales[rows], vector)
@@ -109,14 +107,14 @@ class Codes:
         return (products[:, 0] * (scales * scale)).astype(np.float32)
 
     def cosine(self, one: int, other: int) -> float:
-        """How nearly two rows point the same way; 0 when one of them has no direction."""
+        """The cosine of two rows; 0 when one of them is zero."""
         mine, theirs = self._codes[one].astype(np.float32), self._codes[other].astype(np.float32)
         lengths = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
         return float(product(mine, theirs)) / lengths if lengths else 0.0
 
     def likely_dots(self, vector: NDArray[Any], limit: int) -> Floats:
-        """About the products of the first rows with a vector, by the signs of their numbers alone."""
-        # By its codes, as the rows' are: of a number so small that it counts as none, the sign says nothing.
+        """Estimates of ``dots``, from the signs of the numbers alone."""
+        # From the codes, as for the rows: the sign of a number that is rounded to 0 says nothing.
         asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
         cosines = _cosines(self.dimensions) * np.float32(np.linalg.norm(vector))
         likely = np.zeros(limit, np.float32)
@@ -136,22 +134,21 @@ class Codes:
 
 @cache
 def _cosines(dimensions: int) -> Floats:
-    """The likely cosine of two vectors by how many of their signs differ."""
-    # The part of the signs in which two directions differ is the part of a half turn that lies between them.
+    """The estimated cosine of two vectors by how many of their signs differ."""
+    # The share of differing signs is the share of a half turn between two directions.
     return np.cos(np.linspace(0.0, np.pi, dimensions + 1)).astype(np.float32)
 
 
 def _coded(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
-    """The nearest codes of each row, and what one step of them is worth."""
+    """The nearest codes of each row, and the value of one step of them."""
     largest = np.maximum(vectors.max(1), -vectors.min(1))
     steps = (largest.astype(np.float64) / _MOST).astype(np.float32)
-    # A row of zeros, and one so small that its step is none, is divided by something that leaves zeros.
+    # A row of zeros, or too small for a step above 0, is divided by 1 and stays zeros.
     codes = vectors / np.where(steps > 0.0, steps, np.float32(1.0))[:, None]
     return np.rint(codes, out=codes).astype(np.int8), steps
 
 
-# Who speaks in a pool, by number, and whom a question means.
-
+# The speakers in a snapshot by number, and which of them a query means.
 
 ASKERS = frozenset({"user", "human", "me", "用户", "我"})
 """Roles that a question means by *I*."""
@@ -161,12 +158,12 @@ ROLES = ASKERS | HELPERS | {"system", "tool"}
 
 
 def speaker_name(speaker: str) -> str:
-    """The speaker's name; a role such as *user* is none."""
+    """The speaker's name; empty for a role such as *user*."""
     return "" if speaker.casefold() in ROLES else speaker
 
 
 class Speakers:
-    """The speakers of the records that are there now. With the last record a speaker is forgotten, and the number free."""
+    """The speakers of a snapshot by number. With its last record a speaker goes, and its number is reused."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -176,7 +173,7 @@ class Speakers:
         self._called: dict[str, set[int]] = {}
 
     def add(self, speaker: str) -> int:
-        """The speaker's number, for one more record."""
+        """The speaker's number; counts one more record."""
         number = self._numbers.get(speaker)
         if number is None:
             number = self._new(speaker)
@@ -184,7 +181,7 @@ class Speakers:
         return number
 
     def remove(self, number: int) -> None:
-        """One record less."""
+        """Count one record less."""
         self._counts[number] -= 1
         if not self._counts[number]:
             speaker = self._names[number]
@@ -210,21 +207,21 @@ class Speakers:
         return number
 
     def named(self, terms: Iterable[str]) -> list[int]:
-        """The speakers that one of the terms names."""
+        """The numbers of speakers that a term names."""
         return sorted({number for term in terms for number in self._called.get(term, ())})
 
     def meant(self, *, asker: bool, helper: bool) -> list[int]:
-        """The speakers of these roles."""
+        """The numbers of speakers with these roles."""
         roles = [call for call, wanted in ((_ASKER, asker), (_HELPER, helper)) if wanted]
         return self.named(roles)
 
 
-# No term holds a space, so that a role is never taken for a name.
+# Terms hold no spaces, so no name equals a role.
 _ASKER, _HELPER = " asker", " helper"
 
 
 def _calls(speaker: str) -> list[str]:
-    """What a speaker is called by: people by the first part of the name, or any part that is written without spaces."""
+    """The terms that name a speaker: the first part of a name, or every part of one written without spaces."""
     role = speaker.casefold()
     if role in ROLES:
         return [_ASKER] if role in ASKERS else [_HELPER] if role in HELPERS else []
@@ -235,7 +232,7 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 NOWHERE = -1
-"""The row of a neighbour that does not exist."""
+"""The row of a missing neighbour."""
 
 _FIRST_ROWS = 64
 _MANY_HEADS = 4096
@@ -245,8 +242,8 @@ _MANY_COME = 8
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
 
 
-class Entry(NamedTuple):
-    """What ranking needs of one record. What is not known stays empty, and the signals that need it stay silent."""
+class SnapshotEntry(NamedTuple):
+    """The fields of one record that ranking reads. A signal whose field is empty is not computed."""
 
     id: str
     text: str
@@ -263,44 +260,44 @@ class Entry(NamedTuple):
     accessed: float = 0.0
     """When it was last recalled, in seconds since 1970; 0 is never."""
     worth: float | None = None
-    """The importance it was given, as it was given; None is the same as ``importance``."""
+    """The importance as it was given; None is the same as ``importance``."""
 
 
 def is_chinese(text: str) -> bool:
-    """Whether a text is mostly Chinese: every third character, spaces aside, is enough."""
+    """Whether at least a third of a text's characters, spaces aside, are Chinese."""
     return not text.isascii() and 3 * len(_HAN.findall(text)) >= len(text.replace(" ", ""))
 
 
-def embedded_text(entry: Entry) -> str:
-    """The text whose vector an entry should carry: the speaker in front, so that *what did Anna say* is near it."""
+def embedded_text(entry: SnapshotEntry) -> str:
+    """The text to embed for an entry: the speaker in front, so that *what did Anna say* is near it."""
     name = speaker_name(entry.speaker)
     return f"{name}: {entry.text}" if name else entry.text
 
 
 def date_words(time: float, *, chinese: bool) -> str:
-    """The day of a time in words, as people ask for it; nothing for a time that is unknown."""
+    """The day of a time in words, as people ask for it; empty for an unknown time."""
     return shown_date(datetime.fromtimestamp(time, UTC), "zh" if chinese else "en") if time else ""
 
 
-def indexed_words(entry: Entry) -> list[str]:
-    """The words an entry is found by."""
+def indexed_words(entry: SnapshotEntry) -> list[str]:
+    """The words that find an entry."""
     return [*_head(entry), *segment(entry.text)]
 
 
-def _head(entry: Entry) -> tuple[str, ...]:
-    """The words that go before those of the text: the speaker's name, and the day."""
+def _head(entry: SnapshotEntry) -> tuple[str, ...]:
+    """The words in front of the text's: the speaker's name, and the day."""
     day = entry.time // _DAY if entry.time else None
     return _head_words(speaker_name(entry.speaker), day, is_chinese(entry.text))
 
 
 @lru_cache(_MANY_HEADS)
 def _head_words(name: str, day: float | None, chinese: bool) -> tuple[str, ...]:
-    # Noon, because midnight of the first day would be 0, and 0 is a time unknown.
+    # Noon, because 0, midnight of the first day, means an unknown time.
     words = "" if day is None else date_words((day + 0.5) * _DAY, chinese=chinese)
     return tuple(segment(f"{name} {words}"))
 
 
-def _vector_of(entry: Entry) -> Floats | None:
+def _vector_of(entry: SnapshotEntry) -> Floats | None:
     if entry.vector is None:
         return None
     vector = np.asarray(entry.vector, np.float32)
@@ -310,11 +307,11 @@ def _vector_of(entry: Entry) -> Floats | None:
 
 
 _Place: TypeAlias = tuple[int, str, int]
-"""Where a record stands in its session: its position, its id, and its row."""
+"""The position of a record in its session: its order, its id and its row."""
 
 
 class _Sessions:
-    """The sessions by number, each with its records in order; the number of one that is gone is used again."""
+    """The sessions by number, each with its records in order; numbers of empty sessions are reused."""
 
     def __init__(self) -> None:
         self.members: list[list[_Place]] = []
@@ -341,14 +338,14 @@ class _Sessions:
         self._free.append(number)
 
 
-class Pool:
-    """The entries of one space in rows; a freed row is used again. ``limit`` rows are in use or were."""
+class Snapshot:
+    """The entries of one space in rows. Freed rows are reused; ``limit`` is one above the highest row ever used."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
-        self.postings = Postings()
+        self.postings = RowPostings()
         self.speakers = Speakers()
-        self.vectors = Codes()
+        self.vectors = QuantizedVectors()
         self.total_words = 0
         self._rows: dict[str, int] = {}
         self._free: list[int] = []
@@ -383,33 +380,33 @@ class Pool:
     )  # fmt: skip
 
     @classmethod
-    def build(cls, entries: Iterable[Entry]) -> Pool:
-        """A pool of these entries. Raises ``InvalidInput`` as ``apply`` does."""
-        pool = cls()
-        pool.apply(entries, ())
-        return pool
+    def build(cls, entries: Iterable[SnapshotEntry]) -> Snapshot:
+        """A snapshot of these entries. Raises ``InvalidInput`` as ``apply`` does."""
+        snapshot = cls()
+        snapshot.apply(entries, ())
+        return snapshot
 
-    def apply(self, changed: Iterable[Entry], removed: Iterable[str]) -> None:
-        """Take in entries, each in place of the one with its id, and let others go; an unknown id is no error.
+    def apply(self, changed: Iterable[SnapshotEntry], removed: Iterable[str]) -> None:
+        """Store entries, replacing those of the same id, and remove others; unknown ids are ignored.
 
-        Raises ``InvalidInput`` for a vector that is not as long as the others; entries before it are taken in.
+        Raises ``InvalidInput`` for a vector of another length than the others; the entries before it are stored.
         """
         for identity in removed:
             if identity in self._rows:
                 self._remove(identity)
-        cutter = Cutter(self.postings)
-        batch: dict[str, tuple[Entry, Floats | None]] = {}
+        segmenter = BatchSegmenter(self.postings)
+        batch: dict[str, tuple[SnapshotEntry, Floats | None]] = {}
         try:
             for entry in changed:
                 vector = self._checked_vector(entry)
                 if entry.id in batch or len(batch) == MOST_AT_ONCE:
-                    self._add(batch.values(), cutter)
+                    self._add(batch.values(), segmenter)
                     batch = {}
                 if entry.id in self._rows:
                     self._remove(entry.id)
                 batch[entry.id] = entry, vector
         finally:
-            self._add(batch.values(), cutter)
+            self._add(batch.values(), segmenter)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -424,35 +421,35 @@ class Pool:
 
     @property
     def dimensions(self) -> int:
-        """How many numbers a vector has; 0 while there is none."""
+        """The length of a vector; 0 while there is none."""
         return self.vectors.dimensions
 
     @property
     def session_count(self) -> int:
-        """How many sessions there are; an entry without one is its own."""
+        """The number of sessions; an entry without one counts as its own."""
         return len(self._sessions)
 
     @property
     def session_limit(self) -> int:
-        """The number of every session is below this."""
+        """One above the highest session number."""
         return len(self._sessions.members)
 
     @property
     def nbytes(self) -> int:
-        """About how much memory the pool takes."""
+        """About how much memory the snapshot takes."""
         columns = sum(getattr(self, name).nbytes for name in self._COLUMNS) + self.vectors.nbytes
         return columns + self.postings.nbytes + 200 * len(self._rows)
 
     def row_of(self, identity: str) -> int:
-        """The row of an entry. Raises ``KeyError`` when it is not here."""
+        """The row of an entry. Raises ``KeyError``."""
         return self._rows[identity]
 
     def touch(self, identity: str, moment: float) -> None:
-        """Note that an entry was recalled at a moment. Raises ``KeyError`` when it is not here."""
+        """Set when an entry was last recalled. Raises ``KeyError``."""
         self.accessed[self._rows[identity]] = moment
 
     def likeness(self, one: int, other: int) -> float:
-        """How much two rows say the same, from 0 to 1: by their words, and by their vectors where these are very near."""
+        """The similarity of two rows from 0 to 1: of their words, or of their vectors when these are very near."""
         mine, theirs = self.postings.words_of(one), self.postings.words_of(other)
         shared = len(mine & theirs) / max(len(mine | theirs), 1)
         if not (self.has_vector[one] and self.has_vector[other]):
@@ -460,7 +457,7 @@ class Pool:
         near = self.vectors.cosine(one, other)
         return max(shared, min(near, 1.0) ** 4 if near > 0.0 else 0.0)
 
-    def _checked_vector(self, entry: Entry) -> Floats | None:
+    def _checked_vector(self, entry: SnapshotEntry) -> Floats | None:
         vector = _vector_of(entry)
         if vector is None:
             return None
@@ -472,13 +469,13 @@ class Pool:
             self.vectors.set_dimensions(len(vector))
         return vector
 
-    def _add(self, batch: Collection[tuple[Entry, Floats | None]], cutter: Cutter) -> None:
-        """Take in entries that are not here."""
+    def _add(self, batch: Collection[tuple[SnapshotEntry, Floats | None]], segmenter: BatchSegmenter) -> None:
+        """Store entries that are not here yet."""
         if not batch:
             return
         entries = [entry for entry, _ in batch]
         rows = self._new_rows(entries)
-        cut = cutter.cut((_head(entry), entry.text) for entry in entries)
+        cut = segmenter.cut((_head(entry), entry.text) for entry in entries)
         places = np.array(rows, np.int32)
         self.postings.add(places, cut)
         lengths = cut.lengths()
@@ -488,8 +485,8 @@ class Pool:
         self._fill_vectors(rows, [vector for _, vector in batch])
         self._link(rows, entries)
 
-    def _new_rows(self, entries: Sequence[Entry]) -> list[int]:
-        """Rows for entries, in order."""
+    def _new_rows(self, entries: Sequence[SnapshotEntry]) -> list[int]:
+        """Rows for entries, in ascending order."""
         reused = min(len(self._free), len(entries))
         rows = sorted(self._free[len(self._free) - reused :])
         del self._free[len(self._free) - reused :]
@@ -512,7 +509,7 @@ class Pool:
             setattr(self, name, new)
         self.vectors.grow(rows)
 
-    def _fill(self, rows: Sequence[int], entries: Sequence[Entry], cut: Cut) -> None:
+    def _fill(self, rows: Sequence[int], entries: Sequence[SnapshotEntry], cut: WordBatch) -> None:
         self.alive[rows] = True
         self.text_lengths[rows] = [len(one.text) * (4.0 if is_chinese(one.text) else 1.0) for one in entries]
         self.times[rows] = [one.time for one in entries]
@@ -522,16 +519,16 @@ class Pool:
         self.uses[rows] = [one.uses for one in entries]
         self.speaker[rows] = [self.speakers.add(one.speaker) for one in entries]
         self.asks[rows] = [asks(one.text) for one in entries]
-        told = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
-        self.tells_time[rows], self.tells_number[rows] = zip(*told, strict=True)
+        mentions = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
+        self.tells_time[rows], self.tells_number[rows] = zip(*mentions, strict=True)
 
     def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
         given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
         self.has_vector[list(given)] = True
         self.vectors.put(list(given), list(given.values()))
 
-    def _link(self, rows: Sequence[int], entries: Sequence[Entry]) -> None:
-        """Put rows between their neighbours in their sessions."""
+    def _link(self, rows: Sequence[int], entries: Sequence[SnapshotEntry]) -> None:
+        """Link rows with their neighbours in their sessions."""
         come: dict[int, list[_Place]] = {}
         for row, entry in zip(rows, entries, strict=True):
             # A record without a session is a session of its own; NUL is in no session's name.

@@ -1,8 +1,7 @@
-"""What a memory carries beside its text: kept in its record's metadata under one key, apart from the user's.
+"""``Traits``: what memwell knows of a memory besides its text, stored in the record's metadata under one key.
 
-A memory is a ``Record``. Its ``metadata`` is the user's own, but for the key ``memwell``, which holds its ``Traits``. So a
-memory goes through any store unchanged, and filters reach its traits by path:
-``Where(("memwell", "speaker"), "eq", "Ann")``.
+A memory is a ``Record`` whose ``metadata`` is the user's own except for the key ``memwell``, which holds its ``Traits``. So
+any store can hold a memory, and filters reach its traits by path: ``Where(("memwell", "speaker"), "eq", "Ann")``.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from memwell.longterm.journal import inner_space
 from memwell.records import Record, Space
 
 KEY = "memwell"
-"""The key of the metadata that is not the user's."""
+"""The metadata key of the traits."""
 
 ACTIVE = "active"
 FORGOTTEN = "forgotten"
@@ -28,7 +27,7 @@ SUPERSEDED = "superseded"
 
 
 class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Where something was said: a message of a thread, or another memory, and the characters of its text that say it."""
+    """The source of a memory: a message of a thread or another memory, and the characters of it."""
 
     thread: str = ""
     message: str = ""
@@ -38,81 +37,76 @@ class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Traits(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """All that memwell knows of a memory. What is not known stays at its default and is not stored."""
+    """What memwell knows of a memory. Unknown fields keep their default and are not stored."""
 
     speaker: str = ""
     session: str = ""
     position: int = 0
     importance: float | None = None
-    """From 0 to 1: what its content is worth, moved by feedback; None until it has been weighed."""
+    """From 0 to 1: the worth of its content, moved by feedback; None until it is computed."""
     content: float | None = None
-    """What its content alone was found to be worth; ``importance`` begins there unless it was given."""
+    """The worth of its content alone; ``importance`` starts there unless it was given."""
     uses: int = 0
     """How often it was recalled."""
     accessed: datetime | None = None
-    """When it was last recalled, as far as that has been noted; None when it never was."""
+    """When it was last recalled, as far as that is recorded."""
     useful: int = 0
-    """Feedback: how often it was called useful, less how often it was not."""
+    """Feedback: how often it was called useful, minus how often it was not."""
     pinned: bool = False
-    """Never forgotten by a policy, never fades."""
+    """Whether policies and fading leave it alone."""
     expires: datetime | None = None
     learned: datetime | None = None
     """When it was stored; the record's ``time`` is when it was said."""
     changed: datetime | None = None
-    """When it last became what it is; None when it never changed."""
+    """When its current version was made; None when it never changed."""
     status: str = ACTIVE
     trust: str = "user"
-    """Whose word it is: ``user``, ``model``, ``document``, ``tool``, or ``derived`` from other memories."""
+    """Its source: ``user``, ``model``, ``document``, ``tool``, or ``derived`` from other memories."""
     evidence: tuple[Evidence, ...] = ()
     version: int = 1
     seen: int = 1
-    """How often the same was said."""
+    """How often it was said."""
     replaced_by: str = ""
-    """The memory that took its place, when it was merged or superseded."""
+    """The memory that replaced it, when it was merged or superseded."""
     flags: tuple[str, ...] = ()
-    """What the gate noticed: ``secret``, ``email``, …"""
+    """What the gate found: ``secret``, ``email``, …"""
     blobs: tuple[str, ...] = ()
-    """The blobs that belong to it, by their digests. One goes with the last memory that names it."""
+    """The digests of its blobs. A blob is deleted with the last memory that names it."""
     features: int = 0
-    """How many numbers the vector of its features has, which is kept apart from that of its text; 0 without one."""
+    """The length of its feature vector, which is stored apart from that of its text; 0 without one."""
     details: dict[str, Any] = {}
-    """What its kind has beside its text, such as the size of a picture."""
+    """Fields of its kind, such as the size of an image."""
 
     @property
     def active(self) -> bool:
-        """Whether it may be recalled."""
+        """Whether it can be recalled."""
         return self.status == ACTIVE
 
 
-_decode = msgspec.convert
-_encode = msgspec.to_builtins
-
-
 def traits_of(record: Record) -> Traits:
-    """The traits of a memory; those of a record that was stored by other means are the defaults."""
+    """The traits of a memory; the defaults for a record that was stored by other means."""
     raw = record.metadata.get(KEY)
     if not isinstance(raw, Mapping):
         return Traits()
     try:
-        return _decode(raw, Traits)
+        return msgspec.convert(raw, Traits)
     except msgspec.ValidationError as error:
         raise InvalidInput(f"the record {record.id!r} carries traits that cannot be read: {error}") from error
 
 
 def own_metadata(record: Record) -> dict[str, Any]:
-    """The user's part of a memory's metadata."""
+    """The user's metadata of a memory."""
     return {key: value for key, value in record.metadata.items() if key != KEY}
 
 
 def with_traits(metadata: Mapping[str, Any], traits: Traits) -> dict[str, Any]:
-    """The metadata of a memory: the user's and its traits. Raises ``InvalidInput`` when the user's has the key itself."""
+    """The metadata of a memory: the user's and its traits. Raises ``InvalidInput`` when the user's has our key."""
     if KEY in metadata:
         raise InvalidInput(f"the metadata key {KEY!r} is memwell's own; choose another")
-    return {**metadata, KEY: _encode(traits)}
+    return {**metadata, KEY: msgspec.to_builtins(traits)}
 
 
-# How much a memory is worth keeping: by its content, and then by how it is used.
-
+# Importance: how much a memory is worth keeping, by its content and its use.
 
 _CONCRETE = re.compile(r"\d|[A-Z][a-z]{2,}\s[A-Z][a-z]{2,}|[年月日号点]|@")
 _MATTERS = re.compile(
@@ -123,15 +117,14 @@ _MATTERS = re.compile(
 )
 _ASKING = re.compile(r"[?？]\s*\Z")
 _SMALL_TALK = 12
-"""Texts with fewer characters than this (Chinese ones count thrice) are seldom more than an answer or a greeting."""
+"""Texts below this many characters (Chinese ones count three times) are mostly answers and greetings."""
 
-
-_MOST_WORDS_OF_FEEDBACK = 32
-"""After so many of one mind nothing moves any more."""
+_MOST_FEEDBACK = 32
+"""Further feedback in the same direction changes nothing."""
 
 
 def importance_of(text: str, *, claims: int = 0) -> float:
-    """What a text is worth by itself; ``claims`` is how many facts were read from it."""
+    """The importance of a text by its content; ``claims`` is how many facts it states."""
     weight = len(text.strip()) if text.isascii() else 3 * len(text.strip())
     if weight < _SMALL_TALK:
         return 0.2 + 0.1 * min(claims, 2)
@@ -143,40 +136,40 @@ def importance_of(text: str, *, claims: int = 0) -> float:
 
 
 def moved(importance: float, *, useful: bool) -> float:
-    """Importance after feedback: a third of the way to the end it points to, so that no single word decides."""
+    """The importance after feedback: a third of the way to 1 or 0."""
     goal = 1.0 if useful else 0.0
     return round(importance + (goal - importance) / 3, 3)
 
 
 def effective(importance: float, uses: int) -> float:
-    """Importance as ranking and policies see it: what is recalled often has shown its worth."""
+    """The importance that ranking and policies use: frequent recalls raise it."""
     return min(1.0, importance + 0.04 * math.log1p(max(uses, 0)))
 
 
 def evaluated(content: float, *, uses: int = 0, useful: int = 0) -> float:
-    """What a memory has shown to be worth, from 0 to 1: its content, then every word of feedback, then its uses.
+    """The worth of a memory from 0 to 1: its content, then its feedback, then its uses.
 
-    ``useful`` is how often it was called useful, less how often useless.
+    ``useful`` is how often it was called useful, minus how often it was not.
     """
     importance = content
-    for _ in range(min(abs(useful), _MOST_WORDS_OF_FEEDBACK)):
+    for _ in range(min(abs(useful), _MOST_FEEDBACK)):
         importance = moved(importance, useful=useful > 0)
     return round(effective(importance, uses), 3)
 
 
-# Where what lies beside memories is kept: the blobs that belong to them, and the vectors of their features.
+# The spaces of the blobs and feature vectors of memories.
 
 
 def blobs_space(space: Space) -> Space:
-    """The space of the blobs that belong to the memories of a space."""
+    """The space of the blobs of a space's memories."""
     return inner_space(space) / "media"
 
 
 def features_space(space: Space, dimensions: int) -> Space:
-    """The space of the feature vectors of so many numbers: vectors of two sizes cannot be compared."""
+    """The space of feature vectors of this length; vectors of two lengths cannot be compared."""
     return inner_space(space) / f"features {dimensions}"
 
 
 def named_blobs(records: Iterable[Record]) -> set[str]:
-    """The digests of all blobs that belong to memories."""
+    """The digests of all blobs of memories."""
     return {digest for record in records for digest in traits_of(record).blobs}

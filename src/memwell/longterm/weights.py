@@ -1,8 +1,7 @@
-"""What each signal counts: a curve for every signal, from its value to its share in the score.
+"""The weights of ranking: a curve for every signal, from its value to its share in the score.
 
-A curve is a row of points joined by straight lines and level outside them, so it can say that the first half of a signal
-matters and the rest does not. A record's score is the sum of the shares of its signals: nothing else enters it, and every
-hit can say where its score comes from.
+A curve is piecewise linear and constant outside its points, so that it can weigh one half of a signal's range only. A
+record's score is the sum of the shares of its signals, and every hit can list them.
 """
 
 from __future__ import annotations
@@ -29,24 +28,23 @@ SIGNALS = (
     "speaker", "role", "time", "when", "how_many", "asks", "follows_question", "opens", "length",
     "importance", "recency", "uses", "access", "worth",
 )  # fmt: skip
-"""The signals there are, in the order of the columns in which they are computed."""
+"""All signals, in the order of their columns."""
 
 BROAD = ("importance", "recency", "uses", "access", "worth")
-"""Signals that do not depend on what is asked; where they count much, they help to choose the candidates."""
-
+"""Signals that do not depend on the query; where their weight is high they help to choose the candidates."""
 
 _OF_WORDS = frozenset(SIGNALS[: SIGNALS.index("dense")])
 
 
 class Signal(msgspec.Struct, frozen=True, gc=False):
-    """One reason for a score: what was observed, and what it added."""
+    """One reason for a score: the value of a signal, and its share."""
 
     value: float
     share: float
 
 
 class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``shares[i]`` is the share at the value ``values[i]``; values rise."""
+    """A piecewise linear curve: ``shares[i]`` is the share at ``values[i]``; values ascend."""
 
     values: tuple[float, ...]
     shares: tuple[float, ...]
@@ -59,10 +57,10 @@ class Curve(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Weights:
-    """Curves by the name of their signal; a signal without one does not count.
+    """The curves by the names of their signals; a signal without a curve does not count.
 
-    ``decay`` is what the recency of a record loses every hour. ``note`` says where the weights come from.
-    Raises ``InvalidInput`` for an unknown signal, and for a curve that is not one.
+    ``decay`` is the share of its recency that a record loses every hour. ``note`` says where the weights come from.
+    Raises ``InvalidInput`` for an unknown signal and an invalid curve.
     """
 
     curves: Mapping[str, Curve]
@@ -77,7 +75,7 @@ class Weights:
 
     @classmethod
     def linear(cls, weights: Mapping[str, float], *, decay: float = 0.001, note: str = "") -> Weights:
-        """Weights under which each signal counts in proportion to its value, which lies between -1 and 1."""
+        """Weights in proportion to the values of signals, which lie between -1 and 1."""
         curves = {name: Curve((-1.0, 1.0), (-float(weight), float(weight))) for name, weight in weights.items()}
         return cls(curves, decay, note)
 
@@ -89,12 +87,9 @@ class Weights:
         return cls.linear({"dense": similarity, "access": recency, "worth": importance}, decay=decay)
 
     @cached_property
-    def pieces(self) -> Pieces:
+    def piecewise(self) -> PiecewiseCurves:
         """The curves as arrays, for many records at once."""
-        # It brings numpy, which takes a tenth of a second to load; weights are named long before anything is ranked.
-        from memwell.longterm.weights import pieces_of  # noqa: PLC0415
-
-        return pieces_of(self.curves)
+        return piecewise_curves(self.curves)
 
     @cached_property
     def count_words(self) -> bool:
@@ -103,12 +98,12 @@ class Weights:
 
     @cached_property
     def plain(self) -> bool:
-        """Whether every signal that counts is at hand for all records: then the candidates are the best of all."""
+        """Whether all weighted signals can be computed for every record, so that the candidates are exact."""
         return bool(self.curves) and all(name == "dense" or name in BROAD for name in self.curves)
 
     @cached_property
     def broad(self) -> tuple[tuple[str, Curve], ...]:
-        """The curves of ``BROAD`` that count enough to decide which records are looked at closely."""
+        """The curves of ``BROAD`` whose weight is high enough to choose candidates by."""
         largest = max((curve.spread for curve in self.curves.values()), default=0.0)
         mine = [(name, self.curves[name]) for name in BROAD if name in self.curves]
         return tuple((name, curve) for name, curve in mine if curve.spread >= largest / 2.0 > 0.0)
@@ -125,7 +120,7 @@ def _check(name: str, curve: Curve) -> None:
 
 
 def loaded(data: bytes) -> Weights:
-    """Weights from JSON. Raises ``InvalidInput`` when it holds something else."""
+    """Decode weights from JSON. Raises ``InvalidInput``."""
     try:
         return msgspec.json.decode(data, type=Weights)
     except msgspec.DecodeError as error:
@@ -134,53 +129,52 @@ def loaded(data: bytes) -> Weights:
 
 @cache
 def default_weights() -> Weights:
-    """The weights that ship with the library; their note says what they were learnt from."""
+    """The weights of the package; their note says what they were learned from."""
     return loaded(files("memwell.longterm").joinpath("weights.json").read_bytes())
 
 
-# Curves as arrays: all of them are followed for many records by a few operations.
-
+# Curves as arrays: a few operations evaluate all of them for many records.
 
 Floats = NDArray[np.float32]
 Line: TypeAlias = tuple[int, float, float, float]
 
 
-class Pieces(NamedTuple):
-    """All curves cut into the lines between their points, lines that do not rise left out."""
+class PiecewiseCurves(NamedTuple):
+    """All curves as their line segments, without the constant ones."""
 
     names: tuple[str, ...]
     """The signals that have a curve, in the order of ``SIGNALS``."""
     own_columns: NDArray[np.intp]
-    """And their columns; a signal that has no curve is not looked at."""
+    """The columns of these signals."""
     columns: NDArray[np.intp]
     lows: Floats
     scales: Floats
     rises: NDArray[np.float64]
     starts: NDArray[np.intp]
-    """Where the lines of each curve begin."""
+    """The first segment of each curve."""
     bases: NDArray[np.float64]
-    """The share of each curve before its first point."""
+    """The share of each curve below its first point."""
 
     def scores(self, signals: Floats) -> NDArray[np.float64]:
-        """The score of every record, for a matrix with a row for each and a column for each of ``SIGNALS``."""
+        """The score of every record; ``signals`` has a row for each record and a column for each of ``SIGNALS``."""
         return product(self._climbed(signals), self.rises) + self.bases.sum()
 
     def shares(self, signals: Floats) -> NDArray[np.float64]:
-        """The share of every signal in ``names`` in the score of every record."""
+        """The share of every signal of ``names`` in the score of every record."""
         if not self.names:
             return np.zeros((len(signals), 0))
         return np.add.reduceat(self._climbed(signals) * self.rises, self.starts, 1) + self.bases
 
     def _climbed(self, signals: Floats) -> Floats:
-        """How much of each line lies below each value, from 0 to 1."""
+        """The part of each segment that lies below each value, from 0 to 1."""
         climbed = signals[:, self.columns]
         climbed -= self.lows
         climbed *= self.scales
         return np.minimum(np.maximum(climbed, 0.0, out=climbed), 1.0, out=climbed)
 
 
-def pieces_of(curves: Mapping[str, Curve]) -> Pieces:
-    """The pieces of curves, given by the names of their signals."""
+def piecewise_curves(curves: Mapping[str, Curve]) -> PiecewiseCurves:
+    """The curves of signals, given by name, as arrays."""
     names = tuple(name for name in SIGNALS if name in curves)
     lines: list[Line] = []
     starts: list[int] = []
@@ -188,7 +182,7 @@ def pieces_of(curves: Mapping[str, Curve]) -> Pieces:
         starts.append(len(lines))
         lines += _lines(SIGNALS.index(name), curves[name])
     columns, lows, scales, rises = np.array(lines, np.float64).reshape(-1, 4).T
-    return Pieces(
+    return PiecewiseCurves(
         names,
         np.array([SIGNALS.index(name) for name in names], np.intp),
         columns.astype(np.intp),
@@ -201,7 +195,7 @@ def pieces_of(curves: Mapping[str, Curve]) -> Pieces:
 
 
 def _lines(column: int, curve: Curve) -> list[Line]:
-    """The column, the low end, one over the width and the rise of each line; at least one, because a curve has a base."""
+    """The column, the low end, the inverse width and the rise of each segment; at least one for each curve."""
     pairs = pairwise(zip(curve.values, curve.shares, strict=True))
     lines = [
         (column, low, 1.0 / (high - low), after - before) for (low, before), (high, after) in pairs if after != before

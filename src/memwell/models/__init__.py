@@ -1,7 +1,7 @@
-"""Who thinks: the ports that models are reached through, and the models that come along.
+"""Models: the interfaces of embedders, chat models and rerankers, and their implementations.
 
-``ports`` has the contracts, ``callables`` makes a model of a plain function, ``local`` embeds on this machine's processor,
-``http`` reaches any server that speaks OpenAI's API, ``scripted`` answers in tests.
+``ports`` has the interfaces, ``callables`` wraps a plain function, ``local`` embeds on this machine's CPU, ``http`` calls
+any server with OpenAI's API, ``scripted`` is for tests.
 """
 
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker

@@ -1,4 +1,4 @@
-"""A user's own function as a model: blocking or async, checked on every call.
+"""Models made of plain functions, blocking or async; every result is checked.
 
 embedder = as_embedder(lambda texts: my_model.encode(texts))
 chat = as_chat_model(lambda messages: ask(messages[-1].text))
@@ -8,25 +8,33 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack
+from typing import Any, TypeVar, Unpack
 
 from memwell._asyncify import block_on
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
 from memwell.messages import Message, Role, ai, check_message
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, Reranker
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Embedder,
+    Floats,
+    Reranker,
+    checked_scores,
+    checked_vectors,
+    given_texts,
+    zero_rows,
+)
 from memwell.values import shown
-
-if TYPE_CHECKING:
-    from memwell.models.ports import Floats
 
 T = TypeVar("T")
 
 
 def as_embedder(thing: Any, *, name: str | None = None, dimensions: int | None = None) -> Embedder:
-    """An embedder of a function from a list of texts to as many vectors, or of an object with such a method ``embed``.
+    """An embedder made of a function from texts to vectors, or of an object with such a method ``embed``.
 
-    Give a ``name`` that changes with the model: stored vectors are known by it. Without ``dimensions`` the first call
-    tells them. Raises ``InvalidInput`` for anything else.
+    Give a ``name`` that changes with the model, because stored vectors are labelled with it. The default ``dimensions`` are
+    those of the first call. Raises ``InvalidInput`` for anything else.
     """
     if isinstance(thing, Embedder):
         return thing
@@ -34,9 +42,9 @@ def as_embedder(thing: Any, *, name: str | None = None, dimensions: int | None =
 
 
 def as_chat_model(thing: Any, *, name: str | None = None) -> ChatModel:
-    """A chat model of a function from messages to a text, ``Message`` or ``Completion``, or of an object's ``complete``.
+    """A chat model made of a function from messages to a text, ``Message`` or ``Completion``, or of a method ``complete``.
 
-    The options of a call (``max_tokens``, ``tools`` and so on) are passed on as far as the function names them.
+    The options of a call (``max_tokens``, ``tools`` and so on) are passed if the function has such parameters.
     """
     if isinstance(thing, ChatModel):
         return thing
@@ -44,7 +52,7 @@ def as_chat_model(thing: Any, *, name: str | None = None) -> ChatModel:
 
 
 def as_reranker(thing: Any, *, name: str | None = None) -> Reranker:
-    """A reranker of a function from a query and texts to as many numbers, or of an object with such a method ``scores``."""
+    """A reranker made of a function from a query and texts to scores, or of an object with such a method ``scores``."""
     if isinstance(thing, Reranker):
         return thing
     return _CalledReranker(_callable(thing, "scores"), name or _name_of(thing))
@@ -63,14 +71,14 @@ def _name_of(thing: Any) -> str:
 
 
 def answer_of(name: str, call: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What the function answers, awaited if need be; whatever it raises is a ``ModelError``."""
+    """Call the function and await its result if necessary. Its errors become a ``ModelError``."""
     try:
         answer = call(*args, **options)
         return block_on(_awaited(answer)) if inspect.isawaitable(answer) else answer
     except MemwellError:
         raise
     except Exception as error:
-        # A stranger's code may raise anything, and one failing model must look like any other.
+        # Foreign code may raise anything.
         raise ModelError(f"{name} failed: {type(error).__name__}: {shown(str(error))}") from error
 
 
@@ -79,6 +87,8 @@ async def _awaited(answer: Awaitable[T]) -> T:
 
 
 class _CalledEmbedder(Embedder):
+    """An embedder that calls a function."""
+
     def __init__(self, call: Callable[..., Any], name: str, dimensions: int | None) -> None:
         self._call = call
         self._name = name
@@ -95,21 +105,18 @@ class _CalledEmbedder(Embedder):
         return self._given
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        # Here and not above, because it loads numpy.
-        from memwell.models.ports import given_texts, zero_rows  # noqa: PLC0415
-
         given = given_texts(texts)
         return self._checked(given) if given else zero_rows(given, self.dimensions)
 
     def _checked(self, texts: list[str]) -> Floats:
-        from memwell.models.ports import checked_vectors  # noqa: PLC0415
-
         vectors = checked_vectors(answer_of(self._name, self._call, texts), len(texts), self._name, self._given)
         self._given = vectors.shape[1]
         return vectors
 
 
 class _CalledChat(ChatModel):
+    """A chat model that calls a function."""
+
     def __init__(self, call: Callable[..., Any], name: str) -> None:
         self._call = call
         self._name = name
@@ -139,7 +146,7 @@ def _options_taken(call: Callable[..., Any]) -> frozenset[str] | None:
 
 
 def completion_of(answer: object, model: str) -> Completion:
-    """A completion of what a function answered. Raises ``BadModelOutput`` for what is no answer."""
+    """A completion made of a function's result. Raises ``BadModelOutput`` for an invalid one."""
     if isinstance(answer, Completion):
         return answer
     if isinstance(answer, str):
@@ -153,6 +160,8 @@ def completion_of(answer: object, model: str) -> Completion:
 
 
 class _CalledReranker(Reranker):
+    """A reranker that calls a function."""
+
     def __init__(self, call: Callable[..., Any], name: str) -> None:
         self._call = call
         self._name = name
@@ -162,8 +171,5 @@ class _CalledReranker(Reranker):
         return self._name
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        # Here and not above, because it loads numpy.
-        from memwell.models.ports import checked_scores, given_texts  # noqa: PLC0415
-
         given = given_texts(texts)
         return checked_scores(answer_of(self._name, self._call, query, given), len(given), self._name) if given else []

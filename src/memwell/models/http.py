@@ -1,4 +1,4 @@
-"""Models behind any server that speaks OpenAI's API: Ollama, vLLM, llama.cpp, LM Studio, or a provider.
+"""Models of any server with OpenAI's API: Ollama, vLLM, llama.cpp, LM Studio, or a provider.
 
 server = OpenAICompatible("http://localhost:11434/v1")
 chat = server.chat("qwen3:4b")
@@ -24,7 +24,7 @@ import msgspec
 
 from memwell._asyncify import Closing
 from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
-from memwell.messages import Message, ToolCall
+from memwell.messages import Message
 from memwell.models.ledger import Ledger
 from memwell.models.ports import (
     ChatModel,
@@ -47,38 +47,36 @@ if TYPE_CHECKING:
     import httpx
 
 
-# Requests to a model's server: sent, repeated when that may help, bounded in time and size, and never with a key
-# shown.
-
+# Requests to a server: retried, limited in time and size; the key never appears in a message.
 
 MOST_BYTES = 64 * 1024 * 1024
-"""An answer may be this large."""
+"""The largest answer."""
 
 _EXCERPT = 200
 _RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait and how often to try again."""
+    """Timeouts and retries of requests."""
 
     connect_s: float = 10.0
-    """Until the server is reached."""
+    """The time to connect."""
     read_s: float = 60.0
-    """Until the next bytes come."""
+    """The time between two parts of an answer."""
     total_s: float = 300.0
-    """Until the answer is complete, all its bytes; a repeated request has its own."""
+    """The time of a whole answer; a retry has its own."""
     retries: int = 4
     """How often a request is repeated after 408, 409, 425, 429, most of 5xx, or when the server was not reached."""
     first_wait_s: float = 0.5
-    """Waits are drawn at random up to this, doubled each time, …"""
+    """The upper bound of the first random wait; it doubles with each retry."""
     most_wait_s: float = 30.0
-    """… but never above this. A server that asks for a longer wait is not waited for."""
+    """The upper bound of every wait. When a server asks for a longer one, the call fails."""
 
 
 class Transport:
-    """A connection to one server. Safe to use from several threads; ``concurrency`` requests are under way at most.
+    """A connection to one server. Thread-safe; at most ``concurrency`` requests run at a time.
 
-    Raises ``MissingDependency`` without httpx and ``ConfigurationError`` for an address or a key that is none.
+    Raises ``MissingDependency`` without httpx and ``ConfigurationError`` for an invalid address or key.
     """
 
     def __init__(
@@ -99,9 +97,9 @@ class Transport:
         self._http = _httpx()
         headers = {"authorization": f"Bearer {key}"} if key else {}
         waits = self._http.Timeout(self._patience.read_s, connect=self._patience.connect_s)
-        # The environment is not asked for proxies, certificates or passwords: what is used is what was given.
+        # Proxies, certificates and passwords of the environment are not used.
         self._client = self._http.Client(headers=headers, timeout=waits, trust_env=False, proxy=proxy)
-        # Whoever forgets to close it must not keep connections open.
+        # Connections are closed also when nothing calls close().
         self._ends = weakref.finalize(self, self._client.close)
 
     def __repr__(self) -> str:
@@ -113,7 +111,7 @@ class Transport:
             return b"".join(self._chunks(response))
 
     def lines(self, path: str, body: dict[str, Any]) -> Iterator[str]:
-        """The answer to a request, line by line as it comes."""
+        """The answer to a request, line by line as it arrives."""
         with self._answer(path, body) as response:
             rest = b""
             for chunk in self._chunks(response):
@@ -123,11 +121,11 @@ class Transport:
                 yield rest.decode(errors="replace")
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self._ends()
 
     def excerpt(self, data: bytes | str) -> str:
-        """The beginning of what a server said, fit for an error message."""
+        """The beginning of an answer for an error message, without the key."""
         text = data if isinstance(data, str) else data[: 4 * _EXCERPT].decode(errors="replace")
         text = " ".join(text.split())
         if self._key:
@@ -136,7 +134,7 @@ class Transport:
 
     @contextmanager
     def _answer(self, path: str, body: dict[str, Any]) -> Generator[httpx.Response]:
-        """The response to a request that has succeeded; its body is still to come."""
+        """The response to a successful request, before its body is read."""
         content = msgspec.json.encode(body)
         with self._slots:
             response = self._sent(path, content)
@@ -171,7 +169,7 @@ class Transport:
         return self._client.send(request, stream=True)
 
     def _refusal(self, response: httpx.Response) -> tuple[ModelError, float | None]:
-        """The error for an answer that is none, and how many seconds the server asks to wait."""
+        """The error for a failed request, and how many seconds the server asks to wait."""
         try:
             said = self.excerpt(b"".join(self._chunks(response)))
         except ModelError:
@@ -184,7 +182,7 @@ class Transport:
         return ModelError(f"{self.address} answered {status}{later}: {said}"), asked
 
     def _chunks(self, response: httpx.Response) -> Iterator[bytes]:
-        """The bytes of a body as they come, up to a size and a time."""
+        """The parts of a body as they arrive, up to a size and a time."""
         ends, size = time.monotonic() + self._patience.total_s, 0
         try:
             for chunk in response.iter_bytes():
@@ -206,12 +204,12 @@ class Transport:
         return ModelError(f"{self.address} failed: {type(error).__name__}: {self.excerpt(said)}")
 
     def _wait(self, attempt: int) -> float:
-        # Drawn from the whole range, so that many callers refused together do not come back together.
+        # A random wait, so that callers that failed together do not retry together.
         return drawn_between(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
 
 
 def _seconds(retry_after: str | None) -> float | None:
-    """What a Retry-After header asks for: a number of seconds, or a date."""
+    """The wait of a Retry-After header: a number of seconds, or a date."""
     if retry_after is None:
         return None
     try:
@@ -233,7 +231,7 @@ def _checked_address(base_url: str) -> str:
     except ValueError:
         raise ConfigurationError("a base_url must be an address such as 'http://localhost:11434/v1'") from None
     if hidden:
-        # It is not shown: it may be a key.
+        # Not shown, because it may be a key.
         raise ConfigurationError("a base_url must not hold a password or a query; give the key as key=…")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigurationError(
@@ -244,7 +242,7 @@ def _checked_address(base_url: str) -> str:
 
 def _checked_key(key: str | None) -> str | None:
     if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
-        # It is not shown, and it does not get as far as the HTTP library, whose error would show it.
+        # Not shown, and not passed to httpx, whose error would show it.
         raise ConfigurationError("a key must be made of visible ASCII characters; is there a line break at its end?")
     return key
 
@@ -256,16 +254,15 @@ def _httpx() -> Any:
         raise MissingDependency('models over HTTP need httpx: pip install "memwell[openai]"') from error
 
 
-# OpenAI's API as it goes over the wire: what is asked, and what is made of what comes back.
-
+# OpenAI's API: request bodies, and the parsing of answers.
 
 Shape = dict[str, Any]
 _MOST_CALLS = 1024
 _decode = msgspec.json.Decoder().decode
 
 
-class Answer(NamedTuple):
-    """What a server answered, read and checked."""
+class ChatReply(NamedTuple):
+    """A parsed and checked answer."""
 
     message: Message
     finish: str
@@ -275,7 +272,7 @@ class Answer(NamedTuple):
 
 
 def chat_body(model: str, messages: Sequence[Message], options: ChatOptions, *, stream: bool) -> Shape:
-    """The body of a request. Raises ``InvalidInput`` for messages or options that break a rule."""
+    """The body of a request. Raises ``InvalidInput`` for invalid messages or options."""
     body: Shape = {"model": model, "messages": to_openai(messages)}
     if not body["messages"]:
         raise InvalidInput("a chat model needs at least one message that models may see")
@@ -304,8 +301,8 @@ def _tool(tool: Tool) -> Shape:
     }
 
 
-def read_completion(data: bytes, *, wants_json: bool) -> Answer:
-    """The answer in a body. Raises ``BadModelOutput`` saying what is wrong with it."""
+def read_completion(data: bytes, *, wants_json: bool) -> ChatReply:
+    """The answer in a body. Raises ``BadModelOutput`` for a malformed one."""
     body = json_object(data)
     choice = _first_choice(body)
     shape = choice.get("message")
@@ -315,7 +312,7 @@ def read_completion(data: bytes, *, wants_json: bool) -> Answer:
 
 
 def json_object(data: bytes | str) -> Shape:
-    """The JSON object in a body. Raises ``BadModelOutput`` when it is none."""
+    """The JSON object in a body. Raises ``BadModelOutput`` for anything else."""
     try:
         body = _decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -335,26 +332,23 @@ def _first_choice(body: Shape) -> Shape:
     return cast(Shape, first)
 
 
-def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> Answer:
+def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> ChatReply:
     try:
         (message,) = from_openai([{**shape, "role": "assistant"}])
     except (InvalidInput, AttributeError, TypeError, ValueError) as error:
         raise BadModelOutput(f"the message is malformed: {error}") from error
     for call in message.tool_calls:
-        _check_call(call)
+        if isinstance(call.arguments, str):
+            said = shown(call.arguments)
+            raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {said}")
     finish, model = choice.get("finish_reason"), body.get("model")
-    return Answer(
+    return ChatReply(
         message,
         finish if isinstance(finish, str) else "stop",
         read_usage(body.get("usage")),
         model if isinstance(model, str) else None,
         _data(message) if wants_json and not message.tool_calls else None,
     )
-
-
-def _check_call(call: ToolCall) -> None:
-    if isinstance(call.arguments, str):
-        raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {shown(call.arguments)}")
 
 
 def _data(message: Message) -> Any:
@@ -365,7 +359,7 @@ def _data(message: Message) -> Any:
 
 
 def read_usage(value: object) -> Usage | None:
-    """The counts of tokens, when they are there and make sense."""
+    """The token counts, if they are present and valid."""
     if not isinstance(value, dict):
         return None
     counts = [cast(Shape, value).get(key, 0) for key in ("prompt_tokens", "completion_tokens")]
@@ -375,7 +369,7 @@ def read_usage(value: object) -> Usage | None:
 
 
 class StreamedAnswer:
-    """An answer put together from the events of a stream."""
+    """An answer assembled from the events of a stream."""
 
     def __init__(self) -> None:
         self._text: list[str] = []
@@ -386,7 +380,7 @@ class StreamedAnswer:
         self._done = False
 
     def texts(self, lines: Iterable[str]) -> Iterator[str]:
-        """The pieces of text in the lines of the stream, as they come."""
+        """The parts of text in the lines of the stream, as they arrive."""
         for line in lines:
             if not line.startswith("data:"):
                 continue
@@ -435,11 +429,11 @@ class StreamedAnswer:
             part = parts.get(key)
             if part is not None and not isinstance(part, str):
                 raise BadModelOutput(f"a call of the stream is malformed: {shown(cast(object, call))}")
-            # An id and a name come whole, and some servers repeat them.
+            # An id and a name arrive whole, and some servers repeat them.
             known[key] = known[key] + (part or "") if key == "arguments" else (known[key] or part or "")
 
-    def answer(self, *, wants_json: bool) -> Answer:
-        """The whole, once the stream has ended. Raises ``BadModelOutput`` when it ended too early."""
+    def answer(self, *, wants_json: bool) -> ChatReply:
+        """The whole answer after the end of the stream. Raises ``BadModelOutput`` when it ended too early."""
         if not self._done and self._finish is None:
             raise BadModelOutput("the stream was cut off")
         calls = [
@@ -479,15 +473,15 @@ def _is_vector(row: object) -> bool:
 
 _BATCH = 64
 _ASSUMED_OUTPUT = 4096
-"""How long an answer may get, for the spend cap, when the call does not say."""
+"""The assumed length of an answer for the spend cap, when the call sets none."""
 
 
 class OpenAICompatible(Closing):
-    """A server and what is agreed with it: the key, the patience, the ledger, how many calls at once.
+    """A server with OpenAI's API: its address and key, timeouts, ledger, and number of concurrent calls.
 
     ``base_url`` ends where the API begins, usually in ``/v1``. The key is never shown, logged or put into an error. Proxies
-    named by the environment are not used; give one as ``proxy``. Raises ``MissingDependency`` without httpx and
-    ``ConfigurationError`` for an address that is none.
+    of the environment are not used; pass one as ``proxy``. Raises ``MissingDependency`` without httpx and
+    ``ConfigurationError`` for an invalid address.
     """
 
     def __init__(
@@ -511,15 +505,17 @@ class OpenAICompatible(Closing):
         return _ServedChat(self.transport, self.ledger, model)
 
     def embedder(self, model: str, *, dimensions: int | None = None) -> Embedder:
-        """The embedding model of this name; with ``dimensions`` it is asked for shorter vectors, if it can make them."""
+        """The embedding model of this name; ``dimensions`` requests shorter vectors, if the model supports them."""
         return _ServedEmbedder(self.transport, self.ledger, model, dimensions)
 
     def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         self.transport.close()
 
 
 class _ServedChat(ChatModel):
+    """A chat model of a server."""
+
     def __init__(self, transport: Transport, ledger: Ledger, model: str) -> None:
         self._transport = transport
         self._ledger = ledger
@@ -554,7 +550,7 @@ class _ServedChat(ChatModel):
             cost = call.answered(whole.usage)
         yield Delta(completion=self._completion(whole, cost))
 
-    def _completion(self, answer: Answer, cost: float | None) -> Completion:
+    def _completion(self, answer: ChatReply, cost: float | None) -> Completion:
         return Completion(
             message=answer.message,
             model=answer.model or self._model,
@@ -566,6 +562,8 @@ class _ServedChat(ChatModel):
 
 
 class _ServedEmbedder(Embedder):
+    """An embedding model of a server."""
+
     def __init__(self, transport: Transport, ledger: Ledger, model: str, dimensions: int | None) -> None:
         self._transport = transport
         self._ledger = ledger
@@ -585,7 +583,7 @@ class _ServedEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str]) -> Floats:
         given = given_texts(texts)
-        # Servers refuse an empty text, and it has no direction anyway.
+        # Servers refuse an empty text, and it has no vector.
         worded = [place for place, text in enumerate(given) if text and not text.isspace()]
         if not worded:
             return zero_rows(given, self.dimensions)
@@ -620,9 +618,9 @@ class _ServedEmbedder(Embedder):
 
 
 class _Call:
-    """One call in the ledger: what it may cost is set aside first, and what it did cost is noted, also when it was useless.
+    """One call in the ledger: reserves its highest cost, and books its actual cost, also when the answer is unusable.
 
-    ``answered`` may be called again when more is known; the last word counts.
+    ``answered`` may be called again when the usage is known; the last call counts.
     """
 
     def __init__(self, ledger: Ledger, model: str, most: Callable[[], Usage]) -> None:
@@ -634,7 +632,7 @@ class _Call:
         self._usage: Usage | None = None
 
     def answered(self, usage: Usage | None) -> float | None:
-        """Note that the server did its work, and return what that costs."""
+        """Record that the server answered, and return the cost."""
         self._was_answered, self._usage = True, usage
         return self._ledger.cost(self._model, self._reserved, usage)
 

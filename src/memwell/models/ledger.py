@@ -1,4 +1,4 @@
-"""What calls of models took: how many, how many tokens, what they cost, and a cap that no call may exceed."""
+"""``Ledger``: counts calls, tokens and cost by model, and enforces a spend cap."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _MILLION = 1_000_000
 
 
 class Price(msgspec.Struct, frozen=True):
-    """What a million tokens cost, in a currency of your choice."""
+    """The price of a million tokens, in a currency of your choice."""
 
     input: float
     output: float = 0.0
 
     def cost(self, usage: Usage) -> float:
-        """What so many tokens cost."""
+        """The cost of these tokens."""
         return (usage.input_tokens * self.input + usage.output_tokens * self.output) / _MILLION
 
 
 class Account(msgspec.Struct, frozen=True):
-    """What one model took so far. ``cost`` is None when its price is not known."""
+    """The totals of one model. ``cost`` is None when its price is unknown."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -34,11 +34,10 @@ class Account(msgspec.Struct, frozen=True):
 
 
 class Ledger:
-    """Keeps account of every model by name, from any thread.
+    """The accounts of all models by name. Thread-safe.
 
-    With ``spend_cap`` a call that might take the total over the cap is refused before it is made: its tokens are estimated
-    from above and set aside until the true number is known. Every model then needs a price. Raises ``InvalidInput`` for
-    a cap below zero.
+    With ``spend_cap`` a call that might exceed the cap is refused before it is made: an upper bound of its cost is reserved
+    until the actual usage is known. Every model then needs a price. Raises ``InvalidInput`` for a cap below zero.
     """
 
     def __init__(self, prices: Mapping[str, Price] | None = None, *, spend_cap: float | None = None) -> None:
@@ -48,12 +47,12 @@ class Ledger:
         self._cap = spend_cap
         self._lock = threading.Lock()
         self._accounts: dict[str, Account] = {}
-        self._set_aside = 0.0
+        self._reserved = 0.0
 
     def reserve(self, model: str, most: Callable[[], Usage]) -> float:
-        """Set aside what a call may cost at most, and return it.
+        """Reserve the highest possible cost of a call, and return it.
 
-        Raises ``ModelError`` when that would exceed the cap, ``ConfigurationError`` when there is a cap and no price.
+        Raises ``ModelError`` when it would exceed the cap, ``ConfigurationError`` when there is a cap and no price.
         """
         price = self._prices.get(model)
         if self._cap is None:
@@ -64,21 +63,21 @@ class Ledger:
             )
         cost = price.cost(most())
         with self._lock:
-            spent = self._spent() + self._set_aside
+            spent = self._spent() + self._reserved
             if spent + cost > self._cap:
                 raise ModelError(
                     f"the spend cap of {self._cap:g} would be exceeded: {spent:.6g} is spent or set aside, "
                     f"and a call of {model!r} may cost {cost:.6g}; nothing was sent"
                 )
-            self._set_aside += cost
+            self._reserved += cost
         return cost
 
     def settle(self, model: str, reserved: float, usage: Usage | None) -> float | None:
-        """Note a call that was made and return its cost; without a usage it costs what was reserved."""
+        """Book a completed call and return its cost; without a usage it costs what was reserved."""
         cost = self.cost(model, reserved, usage)
         used = usage or Usage()
         with self._lock:
-            self._set_aside -= reserved
+            self._reserved -= reserved
             old = self._accounts.get(model, Account())
             total = old.cost if cost is None else (old.cost or 0.0) + cost
             self._accounts[model] = Account(
@@ -87,25 +86,25 @@ class Ledger:
         return cost
 
     def cost(self, model: str, reserved: float, usage: Usage | None) -> float | None:
-        """What a call costs; without a usage, what was reserved. None when the price is not known."""
+        """The cost of a call; without a usage, what was reserved. None when the price is unknown."""
         price = self._prices.get(model)
         if price is None:
             return None
         return reserved if usage is None else price.cost(usage)
 
     def release(self, reserved: float) -> None:
-        """Give back what was set aside for a call that was not answered."""
+        """Release the reserved cost of a call that failed."""
         with self._lock:
-            self._set_aside -= reserved
+            self._reserved -= reserved
 
     def accounts(self) -> dict[str, Account]:
-        """What every model took so far."""
+        """The accounts of all models."""
         with self._lock:
             return dict(self._accounts)
 
     @property
     def spent(self) -> float:
-        """What all models with a known price cost so far."""
+        """The cost of all models with a known price."""
         with self._lock:
             return self._spent()
 

@@ -1,6 +1,6 @@
-"""Embedders by their names, so that vectors which another embedder made can still be searched.
+"""Embedders by name, so that a space with the vectors of another embedder can still be searched.
 
-What comes along is known by its name. Of any other, a program says it itself: ``offer_embedder(mine)``.
+The embedders of the package are known; a program registers others by ``offer_embedder(mine)``.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _HASHED = re.compile(r"hash-(\d{1,5})-")
 
 
 def offer_embedder(embedder: Embedder) -> None:
-    """Have an embedder known by its name in this process, in place of one that was known by it before."""
+    """Register an embedder by its name in this process; it replaces one of the same name."""
     _offered[embedder.name] = embedder
 
 
 def embedder_named(name: str) -> Embedder | None:
-    """The embedder whose vectors carry this name, or None when it is not known. Nothing is loaded before it is used."""
+    """The embedder of this name, or None when it is unknown. Its model is loaded on first use."""
     return _offered.get(name) or _hashed(name) or _local(name)
 
 
 def _local(name: str) -> Embedder | None:
-    # numpy takes a tenth of a second to load, and most spaces never ask.
+    # Imported here because most spaces never need it.
     from memwell.models.local.embedder import LocalEmbedder, Mode  # noqa: PLC0415
 
     modes: tuple[Mode, ...] = get_args(Mode)

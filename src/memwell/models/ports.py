@@ -1,7 +1,7 @@
-"""The contracts of models. Everything above is written against these classes and never against a provider.
+"""The interfaces of models: ``Embedder``, ``ChatModel`` and ``Reranker``, which all other code is written against.
 
-A model blocks; each method has an async twin of the same name with an ``a`` in front. Any method may raise ``ModelError``
-(the model failed or cannot be reached) or ``BadModelOutput`` (it answered, but not in the form it was asked for).
+A model blocks; each method has an async twin with an ``a`` in front. Any method may raise ``ModelError`` (the model failed
+or cannot be reached) or ``BadModelOutput`` (its answer has the wrong form).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
 
 import msgspec
 import numpy as np
@@ -22,10 +22,6 @@ from memwell.messages import Message
 from memwell.records import MAX_DIMENSIONS
 from memwell.values import shown
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 class Embedder(ABC):
     """Turns texts into vectors."""
@@ -33,26 +29,26 @@ class Embedder(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Which vectors these are. It changes whenever any text's vector does, because stored ones must be made again."""
+        """The name of these vectors. It changes when any text's vector does, because stored ones are then made again."""
 
     @property
     @abstractmethod
     def dimensions(self) -> int:
-        """How many numbers a vector has."""
+        """The length of a vector."""
 
     @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A row for every text, in order, of unit length.
+        """A row of unit length for every text, in order.
 
-        A text with nothing to embed, such as an empty one, has a row of zeros: it has no direction, so store no vector for
-        it. Raises ``InvalidInput`` for something that is not a text.
+        A text with nothing to embed, such as an empty one, has a row of zeros and is stored without a vector. Raises
+        ``InvalidInput`` for anything but texts.
         """
 
     aembed = asyncify(embed)
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """A tool that a model may call: its name, what it does, and its arguments as a JSON Schema."""
+    """A tool that a model may call: its name, its description, and its arguments as a JSON Schema."""
 
     name: str
     description: str = ""
@@ -60,51 +56,51 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """How many tokens a call took, as the model counted them."""
+    """The tokens of a call, as the model counted them."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model answered, and what it took."""
+    """The answer of a model, with its usage and cost."""
 
     message: Message
     model: str
     finish: str = "stop"
-    """Why it ended: ``stop``, ``length`` (cut off), ``tool_calls``, or another word of the provider's."""
+    """Why it ended: ``stop``, ``length`` (cut off), ``tool_calls``, or another word of the provider."""
     usage: Usage | None = None
-    """None when the model did not say."""
+    """None when the model did not report it."""
     cost: float | None = None
-    """In the currency of the prices; None when the price is not known."""
+    """In the currency of the prices; None when the price is unknown."""
     data: Any = None
-    """The answer as JSON data, when a schema was asked for."""
+    """The answer as JSON data, when a schema was given."""
 
     @property
     def text(self) -> str:
-        """The words of the answer."""
+        """The text of the answer."""
         return self.message.text
 
 
 class Delta(msgspec.Struct, frozen=True):
-    """A piece of an answer as it comes. The last one has no text but the whole completion."""
+    """A part of a streamed answer. The last one has no text but the whole completion."""
 
     text: str = ""
     completion: Completion | None = None
 
 
 class ChatOptions(TypedDict, total=False):
-    """How to answer. What is left out, the model decides."""
+    """The options of a call. The model decides what is left out."""
 
     tools: Sequence[Tool] | None
-    """What the model may call."""
+    """The tools that the model may call."""
     max_tokens: int | None
     """The longest answer."""
     temperature: float | None
     stop: Sequence[str] | None
     """The answer ends before any of these."""
     schema: Mapping[str, Any] | None
-    """A JSON Schema: the answer is to be JSON of this form, and comes as ``Completion.data``.
+    """A JSON Schema: the answer must be JSON of this form, and is in ``Completion.data``.
     That it is JSON is checked; that it has the form is not."""
 
 
@@ -114,14 +110,14 @@ class ChatModel(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Which model answers."""
+        """The name of the model."""
 
     @abstractmethod
     def complete(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Completion:
-        """The answer to these messages. Raises ``InvalidInput`` for a message that breaks a rule."""
+        """The answer to these messages. Raises ``InvalidInput`` for an invalid message."""
 
     def stream(self, messages: Sequence[Message], **options: Unpack[ChatOptions]) -> Iterator[Delta]:
-        """The answer piece by piece, and at last the whole. A model that cannot stream gives it in one piece."""
+        """The answer in parts, then the whole completion. A model that cannot stream returns one part."""
         completion = self.complete(messages, **options)
         if completion.text:
             yield Delta(completion.text)
@@ -136,36 +132,35 @@ class ChatModel(ABC):
             while (piece := await run_blocking(partial(next, pieces, None))) is not None:
                 yield piece
         finally:
-            # A reader who leaves early must not leave the connection open.
+            # A reader that stops early must not leave the connection open.
             close = getattr(pieces, "close", None)
             if close is not None:
                 await run_blocking(close)
 
 
 class Reranker(ABC):
-    """Says how well texts answer a query."""
+    """Scores how well texts answer a query."""
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """Which model judges."""
+        """The name of the model."""
 
     @abstractmethod
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A finite number for every text, in order; the higher the better. Their scale is the model's own."""
+        """A finite score for every text, in order; higher is better. The scale is the model's own."""
 
     ascores = asyncify(scores)
 
 
-# What models answer is checked before anything else sees it: how many, what shape, and that every number is one.
-
+# Checks of what models return: its number, its shape, and that all numbers are finite.
 
 Floats = NDArray[np.float32]
 
 
 def given_texts(texts: object) -> list[str]:
-    """The texts to work on. Raises ``InvalidInput`` when they are not a list of strings."""
-    # The list is by far the most common, and asking for the general case takes longer than the rest.
+    """The texts as a list. Raises ``InvalidInput`` for anything but a list of strings."""
+    # A list is the usual case, and the general check is slow.
     if type(texts) is not list and (isinstance(texts, str | bytes) or not isinstance(texts, Iterable)):
         raise InvalidInput(f"texts must be a list of strings, not {shown(texts)}")
     given = list(cast("Iterable[object]", texts))
@@ -176,9 +171,9 @@ def given_texts(texts: object) -> list[str]:
 
 
 def checked_vectors(value: object, count: int, model: str, dimensions: int | None = None) -> Floats:
-    """``count`` rows of unit length, or of zeros where the model gave zeros.
+    """``count`` rows of unit length, or of zeros where the model returned zeros.
 
-    Raises ``BadModelOutput`` for another number of rows, rows of different or unexpected sizes, and what is no number.
+    Raises ``BadModelOutput`` for another number or length of rows, and for values that are no numbers.
     """
     rows = _numbers(value, model)
     if rows.ndim != 2 or len(rows) != count:
@@ -227,5 +222,5 @@ def _floats(values: Iterable[object], model: str) -> list[float]:
 
 
 def zero_rows(texts: Sequence[str], dimensions: int) -> Floats:
-    """A row of zeros for every text, to be filled in."""
+    """A row of zeros for every text."""
     return np.zeros((len(texts), dimensions), np.float32)

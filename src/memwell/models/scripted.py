@@ -1,4 +1,4 @@
-"""Models that do as they are told, for tests: nothing is loaded, nothing is random, and what they were asked is kept."""
+"""Deterministic models for tests: they load nothing and record their calls."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from memwell.models.ports import (
 )
 
 Answer: TypeAlias = str | Message | Completion | Exception
-"""What a scripted model says; an exception is raised."""
+"""The reply of a scripted model; an exception is raised."""
 
 _SPREAD = 8
 
 
 class ScriptedChat(ChatModel):
-    """Gives the answers of a list one after the other, or those of a function of the messages.
+    """Replies from a list, one for each call, or by a function of the messages.
 
-    ``asked`` has the messages of every call and ``options`` what else was asked. When the list is used up, a call raises
+    ``asked`` has the messages of every call and ``options`` its options. A call beyond the end of the list raises
     ``ModelError``.
     """
 
@@ -69,7 +69,7 @@ class ScriptedChat(ChatModel):
 
 
 class HashEmbedder(Embedder):
-    """Vectors made of a text's words, so that texts that share words are near each other. Nothing is learnt in them.
+    """Vectors hashed from the words of a text, so that texts with common words are near. It has learned nothing.
 
     Raises ``InvalidInput`` for fewer than 8 dimensions.
     """
@@ -105,7 +105,7 @@ class HashEmbedder(Embedder):
 
 
 class ScriptedReranker(Reranker):
-    """Scores by a function of the query and a text; without one, by the share of the query's words the text has."""
+    """Scores by a function of the query and a text; by default, the share of the query's words that the text has."""
 
     def __init__(self, score: Callable[[str, str], float] | None = None, *, name: str = "scripted") -> None:
         self._score = score or _shared_words

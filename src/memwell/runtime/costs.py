@@ -167,7 +167,7 @@ class KeptLedger(Ledger):
         now = self._clock()
         aside = {process: one for process, one in row.aside.items() if one.until > now and process != self._me}
         with self._lock:
-            mine = self._set_aside
+            mine = self._reserved
         if mine > 1e-12:
             aside[self._me] = _Aside(mine, now + _SET_ASIDE_S)
         self._backend.kv.put(COSTS, month, cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside))))

@@ -24,13 +24,13 @@ from memwell._asyncify import Closing, asyncify
 from memwell._native import native_calls
 from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
 from memwell.history import History
-from memwell.longterm.embedding import DEFAULT, NAMED, Wish
+from memwell.longterm.embedding import DEFAULT, NAMED, WantedEmbedder
 from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
 from memwell.longterm.memory import Memory
-from memwell.longterm.snapshot_cache import Pools
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.weights import Weights
 from memwell.messages import Message, Role
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
@@ -70,7 +70,7 @@ class _Parts:
     ) -> None:
         self.backend = backend
         self.settings = settings
-        self.options = {**options, "pools": Pools(backend.index)}
+        self.options = {**options, "snapshots": Snapshots(backend.index)}
         # One that nobody holds is made again when it is needed; a store may have a space for every user.
         self.engines: weakref.WeakValueDictionary[Space, Engine] = weakref.WeakValueDictionary()
         self.worker = Worker(backend, self.engine, retention_s=settings.retention_days * 86_400)
@@ -125,11 +125,13 @@ class Engine(Closing, Memory):
     """
 
     def __init__(self, parts: _Parts, space: Space) -> None:
-        super().__init__(parts.backend, space, told=parts.tell, used=parts.used, **parts.options)
+        super().__init__(parts.backend, space, notify=parts.tell, used=parts.used, **parts.options)
         self._cached = parts.cached_embedder(space)
         if self._cached is not None:
             # For what is kept. A query is asked once, and not worth a write.
-            self.indexer = Indexer(self.backend, self.space, embedder=self._cached, chat=self.chat, wish=self.wish)
+            self.indexer = Indexer(
+                self.backend, self.space, embedder=self._cached, chat=self.chat, wanted_embedder=self.wanted_embedder
+            )
         self._parts = parts
         self._knowledge: Knowledge | None = None
         # Weakly: an engine that held a method of its own would be a ring, which only the collector could free.
@@ -258,10 +260,10 @@ class Engine(Closing, Memory):
                 embedder=self.embedder,
                 chat=self.chat,
                 reranker=self.reranker,
-                pools=self._pools,
+                snapshots=self._snapshots,
                 clock=self.clock,
-                told=self._parts.tell,
-                wish=self.wish,
+                notify=self._parts.tell,
+                wanted_embedder=self.wanted_embedder,
             )
         return self._knowledge
 
@@ -272,12 +274,12 @@ class Engine(Closing, Memory):
 
         return MediaMemory(self)
 
-    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
-        """Do all the work that is owed, here and now: words, facts and vectors, those of documents too.
+    def flush(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+        """Do all the pending work now: words, facts and vectors, those of documents too.
 
         ``progress`` is told how many memories or chunks are done, and of how many.
         """
-        super().settle(progress)
+        super().flush(progress)
         if self._has_documents():
             self.knowledge.settle(progress)
 
@@ -337,7 +339,7 @@ class Engine(Closing, Memory):
         if options and (format or detect(path)) != "mem0":
             raise InvalidInput("only the memories of mem0 belong to users; leave user out")
         done = import_file(self, path, format=format, progress=progress, **options)
-        self._told(self.space)
+        self._notify(self.space)
         return done
 
     def attend(self) -> None:
@@ -357,7 +359,7 @@ class Engine(Closing, Memory):
     athreads = asyncify(threads)
     aremember_thread = asyncify(remember_thread)
     acontext = asyncify(context)
-    asettle = asyncify(settle)
+    aflush = asyncify(flush)
     aattend = asyncify(attend)
     aerase_all = asyncify(erase_all)
     aexport = asyncify(export)
@@ -417,7 +419,7 @@ def open(  # noqa: A001 - the first word users type
     ``http://…`` is a memory that a service holds: ``key`` opens it, or the setting of that name, and says whose it is. It
     behaves like any other, but that its models and its work are the service's.
     ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function; ``chat``
-    and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``settle``. Raises
+    and ``reranker`` are optional. With ``work=False`` nothing is done in the background: call ``flush``. Raises
     ``InvalidInput`` for a value that breaks a rule, ``ConfigurationError`` and ``BackendError`` as ``open_backend`` does.
     """
     if url is not None and not isinstance(url, Backend):
@@ -445,7 +447,7 @@ def open(  # noqa: A001 - the first word users type
         "gate": gate,
         "weights": weights,
         # Who names no embedder has whatever the store has, as far as it comes along.
-        "wish": Wish.made_now(DEFAULT if embedder == chosen.embedder == "local" else NAMED),
+        "wanted_embedder": WantedEmbedder.made_now(DEFAULT if embedder == chosen.embedder == "local" else NAMED),
     }
     parts = _Parts(backend, chosen, options, work=work, cache=not isinstance(embedder, str))
     if work:

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from memwell.errors import BackendError, MemwellError, ReadOnlyStore
 from memwell.longterm.erasing import Eraser
 from memwell.longterm.indexing import BATCH
-from memwell.longterm.journal import Journal, Owed, inner_space, knowledge_space
+from memwell.longterm.journal import Journal, PendingWork, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.records import MAX_SEGMENTS, Space
 from memwell.runtime.jobs import LEASE_S, REGISTRY, Pending
@@ -366,7 +366,7 @@ class Worker:
                 _log.warning("the uses of memories in %r could not be counted: %s", space, error)
 
 
-def pending_by_space(backend: Backend) -> dict[Space, Owed]:
+def pending_by_space(backend: Backend) -> dict[Space, PendingWork]:
     """The spaces with pending work, and how many words and vectors each lacks."""
     listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
     spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *listed_spaces(backend)])
@@ -379,7 +379,7 @@ def listed_spaces(backend: Backend) -> Iterator[Space]:
     return (Space.decode(entry.key) for entry in Pending(backend.kv, REGISTRY).entries())
 
 
-def _pending_in(backend: Backend, space: Space) -> Owed:
+def _pending_in(backend: Backend, space: Space) -> PendingWork:
     owed = Journal(backend, space).owed()
     # Documents lack vectors alone: their words are stored with them.
     return owed if _owner_of_documents(space) is None else replace(owed, words=0)

@@ -1,9 +1,9 @@
-"""What of a conversation goes back into the prompt.
+"""Strategies: they choose which messages of a conversation go into the next prompt.
 
-A strategy reads a ``History`` and never changes it. It has two verbs: ``observe`` takes in what was said since, and
-``recall`` gives the messages for the next prompt. What it makes of a conversation is kept beside it in the same store, so
-it survives a restart, and several processes may work on one conversation; a turn costs the same in a long conversation as
-in a short one. Every verb has an async twin with an ``a`` in front.
+A strategy reads a ``History`` and never changes it. ``observe`` processes new messages, ``recall`` returns the messages for
+the next prompt. What a strategy derives is stored with the conversation, so it survives a restart, and several processes
+may work on one conversation. A turn costs the same in a long conversation as in a short one. Every method has an async twin
+with an ``a`` in front.
 """
 
 from memwell.strategies.base import Combined, ReadOnly, Strategy, Wrapper

@@ -1,4 +1,4 @@
-"""What a strategy is, and the wrappers that add one behaviour to another strategy."""
+"""``Strategy``, the wrappers around strategies, and the message in which a strategy tells a model what it knows."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from memwell.values import shown
 
 
 class Strategy(ABC):
-    """Decides what of a conversation goes back into the prompt. It reads a history and never changes it."""
+    """Chooses which messages of a conversation go into the prompt. It reads a history and never changes it."""
 
     @abstractmethod
     def observe(self) -> None:
-        """Take in what the history holds and was not taken in yet.
+        """Process the messages that are new since the last call.
 
-        Call it after every turn. Calling it again changes nothing, and what a crash left undone the next call does.
+        Call it after every turn. It is idempotent, and the next call completes what a crash interrupted.
         """
 
     @abstractmethod
     def recall(self, query: str | None = None) -> list[Message]:
-        """The messages to put into a prompt, in order; ``query`` is what they are wanted for, where that matters."""
+        """The messages for a prompt, in order; ``query`` is what the prompt asks, where that matters."""
 
     @abstractmethod
     def clear(self) -> None:
-        """Forget what the strategy made of the conversation, and begin behind its last message.
+        """Delete what the strategy derived from the conversation, and continue after its last message.
 
         The history keeps its messages.
         """
@@ -43,7 +43,7 @@ class Strategy(ABC):
 
 
 class Wrapper(Strategy):
-    """A strategy around another one, ``inner``; what it does not override, the inner one does.
+    """A strategy around another one, ``inner``, which does whatever the wrapper does not override.
 
     Raises ``InvalidInput`` for an inner one that is no strategy.
     """
@@ -62,7 +62,7 @@ class Wrapper(Strategy):
 
 
 class ReadOnly(Wrapper):
-    """Shows what another strategy recalls, and takes nothing in: for a second reader of a shared memory."""
+    """Recalls what another strategy recalls, and never observes: for a second reader of a shared memory."""
 
     def observe(self) -> None:
         """Do nothing."""
@@ -78,9 +78,7 @@ def checked_strategy(value: object) -> Strategy:
     return value
 
 
-# The one message by which a strategy tells a model what it knows: data under a heading, each of its lines behind a
-# bar.
-
+# The system message of a strategy: data under a heading, each line after a bar.
 
 _HEADS: Final = {
     "summary": (
@@ -100,33 +98,30 @@ _LONG_AGO: Final = datetime(1970, 1, 1, tzinfo=UTC)
 def note(
     strategy: str, texts: Iterable[str], *, id_: str = "", time: datetime | None = None, language_like: str = ""
 ) -> Message | None:
-    """The message that tells these texts, or None when they say nothing.
+    """The message with these texts, or None when they are empty.
 
-    Unless an id is given, the same words have the same id. The language of its heading is that of ``language_like``, or of
-    the texts.
+    Without an id, the same words have the same id. The heading is in the language of ``language_like``, or of the texts.
     """
     lines = "\n".join(quoted(clean(text)) for text in texts if text).strip("\n")
     if not lines:
         return None
     body = f"{_HEADS[strategy][language_of(language_like or lines) == 'zh']}\n{lines}"
     id_ = id_ or f"memwell-{strategy}-{blake2b(body.encode(), digest_size=8).hexdigest()}"
-    # A moment that does not change, so that the same prompt is made of the same words twice.
+    # A constant time, so that the same prompt has the same content every time.
     return system(body, id=id_, time=time or _LONG_AGO, metadata={"strategy": strategy})
 
 
 # Several strategies as one.
 
-
 Failure: TypeAlias = tuple[Strategy, Exception]
-"""A strategy and what it raised."""
+"""A strategy and the error it raised."""
 
 
 class Combined(Strategy):
-    """Several strategies: each takes in, and what they recall is put together in their order, a message only once.
+    """Several strategies: each observes, and their recalled messages are joined in order, without repetitions.
 
-    One that fails does not stop the others. ``failures`` has what failed in the last call. ``recall`` gives what the others
-    found; it raises only when all failed. ``observe`` and ``clear`` raise the first failure once all were called, the
-    others in its notes.
+    One that fails does not stop the others; ``failures`` has the failures of the last call. ``recall`` raises only when all
+    fail. ``observe`` and ``clear`` raise the first failure after all were called, with the others in its notes.
     """
 
     def __init__(self, *strategies: Strategy) -> None:
@@ -144,7 +139,7 @@ class Combined(Strategy):
         for strategy in self.strategies:
             try:
                 getattr(strategy, verb.__name__)()
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with one, the others' work must go on
+            except Exception as error:  # noqa: BLE001 - one failure must not stop the others
                 failures.append((strategy, error))
         self.failures = failures
         _raise_first(failures)

@@ -1,30 +1,30 @@
-"""Compaction: long tool results shrink to a preview that can be opened again, and old turns to a summary.
+"""``Compaction``: shows long tool results as previews that can be opened, and old rounds as a summary.
 
-Everything here is a view. The log keeps every message whole, so each step can be taken back: ``clear`` shows what was said.
+The log keeps every message whole, so ``restart`` brings back everything that was said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from copy import copy
 from hashlib import sha256
-from typing import Any, Final, Literal, NoReturn, get_args
+from typing import Any, Final, Literal, cast, get_args
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.errors import InvalidInput, NotFound, Unsupported
+from memwell.errors import InvalidInput, NotFound
 from memwell.history import HistoryReader
-from memwell.history.reading import blobs_beside
+from memwell.history.reading import thread_blobs
 from memwell.language.detect import language_of
 from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
-from memwell.records import Page, Space, Thread
+from memwell.records import Thread
 from memwell.storage.placement import MAX_INDEX
-from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
+from memwell.storage.protocols import MessageLog
 from memwell.strategies.base import Strategy
-from memwell.strategies.state import AT_ONCE, Held, State, next_index, until_settled
+from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, next_index, until_done
 from memwell.strategies.summary import Summariser, SummaryBuffer
 from memwell.strategies.windows import Buffer, checked_history
 from memwell.tokens import TokenCounter
@@ -34,12 +34,12 @@ from memwell.windows import rounds_of
 Mode = Literal["auto", "compact", "compress"]
 READ_TOOL: Final = "read_tool_result"
 _HEAD_SHARE: Final = 2 / 3
-"""Of a preview, how much shows the beginning; the rest is the end, where errors and totals stand."""
+"""The share of a preview for the beginning; the rest is for the end, where errors and totals are."""
 _MOST_KEPT: Final = 256
 _GENEROUS: Final = 6
-"""Few texts have more characters than this to a token."""
+"""Few texts have more characters per token than this."""
 _LONGEST_TOKEN: Final = 128
-"""No token spells more characters than this, so a longer text needs no counting to be known as long."""
+"""No token has more characters than this, so a text beyond it is long without counting."""
 _LEFT_OUT: Final = {
     "en": '[… {count:,} characters left out; the whole result is kept: {tool}(handle="{handle}")]',
     "zh": '[……省略 {count:,} 个字符；完整结果已保存：{tool}(handle="{handle}")]',
@@ -47,7 +47,7 @@ _LEFT_OUT: Final = {
 
 
 class Offloaded(msgspec.Struct, frozen=True):
-    """A tool result that is shown as a preview: what opens it, whose it is, and how long it is."""
+    """A tool result that is shown as a preview: its handle, its message and call, and its length."""
 
     handle: str
     message: str
@@ -55,8 +55,8 @@ class Offloaded(msgspec.Struct, frozen=True):
     characters: int
 
 
-class _Kept(msgspec.Struct, frozen=True):
-    """What is noted of such a result beside the conversation."""
+class _StoredResult(msgspec.Struct, frozen=True):
+    """The stored entry of such a result."""
 
     blob: str
     message: str
@@ -65,15 +65,14 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class Compaction(Strategy):
-    """A conversation with long tool results as previews and, when that is not enough, its old turns as a summary.
+    """A conversation with long tool results as previews and, if that is not enough, old rounds as a summary.
 
-    A tool result over ``tool_tokens`` goes whole to the store's blobs when it is observed, and is shown as its beginning
-    and end, ``preview_tokens`` of them, with a handle: ``fetch`` reads it, and ``tool`` lets a model do so. When what is
-    shown is over ``tokens``, old rounds fold into a summary until at most half of that is left, but the last
-    ``keep_recent`` messages stay as long as they fit; a tool call and its result never part. ``mode`` is ``auto`` for both,
-    ``compact`` for previews alone, ``compress`` for the summary alone. What ``SummaryBuffer`` says of the summariser, its
-    failures, the instructions in front and ``name`` holds here. Raises ``InvalidInput`` for another mode, and for a limit
-    below 0.
+    ``observe`` stores a tool result over ``tool_tokens`` as a blob. Its beginning and end, ``preview_tokens`` of it,
+    are shown with a handle: ``fetch`` reads it, and ``tool`` lets a model do so. When the messages exceed ``tokens``,
+    old rounds are folded into a summary until at most half of that is left, except the last ``keep_recent`` messages
+    that fit; a tool call and its result stay together. ``mode`` is ``auto`` for both, ``compact`` for previews only,
+    ``compress`` for the summary only. The summariser, its failures, ``system`` and ``name`` are as in
+    ``SummaryBuffer``. Raises ``InvalidInput`` for another mode, and for a limit below 0.
     """
 
     def __init__(
@@ -94,7 +93,7 @@ class Compaction(Strategy):
             raise InvalidInput(f"mode must be one of {', '.join(get_args(Mode))}, not {shown(mode)}")
         self.mode = mode
         self.tokens = check_count(tokens, "tokens")
-        self._state = State(history, f"{name}-tools")
+        self._state = StrategyState(history, f"{name}-tools")
         self._previews = Previews(
             history.counter, check_count(tool_tokens, "tool_tokens"), check_count(preview_tokens, "preview_tokens")
         )
@@ -108,29 +107,29 @@ class Compaction(Strategy):
         )
 
     def observe(self) -> None:
-        """Move long tool results to the blobs, and fold what no longer fits. When the summariser fails, nothing folds."""
+        """Store long tool results as blobs, and fold what no longer fits. When the summariser fails, nothing is folded."""
         if self.mode != "compress":
-            until_settled(self._step)
+            until_done(self._step)
         self._inner.observe()
 
     def recall(self, query: str | None = None) -> list[Message]:
         return self._inner.recall(query)
 
     def clear(self) -> None:
-        """Forget the summary, and begin behind the last message; previews are made of the log and stay."""
+        """Delete the summary, and continue after the last message; previews stay."""
         self._inner.clear()
 
     def restart(self) -> None:
-        """Take every fold back: the summary is forgotten and the conversation is shown as it was said, as far as it fits.
+        """Delete the summary, so that the conversation is shown as it was said, as far as it fits.
 
-        The next ``observe`` begins from its first message.
+        The next ``observe`` starts at the first message.
         """
         if isinstance(self._inner, SummaryBuffer):
             self._inner.restart()
 
     @property
     def summary(self) -> str:
-        """The summary as it is now; empty before there is one."""
+        """The current summary; empty before there is one."""
         return self._inner.summary if isinstance(self._inner, SummaryBuffer) else ""
 
     # Tool results
@@ -144,30 +143,30 @@ class Compaction(Strategy):
             for message in messages:
                 handles = [self._keep(message, result) for result in self._previews.long_ones(message)]
                 if handles:
-                    # It is in memory now, and need not be read and hashed again to be shown.
+                    # It is in memory now, so cache its preview.
                     self._view.shown(message, handles)
             upto, number = next_index(messages), messages[-1].round or 0
             self._state.move(held, upto=upto, round=number, fields=held.fields)
         return len(messages) == AT_ONCE
 
     def _keep(self, message: Message, result: ToolResult) -> str:
-        """Store a result whole; returns its handle."""
+        """Store a whole result. Returns its handle."""
         text = result.text
         blob = self._state.keep_blob(text.encode())
-        kept = _Kept(blob, message.id, result.call_id, len(text))
-        # A blob's digest is that of the text, of which a handle is the beginning.
+        kept = _StoredResult(blob, message.id, result.call_id, len(text))
+        # A handle is the beginning of the blob's digest.
         self._state.put(blob[:_HANDLE], msgspec.to_builtins(kept))
         return blob[:_HANDLE]
 
     def offloaded(self) -> list[Offloaded]:
-        """The tool results that went to the blobs."""
-        kept = [msgspec.convert(entry.value, _Kept) for entry in self._state.entries()]
+        """The tool results that are stored as blobs."""
+        kept = [msgspec.convert(entry.value, _StoredResult) for entry in self._state.entries()]
         return [Offloaded(one.blob[:_HANDLE], one.message, one.call, one.characters) for one in kept]
 
     def fetch(self, handle: str, *, start: int = 0, tokens: int | None = None) -> str:
-        """A tool result by its handle, whole, or from the character ``start`` on and at most ``tokens`` of it.
+        """A tool result by its handle: whole, or from the character ``start`` on, at most ``tokens``.
 
-        Raises ``NotFound`` for a handle that this conversation did not give, ``InvalidInput`` for what is no handle.
+        Raises ``NotFound`` for an unknown handle of this conversation, ``InvalidInput`` for anything but text.
         """
         check_text(handle, "a handle")
         text = self._whole(handle)[check_count(start, "start") :]
@@ -175,18 +174,18 @@ class Compaction(Strategy):
 
     def _whole(self, handle: str) -> str:
         entry = self._state.get(handle) if handle else None
-        kept = None if entry is None else msgspec.convert(entry.value, _Kept)
+        kept = None if entry is None else msgspec.convert(entry.value, _StoredResult)
         if kept is not None:
-            # A copy of the conversation has its notes, but not its blobs; its log has the text.
+            # A copy of the conversation has the entry but not the blob; its log has the text.
             with suppress(NotFound):
-                return self._state.blobs.get(blobs_beside(self.history.thread), kept.blob).decode()
+                return self._state.blobs.get(thread_blobs(self.history.thread), kept.blob).decode()
         for text in self._texts(None if kept is None else kept.message):
             if handle_of(text) == handle:
                 return text
         raise NotFound(f"conversation {self.history.thread.id!r} has no tool result {handle!r}")
 
     def _texts(self, message: str | None) -> Iterator[str]:
-        """The long results of one message, or of those that nobody has observed yet."""
+        """The long results of one message, or of messages that are not observed yet."""
         if message is not None:
             found: Sequence[Message] = self.history.log.read(self.history.thread, ids=[message])
         else:
@@ -194,7 +193,7 @@ class Compaction(Strategy):
         return (result.text for one in found for result in self._previews.long_ones(one))
 
     def tool(self) -> dict[str, Any]:
-        """The description of a tool, in OpenAI's shape, by which a model opens a result; ``fetch`` answers it."""
+        """The definition of a tool, in OpenAI's format, with which a model reads a result; ``fetch`` answers it."""
         properties = {
             "handle": {"type": "string", "description": "The handle that the preview names."},
             "start": {"type": "integer", "minimum": 0, "description": "The character to begin at."},
@@ -212,12 +211,12 @@ _HANDLE: Final = 16
 
 
 def handle_of(text: str) -> str:
-    """What a long result is asked for by: short enough for a prompt, long enough that no two of a conversation meet."""
+    """The handle of a long result: short enough for a prompt, and unique in a conversation."""
     return sha256(text.encode()).hexdigest()[:_HANDLE]
 
 
 class Previews:
-    """Makes previews of long tool results. The same result has the same preview, so that prompts stay the same."""
+    """Makes previews of long tool results. The same result has the same preview, so that prompts can be cached."""
 
     def __init__(self, counter: TokenCounter, longest: int, shown_tokens: int) -> None:
         self._counter = counter
@@ -225,8 +224,8 @@ class Previews:
         self._shown = shown_tokens
 
     def long_ones(self, message: Message) -> list[ToolResult]:
-        """The tool results of a message that are over the limit."""
-        # Few messages carry results, and the count of the whole bounds that of each.
+        """The tool results of a message that exceed the limit."""
+        # The token count of the whole message bounds that of each result.
         if message.tokens is not None and message.tokens <= self._longest:
             return []
         return [part for part in message.parts if isinstance(part, ToolResult) and self._is_long(part.text)]
@@ -238,12 +237,12 @@ class Previews:
         return 4 * len(text) > self._longest and self._counter.count(text) > self._longest
 
     def shown(self, message: Message, handles: Sequence[str] = ()) -> Message:
-        """The message with its long results shortened; itself when it has none. Their handles may be known already."""
+        """The message with its long results as previews; itself when it has none. ``handles`` may be given."""
         long = self.long_ones(message)
         if not long:
             return message
         known = iter(handles or [handle_of(part.text) for part in long])
-        # By identity: comparing a megabyte with another takes its time.
+        # By identity, because comparing long texts is slow.
         ids = set(map(id, long))
         return message.changed(parts=[self._preview(p, next(known)) if id(p) in ids else p for p in message.parts])
 
@@ -261,7 +260,7 @@ class Previews:
 
 
 def _cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> str:
-    """The beginning of a text, or its end, within a limit of tokens and not much below it."""
+    """The beginning or end of a text, within a limit of tokens and close to it."""
     most = _GENEROUS * limit
     kept = (text[-most:] if end else text[:most]) if most else ""
     while kept and counter.count(kept) > limit:
@@ -270,10 +269,10 @@ def _cut(text: str, limit: int, counter: TokenCounter, *, end: bool = False) -> 
     return kept
 
 
-class _PreviewingLog(MessageLog):
-    """A log that shows long tool results shortened. It is for reading: whoever writes, writes to the log itself.
+class _PreviewingLog:
+    """A log whose ``read`` shows long tool results as previews.
 
-    What was shortened once is not read again: a megabyte takes longer to read than all the rest of a window.
+    It caches previews, because reading a long result again takes longer than the rest of a window.
     """
 
     def __init__(self, log: MessageLog, previews: Previews) -> None:
@@ -303,7 +302,7 @@ class _PreviewingLog(MessageLog):
         return self._forwards(thread, low, high, MAX_INDEX if first is None else first, known)
 
     def _forwards(self, thread: Thread, low: int, high: int, most: int, known: Sequence[int]) -> list[Message]:
-        """The first messages between two places: what lies between the known ones is read, they themselves are not."""
+        """The first messages between two indexes; cached ones are not read."""
         found: list[Message] = []
         for index in (*known, high):
             if index - low > 1 and len(found) < most:
@@ -328,17 +327,17 @@ class _PreviewingLog(MessageLog):
         return found
 
     def shown(self, message: Message, handles: Sequence[str] = ()) -> Message:
-        """A message as it is shown, remembered when that is not as it is."""
+        """A message with previews; a changed one is cached."""
         made = self._previews.shown(message, handles)
         if made is not message and message.index is not None:
             if len(self._known) >= _MOST_KEPT:
-                # Dropping all of it at once is rare and needs no order.
+                # Clearing it whole is rare, and needs no order.
                 self._known = {}
             self._known[message.index] = made
         return made
 
     def is_shortened(self, message: Message) -> bool:
-        """Whether a message that was read here was shortened."""
+        """Whether a message that was read here has a preview."""
         return message.index is not None and self._known.get(message.index) is message
 
     def _forget_if_edited(self, thread: Thread) -> None:
@@ -347,59 +346,20 @@ class _PreviewingLog(MessageLog):
         if now != self._known_of:
             self._known, self._known_of = {}, now
 
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        return self._log.versions(thread, index)
-
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        return self._log.threads(space, ids=ids, limit=limit, cursor=cursor)
-
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        return self._log.match(thread, text, limit=limit)
-
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        return self._log.places(thread, after=after, limit=limit)
-
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        _refuse(info.thread)
-
-    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        _refuse(thread)
-
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        _refuse(thread)
-
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        _refuse(thread)
-
-    def delete(self, thread: Thread) -> bool:
-        _refuse(thread)
-
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        _refuse(thread)
-
-
-def _is_shortened(log: MessageLog, message: Message) -> bool:
-    return isinstance(log, _PreviewingLog) and log.is_shortened(message)
-
-
-def _refuse(thread: Thread) -> NoReturn:
-    raise Unsupported(f"the shortened view of {thread.id!r} is for reading; write to its History")
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._log, name)
 
 
 def _shown_through(history: HistoryReader, log: _PreviewingLog) -> HistoryReader:
-    """The same conversation in the same store, read through another log."""
+    """The same conversation, read through another log."""
     view = copy(history)
-    view.log = log
+    view.log = cast(MessageLog, log)
     return view
 
 
 class _Folding(SummaryBuffer):
-    """A summary buffer that, once it must fold, makes room for more than the next round: a prompt's beginning, which
-    providers cache, then changes seldom.
+    """A summary buffer that makes room for several rounds when it must fold, so that the beginning of the prompt, which
+    providers cache, changes rarely.
     """
 
     def __init__(
@@ -415,11 +375,15 @@ class _Folding(SummaryBuffer):
         super().__init__(history, tokens, summariser, system=system, name=name)
         self._keep_recent = keep_recent
 
-    def _fold(self, held: Held, messages: Sequence[Message]) -> dict[str, Any]:
-        # What is left of a long result after its shortening says nothing in a summary, and would crowd out what was said.
-        return super()._fold(held, [one for one in messages if not _is_shortened(self.history.log, one)])
+    def _fold(self, held: StoredState, messages: Sequence[Message]) -> dict[str, Any]:
+        # A preview says nothing in a summary, and would displace what people said.
+        return super()._fold(held, [one for one in messages if not self._is_preview(one)])
 
-    def _to_keep(self, held: Held, room: int) -> list[Message]:
+    def _is_preview(self, message: Message) -> bool:
+        log: object = self.history.log
+        return isinstance(log, _PreviewingLog) and log.is_shortened(message)
+
+    def _to_keep(self, held: StoredState, room: int) -> list[Message]:
         kept = self._rounds(held, room // 2)
         if len(kept) < self._keep_recent:
             all_that_fits = list(rounds_of(self._rounds(held, room)))

@@ -1,4 +1,4 @@
-"""Notes on the people, places and things a conversation names, kept up to date as it goes on."""
+"""Strategies that keep notes on the names in a conversation: as text, and as a graph of facts."""
 
 from __future__ import annotations
 
@@ -15,63 +15,62 @@ from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.claims import USER, claims, relation_of
 from memwell.language.entities import entities
-from memwell.language.summary import Line, read_summary, written
+from memwell.language.summary import SummaryLine, read_summary, written
 from memwell.messages import Message, Role
 from memwell.strategies.base import Strategy, note
-from memwell.strategies.state import AT_ONCE, State, next_index, until_settled, with_note
+from memwell.strategies.state import AT_ONCE, StrategyState, next_index, until_done, with_note
 from memwell.strategies.summary import said
 from memwell.strategies.windows import checked_history
 from memwell.values import check_count, check_text, shown
 
 Extract: TypeAlias = Callable[[str], list[str]]
-"""The names in a text."""
+"""Returns the names in a text."""
 
 Describe: TypeAlias = Callable[[str, str, str], str]
-"""New notes on a name: given the name, the notes so far and the lines of the conversation that name it since."""
+"""Returns new notes on a name, given the name, the notes so far and the new lines that mention it."""
 
 LONGEST_NOTES: Final = 1_000
-"""How long the notes on one name get by default, in characters."""
+"""The default length of the notes on one name, in characters."""
 
 _MOST_TEXTS: Final = 10
 _LONGEST_TEXT: Final = 1_000
 _MOST_NAMES: Final = 50
 MOST_LOOKUPS: Final = 64
-"""How many of the names that a text may spell are looked up."""
+"""How many possible names of a text are looked up."""
 _WORD = re.compile(r"[^\W\u3400-\u9fff]+(?:['’-][^\W\u3400-\u9fff]+){0,2}")
 _HAN = re.compile("[\u3400-\u9fff]{2,}")
 _HAN_NAMES: Final = (4, 3, 2)
 
 
 class EntityNotes(msgspec.Struct, frozen=True):
-    """What is noted on one name."""
+    """The notes on one name."""
 
     name: str
-    """As it was first written."""
+    """The spelling in its first message."""
     notes: str
     contexts: int
-    """In how many messages it was named."""
+    """The number of messages that mention it."""
     created: datetime
-    """When the message was said that first named it."""
+    """The time of the first message that mentions it."""
     updated: datetime
-    """When the message was said that last named it."""
+    """The time of the last message that mentions it."""
     updates: int
-    """How often the notes were written."""
+    """How often the notes were changed."""
     texts: tuple[str, ...] = ()
-    """The last 10 texts that named it, of each the first 1,000 characters."""
+    """The last 10 texts that mention it, the first 1,000 characters of each."""
 
     def named_in(self, *texts: str) -> tuple[str, ...]:
-        """The last texts once it is named in more of them."""
+        """The last texts after more of them."""
         return (*self.texts, *(text[:_LONGEST_TEXT] for text in texts))[-_MOST_TEXTS:]
 
 
 class Entities(Strategy):
-    """The last ``rounds`` rounds, and before them notes on the names in them and in the query.
+    """The last ``rounds`` rounds, after notes on the names in them and in the query.
 
-    ``extract`` finds the names in a text and ``describe`` writes the notes on one; by default both are rules: the notes are
-    the sentences that name it, as they were said, the newest 1,000 characters of them. When either raises, or ``describe``
-    answers with what is no text, nothing changes and ``observe`` raises; an empty answer leaves the notes as they were.
-    Notes are kept per name, so a turn costs the same however many names there are. Raises ``InvalidInput`` for a number of
-    rounds below 0.
+    ``extract`` finds the names in a text and ``describe`` writes the notes on one. By default the notes are the sentences
+    that mention the name, the newest 1,000 characters. When either raises, or ``describe`` returns no text, nothing changes
+    and ``observe`` raises; an empty result keeps the notes. Notes are stored by name, so a turn costs the same for any
+    number of names. Raises ``InvalidInput`` for a number of rounds below 0.
     """
 
     def __init__(
@@ -89,11 +88,11 @@ class Entities(Strategy):
         self.system = system
         self._extract = extract or named
         self._describe = describe or sentences_on
-        self.state = State(history, name)
-        """Where the notes are kept."""
+        self.state = StrategyState(history, name)
+        """The stored notes."""
 
     def observe(self) -> None:
-        until_settled(self._step)
+        until_done(self._step)
 
     def _step(self) -> bool:
         held = self.state.read()
@@ -109,7 +108,7 @@ class Entities(Strategy):
         return len(messages) == AT_ONCE
 
     def _naming(self, messages: Iterable[Message]) -> dict[str, list[tuple[str, Message]]]:
-        """The messages that name each entity, by its key, with the name as it is written there."""
+        """The messages that mention each name, by its key, with the spelling."""
         found: dict[str, list[tuple[str, Message]]] = {}
         for message in messages:
             for name in {entity_key(one): one for one in self._names(message.text)}.values():
@@ -152,18 +151,18 @@ class Entities(Strategy):
         recent = "\n".join(one.text for one in window if one.role in _SPEAKERS)
         keys = [*spelt(query or ""), *map(entity_key, self._names(recent))]
         found = self._noted_on([*map(entity_key, self._names(query or "")), *keys])
-        return with_note(window, note("entities", map(_in_words, found), id_=self.state.id))
+        return with_note(window, note("entities", (f"{one.name}:\n{one.notes}" for one in found), id_=self.state.id))
 
     def clear(self) -> None:
         self.state.clear()
 
     def notes(self, name: str) -> EntityNotes | None:
-        """What is noted on a name, however it is written, or None."""
+        """The notes on a name in any spelling, or None."""
         entry = self.state.get(entity_key(check_text(name, "a name")))
         return None if entry is None else _decoded(entry.value)
 
     def named_in(self, text: str) -> list[EntityNotes]:
-        """What is noted on the names in a text: those that are found there, and those it spells word for word."""
+        """The notes on the names in a text, also on names in lower case."""
         return self._noted_on([*map(entity_key, self._names(text)), *spelt(text)])
 
     def _noted_on(self, keys: Iterable[str]) -> list[EntityNotes]:
@@ -171,7 +170,7 @@ class Entities(Strategy):
         return [found for key in looked_up if (found := self.notes(key)) and found.notes]
 
     def all_notes(self) -> list[EntityNotes]:
-        """All notes, the name that was named last first."""
+        """All notes, the most recently mentioned name first."""
         return sorted((_decoded(one.value) for one in self.state.entries()), key=lambda one: one.updated, reverse=True)
 
     anotes = asyncify(notes)
@@ -182,21 +181,17 @@ class Entities(Strategy):
 _SPEAKERS: Final = frozenset({Role.HUMAN, Role.AI, Role.CHAT})
 
 
-def _in_words(found: EntityNotes) -> str:
-    return f"{found.name}:\n{found.notes}"
-
-
 def _decoded(value: object) -> EntityNotes:
     return msgspec.convert(value, EntityNotes)
 
 
 def entity_key(name: str) -> str:
-    """A name's form for comparing."""
+    """The form in which names are compared."""
     return " ".join(name.casefold().replace("’", "'").removesuffix("'s").split())
 
 
 def spelt(text: str) -> list[str]:
-    """The keys of what might be a known name in a text of whatever case: its words, pairs of them, short rows of Han."""
+    """The keys of all possible names in a text, in any case: words, pairs of words, short rows of Han characters."""
     words = [entity_key(one) for one in _WORD.findall(text)]
     pairs = [f"{one} {other}" for one, other in pairwise(words)]
     rows = [
@@ -206,15 +201,15 @@ def spelt(text: str) -> list[str]:
 
 
 def named(text: str) -> list[str]:
-    """The names in a text, each once, as they are written."""
+    """The names in a text, without repetitions, as they are written."""
     return list({entity.key: entity.text for entity in reversed(entities(text))}.values())[::-1]
 
 
 def sentences_on(name: str, notes: str, context: str) -> str:
-    """The notes and the sentences of the context that name it, as they were said: the newest that fit."""
+    """The notes with the sentences of the context that mention the name: the newest that fit."""
     wanted = entity_key(name)
     naming = [line for line in read_summary(context) if wanted in entity_key(line.text)]
-    kept: list[Line] = []
+    kept: list[SummaryLine] = []
     room = LONGEST_NOTES
     for line in dict.fromkeys((*reversed(naming), *reversed(read_summary(notes)))):
         room -= len(line.speaker) + len(line.text) + len(": \n")
@@ -224,42 +219,41 @@ def sentences_on(name: str, notes: str, context: str) -> str:
     return written(reversed(kept))
 
 
-# What a conversation says of people and things, as a graph: subject, predicate, object.
-
+# Facts of a conversation as a graph: subject, predicate, object.
 
 MOST_ABOUT_ONE: Final = 100
-"""How many facts on one subject are kept; the oldest go first, so that a turn costs the same however much is known."""
+"""How many facts on one subject are kept; the oldest are dropped first, so that a turn costs the same."""
 
 _SAID_BY: Final = frozenset({Role.HUMAN, Role.CHAT})
 _FIRST_PERSON = re.compile(r"\b(?:I|I['’]\w+|my|mine|me)\b|我", re.I).search
 
 
 class Triple(msgspec.Struct, frozen=True):
-    """One fact. ``index`` is that of the message that says it."""
+    """One fact. ``index`` is that of the message that states it."""
 
     subject: str
     predicate: str
     object: str
     index: int = 0
     negated: bool = False
-    """It says that this does not hold, or no longer; without an object, that nothing of the kind does."""
+    """Whether it says that this is not or no longer true; without an object, for every object."""
     replaces: bool = False
-    """Only one object holds at a time, so what was said before holds no longer."""
+    """Whether only one object is true at a time, so that it replaces earlier facts."""
 
     def __str__(self) -> str:
         return f"{self.subject} {self.predicate.replace('_', ' ')} {self.object}"
 
 
 Triples: TypeAlias = Callable[[Message], Iterable[Triple]]
-"""What a message says, as triples."""
+"""Returns the triples that a message states."""
 
 
 class Graph(Strategy):
-    """The last ``rounds`` rounds, and before them what is known of the names in the query, in whatever case it is written.
+    """The last ``rounds`` rounds, after what is known of the names in the query, in any case.
 
-    ``extract`` reads triples off a message; by default it is a reader of claims by rule, of what people say. A subject and
-    a predicate may have several objects. The newest 100 facts of a subject are kept, each with the message that says it.
-    When ``extract`` raises, nothing changes and ``observe`` raises. Raises ``InvalidInput`` for a number of rounds below 0.
+    ``extract`` reads triples from a message; by default rules read the claims of people. A subject and a predicate may have
+    several objects. The newest 100 facts of a subject are kept, each with the message that states it. When ``extract``
+    raises, nothing changes and ``observe`` raises. Raises ``InvalidInput`` for a number of rounds below 0.
     """
 
     def __init__(
@@ -275,11 +269,11 @@ class Graph(Strategy):
         self.rounds = check_count(rounds, "rounds")
         self.system = system
         self._extract = extract or claimed
-        self.state = State(history, name)
-        """Where the facts are kept."""
+        self.state = StrategyState(history, name)
+        """The stored facts."""
 
     def observe(self) -> None:
-        until_settled(self._step)
+        until_done(self._step)
 
     def _step(self) -> bool:
         held = self.state.read()
@@ -294,7 +288,7 @@ class Graph(Strategy):
         return len(messages) == AT_ONCE
 
     def _said(self, messages: Iterable[Message]) -> dict[str, list[Triple]]:
-        """What messages say, by the key of its subject."""
+        """The triples of messages by the key of their subject."""
         found: dict[str, list[Triple]] = {}
         for message in messages:
             for triple in self._extract(message) if message.for_model and message.text.strip() else ():
@@ -311,12 +305,12 @@ class Graph(Strategy):
         return key, msgspec.to_builtins(known[-MOST_ABOUT_ONE:]), entry.version if entry else 0
 
     def about(self, subject: str) -> list[Triple]:
-        """What is known of a subject, oldest first."""
+        """The facts about a subject, oldest first."""
         entry = self.state.get(entity_key(check_text(subject, "a subject")))
         return _decoded_triples(entry.value) if entry else []
 
     def triples(self) -> list[Triple]:
-        """All that is known, in the order it was said."""
+        """All facts, in the order of their messages."""
         found = [triple for entry in self.state.entries() for triple in _decoded_triples(entry.value)]
         return sorted(found, key=lambda triple: triple.index)
 
@@ -325,11 +319,11 @@ class Graph(Strategy):
         return with_note(window, note("graph", self._known(query or ""), id_=self.state.id))
 
     def _known(self, query: str) -> list[str]:
-        """What is known of whom the query names, speaks as, or spells in whatever case."""
+        """The facts about the names in the query, and about the user for *I* and 我."""
         own = [USER] if _FIRST_PERSON(query) else []
         keys = dict.fromkeys([*map(entity_key, named(query)), *own, *spelt(query)])
         known = [triples for key in list(keys)[:MOST_LOOKUPS] if (triples := self.about(key))]
-        return [f"On {triples[0].subject}: {_triples_in_words(triples)}" for triples in known]
+        return [f"On {one[0].subject}: {' '.join(f'{triple}.' for triple in one)}" for one in known]
 
     def clear(self) -> None:
         self.state.clear()
@@ -343,19 +337,15 @@ def _decoded_triples(value: Any) -> list[Triple]:
 
 
 def _ends(new: Triple, old: Triple) -> bool:
-    """Whether what was known holds no longer, or is said again."""
+    """Whether a new fact replaces or repeats an old one."""
     if new.predicate != old.predicate:
         return False
     same = new.object.casefold() == old.object.casefold()
     return same or new.replaces or (new.negated and not new.object)
 
 
-def _triples_in_words(triples: Sequence[Triple]) -> str:
-    return " ".join(f"{triple}." for triple in triples)
-
-
 def claimed(message: Message) -> list[Triple]:
-    """What a person's message claims, of the speaker and of whom it names."""
+    """The claims of a person's message about the speaker and others."""
     if message.role not in _SAID_BY:
         return []
     found = claims(message.text, speaker=message.name or "", time=message.time)

@@ -1,4 +1,4 @@
-"""Strategies that keep a summary: of everything, or of what no longer fits a window."""
+"""Strategies that keep a summary: of the whole conversation, or of what no longer fits a window."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from memwell.errors import BadModelOutput, InvalidInput
 from memwell.history import HistoryReader
 from memwell.language.detect import language_of
 from memwell.language.quoting import quoted
-from memwell.language.summary import Line, Size, lines_of, read_summary, summarise, written
+from memwell.language.summary import Size, SummaryLine, lines_of, read_summary, summarise, written
 from memwell.messages import Message, Role, human, system
 from memwell.models.ports import ChatModel
 from memwell.strategies.base import Strategy, note
-from memwell.strategies.state import AT_ONCE, Held, State, is_preamble, next_index, until_settled, with_note
+from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_preamble, next_index, until_done, with_note
 from memwell.strategies.windows import Leaving, checked_history, checked_leaving, hand_over
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import to_text
 from memwell.values import check_count, check_text, shown
 from memwell.windows import fitted, rounds_of
 
-# Who writes a summary: the sentences of the conversation itself, or a model.
-
+# Summarisers: by selected sentences, or by a chat model.
 
 DEFAULT_TOKENS: Final = 400
 
@@ -65,14 +64,14 @@ class Summariser(Protocol):
     """Writes summaries."""
 
     def fold(self, summary: str, messages: Sequence[Message]) -> str:
-        """A summary of what ``summary`` says and the messages after it. Any error leaves the old summary in place."""
+        """A summary of ``summary`` and the messages after it. On any error the old summary stays."""
         ...
 
 
 class Extractive:
-    """Sums up by the sentences that say most, each as it was said; the same every time, in English and Chinese.
+    """Summarises by selecting sentences, unchanged; deterministic, in English and Chinese.
 
-    ``tokens`` bounds the summary, as ``size`` measures it or else ``counter``. Raises ``InvalidInput`` for a bound below 1.
+    ``tokens`` limits the summary, measured by ``size`` or ``counter``. Raises ``InvalidInput`` for a limit below 1.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Extractive:
     def fold(self, summary: str, messages: Sequence[Message]) -> str:
         return self.condensed([*read_summary(summary), *said(messages)])
 
-    def condensed(self, lines: Sequence[Line]) -> str:
+    def condensed(self, lines: Sequence[SummaryLine]) -> str:
         """The summary of lines."""
         return written(summarise(lines, limit=self.tokens, size=self._size))
 
@@ -92,9 +91,9 @@ class Extractive:
 class ModelSummariser:
     """Lets a chat model write the summary.
 
-    ``prompt`` replaces the instruction, which is otherwise in the language of the conversation and says to keep names,
-    numbers and dates and to take the conversation as data. ``tokens`` is the size that the model is asked to keep to.
-    ``fold`` raises what the model raises, and ``BadModelOutput`` for an answer that was cut off or says nothing.
+    ``prompt`` replaces the default instruction, which is in the language of the conversation. ``tokens`` is the size that
+    the model is asked for. ``fold`` raises what the model raises, and ``BadModelOutput`` for an answer that is cut off or
+    empty.
     """
 
     def __init__(self, model: ChatModel, prompt: str | None = None, *, tokens: int = DEFAULT_TOKENS) -> None:
@@ -112,11 +111,11 @@ class ModelSummariser:
         answer = self.model.complete([system(prompt), human(asked)])
         if answer.finish == "length":
             raise BadModelOutput(f"{self.model.name} was cut off before its summary was complete")
-        return said_something(answer.text, self.model.name)
+        return checked_summary(answer.text, self.model.name)
 
 
 def as_summariser(thing: Summariser | ChatModel, tokens: int) -> Summariser:
-    """The summariser meant: a chat model's for a model. Raises ``InvalidInput`` for what is neither."""
+    """A summariser, or one made of a chat model. Raises ``InvalidInput`` for anything else."""
     if isinstance(thing, ChatModel):
         return ModelSummariser(thing, tokens=max(tokens, 1))
     if not isinstance(thing, Summariser):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -124,20 +123,20 @@ def as_summariser(thing: Summariser | ChatModel, tokens: int) -> Summariser:
     return thing
 
 
-def said(messages: Sequence[Message]) -> list[Line]:
-    """What messages say, sentence by sentence, each with who says it."""
+def said(messages: Sequence[Message]) -> list[SummaryLine]:
+    """The sentences of messages, each with its speaker."""
     return [line for one in messages for line in lines_of(_speaker(one), one.text)]
 
 
 def _speaker(message: Message) -> str:
-    """The name of the speaker where it can head a line, and else the role."""
+    """The speaker's name if it can start a line, else the role."""
     name = (message.name or message.chat_role or "").strip()
     is_label = 0 < len(name) <= _LONGEST_LABEL and name.isprintable() and _NOT_IN_LABELS.isdisjoint(name)
     return name if is_label else _LABELS[message.role]
 
 
-def said_something(text: object, who: str) -> str:
-    """A summary that can be kept. Raises ``BadModelOutput`` for one that is no text, says nothing or cannot be stored."""
+def checked_summary(text: object, who: str) -> str:
+    """A summary that can be stored. Raises ``BadModelOutput`` for one that is no text or empty."""
     try:
         found = check_text(text, "a summary").strip()
     except InvalidInput as error:
@@ -148,19 +147,19 @@ def said_something(text: object, who: str) -> str:
 
 
 def condensed(summary: str, *, limit: int, size: Size) -> str:
-    """A summary made to fit by leaving out the sentences that say least. Empty when nothing of it fits."""
+    """A summary cut to the limit by dropping the least important sentences. Empty when none fits."""
     return summary if size(summary) <= limit else written(summarise(read_summary(summary), limit=limit, size=size))
 
 
 _SHORTEST: Final = ("-", "一")
 _LEAST: Final = 12
-"""With less room than this beside its heading, in tokens, there is no summary."""
+"""With fewer tokens than this besides its heading there is no summary."""
 _FEW: Final = 128
-"""So many messages are read at once to see whether they all fit."""
+"""How many messages are read to see whether they all fit."""
 
 
-class _Summing(Strategy):
-    """A summary that messages are folded into, each exactly once, and the message that tells it."""
+class _SummaryStrategy(Strategy):
+    """A summary into which each message is folded once, and the system message that holds it."""
 
     def __init__(
         self, history: HistoryReader, summariser: Summariser | ChatModel | None, share: int, name: str, *, system: bool
@@ -168,31 +167,31 @@ class _Summing(Strategy):
         self.history = checked_history(history)
         self.system = system
         self.share = share
-        """How many tokens the message that tells the summary may take."""
-        self._state = State(history, name)
-        self._told_last: tuple[str, Message | None] = ("", None)
+        """The token limit of the message with the summary."""
+        self._state = StrategyState(history, name)
+        self._last_message: tuple[str, Message | None] = ("", None)
         self._given = None if summariser is None else as_summariser(summariser, share)
 
     @cached_property
     def summariser(self) -> Summariser:
-        """Who writes the summary."""
-        # Made when it is first wanted: counting loads a table, which a program that only recalls should not pay.
+        """The summariser in use."""
+        # Created when needed, because counting loads a table, which recall alone does not need.
         return self._given or Extractive(max(self.share - self._heading, 1), size=self._body)
 
     @property
     def summary(self) -> str:
-        """The summary as it is now; empty before there is one."""
+        """The current summary; empty before there is one."""
         return _summary_in(self._state.read())
 
     def rewrite(self, summary: str) -> None:
-        """Put another summary in the place of this one; which messages it covers stays as it is.
+        """Replace the summary; it covers the same messages as before.
 
-        Raises ``InvalidInput`` for a summary that takes more than its share.
+        Raises ``InvalidInput`` for a summary that exceeds its limit.
         """
         text = check_text(summary, "a summary").strip()
         if self._size(text) > self.share:
             raise InvalidInput(f"the summary takes {self._size(text)} tokens, more than its share of {self.share}")
-        until_settled(lambda: self._rewritten(text))
+        until_done(lambda: self._rewritten(text))
 
     def _rewritten(self, text: str) -> bool:
         held = self._state.read()
@@ -203,11 +202,11 @@ class _Summing(Strategy):
         self._state.clear()
 
     def restart(self) -> None:
-        """Forget the summary as if nothing had ever been folded; the next ``observe`` begins at the first message."""
+        """Delete the summary; the next ``observe`` starts at the first message."""
         self._state.restart()
 
-    def _fold(self, held: Held, messages: Sequence[Message]) -> dict[str, Any]:
-        """The fields of the state once these messages are folded in."""
+    def _fold(self, held: StoredState, messages: Sequence[Message]) -> dict[str, Any]:
+        """The fields of the state after these messages are folded."""
         spoken = [one for one in messages if one.for_model and not is_preamble(one) and one.text.strip()]
         if not spoken or not self._has_room:
             return held.fields
@@ -215,7 +214,7 @@ class _Summing(Strategy):
         new = self._checked(self.summariser.fold(old, spoken), old, spoken)
         fields = held.fields
         return {
-            # Others may keep more beside the same summary.
+            # Other code may store more fields with the summary.
             **fields,
             "summary": new,
             "time": spoken[-1].time.isoformat(),
@@ -226,16 +225,16 @@ class _Summing(Strategy):
 
     def _checked(self, answer: object, old: str, messages: Sequence[Message]) -> str:
         who = type(self.summariser).__name__
-        new = said_something(answer, who)
+        new = checked_summary(answer, who)
         size = self._size(new)
         if size <= self.share:
             return new
-        # A summary in other words may be a little longer than a short talk, but not by more than its whole share.
+        # A summary may be longer than a short conversation, but by no more than its limit.
         if size > self._size(f"{old}\n{to_text(messages)}") + self.share:
             raise BadModelOutput(f"{who} answered with a summary of {size} tokens, longer than what it sums up")
-        # A little too long is no reason to lose it, but the share is a promise.
+        # One that is slightly too long is shortened instead of rejected.
         shorter = condensed(new, limit=max(self.share - self._heading, 0), size=self._body)
-        return said_something(condensed(shorter, limit=self.share, size=self._size), who)
+        return checked_summary(condensed(shorter, limit=self.share, size=self._size), who)
 
     @cached_property
     def _has_room(self) -> bool:
@@ -243,48 +242,47 @@ class _Summing(Strategy):
 
     @cached_property
     def _heading(self) -> int:
-        """How many tokens the message takes beside the lines of the summary, in the language where that is more."""
+        """The tokens of the message besides the summary, in the language where they are more."""
         return max(self._size(text) - self._body(text) for text in _SHORTEST)
 
     def _body(self, summary: str) -> int:
-        """How many tokens the lines of a summary take, near enough to choose by; ``_size`` is exact."""
-        # With the heading and its first bar, which would count once for every sentence, few would seem to fit.
+        """The approximate tokens of a summary's lines, to select sentences by; ``_size`` is exact."""
+        # Without the heading and the first bar, which would otherwise count for every sentence.
         return self.history.counter.count(quoted(summary).removeprefix("| "))
 
     def _size(self, summary: str) -> int:
-        told = self._told(summary)
-        return 0 if told is None else self.history.counter.count_message(told)
+        message = self._summary_message(summary)
+        return 0 if message is None else self.history.counter.count_message(message)
 
-    def _told(self, summary: str) -> Message | None:
-        # It is measured before it is kept, and told again with every turn.
-        last = self._told_last
+    def _summary_message(self, summary: str) -> Message | None:
+        # Cached: it is measured before it is stored, and returned every turn.
+        last = self._last_message
         if last[0] != summary:
-            last = self._told_last = (summary, note("summary", [summary], id_=self._state.id))
+            last = self._last_message = (summary, note("summary", [summary], id_=self._state.id))
         return last[1]
 
-    def _message(self, held: Held) -> Message | None:
-        told, time = self._told(_summary_in(held)), held.fields.get("time")
-        if told is None:
+    def _message(self, held: StoredState) -> Message | None:
+        message, time = self._summary_message(_summary_in(held)), held.fields.get("time")
+        if message is None:
             return None
-        # A copy, because whoever gets it may write into its metadata.
-        moment = told.time if time is None else datetime.fromisoformat(time)
-        return told.changed(time=moment, metadata=dict(told.metadata))
+        # A copy, because the caller may write into its metadata.
+        moment = message.time if time is None else datetime.fromisoformat(time)
+        return message.changed(time=moment, metadata=dict(message.metadata))
 
 
-def _summary_in(held: Held) -> str:
+def _summary_in(held: StoredState) -> str:
     return held.fields.get("summary", "")
 
 
-class Summary(_Summing):
-    """A summary of the whole conversation, in one system message of at most ``tokens`` tokens, its heading included.
+class Summary(_SummaryStrategy):
+    """A summary of the whole conversation, in one system message of at most ``tokens`` tokens, heading included.
 
-    What was not folded in yet, because nobody observed it or the summariser failed, is shown as it was said, in whole
-    rounds. With ``system`` the instructions from before the first round come first, as they are; they are never folded in.
-    ``summariser`` is a ``Summariser`` or a chat model; without one the sentences that say most are kept as they stand. When
-    it raises, says nothing, or says far more than it was given, everything stays as it was and ``observe`` raises: what it
-    raised, or ``BadModelOutput``. One that is over its limit, but shorter than what it sums up, is cut to the sentences
-    that say most. Where the limit is hardly more than the heading, no summary is made. Two strategies of one ``name``
-    share their summary.
+    Messages that are not folded yet are returned as they are, in whole rounds. With ``system`` the instructions before the
+    first round come first; they are never folded. ``summariser`` is a ``Summariser`` or a chat model; by default the most
+    important sentences are kept. When it raises, returns nothing, or returns far more than it was given, nothing changes
+    and ``observe`` raises its error or ``BadModelOutput``. A summary over its limit, but shorter than what it summarises,
+    is cut to its most important sentences. With a limit hardly above the heading no summary is made. Two strategies of
+    one ``name`` share their summary.
     """
 
     def __init__(
@@ -299,7 +297,7 @@ class Summary(_Summing):
         super().__init__(history, summariser, check_count(tokens, "tokens"), name, system=system)
 
     def observe(self) -> None:
-        until_settled(self._step)
+        until_done(self._step)
 
     def _step(self) -> bool:
         held = self._state.read()
@@ -317,17 +315,17 @@ class Summary(_Summing):
         return with_note(rounds_after(self.history, folded, held.last_round, system=self.system), self._message(held))
 
 
-class SummaryBuffer(_Summing):
-    """The last rounds as they were said, and a summary of what came before, together within ``tokens``.
+class SummaryBuffer(_SummaryStrategy):
+    """The last rounds as they are, after a summary of the earlier ones, together within ``tokens``.
 
-    ``summary_tokens`` of them are set aside for the summary, its heading included, whether there is one yet or not: unless
-    given, 400, but no more than half of ``tokens``. The rest is for the rounds, which leave whole, oldest first, and are
-    then folded into the summary. Where that is hardly more than the heading, no summary is made, and the rounds have it
-    all. With ``system`` the instructions from before the first round come first and count as the rounds do; when those
-    alone do not fit, ``recall`` raises ``InvalidInput``. What ``Summary`` says of the summariser, its failures and ``name``
-    holds here. Each of ``leaving`` is called with the messages that leave, once their summary is made and before anything
-    is noted: when one raises, nothing is noted and they are handed over again by the next ``observe``. So each message is
-    handed over at least once. Raises ``InvalidInput`` for a limit below 0 and for ``summary_tokens`` above ``tokens``.
+    ``summary_tokens`` of them are reserved for the summary, heading included: by default 400, but at most half of
+    ``tokens``. The rest is for the rounds, which leave whole, oldest first, and are then folded into the summary. With
+    a reserve hardly above the heading no summary is made, and the rounds get all tokens. With ``system`` the
+    instructions before the first round come first and count as the rounds do; when these alone do not fit, ``recall``
+    raises ``InvalidInput``. The summariser, its failures and ``name`` are as in ``Summary``. Each of ``leaving`` is
+    called with the messages that leave, before the summary is stored: when one raises, nothing is stored, and the next
+    ``observe`` passes the messages again. So each message is passed at least once. Raises ``InvalidInput`` for a limit
+    below 0 and for ``summary_tokens`` above ``tokens``.
     """
 
     def __init__(
@@ -347,11 +345,11 @@ class SummaryBuffer(_Summing):
         self._leaving = checked_leaving(leaving)
 
     def observe(self) -> None:
-        until_settled(self._step)
+        until_done(self._step)
 
     def _step(self) -> bool:
         if not self._has_room and not self._leaving:
-            # What no summary holds must not be noted as folded: with a larger limit it is shown again.
+            # Without a summary nothing counts as folded: with a larger limit it is shown again.
             return False
         held = self._state.read()
         room = max(self._room - sum(map(self._count, self._instructions())), 0)
@@ -361,7 +359,7 @@ class SummaryBuffer(_Summing):
         cut = kept[0].index if kept else None
         messages = self._state.unread(held, cut)
         newest = messages[-1:] if len(messages) < AT_ONCE else self._last_before(cut)
-        # What came before the first round is in no window; it waits until something leaves.
+        # Messages before the first round are in no window; they are folded with the first round that leaves.
         if not newest or not newest[0].round:
             return False
         fields = self._fold(held, messages)
@@ -371,11 +369,11 @@ class SummaryBuffer(_Summing):
         self._state.move(held, upto=next_index(messages), round=number, fields=fields)
         return not is_last
 
-    def _to_keep(self, held: Held, room: int) -> list[Message]:
-        """What stays as it was said when not everything fits."""
+    def _to_keep(self, held: StoredState, room: int) -> list[Message]:
+        """The messages that stay as they are when not everything fits."""
         return self._rounds(held, room)
 
-    def _rounds(self, held: Held, room: int) -> list[Message]:
+    def _rounds(self, held: StoredState, room: int) -> list[Message]:
         return rounds_after(self.history, held.round, held.last_round, tokens=room, system=False)
 
     def _last_before(self, cut: int | None) -> list[Message]:
@@ -384,17 +382,17 @@ class SummaryBuffer(_Summing):
     def _instructions(self) -> list[Message]:
         return self.history.window(rounds=0) if self.system else []
 
-    def _all_fits(self, held: Held, room: int) -> bool:
+    def _all_fits(self, held: StoredState, room: int) -> bool:
         """Whether nothing has to leave, as far as a short read can tell."""
         unfolded = self._unfolded(held)
         return unfolded is not None and sum(self._count(one) for one in unfolded if one.for_model) <= room
 
-    def _unfolded(self, held: Held) -> list[Message] | None:
-        """All rounds after those folded in, or None when they are many or do not begin with a question."""
+    def _unfolded(self, held: StoredState) -> list[Message] | None:
+        """All rounds after the folded ones; None when they are many or do not begin with a question."""
         if held.next - held.upto > _FEW:
             return None
         messages = [one for one in self._state.unread(held, most=_FEW) if one.round]
-        # Otherwise what the round begins with may have to go: an answer to nothing, or half of a tool call.
+        # Otherwise the window may have to drop its first messages: an answer, or half of a tool call.
         is_plain = not messages or ((messages[0].round or 0) > held.round and _is_question(messages[0]))
         return messages if is_plain else None
 
@@ -406,10 +404,10 @@ class SummaryBuffer(_Summing):
 
     @property
     def _room(self) -> int:
-        """How many tokens the rounds may take."""
+        """The tokens for the rounds."""
         return self.tokens - self.share if self._has_room else self.tokens
 
-    def _window(self, held: Held, room: int) -> list[Message]:
+    def _window(self, held: StoredState, room: int) -> list[Message]:
         unfolded = self._unfolded(held)
         if unfolded is None:
             return rounds_after(self.history, held.round, held.last_round, tokens=room, system=self.system)
@@ -427,14 +425,14 @@ def _is_question(message: Message) -> bool:
 def rounds_after(
     history: HistoryReader, folded: int, last: int, *, tokens: int | None = None, system: bool
 ) -> list[Message]:
-    """A window of the rounds after number ``folded`` alone, where ``last`` is the number of the last round."""
+    """A window of the rounds after ``folded`` only; ``last`` is the number of the last round."""
     most = max(last - folded, 0)
     while True:
         window = history.window(tokens=tokens, rounds=most, system=system)
         older = {one.round for one in window if not is_preamble(one) and (one.round or 0) <= folded}
         if not older:
             return window
-        # Where rounds were taken out whole, it went back too far.
+        # Where whole rounds were removed, the window reached too far back.
         most -= len(older)
 
 

@@ -1,4 +1,4 @@
-"""Strategies that show the conversation itself: all of it, its last rounds, or as much of its end as fits."""
+"""Strategies that return the conversation itself: all of it, its last rounds, or as much of its end as fits."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from memwell.errors import InvalidInput
 from memwell.history import HistoryReader
 from memwell.messages import Message, Role
 from memwell.strategies.base import Strategy, note
-from memwell.strategies.state import AT_ONCE, State, is_preamble, next_index, until_settled
+from memwell.strategies.state import AT_ONCE, StrategyState, is_preamble, next_index, until_done
 from memwell.values import check_count, shown
 
 Leaving: TypeAlias = Callable[[Sequence[Message]], None]
-"""What is called with the messages that leave a window, in order."""
+"""A function that is called with the messages that left a window, in order."""
 
 
 class _Window(Strategy):
-    """A strategy that makes nothing of the conversation, so has nothing to take in and nothing to forget."""
+    """A strategy without state."""
 
     def __init__(self, history: HistoryReader, *, system: bool) -> None:
         self.history = checked_history(history)
@@ -31,10 +31,10 @@ class _Window(Strategy):
 
 
 class Buffer(_Window):
-    """The whole conversation. Its cost grows with the conversation, as its prompt does.
+    """The whole conversation. Its cost grows with the conversation.
 
-    What is not for a model is left out, and so are an answer to nothing at the front and halves of tool calls. With
-    ``system`` the instructions from before the first round come first.
+    Messages that are not for a model, a leading answer and incomplete tool calls are left out. With ``system`` the
+    instructions before the first round come first.
     """
 
     def __init__(self, history: HistoryReader, *, system: bool = True) -> None:
@@ -45,9 +45,9 @@ class Buffer(_Window):
 
 
 class LastRounds(_Window):
-    """The last rounds, whole; with 0 nothing at all. Raises ``InvalidInput`` for a number below 0.
+    """The last rounds, whole; nothing with 0. Raises ``InvalidInput`` for a number below 0.
 
-    With ``system`` the instructions from before the first round come first.
+    With ``system`` the instructions before the first round come first.
     """
 
     def __init__(self, history: HistoryReader, rounds: int = 5, *, system: bool = True) -> None:
@@ -59,13 +59,13 @@ class LastRounds(_Window):
 
 
 class TokenWindow(_Window):
-    """As many of the last rounds as fit ``tokens``, whole, counted by the history's counter; with 0 nothing at all.
+    """As many of the last rounds as fit ``tokens``, whole, by the history's counter; nothing with 0.
 
-    Of a last round that alone is too large, its opening and as many of its last steps as fit are kept. With ``system`` the
-    instructions from before the first round come first and count; when those alone are over the limit, ``recall`` raises
-    ``InvalidInput``. Each of ``leaving`` is called by ``observe`` with the messages that have left the window since, before
-    that is noted: when one raises, nothing is noted and they are handed over again, to all. So each message is handed over
-    at least once, and exactly once as long as nothing fails and nobody else observes at the same moment.
+    Of a last round that alone is too large, its first message and as many of its last messages as fit are kept. With
+    ``system`` the instructions before the first round come first and count; when these alone exceed the limit, ``recall``
+    raises ``InvalidInput``. ``observe`` calls each of ``leaving`` with the messages that left the window. When one raises,
+    the next ``observe`` passes the messages to all again. So each message is passed at least once, and exactly once
+    unless something fails or two processes observe at the same time.
     """
 
     def __init__(
@@ -80,15 +80,15 @@ class TokenWindow(_Window):
         super().__init__(history, system=system)
         self.tokens = check_count(tokens, "tokens")
         self._leaving = checked_leaving(leaving)
-        self._state = State(history, name)
+        self._state = StrategyState(history, name)
 
     def recall(self, query: str | None = None) -> list[Message]:
         return self.history.window(tokens=self.tokens, system=self.system) if self.tokens else []
 
     def observe(self) -> None:
-        """Hand over the messages that left the window. Without anything to hand them to it does nothing."""
+        """Pass the messages that left the window to ``leaving``. Without these it does nothing."""
         if self._leaving:
-            until_settled(self._step)
+            until_done(self._step)
 
     def _step(self) -> bool:
         held = self._state.read()
@@ -101,19 +101,19 @@ class TokenWindow(_Window):
         return len(messages) == AT_ONCE
 
     def clear(self) -> None:
-        """Hand over nothing that is in the conversation by now."""
+        """Count all messages of the conversation as passed to ``leaving``."""
         self._state.clear()
 
 
 def checked_history(value: object) -> HistoryReader:
-    """Return ``value`` when it is a conversation; raises ``InvalidInput`` otherwise."""
+    """Return ``value`` if it is a conversation. Raises ``InvalidInput``."""
     if not isinstance(value, HistoryReader):
         raise InvalidInput(f"a strategy needs a History, not {shown(value)}")
     return value
 
 
 def checked_leaving(hooks: Iterable[Leaving]) -> tuple[Leaving, ...]:
-    """The hooks as a tuple; raises ``InvalidInput`` for one that cannot be called."""
+    """The functions as a tuple. Raises ``InvalidInput`` for one that is not callable."""
     found = tuple(hooks)
     for hook in found:
         if not callable(hook):
@@ -122,19 +122,19 @@ def checked_leaving(hooks: Iterable[Leaving]) -> tuple[Leaving, ...]:
 
 
 def hand_over(hooks: Iterable[Leaving], messages: Sequence[Message]) -> None:
-    """Give those messages that a window can show to all hooks."""
+    """Pass messages that a window can show to all functions."""
     left = [one for one in messages if one.for_model and not is_preamble(one)]
     if left:
         for hook in hooks:
             hook(list(left))
 
 
-# What long-term memory knows, as a strategy: whatever can recall texts for a query is asked for them.
+# Long-term memory as a strategy.
 
 
 @runtime_checkable
 class Recaller(Protocol):
-    """Finds what is known for a query; ``memwell.longterm.Memory`` is one."""
+    """Finds texts for a query; ``memwell.longterm.Memory`` is one."""
 
     def recall(self, query: str, *, limit: int) -> Sequence[Any]:
         """At most ``limit`` hits, best first, each with a ``text``."""
@@ -144,8 +144,8 @@ class Recaller(Protocol):
 class Recalled(Strategy):
     """One system message with what a memory recalls for the query, marked as data and not as instructions.
 
-    Without a query it is what the last person in ``history`` said that is looked for; without either, and when nothing is
-    found, nothing is recalled. It takes nothing in: what is to be remembered is told to the memory.
+    The default query is the last message of a person in ``history``. Without a query or a hit it recalls nothing. It
+    stores nothing in the memory.
     """
 
     def __init__(self, recaller: Recaller, history: HistoryReader | None = None, limit: int = 5) -> None:

@@ -27,7 +27,7 @@ from memwell.storage import Backend, open_backend
 from tests.media_files import FILMS, claiming, film, picture, sound, wav
 
 PNG = picture("PNG")
-WHERE = "not in this store: bring the .jsonl export of the store it came from"
+WHERE = "not in this store: import the .jsonl export of the store it came from"
 
 
 def facts(media: MediaMemory) -> dict[str, int]:

@@ -15,8 +15,8 @@ from memwell.errors import ConfigurationError, MissingDependency, ModelError
 from memwell.models.local import minilm
 from memwell.models.local.minilm import MiniLM
 from memwell.models.local.onnx import (
-    Graph,
-    Session,
+    OnnxGraph,
+    OnnxSession,
     WeightsFile,
     checked_bytes,
     fields,
@@ -32,7 +32,7 @@ RANDOM = np.random.default_rng(7)
 
 
 def test_constants_can_be_read_again():
-    graph = Graph()
+    graph = OnnxGraph()
     values = [
         RANDOM.normal(size=(3, 5)).astype(np.float32),
         np.array([1, -2, 2**40]),
@@ -49,9 +49,9 @@ def test_a_product_is_that_of_numpy_but_for_rounding(inner: int):
     matrix = RANDOM.normal(size=(inner, 16)).astype(np.float32)
     bias = RANDOM.normal(size=16).astype(np.float32)
     x = RANDOM.normal(size=(5, inner)).astype(np.float32)
-    graph = Graph()
+    graph = OnnxGraph()
     out = graph.product("x", rounded(matrix), bias)
-    found = Session(graph.model({"x": ["rows", inner]}, {out: ["rows", 16]})).run({"x": x})
+    found = OnnxSession(graph.model({"x": ["rows", inner]}, {out: ["rows", 16]})).run({"x": x})
     exact = x @ matrix + bias
     assert np.abs(found - exact).max() < 0.03 * np.abs(exact).max()
 
@@ -60,9 +60,9 @@ def test_without_integers_the_product_is_nearly_exact():
     matrix = RANDOM.normal(size=(128, 16)).astype(np.float32)
     bias = RANDOM.normal(size=16).astype(np.float32)
     x = RANDOM.normal(size=(5, 128)).astype(np.float32)
-    graph = Graph(integers=False)
+    graph = OnnxGraph(integers=False)
     out = graph.product("x", rounded(matrix), bias)
-    found = Session(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
+    found = OnnxSession(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
     assert np.allclose(found, x @ rounded(matrix).floats() + bias, atol=1e-4)
     assert np.abs(rounded(matrix).floats() - matrix).max() < 0.02
 
@@ -124,17 +124,17 @@ def test_a_missing_package_is_named():
 def test_a_runtime_that_refuses_or_miscounts_is_noticed(monkeypatch: pytest.MonkeyPatch):
     assert multiplies_integers.__wrapped__()
 
-    def refuses(session: Session, inputs: object) -> object:
+    def refuses(session: OnnxSession, inputs: object) -> object:
         raise ModelError("not implemented")
 
     for run in (refuses, lambda session, inputs: np.full((3, 16), 100.0)):
-        monkeypatch.setattr(Session, "run", run)
+        monkeypatch.setattr(OnnxSession, "run", run)
         assert not multiplies_integers.__wrapped__()
 
 
 def test_what_the_runtime_raises_is_a_model_error():
     with pytest.raises(ModelError, match="onnxruntime failed"):
-        Session(b"no graph")
+        OnnxSession(b"no graph")
 
 
 def test_both_ways_give_the_same_directions(monkeypatch: pytest.MonkeyPatch):

@@ -39,10 +39,10 @@ with memwell.open(sys.argv[1], embedder=HashEmbedder(64), space="ann") as m:
 def filled(store: Path) -> None:
     with memwell.open(store, embedder=HashEmbedder(64), space=ANN, work=False) as m:
         m.remember(["Ann plays the violin.", "Bob climbs a mountain.", "Cy bakes bread."])
-        m.settle()
+        m.flush()
 
 
-def whose(store: Path) -> str:
+def stored_model(store: Path) -> str:
     with open_backend(store) as backend:
         return str(backend.kv.get(inner_space(ANN), MARK).value)  # type: ignore[union-attr]
 
@@ -71,7 +71,7 @@ def test_another_process_with_the_old_embedder_goes_on(tmp_path: Path):
         assert asked("recall violin") == ("Ann plays the violin.", True)
         assert asked("remember tulip") == ("Dora plants a tulip.", True)
         reader.stdin.close()
-    assert whose(store) == HashEmbedder(128).name, "the other process did not make them back"
+    assert stored_model(store) == HashEmbedder(128).name, "the other process did not make them back"
     with open_backend(store) as backend:
         info = backend.index.info(ANN)
         assert (info.dimensions, info.vectors) == (128, 4)
@@ -83,7 +83,7 @@ def test_an_embedder_of_ones_own_is_used_here(tmp_path: Path):
     told: list[tuple[int, int | None]] = []
     mine = Sense("my very own")
     assert reembed(store, mine, progress=lambda done, total: told.append((done, total))) == (1, 3, [])
-    assert whose(store) == "my very own"
+    assert stored_model(store) == "my very own"
     assert told[-1] == (3, 3)
     assert mine.embedded == 3
 
@@ -94,7 +94,7 @@ def test_a_space_whose_texts_cannot_be_taken_is_reported_and_keeps_its_vectors(t
     mine = Sense("out of order")
     mine.fails_on = " "
     assert reembed(store, mine, spaces=["ann"]) == (0, 0, [ANN])
-    assert whose(store) == HashEmbedder(64).name
+    assert stored_model(store) == HashEmbedder(64).name
     with pytest.raises(InvalidInput, match="no embedder is known"):
         reembed(store, "nobody")
 

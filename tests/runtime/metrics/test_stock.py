@@ -107,6 +107,6 @@ def test_what_is_owed_is_told_of_one_space_and_of_all(engine: Engine):
     assert stock.owed(engine.at("nobody")).spaces == 0
     whole = stock.owed_whole(engine)
     assert (whole.words, whole.spaces) == (3, 2)
-    engine.settle()
-    engine.at("bo").settle()
+    engine.flush()
+    engine.at("bo").flush()
     assert stock.owed_whole(engine).words == 0

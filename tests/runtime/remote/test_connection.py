@@ -26,7 +26,7 @@ from memwell.errors import (
     MemwellError,
     MissingDependency,
 )
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.records import Space
 from memwell.runtime.remote import RemoteMemory
 from memwell.runtime.remote.connection import (
@@ -373,13 +373,13 @@ def ended(**fields: Any) -> Job:
 
 
 def test_what_a_job_comes_to(served: Served):
-    def work(report: Report) -> Owed:
+    def work(report: Report) -> PendingWork:
         report("one", 1, 2)
-        return Owed(3, 4)
+        return PendingWork(3, 4)
 
     with Connection(served.address, key=served.token("work")) as line:
         job = finished(line, served.service.jobs.start(Space("work"), "owed", work))
-    assert result_of(job, Owed) == Owed(3, 4)
+    assert result_of(job, PendingWork) == PendingWork(3, 4)
     assert (number_of(job, "words"), number_of(job, "nothing")) == (3, 0)
     with pytest.raises(BackendError):
         result_of(job, Job)

@@ -228,7 +228,7 @@ def put(text: str, id_: str) -> Operation:
 
 def pending(m: Any) -> Any:
     # What is pending before depends on how far the worker of each has come.
-    m.settle()
+    m.flush()
     return m.owed()
 
 

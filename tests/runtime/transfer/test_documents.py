@@ -34,7 +34,7 @@ class Home:
 
     def __init__(self, backend: Backend, space: str = "ann", embedder: Embedder | None = None) -> None:
         self.told: list[Space] = []
-        self.memory = Memory(backend, space, embedder=embedder, told=self.told.append)
+        self.memory = Memory(backend, space, embedder=embedder, notify=self.told.append)
         self.knowledge = Knowledge(backend, space, embedder=embedder, clock=lambda: NOON)
 
     @property

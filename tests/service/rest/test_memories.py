@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from memwell.errors import Conflict, InvalidInput, NotFound, NotGranted
-from memwell.longterm.audit import Report
+from memwell.longterm.audit import AuditReport
 from memwell.messages import Image, Message, Role, Text, ToolCall, ai, encode_message, human
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime.engine import Engine
@@ -388,7 +388,7 @@ def test_an_audit_tells_without_words_and_its_plan_can_be_carried_out(service: S
     assert "hunter2" not in told
     assert "password is" not in told
     assert "Ann" not in told
-    report: Report = decode(encode(job.result), Report)
+    report: AuditReport = decode(encode(job.result), AuditReport)
     assert (report.records, job.result["left_out"]) == (3, 0)
     assert job.result["counts"] == report.counts == {"secret": 1, "near_duplicate": 1}
     plan = {action["record"]: action["verb"] for action in job.result["plan"]}
@@ -414,7 +414,7 @@ def test_contradicting_facts_are_told_by_their_memories(service: Service, ann: K
     job = ended(service, ann, ask(service, ann, "audit"))
     assert len(clashes) == 1
     assert job.result is not None
-    report: Report = decode(encode(job.result), Report)
+    report: AuditReport = decode(encode(job.result), AuditReport)
     [problem] = [one for one in report.problems if one.kind == "contradiction"]
     assert {problem.record, *problem.action.others} == set(ids)
     assert all(id_ in problem.reason_in("zh") for id_ in ids)

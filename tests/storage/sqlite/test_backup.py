@@ -142,7 +142,7 @@ def test_it_is_of_one_moment_though_others_write_between_its_steps(tmp_path: Pat
 def test_everything_comes_back(tmp_path: Path):
     with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as memory:
         memory.remember(["Ann is allergic to peanuts.", "我们六月去京都。"])
-        memory.settle()
+        memory.flush()
         memory.backend.kv.put(SPACE, "key", b"bytes")
         digest = memory.backend.blobs.put(SPACE, b"a picture")
         made = back_up(tmp_path / "app.db", tmp_path / "copy.db")

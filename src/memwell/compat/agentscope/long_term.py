@@ -193,12 +193,12 @@ class ReMeLongTermMemoryBase(LongTermMemoryBase):
     async def _keep(self, memory: Engine, messages: list[Msg], options: dict[str, Any]) -> None:
         said = [made for one in messages if _is_said(made := to_core(one))]
         await memory.aremember(said, kind=self._kind, session=self.run_name, metadata=self._about(options))
-        await memory.asettle()
+        await memory.aflush()
 
     async def _record(self, memory: Engine, thinking: str, content: list[str], options: dict[str, Any]) -> ToolResponse:
         about = self._about(options) | ({"thinking": thinking} if thinking else {})
         kept = await memory.aremember(content, kind=self._kind, session=self.run_name, metadata=about)
-        await memory.asettle()
+        await memory.aflush()
         listed = [{"id": id_, "content": (await memory.aget(id_)).text} for id_ in kept.ids]
         return _said(self._recorded(len(kept.ids)), {"result": {"answer": "", "metadata": {"memory_list": listed}}})
 
@@ -275,7 +275,7 @@ class ReMeToolLongTermMemory(ReMeLongTermMemoryBase):
                 _call_in_words(call), kind=self._kind, session=self.run_name, metadata=about, trust="tool"
             )
             count += len(kept.ids)
-        await memory.asettle()
+        await memory.aflush()
         return count
 
     async def _answer(self, memory: Engine, query: str, limit: int) -> str:

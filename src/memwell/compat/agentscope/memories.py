@@ -16,8 +16,8 @@ from memwell.compat.agentscope.messages import Msg, check_message, from_core, to
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
 from memwell.history.marks import Marks, every_place, places_at, stretches
-from memwell.history.reading import kept_beside, key_part
-from memwell.history.writing import together
+from memwell.history.reading import key_part, thread_keys
+from memwell.history.writing import transaction_of
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike
 from memwell.runtime.state import MissingState, StateModule
@@ -108,7 +108,7 @@ class Conversation:
         self.history = history
         self.marks = Marks(history)
         self._kv = history.backend.kv
-        self._space, beside = kept_beside(history.thread)
+        self._space, beside = thread_keys(history.thread)
         self._summary = beside + SUMMARY
         self._twins = f"{beside}agentscope/twins/"
 
@@ -157,7 +157,7 @@ class Conversation:
         """Add messages with marks. One whose id is there already, in the batch too, is skipped or gets a second id."""
         if not messages or (not marks and self._added_at_once(messages)):
             return
-        with together(self.history):
+        with transaction_of(self.history):
             fresh = list(messages) if allow_duplicates else self._fresh(messages)
             places = _indexes(self._stored(fresh) if fresh else [])
             for mark in marks:
@@ -183,7 +183,7 @@ class Conversation:
 
     def _stored(self, messages: Sequence[Msg]) -> list[Message]:
         try:
-            with together(self.history):
+            with transaction_of(self.history):
                 return self.history.add(*map(to_core, messages))
         except Conflict:
             # The log never uses an id twice, not even that of a message which was removed.
@@ -210,12 +210,12 @@ class Conversation:
 
     def delete(self, ids: Iterable[str]) -> int:
         """Remove the messages of these ids with their marks; returns how many there were."""
-        with together(self.history):
+        with transaction_of(self.history):
             return self._remove(self._known(set(ids)))
 
     def delete_by_mark(self, marks: Iterable[str]) -> int:
         """Remove the messages with one of these marks; returns how many there were."""
-        with together(self.history):
+        with transaction_of(self.history):
             places = 0
             for mark in marks:
                 places |= self._marked(mark, None)
@@ -238,7 +238,7 @@ class Conversation:
         """Add, replace or remove a mark; returns how many messages have other marks now than before."""
         if new_mark == old_mark:
             return 0
-        with together(self.history):
+        with transaction_of(self.history):
             info = self.history.info()
             if info is None:
                 return 0
@@ -263,14 +263,14 @@ class Conversation:
 
     def replace(self, content: Iterable[Marked], summary: str) -> None:
         """Put other messages, marks and another summary in place of all there is."""
-        with together(self.history):
+        with transaction_of(self.history):
             self.history.delete()
             self.set_summary(summary)
             self.take_in(content, None)
 
     def take_in(self, content: Iterable[Marked], summary: str | None) -> None:
         """Add messages with their marks, those whose ids are not there, and set the summary unless it is None."""
-        with together(self.history):
+        with transaction_of(self.history):
             # An empty conversation takes all of them, those that have one id too.
             duplicates = not len(self.history)
             for marks, pairs in groupby(content, key=lambda pair: pair[1]):

@@ -47,7 +47,7 @@ from memwell.compat.agentscope.memories import (
 from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_core
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
-from memwell.history.writing import together
+from memwell.history.writing import transaction_of
 from memwell.messages import Message, Role, ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
@@ -248,7 +248,7 @@ class _Turns(History):
 
     def add(self, *messages: Message) -> list[Message]:
         stored: list[Message] = []
-        with together(self):
+        with transaction_of(self):
             for message in messages:
                 if message.role is Role.AI and self._is_complete():
                     self.end_round()

@@ -33,8 +33,8 @@ from memwell.compat.basememory.storages import ListStorage, Storage, add_to, eac
 from memwell.errors import InvalidInput, NotGranted, Unsupported
 from memwell.filters import id_begins_with
 from memwell.history import History
-from memwell.history.reading import kept_beside, key_part
-from memwell.history.writing import together
+from memwell.history.reading import key_part, thread_keys
+from memwell.history.writing import transaction_of
 from memwell.messages import Message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, paged
 from memwell.storage.protocols import Backend, ThreadInfo
@@ -98,7 +98,7 @@ class _StoredRows:
     def __init__(self, history: History) -> None:
         self._history = history
         self._kv = cast(Backend, history.backend).kv
-        self._space, beside = kept_beside(history.thread)
+        self._space, beside = thread_keys(history.thread)
         self._rows, self._typing = f"{beside}basememory/user/", f"{beside}basememory/typing/"
 
     def get(self, user: str) -> _Row | None:
@@ -111,8 +111,8 @@ class _StoredRows:
     def users(self) -> list[str]:
         return sorted(value["user"] for value in self._values(self._rows))
 
-    def together(self) -> AbstractContextManager[None]:
-        return together(self._history)
+    def transaction_of(self) -> AbstractContextManager[None]:
+        return transaction_of(self._history)
 
     def _values(self, prefix: str) -> Iterator[dict[str, Any]]:
         found = paged(lambda cursor: self._kv.scan(self._space, where=id_begins_with(prefix), cursor=cursor))
@@ -156,7 +156,7 @@ class _GivenRows:
         return sorted(self._users)
 
     @contextmanager
-    def together(self) -> Generator[None]:
+    def transaction_of(self) -> Generator[None]:
         with self._lock:
             yield
 
@@ -246,9 +246,9 @@ class StoredMessages:
         """Who sent the message at each position."""
         return [message.name for message in self.history]
 
-    def together(self) -> AbstractContextManager[None]:
+    def transaction_of(self) -> AbstractContextManager[None]:
         """A transaction, where the store has them."""
-        return together(self.history)
+        return transaction_of(self.history)
 
     # For strategies
 
@@ -333,7 +333,7 @@ class _PlainMessages:
         return list(self._senders)
 
     @contextmanager
-    def together(self) -> Generator[None]:
+    def transaction_of(self) -> Generator[None]:
         with self._lock:
             yield
 

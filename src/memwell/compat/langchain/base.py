@@ -19,7 +19,7 @@ from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessa
 from memwell.errors import InvalidInput, Unsupported
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import State
+from memwell.strategies.state import StrategyState
 from memwell.tokens import TokenCounter
 from memwell.values import shown
 
@@ -193,7 +193,7 @@ class BaseChatMemory(BaseMemory, ABC):
     return_messages: bool = False
 
     def __init__(self, *args: Any, **given: Any) -> None:
-        self._states: dict[str, tuple[BaseChatMessageHistory, State]] = {}
+        self._states: dict[str, tuple[BaseChatMessageHistory, StrategyState]] = {}
         super().__init__(*args, **given)
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
@@ -241,11 +241,11 @@ class BaseChatMemory(BaseMemory, ABC):
             return found
         return HistoryReader(found.backend or found.log, found.thread.id, space=found.thread.space, counter=counter)
 
-    def _state(self, name: str) -> State:
+    def _state(self, name: str) -> StrategyState:
         """What this memory made of the conversation, in the conversation's store; without a store, in this object."""
         kept = self._states.get(name)
         if kept is None or kept[0] is not self.chat_memory:
-            kept = self._states[name] = (self.chat_memory, State(self._conversation(), name))
+            kept = self._states[name] = (self.chat_memory, StrategyState(self._conversation(), name))
         return kept[1]
 
     def _shown(self, messages: Iterable[Message]) -> list[BaseMessage]:

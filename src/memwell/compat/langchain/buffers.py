@@ -28,8 +28,8 @@ from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModelLike, L
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import AT_ONCE, Held, State, is_preamble, next_index, until_settled
-from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, said_something
+from memwell.strategies.state import AT_ONCE, StoredState, StrategyState, is_preamble, next_index, until_done
+from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, checked_summary
 from memwell.values import check_count, check_text, shown
 from memwell.windows import rounds_of
 
@@ -321,7 +321,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
         turn is stored and the summary unchanged. A turn without words may leave the summary unchanged.
         """
         super().save_context(inputs, outputs)
-        until_settled(self._step)
+        until_done(self._step)
 
     def clear(self) -> None:
         """Delete the conversation and its summary."""
@@ -332,7 +332,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
     def _step(self) -> bool:
         """Fold the next messages into the summary; whether there may be more."""
 
-    def _own_state(self) -> State:
+    def _own_state(self) -> StrategyState:
         return self._state(self._state_name)
 
     def _summary(self) -> str:
@@ -341,12 +341,12 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
     def _as_message(self, summary: str) -> list[BaseMessage]:
         return self._theirs([self.summary_message_cls(content=summary)])
 
-    def _fold(self, held: Held, messages: list[Message]) -> None:
+    def _fold(self, held: StoredState, messages: list[Message]) -> None:
         """Move the state behind these messages, with them in its summary. Raises ``ModelError``, ``Conflict``."""
         fields = self._folded(held, [one for one in messages if one.for_model and not is_preamble(one)])
         self._own_state().move(held, upto=next_index(messages), round=messages[-1].round or 0, fields=fields)
 
-    def _folded(self, held: Held, spoken: Sequence[Message]) -> Mapping[str, Any]:
+    def _folded(self, held: StoredState, spoken: Sequence[Message]) -> Mapping[str, Any]:
         llm = as_llm(self.llm)
         is_silent = not any(one.text.strip() for one in spoken)
         if not spoken or (is_silent and not llm.answers):
@@ -358,7 +358,7 @@ class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
         if not str(new).strip() and (is_silent or not llm.answers):
             # There was nothing worth keeping, so an empty summary is no failure.
             return held.fields
-        said_something(new, llm.name)
+        checked_summary(new, llm.name)
         self._last_summary_time = time.perf_counter() - begun
         return {
             "summary": new,
@@ -415,7 +415,7 @@ class ConversationSummaryMemory(_SummarisingMemory):
         """
         check_count(summarize_step, "summarize_step", least=1)
         memory = cls(llm=llm, chat_memory=chat_memory, **kwargs)
-        until_settled(lambda: memory._step(summarize_step))
+        until_done(lambda: memory._step(summarize_step))
         return memory
 
     @property
@@ -426,7 +426,7 @@ class ConversationSummaryMemory(_SummarisingMemory):
     @buffer.setter
     def buffer(self, summary: str) -> None:
         text = check_text(summary, "buffer")
-        until_settled(lambda: self._replaced(text))
+        until_done(lambda: self._replaced(text))
 
     def _replaced(self, summary: str) -> bool:
         state, info = self._own_state(), self._conversation().info()
@@ -467,7 +467,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
     @moving_summary_buffer.setter
     def moving_summary_buffer(self, summary: str) -> None:
         text = check_text(summary, "moving_summary_buffer")
-        until_settled(lambda: self._replaced(text))
+        until_done(lambda: self._replaced(text))
 
     def _replaced(self, summary: str) -> bool:
         state = self._own_state()
@@ -495,7 +495,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
         before, after = (as_text(one, self.human_prefix, self.ai_prefix) for one in (instructions, messages))
         return {self.memory_key: "\n".join(part for part in (before, self._lines(between), after) if part)}
 
-    def _unfolded(self, held: Held) -> tuple[list[Message], list[Message]]:
+    def _unfolded(self, held: StoredState) -> tuple[list[Message], list[Message]]:
         """The instructions from before the first round, and the messages that are not in the summary."""
         history = self._conversation()
         after = held.upto - 1 if held.upto else None
@@ -506,7 +506,7 @@ class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
 
     def prune(self) -> None:
         """Fold the oldest rounds into the summary until the others fit. Raises ``ModelError`` and folds nothing then."""
-        until_settled(self._step)
+        until_done(self._step)
 
     aprune = asyncify(prune)
 

@@ -46,7 +46,7 @@ from memwell.strategies.entities import (
     named,
     sentences_on,
 )
-from memwell.strategies.state import until_settled
+from memwell.strategies.state import until_done
 from memwell.values import check_text, now, shown
 
 KG_TRIPLE_DELIMITER = "<|>"
@@ -177,7 +177,7 @@ class ThreadEntityStore(BaseEntityStore):
 
     def note(self, name: str, notes: str, *contexts: str) -> None:
         """Replace the notes on a name; ``contexts`` are the texts they were made of."""
-        until_settled(lambda: self._put(check_text(name, "a name"), notes, contexts))
+        until_done(lambda: self._put(check_text(name, "a name"), notes, contexts))
 
     def _put(self, name: str, text: str, contexts: tuple[str, ...]) -> bool:
         entry, moment = self._state.get(entity_key(name)), now()
@@ -566,7 +566,7 @@ class ThreadEntityGraph(NetworkxEntityGraph):
         return [(_in_words(one.predicate), one.object) for one in self.strategy.about(subject)]
 
     def _change(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> None:
-        until_settled(lambda: self._changed(subject, change))
+        until_done(lambda: self._changed(subject, change))
 
     def _changed(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> bool:
         # The same state as the strategy's: over a history without a store, it lives in the strategy.

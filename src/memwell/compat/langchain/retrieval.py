@@ -16,7 +16,7 @@ from memwell.compat.langchain.messages import SystemMessage
 from memwell.compat.langchain.models import PromptTemplate
 from memwell.errors import InvalidInput
 from memwell.messages import Message, Role
-from memwell.strategies.state import State, next_index, until_settled
+from memwell.strategies.state import StrategyState, next_index, until_done
 from memwell.values import check_count, check_text, shown
 from memwell.windows import Round, rounds_of
 
@@ -212,11 +212,11 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         """Store the turn, and in the retriever the rounds that no longer fit."""
         super().save_context(inputs, outputs)
         shown_ = next((one.index for one in super()._window() if one.round), None)
-        until_settled(lambda: self._store_before(shown_))
+        until_done(lambda: self._store_before(shown_))
 
     def save_remainder(self) -> None:
         """Store in the retriever also what is still shown, at the end of a session; it is shown no longer."""
-        until_settled(lambda: self._store_before(None))
+        until_done(lambda: self._store_before(None))
 
     asave_remainder = asyncify(save_remainder)
 
@@ -226,7 +226,7 @@ class ConversationVectorStoreTokenBufferMemory(ConversationTokenBufferMemory):
         self._stored().clear()
         self.memory_retriever.clear()
 
-    def _stored(self) -> State:
+    def _stored(self) -> StrategyState:
         return self._state("langchain-vectors")
 
     def _store_before(self, index: int | None) -> bool:

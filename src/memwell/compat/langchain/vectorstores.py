@@ -10,7 +10,7 @@ from memwell._asyncify import asyncify
 from memwell.compat.langchain.retrieval import Document
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
-from memwell.longterm.gate import Gate, Verdict
+from memwell.longterm.gate import Gate, GateVerdict
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.models.callables import as_embedder
@@ -27,8 +27,8 @@ _WRITTEN = "vectorstore/written"
 class _TakesAll(Gate):
     """Admits every text: a document that is stored must be found again."""
 
-    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> Verdict:
-        return Verdict(True, text)
+    def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> GateVerdict:
+        return GateVerdict(True, text)
 
 
 class MemwellVectorStore:

@@ -1,4 +1,4 @@
-"""What a text says of whom, read by rule: claims."""
+"""Claims: what a text says about its speaker and others, read by rules."""
 
 from __future__ import annotations
 

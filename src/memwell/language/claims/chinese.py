@@ -1,4 +1,4 @@
-"""Claims of Chinese sentences: clauses that begin with their subject, read by what follows it."""
+"""Reads claims from Chinese sentences: clauses that begin with their subject, by what follows it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from memwell.language import entities
-from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Found, Relation
+from memwell.language.claims.relations import EVENT, PAST, PLAN, RELATIONS, STARTED, STATE, Relation, RuleMatch
 from memwell.language.entities import SURELY_NAMED, is_a_word
 
-# The Chinese rules: what may follow a subject, and which relation it says.
-
+# The Chinese rules: what may follow a subject, and which relation it states.
 
 KIN: dict[str, str] = {
     word: relation
@@ -45,8 +44,8 @@ CALLED = rf"(?:(?:名叫|叫做|名为|叫)(?:[{_H}]{{1,5}}?|[A-Za-z]{{1,20}})�
 """A name before what it names, as in 叫旺财的狗."""
 
 
-class Rule(NamedTuple):
-    """After a subject: the words that say a relation, with the object as ``o``."""
+class ChineseRule(NamedTuple):
+    """A pattern after a subject that states a relation, with the object as the group ``o``."""
 
     match: Callable[[str, int, int], re.Match[str] | None]
     relation: str
@@ -56,8 +55,8 @@ class Rule(NamedTuple):
     negated: bool
 
 
-RULES: list[Rule] = []
-"""In the order in which they are tried; the first that fits speaks."""
+RULES: list[ChineseRule] = []
+"""In the order in which they are tried; the first match counts."""
 
 
 def _add(
@@ -69,7 +68,7 @@ def _add(
     many: bool = False,
     negated: bool = False,
 ) -> None:
-    RULES.append(Rule(re.compile(pattern).match, relation, kind, confidence, many, negated))
+    RULES.append(ChineseRule(re.compile(pattern).match, relation, kind, confidence, many, negated))
 
 
 _END = r"(?=了?[啊呀哦啦呢哈的]?\s*$)"
@@ -166,10 +165,9 @@ _add(rf"买了{COUNT}(?P<o>(?!很多|好多|一些)[{_H}A-Za-z0-9]{{2,12}}?){_EN
 _add(rf"(?:相信|信)(?P<o>[{_H}]{{2,10}}){_END}", "believes", confidence=0.55)
 
 
-# Pets by their names, as Chinese tells them: 我家的猫名叫咪咪, 养了一只狗，叫旺财, 一只叫旺财的狗.
+# Pets by name: 我家的猫名叫咪咪, 养了一只狗，叫旺财, 一只叫旺财的狗.
 
-
-# What barks or is woken is no name: 叫声很大, 叫了一晚上, 叫得很响, 叫醒了我.
+# 叫 before these is no naming: 叫声很大, 叫了一晚上, 叫得很响, 叫醒了我.
 _NO_NAME = "[我你他她它了声得着个不人的起醒唤喊嚷什啥春]|[一两三几]声|别|两|几"
 _NAME = rf"(?P<name>(?!{_NO_NAME})(?:(?![的了我你])[{_H}]){{1,5}}|[A-Za-z][A-Za-z]{{0,19}})"
 _CALLS = "(?:名字叫做|名字叫|名字是|取名叫|取名为|取名|起名叫|起名为|起名|名叫|名为|叫做|叫)[它他她]?"
@@ -185,24 +183,24 @@ _KEPT = re.compile(
 _SURE, _LESS_SURE = 0.9, 0.65
 
 
-def pet_of_mine(sentence: str, at: int, start: int, end: int) -> list[Found]:
-    """The speaker's pet by its name, where it is the subject of the clause and stands at ``at``."""
+def pet_of_mine(sentence: str, at: int, start: int, end: int) -> list[RuleMatch]:
+    """The speaker's named pet, if it is the subject of the clause at ``at``."""
     named = _MINE(sentence, at, end)
     if named is None:
         return []
-    pet = Found("pet", *named.span("name"), start, end, confidence=_SURE)
-    return [pet, Found("kind", *named.span("kind"), start, end, subject=named["name"], confidence=_SURE)]
+    pet = RuleMatch("pet", *named.span("name"), start, end, confidence=_SURE)
+    return [pet, RuleMatch("kind", *named.span("kind"), start, end, subject=named["name"], confidence=_SURE)]
 
 
-def pet_of_nobody(sentence: str, end: int) -> Iterator[Found]:
-    """The pet of a sentence that begins without a subject: who keeps it is who speaks, most likely."""
+def pet_without_owner(sentence: str, end: int) -> Iterator[RuleMatch]:
+    """The pet of a sentence without a subject: its owner is most likely the speaker."""
     kept = _KEPT(sentence, 0, end)
     if kept is not None:
-        yield from named_pet(sentence, Found("pet", *kept.span("kind"), 0, end, confidence=_LESS_SURE))
+        yield from named_pet(sentence, RuleMatch("pet", *kept.span("kind"), 0, end, confidence=_LESS_SURE))
 
 
-def named_pet(sentence: str, found: Found) -> Iterator[Found]:
-    """A pet by its name where that stands in its words or follows at once, with its kind; otherwise as it was found."""
+def named_pet(sentence: str, found: RuleMatch) -> Iterator[RuleMatch]:
+    """A pet with its name and kind if the name is in its words or follows at once; otherwise as it was found."""
     inside = _NAME_INSIDE(sentence, found.object_start, found.object_end)
     if inside is not None:
         found = found._replace(object_start=inside.start("kind"))
@@ -213,19 +211,19 @@ def named_pet(sentence: str, found: Found) -> Iterator[Found]:
     end = max(found.end, named.end())
     yield found._replace(object_start=named.start("name"), object_end=named.end("name"), end=end)
     if not found.negated:
-        # What a pet is, it stays, whoever keeps it.
+        # The kind of a pet never changes.
         yield found._replace(relation="kind", subject=named["name"], kin="", end=end, kind=STATE)
 
 
-def next_name(sentence: str, start: int, end: int, before: Found) -> list[Found] | None:
-    """What a clause such as 叫旺财 or 一只叫花花 says after a pet was told; None for a clause of another kind."""
+def next_name(sentence: str, start: int, end: int, before: RuleMatch) -> list[RuleMatch] | None:
+    """The claims of a clause such as 叫旺财 or 一只叫花花 after a pet; None for another clause."""
     called = _CALLED(sentence, start, end)
     if called is None or before.relation not in ("pet", "kind"):
         return None
     if before.relation == "kind" and not called["each"]:
-        # It was read with the clause before; said again, it keeps what follows on the pet.
+        # It was read with the clause before; repeated, it keeps the pet as the subject.
         return [before]
-    pet = Found("pet", *called.span("name"), before.start, end, confidence=_SURE)
+    pet = RuleMatch("pet", *called.span("name"), before.start, end, confidence=_SURE)
     kind = pet._replace(
         relation="kind", object_start=before.object_start, object_end=before.object_end, subject=called["name"]
     )
@@ -238,7 +236,7 @@ _GIVEN = f"[{''.join(sorted(entities.GIVEN))}]"
 _NO_NICKNAME = "老师|老板|老人|老家|老是|老爱|小孩|小时|小心|小猫|小狗|小学|阿姨"
 _NICKNAME = rf"(?!{_NO_NICKNAME})[小阿老][{_H}](?=叫|是|住|在|喜|不|很|最|也|养|搬|来)"
 _PERSON_NAME = rf"(?:{_SURNAME}{_GIVEN}{{1,2}}|{_NICKNAME}|[A-Z][A-Za-z]{{1,20}})"
-# A name of whatever characters, before what the rules read.
+# A name of any characters, before what the rules read.
 _FULL_NAME = (
     rf"(?:{SURELY_NAMED})(?=住|在|是|喜欢|不喜欢|很喜欢|最喜欢|特别喜欢|非常喜欢|喜爱|讨厌|爱[吃喝看听玩]|来自|出生|毕业|就读|养了|养着|搬|今年"
     r"|对[^，。]{1,8}过敏|会说|也|都|现在|目前|去过|打算|计划|的生日)"
@@ -264,7 +262,7 @@ _FORMERLY = re.compile("(?:以前|曾经|曾|原来|过去|之前|小时候|原�
 _DENIED = re.compile(
     "(?:不是(?=[很太特那喜])|不再(?!喜欢|爱|喝|吃(?!素))|没有|没|不(?!再|喜欢|爱|吃|喝|太|怎么|大))"
 ).match
-# 今天不喝咖啡了 is said of a cup, and not of coffee.
+# 今天不喝咖啡了 is about a cup, not about coffee.
 _FOR_NOW = re.compile("今天|今晚|今早|明天|这次|这顿|待会|等会|一会|暂时|先(?!生)|早上|中午|下午|晚上").search
 _NO_LONGER = re.compile("(?:已经)?(?:不再|不)(?=住|在)").match
 _QUESTION = re.compile(
@@ -301,17 +299,19 @@ _NO_RELATION = Relation("")
 
 
 class _Subject(NamedTuple):
+    """The subject of a clause."""
+
     end: int
     name: str = ""
     kin: str = ""
 
 
-def chinese(sentence: str) -> Iterator[Found]:
-    """What a Chinese sentence says, clause by clause; a doubt takes what follows it with it."""
+def chinese(sentence: str) -> Iterator[RuleMatch]:
+    """The claims of a Chinese sentence, clause by clause; a word of doubt cancels what follows it."""
     if "我" in sentence and _QUOTE(sentence):
         sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
     doubt = _DOUBT(sentence)
-    before: Found | None = None
+    before: RuleMatch | None = None
     for clause in _CLAUSE.finditer(sentence):
         start, end = clause.span()
         if doubt is not None and doubt.start() < end:
@@ -327,13 +327,13 @@ def chinese(sentence: str) -> Iterator[Found]:
             yield found
 
 
-def _clause(sentence: str, start: int, end: int, before: Found | None) -> Iterator[Found]:
+def _clause(sentence: str, start: int, end: int, before: RuleMatch | None) -> Iterator[RuleMatch]:
     head = _SUBJECT(sentence, start, end)
     if head is None:
         if before is not None:
             yield from _continued(sentence, start, end, before)
         elif not start:
-            yield from pet_of_nobody(sentence, end)
+            yield from pet_without_owner(sentence, end)
     elif head["kin"]:
         yield from _of_kin(sentence, start, end, head)
     elif head["other"]:
@@ -345,16 +345,16 @@ def _clause(sentence: str, start: int, end: int, before: Found | None) -> Iterat
         yield from pet or _said(sentence, start, end, _Subject(head.end()))
 
 
-def _of_someone(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[Found]:
+def _of_someone(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[RuleMatch]:
     kin = _IS_KIN(sentence, head.end(), end)
     if kin is not None:
-        yield Found(KIN[kin["kin"]], *head.span("other"), start, end, confidence=0.85)
+        yield RuleMatch(KIN[kin["kin"]], *head.span("other"), start, end, confidence=0.85)
     else:
         yield from _said(sentence, start, end, _Subject(head.end(), head["other"]))
 
 
-def _continued(sentence: str, start: int, end: int, before: Found) -> Iterator[Found]:
-    """A clause without a subject speaks on of the one before it; after a pet, of the pet's name."""
+def _continued(sentence: str, start: int, end: int, before: RuleMatch) -> Iterator[RuleMatch]:
+    """The claims of a clause without a subject: it continues the one before; after a pet, with the pet's name."""
     called = next_name(sentence, start, end, before)
     if called is not None:
         yield from called
@@ -363,36 +363,36 @@ def _continued(sentence: str, start: int, end: int, before: Found) -> Iterator[F
             yield found._replace(confidence=round(found.confidence * _LESS_SURE_CLAUSE, 2))
 
 
-def _spoken_of(sentence: str, at: int, before: Found) -> _Subject:
-    """Who a clause without a subject speaks of: after 李雷是我的同事 of him, after 我和同事李雷 of whoever speaks."""
+def _spoken_of(sentence: str, at: int, before: RuleMatch) -> _Subject:
+    """The subject of a clause without one: after 李雷是我的同事 that person, after 我和同事李雷 the speaker."""
     first = before.object_start
     if RELATIONS.get(before.relation, _NO_RELATION).people and not _WITH(sentence, before.start, first):
         return _Subject(at, sentence[first : before.object_end])
     return _Subject(at, before.subject, before.kin)
 
 
-def _of_kin(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[Found]:
-    """Of someone's mother: whose, only where it is said; a mother who is nobody's is the speaker's."""
+def _of_kin(sentence: str, start: int, end: int, head: re.Match[str]) -> Iterator[RuleMatch]:
+    """The claims about a relative; without an owner it is the speaker's."""
     if not head["mine"] and not head["own"]:
         return
     relation = KIN[head["kin"]]
     if head["name"]:
-        yield Found(relation, *head.span("name"), start, head.end(), confidence=0.85)
+        yield RuleMatch(relation, *head.span("name"), start, head.end(), confidence=0.85)
         yield from _said(sentence, start, end, _Subject(head.end(), head["name"]))
         return
     named = _KIN_NAMED(sentence, head.end(), end)
     if named is not None:
         group = "name" if named["name"] else "any"
-        yield Found(relation, *named.span(group), start, end, confidence=0.9)
+        yield RuleMatch(relation, *named.span(group), start, end, confidence=0.9)
         return
     yield from _said(sentence, start, end, _Subject(head.end(), kin=head["kin"]))
 
 
-def _said(sentence: str, start: int, end: int, subject: _Subject) -> Iterator[Found]:
+def _said(sentence: str, start: int, end: int, subject: _Subject) -> Iterator[RuleMatch]:
     company = _COMPANY(sentence, subject.end, end)
     if company is not None and not subject.kin:
         said = KIN[company["kin"]]
-        yield Found(said, *company.span("name"), start, company.end(), subject.name, confidence=0.8)
+        yield RuleMatch(said, *company.span("name"), start, company.end(), subject.name, confidence=0.8)
         return
     at, formerly, denied = _helpers(sentence, subject.end, end)
     for rule in RULES:
@@ -408,7 +408,7 @@ def _said(sentence: str, start: int, end: int, subject: _Subject) -> Iterator[Fo
 
 
 def _helpers(sentence: str, at: int, end: int) -> tuple[int, bool, bool]:
-    """Where the predicate begins, whether it is of former times, and whether it is denied."""
+    """Where the predicate begins, whether it is in the past, and whether it is negated."""
     formerly = denied = False
     while True:
         skipped = _ADVERBS(sentence, at, end)
@@ -426,20 +426,20 @@ def _objects(
     start: int,
     end: int,
     subject: _Subject,
-    rule: Rule,
+    rule: ChineseRule,
     found: re.Match[str],
     formerly: bool,
     denied: bool,
-) -> Iterator[Found]:
+) -> Iterator[RuleMatch]:
     relation = f"favourite:{found['what']}" if rule.relation == "favourite:" else rule.relation
     fixed = "素食" if relation == "diet" else ""
     first, last = found.span("o")
     kind = PAST if formerly and rule.kind == STATE else rule.kind
     if relation == "works_at" and sentence[first:last] in entities.PLACES_ZH:
-        # "在深圳工作" says where, not for whom.
+        # "在深圳工作" states a place, not an employer.
         return
     for place in _parts(sentence, first, last, many=rule.many) if not fixed else [(first, last)]:
-        said = Found(
+        said = RuleMatch(
             relation,
             *place,
             start,
@@ -455,7 +455,7 @@ def _objects(
 
 
 def _parts(sentence: str, start: int, end: int, *, many: bool) -> Iterator[tuple[int, int]]:
-    """The objects between two places: cut where the thought ends, and at the joints of a list."""
+    """The objects between two positions, split at the end of the phrase and between the items of a list."""
     cut = _CUT.search(sentence, start, end)
     end = end if cut is None else cut.start()
     at = start
@@ -467,7 +467,7 @@ def _parts(sentence: str, start: int, end: int, *, many: bool) -> Iterator[tuple
 
 
 def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bool:
-    """Whether a 和 joins two things, rather than saying with whom, or what one verb does to both."""
+    """Whether a 和 joins two things, instead of naming company or two objects of one verb."""
     if _WITH_WHOM(sentence, joint.end(), end):
         return False
     return not _ACTS(sentence, start) or _ACTS(sentence, joint.end()) is not None
@@ -475,7 +475,7 @@ def _parts_list(sentence: str, start: int, joint: re.Match[str], end: int) -> bo
 
 def _whole(sentence: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     if sentence[end - 1 : end] == "的" and not _SOFTENED(sentence, max(0, start - 8), start):
-        # "喜欢色彩多的": a thing that is described and not named.
+        # "喜欢色彩多的": a description, not a name.
         return
     while start < end and sentence[end - 1] in _TAIL:
         end -= 1

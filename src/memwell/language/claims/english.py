@@ -1,7 +1,7 @@
-"""Claims of English sentences: a subject at the head of a clause, a verb that says something of it, and an object.
+"""Reads claims from English sentences: a subject at the beginning of a clause, its verb, and an object.
 
-Only clauses that begin with their subject are read. That leaves out questions, conditions, wishes and what others are
-said to have said, because in all of these something stands before the subject.
+Only clauses that begin with their subject are read. That excludes questions, conditions, wishes and reported speech,
+because in all of these something precedes the subject.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, TypeAlias
 
-from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, Found
+from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, RuleMatch
 
-# The words that the English rules go by.
+# The words of the English rules.
 
 
 def _set(words: str) -> frozenset[str]:
@@ -134,12 +134,11 @@ ENDS_PHRASE = (
 )
 
 
-# The English rules: after which verb, in which words, which relation is said.
-
+# The English rules: which verb with which words states which relation.
 
 Place: TypeAlias = tuple[int, int]
 Taker: TypeAlias = Callable[[str, int, int], list[Place]]
-"""From a sentence and where an object may stand in it to where objects do stand."""
+"""From a sentence and the span where an object may be to the spans of the objects."""
 
 _CAPITALS = re.compile(
     r"(?:[Tt]he )?[A-Z][\w’'&.-]*(?:(?: (?:of|de|la|and) | (?:of the) | |-)(?=[A-Z])[A-Z][\w’'&.-]*){0,4}"
@@ -162,8 +161,8 @@ _LONGEST_PHRASE = 8
 _LOWER_NAME = 3
 
 
-class Rule(NamedTuple):
-    """After a verb: where the object may stand, how it is cut out, and what it says."""
+class EnglishRule(NamedTuple):
+    """What follows a verb: the pattern before the object, how the object is cut out, and the relation."""
 
     match: Callable[[str, int, int], re.Match[str] | None]
     relation: str
@@ -171,7 +170,7 @@ class Rule(NamedTuple):
     kind: str
     confidence: float
     ends: bool = False
-    """Whether it says that something is over."""
+    """Whether it says that something has ended."""
 
 
 def proper(sentence: str, start: int, end: int) -> list[Place]:
@@ -188,7 +187,7 @@ def proper(sentence: str, start: int, end: int) -> list[Place]:
 
 
 def phrase(sentence: str, start: int, end: int) -> list[Place]:
-    """A short phrase that ends where the thought does, unless it points at something instead of naming it."""
+    """A short phrase, unless it only refers to something ("that one")."""
     return _named(sentence, start, _phrase_end(sentence, start, end))
 
 
@@ -207,7 +206,7 @@ def phrases(sentence: str, start: int, end: int) -> list[Place]:
 
 
 def likings(sentence: str, start: int, end: int) -> list[Place]:
-    """As ``phrases``, without what only the moment explains: "the rush", "the idea"; of what is eaten, the thing."""
+    """As ``phrases``, without what only the situation explains: "the rush", "the idea"; of food, the thing itself."""
     places = [place for place in phrases(sentence, start, end) if not _of_the_moment(sentence[place[0] : place[1]])]
     return [(_after_eating(sentence, *place), place[1]) for place in places]
 
@@ -221,7 +220,7 @@ def _phrase_end(sentence: str, start: int, end: int) -> int:
     cut = _PHRASE_END(sentence, start, end)
     last = end if cut is None else cut.start()
     if cut is not None and sentence[start:last].lower().strip() in LIGHT_VERBS and cut[0].strip().isalpha():
-        # "caring for dogs", "go for a walk": the verb alone says nothing.
+        # "caring for dogs", "go for a walk": the verb alone has no object.
         cut = _PHRASE_END(sentence, cut.end(), end)
         last = end if cut is None else cut.start()
     return last
@@ -229,7 +228,7 @@ def _phrase_end(sentence: str, start: int, end: int) -> int:
 
 def _named(sentence: str, start: int, end: int) -> list[Place]:
     if sentence[end : end + 1] in ('"', "“"):
-        # A title follows: what stands before it is only half of what is meant.
+        # A title follows: the words before it are only half of the name.
         return []
     while start < end and sentence[end - 1] in " \t,'’-":
         end -= 1
@@ -256,7 +255,7 @@ def _alike(sentence: str, left: Place, right: Place) -> bool:
 
 
 def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
-    """A phrase of at most ``most`` words of which the last is in a list; it may stand in the plural."""
+    """A phrase of at most ``most`` words whose last one is in a list; it may be a plural."""
     known = frozenset(allowed)
 
     def take(sentence: str, start: int, end: int) -> list[Place]:
@@ -279,7 +278,7 @@ def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
 
 
 def several(taker: Taker) -> Taker:
-    """One or two of what a taker takes, joined by *and*."""
+    """One or two objects of a taker, joined by *and*."""
 
     def take(sentence: str, start: int, end: int) -> list[Place]:
         found = taker(sentence, start, end)
@@ -292,7 +291,7 @@ def several(taker: Taker) -> Taker:
 
 
 def anything(_sentence: str, start: int, end: int) -> list[Place]:
-    """What the pattern has matched, as it stands."""
+    """The whole match of the pattern."""
     return [(start, end)] if start < end else []
 
 
@@ -300,8 +299,8 @@ def _count(sentence: str, place: Place) -> int:
     return len(sentence[place[0] : place[1]].split())
 
 
-RULES: dict[str, list[Rule]] = {}
-"""By verb, in the form in which it stands: *be* for any form of it."""
+RULES: dict[str, list[EnglishRule]] = {}
+"""By verb, in its form; *be* stands for all its forms."""
 
 
 def _add(
@@ -314,7 +313,7 @@ def _add(
     confidence: float = 0.8,
     ends: bool = False,
 ) -> None:
-    rule = Rule(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, kind, confidence, ends)
+    rule = EnglishRule(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, kind, confidence, ends)
     for verb in verbs.split():
         RULES.setdefault(verb, []).append(rule)
 
@@ -370,7 +369,7 @@ _add(
     "likes",
     likings,
 )
-# "I am interested in" is said of an offer; "I have always been interested in" is said of oneself.
+# "I am interested in" may be about an offer; "I have always been interested in" is about oneself.
 _add("been", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7)
 _add("like likes love loves enjoy enjoys adore adores loved", r"(?:to |both |also )*(?P<o>\S.*)", "likes", likings)
 _add("prefer prefers", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
@@ -425,12 +424,11 @@ _add("stopped quit", r"(?:liking|loving|enjoying|eating|drinking) (?P<o>\S.*)", 
 _add("given gave", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b)\S.*)", "likes", likings, ends=True)
 
 
-# Pets by their names, as English tells them: "my cat's name is Luna", "a dog called Rex and a cat called Luna".
-
+# Pets by name: "my cat's name is Luna", "a dog called Rex and a cat called Luna".
 
 _ANIMAL = "|".join(sorted(PETS, key=len, reverse=True))
 _NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"
-# Without a capital, a name is one word with which the thought ends, or goes on by one of these.
+# A name without a capital is one word at the end of a phrase, or before one of these.
 _NO_NAME = (
     "after by for in on not the an a and or it that what so too very unknown secret long short funny silly unusual weird "
     "cute perfect different great nice"
@@ -441,7 +439,7 @@ _KIND = rf"(?:[Mm]y|[Oo]ur) (?:[\w-]+ )??(?P<kind>{_ANIMAL})"
 _MINE = re.compile(rf"\b{_KIND}(?:{_IS}|(?: named| called)?) (?P<name>(?!I\b){_NAME})")
 _MINE_LOWER = re.compile(rf"\b{_KIND}{_IS} (?P<name>{_LOWER})")
 _NAME_OF = re.compile(rf"\b[Tt]he name of (?:my|our) (?:[\w-]+ )??(?P<kind>{_ANIMAL}) is (?P<name>{_NAME})")
-# At the head of a sentence only: elsewhere a name between commas may be of whoever is spoken to.
+# At the beginning of a sentence only: elsewhere a name between commas may address a person.
 _BETWEEN_COMMAS = re.compile(rf"\s*{_KIND}, (?P<name>(?!I\b){_NAME}), (?=[a-z])").match
 _CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)) "
 _NAMED = re.compile(rf"{_CALLED}(?P<name>{_NAME})").match
@@ -453,24 +451,24 @@ _AND_ANOTHER = re.compile(
 _MOST = 10
 
 
-def pets_in_passing(sentence: str, limit: int) -> Iterator[Found]:
-    """The speaker's pets that are named before ``limit``, wherever a clause does so."""
+def pets_in_passing(sentence: str, limit: int) -> Iterator[RuleMatch]:
+    """The speaker's pets that are named before ``limit``, in any clause."""
     for pattern in (_MINE, _MINE_LOWER, _NAME_OF):
         for found in pattern.finditer(sentence, 0, limit):
-            yield from _told(found)
+            yield from _pet_matches(found)
     between = _BETWEEN_COMMAS(sentence, 0, limit)
     if between is not None:
-        yield from _told(between)
+        yield from _pet_matches(between)
 
 
-def _told(found: re.Match[str]) -> Iterator[Found]:
+def _pet_matches(found: re.Match[str]) -> Iterator[RuleMatch]:
     if found["name"].lower() not in NOT_NAMES:
-        yield Found("pet", *found.span("name"), *found.span(), confidence=0.85)
-        yield Found("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
+        yield RuleMatch("pet", *found.span("name"), *found.span(), confidence=0.85)
+        yield RuleMatch("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
 
 
-def named_pets(sentence: str, found: Found) -> Iterator[Found]:
-    """A pet by its name where it is told, with what kind of animal bears it; and the pets that are listed after it."""
+def named_pets(sentence: str, found: RuleMatch) -> Iterator[RuleMatch]:
+    """A pet with its name and kind, and the pets that are listed after it."""
     one = found
     for _ in range(_MOST):
         at = one.object_end
@@ -482,7 +480,7 @@ def named_pets(sentence: str, found: Found) -> Iterator[Found]:
             end = max(one.end, last)
             yield one._replace(object_start=first, object_end=last, end=end)
             if not one.negated:
-                # What a pet is, it stays, whoever keeps it.
+                # The kind of a pet never changes.
                 yield one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE)
             at = last
         another = _AND_ANOTHER(sentence, at)
@@ -504,14 +502,14 @@ _FILLER = (
     r"(?:(?:and|but|so|well|yeah|yes|yep|oh|wow|actually|also|plus|btw|because|hi|hey|hello|sure|no|nope|ok|okay|thanks|"
     r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?){0,4}"
 )
-# Where a clause may begin but for the sentence's start: after a mark, or after a word that joins it to what came before.
+# Where a clause may begin inside a sentence: after a mark, or after a conjunction.
 _BOUND = re.compile(r"[,;!—–] ?| (?:and|but|so|because|plus) ")
 _OPENING = re.compile(r"[\s\"“*-]*").match
 _HEAD = re.compile(rf"(?i:{_FILLER})(?P<subject>[Ii]\b|(?i:my|our) |[Ww]e\b|{_NAME}(?= |['’]s ))").match
 _CLAUSE_END = re.compile(
     r"[,;!?—–(]|\s-\s|\.(?:\s|\Z)|\s(?:and|but|so|because|though)\s(?:I|I['’]\w+|my|we|he|she|it|they|you)\b"
 )
-# What makes a sentence, or all of it that follows, no statement of the speaker's own.
+# What makes a sentence, or the rest of it, no statement of the speaker.
 _NO_STATEMENT = re.compile(
     r"\A[\s\"“]*(?:if|when|whenever|unless|suppose|supposing|imagine|pretend|once|until|whether|would|could|should|do|does|"
     r"did|am|is|are|was|were|can|will|have|has|who|what|where|why|how|which|let|maybe|perhaps|>)\b|\A\s*>",
@@ -573,7 +571,7 @@ _SHAPES = {
 }
 _BORN_ON = re.compile(r"\s*on (?P<o>\S.*)", re.DOTALL).match
 _OPPOSITE = {"likes": "dislikes"}
-# "Any more" with which a thought ends; before a noun it counts something.
+# "Any more" at the end of a phrase; before a noun it counts something.
 _ANY_MORE = re.compile(
     r"\s+(?:anymore\b|any longer\b|any more(?=\s*(?:\Z|[^\w\s]|(?:and|but|or|so|because|since|as|at|in|now|though|either|"
     r"for|these|due|thanks|after|when|which|if)\b)))",
@@ -581,7 +579,7 @@ _ANY_MORE = re.compile(
 ).search
 _NO_MORE = re.compile(r"\s+no (?:more|longer)(?=\s*\Z)", re.IGNORECASE).search
 _NOT_SO_MUCH = re.compile(r"\b(?:as|so) (?:much|often)\b", re.IGNORECASE).search
-# Who eats or drinks something need not like it; who stopped to has no liking for it left.
+# A person who eats or drinks something need not like it; one who stopped no longer likes it.
 _HABITS = frozenset("eat eats drink drinks".split())
 _LEFT_BEHIND = frozenset(("occupation", "lives_in", "works_at", "studies_at", "from"))
 _FIRST_PERSON = frozenset(
@@ -593,8 +591,8 @@ _LONGEST_CLAUSE = 400
 _PLURAL_SAYS = frozenset(("lives_in", "pet", "kind", "owns", "visited", "bought", "plans"))
 
 
-# What a subject does besides. With its s a verb goes with nothing but a third person; without it, it may go with a
-# helper before it ("I want to travel and work"), so that the first thing said must be a plain one.
+# Further verbs of a subject. With its s a verb needs a third person; without it, it may depend on an auxiliary ("I want to
+# travel and work"), so that the first statement must be a plain one.
 _BESIDES = re.compile(
     r" and (?:also |now |currently |still )?(?=(?:lives|resides|works|studies|speaks|has|owns|likes|loves|enjoys|adores|"
     r"hates|dislikes|plays|collects|is|was born|moved to|graduated from)\b)"
@@ -609,6 +607,8 @@ _PLAIN = frozenset(
 
 
 class _Predicate(NamedTuple):
+    """A verb and what its auxiliaries say about it."""
+
     verb: str
     at: int
     negated: bool = False
@@ -618,30 +618,30 @@ class _Predicate(NamedTuple):
     perfect: bool = False
 
 
-def english(sentence: str) -> Iterator[Found]:
-    """What an English sentence says, without overlap with what only seems to be said."""
+def english(sentence: str) -> Iterator[RuleMatch]:
+    """The claims of an English sentence, without overlap with doubtful ones."""
     if _NO_STATEMENT(sentence) or "?" in sentence[-4:]:
         return
     if '"' in sentence or "“" in sentence:
         sentence = _QUOTED.sub(lambda quote: "\x00" * len(quote[0]), sentence)
-    # Most sentences hold no doubt, and looking for their words is cheaper than looking for the pattern.
+    # Most sentences have no doubt, and searching for the words is cheaper than the pattern.
     doubt = None if _DOUBTFUL.isdisjoint(_LETTERS(sentence.lower())) else _DOUBT(sentence)
     limit = len(sentence) if doubt is None else doubt.start()
     yield from _apposed(sentence, limit)
     for head in _heads(sentence):
         if head.start("subject") > limit:
             return
-        # No clause is longer than this, and a text without marks must not be searched to its end for every head.
+        # A bound, because a text without punctuation must not be searched to its end for every clause.
         far = min(len(sentence), head.end() + _LONGEST_CLAUSE)
         stop = _CLAUSE_END.search(sentence, head.end(), far)
         end = far if stop is None else stop.start()
-        # A doubt in the clause itself ("I think", "I wish") unsays it.
+        # A doubt in the clause itself ("I think", "I wish") cancels it.
         if doubt is None or doubt.start() >= end:
             yield from _clause(sentence, head, end)
 
 
 def _heads(sentence: str) -> Iterator[re.Match[str]]:
-    """The clauses that begin with their subject, by how they begin."""
+    """The beginnings of clauses that start with their subject."""
     opening = _OPENING(sentence)
     starts = [0 if opening is None else opening.end(), *(bound.end() for bound in _BOUND.finditer(sentence))]
     at = 0
@@ -652,18 +652,18 @@ def _heads(sentence: str) -> Iterator[re.Match[str]]:
             yield head
 
 
-def _apposed(sentence: str, limit: int) -> Iterator[Found]:
+def _apposed(sentence: str, limit: int) -> Iterator[RuleMatch]:
     """People and pets that are named in passing: "with my sister Anna"."""
     if "y " not in sentence and "ur " not in sentence:
         return
     for found in _APPOSED.finditer(sentence, 0, limit):
         if found["name"].lower() not in NOT_NAMES:
             relation = KIN[found["kin"]]
-            yield Found(relation, *found.span("name"), *found.span(), confidence=0.85)
+            yield RuleMatch(relation, *found.span("name"), *found.span(), confidence=0.85)
     yield from pets_in_passing(sentence, limit)
 
 
-def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[Found]:
+def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[RuleMatch]:
     subject = head["subject"]
     start = head.start("subject")
     if subject in ("I", "i"):
@@ -676,10 +676,10 @@ def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[Found]:
         yield from _of_someone(sentence, start, head.end(), end, subject)
 
 
-def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iterator[Found]:
+def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iterator[RuleMatch]:
     kin = _IS_KIN(sentence, at, end)
     if kin is not None:
-        yield Found(KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
+        yield RuleMatch(KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
         besides = _BESIDES(sentence, kin.end(), end)
         if besides is not None and besides.start() == kin.end():
             yield from _said(sentence, besides.end(), besides.end(), end, name)
@@ -687,8 +687,8 @@ def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iter
         yield from _said(sentence, start, at, end, name)
 
 
-def _of_mine(sentence: str, start: int, at: int, end: int) -> Iterator[Found]:
-    """After *my*: something of the speaker's own, or someone of theirs and what they do."""
+def _of_mine(sentence: str, start: int, at: int, end: int) -> Iterator[RuleMatch]:
+    """Claims after *my*: a property of the speaker, or a relative and what they do."""
     own = _OWN(sentence, at, end)
     if own is not None:
         yield from _own(sentence, start, end, own)
@@ -702,7 +702,7 @@ def _of_mine(sentence: str, start: int, at: int, end: int) -> Iterator[Found]:
         yield from _said(sentence, start, kin.end(), end, "", kin=sentence[at : kin.end()].lower())
 
 
-def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[Found]:
+def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[RuleMatch]:
     what = " ".join(own["what"].lower().split())
     relation = _OWN_RELATIONS.get(what)
     if relation is None:
@@ -710,7 +710,7 @@ def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[Fo
     at = own.start("o")
     shape = _SHAPES.get(relation)
     if shape is not None:
-        # Addresses and dates have dots and commas, so they may run over the clause's end.
+        # Addresses and dates contain dots and commas, so they may run over the clause's end.
         shaped = shape(sentence, at)
         places = [] if shaped is None else [shaped.span()]
     elif relation in ("name", "from", "nationality"):
@@ -718,11 +718,11 @@ def _own(sentence: str, start: int, end: int, own: re.Match[str]) -> Iterator[Fo
     else:
         places = phrases(sentence, at, end) if relation == "hobby" else phrase(sentence, at, end)
     for place in places:
-        yield Found(relation, *place, start, max(end, place[1]), confidence=0.9)
+        yield RuleMatch(relation, *place, start, max(end, place[1]), confidence=0.9)
 
 
-def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: str = "") -> Iterator[Found]:
-    """What a clause says of its subject: one thing, or several that *and* joins."""
+def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: str = "") -> Iterator[RuleMatch]:
+    """The claims of a clause about its subject: one, or several joined by *and*."""
     besides = (_BESIDES if subject or kin else _BESIDES_OWN)(sentence, at, end)
     if besides is None or _OF_ANOTHER(sentence, at, besides.start()):
         yield from _by_verb(sentence, start, at, end, subject, kin)
@@ -735,12 +735,12 @@ def _said(sentence: str, start: int, at: int, end: int, subject: str, *, kin: st
     yield from _said(sentence, besides.end(), besides.end(), end, subject, kin=kin)
 
 
-def _is_plain(found: Found) -> bool:
+def _is_plain(found: RuleMatch) -> bool:
     return found.relation in _PLAIN and not found.negated and found.kind in (STATE, EVENT)
 
 
-def _by_verb(sentence: str, start: int, at: int, end: int, subject: str, kin: str) -> Iterator[Found]:
-    """What a clause says of its subject, by its verb."""
+def _by_verb(sentence: str, start: int, at: int, end: int, subject: str, kin: str) -> Iterator[RuleMatch]:
+    """The claims of a clause about its subject, by its verb."""
     said = _predicate(sentence, at, end)
     if said is None or (said.negated and _NOT_SO_MUCH(sentence, said.at, end)):
         return
@@ -748,10 +748,10 @@ def _by_verb(sentence: str, start: int, at: int, end: int, subject: str, kin: st
     if said.verb == "born" and (born := _BORN_ON(sentence, said.at)):
         date = _SHAPES["birthday"](sentence, born.start("o"))
         if date is not None:
-            yield Found("birthday", *date.span(), start, max(end, date.end()), subject, kin, confidence=0.9)
+            yield RuleMatch("birthday", *date.span(), start, max(end, date.end()), subject, kin, confidence=0.9)
         return
     if (subject or kin) and said.verb in _FIRST_PERSON and not (said.negated or said.used_to):
-        # "Unconditional love is…": without its s, the verb is no verb of a third person's.
+        # "Unconditional love is…": without its s it is no verb of a third person.
         return
     rules = RULES.get(said.verb, [])
     for rule in RULES["been"] + rules if said.perfect and said.verb == "be" else rules:
@@ -765,15 +765,15 @@ def _by_verb(sentence: str, start: int, at: int, end: int, subject: str, kin: st
 
 
 def _until_any_more(sentence: str, said: _Predicate, end: int) -> tuple[_Predicate, int]:
-    """The predicate and where its object must end: "not … any more" ends something, and is no part of what it ends."""
+    """The predicate and the end of its object: "not … any more" ends something, and is no part of the object."""
     over = (_ANY_MORE if said.negated else _NO_MORE)(sentence, said.at, end)
     if over is None:
         return said, end
-    # "I can't stand milk any more" begins something.
+    # "I can't stand milk any more" states a dislike.
     return said._replace(ended=said.ended or said.verb != "stand"), over.start()
 
 
-def _fits(rule: Rule, said: _Predicate, other: bool) -> bool:
+def _fits(rule: EnglishRule, said: _Predicate, other: bool) -> bool:
     if said.was and not said.used_to and rule.kind != PAST and rule.relation not in _LEFT_BEHIND:
         return False
     if said.verb == "stand" and not said.negated:
@@ -782,19 +782,21 @@ def _fits(rule: Rule, said: _Predicate, other: bool) -> bool:
         return False
     if said.verb == "loved" and not said.perfect:
         return False
-    # "Paris is Anna" and "my brother is Tom" name nobody by this rule.
+    # "Paris is Anna" and "my brother is Tom" state no name by this rule.
     return not (rule.relation == "name" and other)
 
 
-def _found(rule: Rule, said: _Predicate, place: Place, start: int, end: int, subject: str, kin: str) -> Found:
+def _found(
+    rule: EnglishRule, said: _Predicate, place: Place, start: int, end: int, subject: str, kin: str
+) -> RuleMatch:
     relation, negated = rule.relation, said.negated and said.verb != "stand"
     if negated and relation in _OPPOSITE and not said.ended:
         relation, negated = _OPPOSITE[relation], False
     kind = PAST if (said.was or said.used_to) and relation != "from" else rule.kind
     if kind == PAST and said.perfect and relation in _LEFT_BEHIND:
-        # "I have lived in" goes on; "I lived in" is over.
+        # "I have lived in" continues; "I lived in" is over.
         kind = STATE
-    return Found(
+    return RuleMatch(
         relation,
         *place,
         start,
@@ -809,7 +811,7 @@ def _found(rule: Rule, said: _Predicate, place: Place, start: int, end: int, sub
 
 
 def _predicate(sentence: str, at: int, end: int) -> _Predicate | None:
-    """The verb of a clause and what its helpers make of it; None for what might be, and for a clause without one."""
+    """The verb of a clause with its auxiliaries; None for a hypothetical clause, and for one without a verb."""
     negated = ended = was = used_to = perfect = is_ = False
     for _ in range(_MOST_WORDS_BEFORE_VERB):
         found = _WORD(sentence, at, end)

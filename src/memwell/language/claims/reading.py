@@ -1,4 +1,4 @@
-"""Claims by rule: no model, no store, the same for the same text."""
+"""``claims``: reads claims from a text by rules, deterministically and without a model."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from datetime import datetime
 from functools import cache
 from typing import TypeAlias
 
-from memwell.language.claims.relations import EVENT, PLAN, USER, Claim, Found, Timing, timing_of
+from memwell.language.claims.relations import EVENT, PLAN, USER, Claim, RuleMatch, Timing, timing_of
 from memwell.language.sentences import sentences
 from memwell.values import as_utc, check_text
 
-Reader: TypeAlias = Callable[[str], Iterable[Found]]
+Reader: TypeAlias = Callable[[str], Iterable[RuleMatch]]
 
 LOOKED_AT = 100_000
-"""How much of a text is read, in characters."""
+"""How many characters of a text are read."""
 
 _HAN = re.compile("[\u4e00-\u9fff]").search
 _LATIN = re.compile("[A-Za-z]{2}").search
@@ -26,7 +26,7 @@ _LONGEST_OBJECT = 120
 
 
 def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
-    """What a text says of its speaker and of people it names, in the order of the text; what is doubtful is left out.
+    """What a text says about its speaker and people it names, in the order of the text; doubtful claims are left out.
 
     ``speaker`` is who says *I* ("user" when empty), ``time`` when. Raises ``InvalidInput`` for a text or speaker that
     is no string and a time that is no datetime.
@@ -35,7 +35,7 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
     who = check_text(speaker, "a speaker").strip() or USER
     said: dict[tuple[str, str, str], Claim] = {}
     for start, _, sentence in sentences(check_text(text, "a text")[:LOOKED_AT]):
-        # A clause may say several things; when it speaks of is read once.
+        # A clause may state several claims; its time is read once.
         timings: dict[tuple[int, int, str, bool], Timing] = {}
         for found in _read(sentence):
             clause = (found.start, found.end, found.kind, found.lasting)
@@ -48,7 +48,7 @@ def claims(text: str, *, speaker: str = "", time: datetime) -> list[Claim]:
     return sorted(said.values(), key=lambda claim: (claim.start, claim.end))
 
 
-def _read(sentence: str) -> Iterable[Found]:
+def _read(sentence: str) -> Iterable[RuleMatch]:
     if _HAN(sentence):
         return _chinese()(sentence)
     return _english()(sentence) if _LATIN(sentence) else ()
@@ -56,7 +56,7 @@ def _read(sentence: str) -> Iterable[Found]:
 
 @cache
 def _english() -> Reader:
-    # Here and not above, because a hundred patterns are compiled, which nobody should wait for who reads no text.
+    # Imported here because it compiles a hundred patterns, which a program that reads no text does not need.
     from memwell.language.claims.english import english  # noqa: PLC0415
 
     return english
@@ -70,11 +70,11 @@ def _chinese() -> Reader:
     return chinese
 
 
-def _claim(found: Found, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
+def _claim(found: RuleMatch, sentence: str, offset: int, speaker: str, time: datetime, timing: Timing) -> Claim | None:
     words = found.object or _words(sentence, found, timing)
     if not words or len(words) > _LONGEST_OBJECT:
         return None
-    # A denial ends something; when it began is not what it says.
+    # A negated claim says when something ended, not when it began.
     since = None if found.kind == PLAN else timing.valid_from
     until = None if found.negated or found.kind == EVENT else timing.valid_to
     return Claim(
@@ -91,11 +91,11 @@ def _claim(found: Found, sentence: str, offset: int, speaker: str, time: datetim
     )
 
 
-def _words(sentence: str, found: Found, timing: Timing) -> str:
-    """The object as it was written, without the time that is named before or after it."""
+def _words(sentence: str, found: RuleMatch, timing: Timing) -> str:
+    """The object as it was written, without a time before or after it."""
     first, last = found.object_start, found.object_end
     time_first, time_last = found.start + timing.start, found.start + timing.end
-    # A birthday is a time itself.
+    # A birthday is itself a time.
     if timing.start < 0 or found.relation in ("birthday", "age") or not first <= time_first < last:
         return sentence[first:last]
     if time_first == first:
@@ -103,7 +103,7 @@ def _words(sentence: str, found: Found, timing: Timing) -> str:
     return _BEFORE_TIME.sub("", sentence[first:time_first])
 
 
-def _subject(found: Found, speaker: str) -> str:
+def _subject(found: RuleMatch, speaker: str) -> str:
     if not found.kin:
         return found.subject or speaker
     return f"{speaker}的{found.kin}" if _HAN(found.kin) else f"{speaker}'s {found.kin}"

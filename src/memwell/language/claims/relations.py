@@ -1,7 +1,7 @@
-"""What can be known of someone: the closed list of relations, and the claim that says one.
+"""The relations between a subject and an object that can be stated, and the claim that states one.
 
-A relation holds one value at a time (``lives_in``) or many (``speaks``). One value may also rule out another: who dislikes
-a thing no longer likes it. ``favourite:<what>`` is open: any short word or phrase may stand after the colon.
+A relation has one value at a time (``lives_in``) or many (``speaks``). One value may exclude another: a person who dislikes
+a thing no longer likes it. ``favourite:<what>`` is open: any short word or phrase may follow the colon.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from memwell.language.dates import TimeExpression, time_expressions
 from memwell.values import check_text
 
 USER = "user"
-"""Who is meant by *I* when nobody says who speaks."""
+"""The subject for *I* when the speaker is unknown."""
 
 FAVOURITE = "favourite:"
 _LONGEST_FAVOURITE = 60
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """What a relation's facts obey."""
+    """The properties of a relation."""
 
     name: str
     single: bool = False
-    """Whether only one value holds at a time."""
+    """Whether it has only one value at a time."""
     lasting: bool = False
     """Whether the value cannot change, so that two of them contradict each other."""
     family: str = ""
-    """Relations of one family are opposites: of one object only one of them holds. Empty: it has none."""
+    """Relations of one family are opposites: only one of them holds of an object. Empty: it has none."""
     people: bool = False
     """Whether its object is a person."""
 
 
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that a text says of someone. ``start`` and ``end`` bound the characters that say it.
+    """A statement of a text about someone. ``start`` and ``end`` bound the characters that state it.
 
     ``valid_from`` and ``valid_to`` are when it holds, None where the text does not say. A ``negated`` claim says that it
-    does not hold, or no longer; one without an object denies every value. ``time`` is when it was said.
+    does not, or no longer, hold; one without an object negates every value. ``time`` is when it was said.
     """
 
     subject: str
@@ -97,18 +97,17 @@ RELATIONS: dict[str, Relation] = {
 
 
 def relation_of(name: str) -> Relation | None:
-    """The relation of this name, or None when there is none. Raises ``InvalidInput`` for a name that is no string."""
+    """The relation of this name, or None. Raises ``InvalidInput`` for a name that is no string."""
     found = RELATIONS.get(check_text(name, "a relation"))
     if found is None and name.startswith(FAVOURITE) and 0 < len(name[len(FAVOURITE) :].strip()) <= _LONGEST_FAVOURITE:
         return Relation(name, single=True)
     return found
 
 
-# When a claim holds: the times named in its clause, read by what kind of thing is said.
-
+# When a claim holds: the times in its clause, by the kind of the statement.
 
 STATE, PAST, STARTED, EVENT, PLAN = "state", "past", "started", "event", "plan"
-"""What is said: that it is so, that it was so, that it became so, that it happened, or that it will."""
+"""The kinds of statements: it is so, it was so, it became so, it happened, it will happen."""
 
 _HINT = re.compile(
     r"\d|\b(?:ago|last|next|this|since|yesterday|today|tomorrow|tonight|years?|months?|weeks?|summer|winter|spring|autumn|"
@@ -121,7 +120,7 @@ _SINCE = re.compile(r"since\b|from\b|自|从|.*(?:起|以来|开始)$", re.IGNOR
 
 
 class Timing(NamedTuple):
-    """When something holds, and where in its clause that is named (-1 where it is not)."""
+    """When a claim holds, and the span of its time in the clause (-1 without one)."""
 
     valid_from: datetime | None = None
     valid_to: datetime | None = None
@@ -130,7 +129,7 @@ class Timing(NamedTuple):
 
 
 def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) -> Timing:
-    """When what a clause says holds; ``lasting`` is for "has been", where a length of time ends now."""
+    """When the statement of a clause holds; ``lasting`` is for "has been", where a duration ends now."""
     named = _named(clause, time, lasting) if _HINT(clause) else None
     if named is None:
         return Timing(None, time if kind == PAST else None)
@@ -141,7 +140,7 @@ def timing_of(clause: str, kind: str, time: datetime, *, lasting: bool = False) 
 def _interval(
     named: TimeExpression, kind: str, time: datetime, lasting: bool
 ) -> tuple[datetime | None, datetime | None]:
-    """From when to when something holds of which a time is named."""
+    """The interval in which something holds, by the time that is mentioned."""
     if kind == PAST:
         known = named.since is not None and named.until is not None and named.since < time
         return (named.since, min(named.until or time, time)) if known else (None, time)
@@ -149,14 +148,14 @@ def _interval(
         return None, named.until
     if named.since is None:
         return (_before(time, named.seconds) if lasting and named.seconds is not None else None), None
-    # "I work at X this week" says nothing of when it began, and what is still to come has not begun.
+    # "I work at X this week" does not say when it began, and a future time is no beginning.
     begun = named.since <= time and (kind != STATE or _SINCE(named.text))
     return (named.since if begun else None), None
 
 
 def _before(time: datetime, seconds: float) -> datetime | None:
     try:
-        # A length of time is never meant to the hour.
+        # A duration is never exact to the hour.
         return (time - timedelta(seconds=seconds)).replace(hour=0, minute=0, second=0, microsecond=0)
     except OverflowError:
         return None
@@ -167,15 +166,14 @@ def _named(clause: str, time: datetime, lasting: bool) -> TimeExpression | None:
     return next((found for found in time_expressions(clause, now=time) if found.kind in wanted), None)
 
 
-# What a rule has found in a sentence, before it becomes a claim.
+# The match of a rule in a sentence, before it becomes a claim.
 
 
-class Found(NamedTuple):
-    """A relation read off a sentence; places are counted in the sentence.
+class RuleMatch(NamedTuple):
+    """A relation found in a sentence; positions are in the sentence.
 
-    ``subject`` is empty for the speaker; ``kin`` is set when the subject is the speaker's ("my mother"). The clause that
-    says it runs from ``start`` to ``end``, its object from ``object_start`` to ``object_end``; ``object`` replaces the
-    words there when it is not empty.
+    ``subject`` is empty for the speaker; ``kin`` is set when the subject is a relative ("my mother"). The clause is at
+    ``start`` to ``end``, its object at ``object_start`` to ``object_end``; a non-empty ``object`` replaces the words there.
     """
 
     relation: str

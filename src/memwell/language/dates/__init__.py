@@ -1,4 +1,4 @@
-"""The times that a text speaks of, in English and Chinese."""
+"""The times that a text mentions, in English and Chinese."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Arithmetic on the calendar of one place: stretches of local time, as words such as *last week* mean them.
+"""Calendar arithmetic in local time: the periods that words such as *last week* mean.
 
-All moments here are naive, in the local time of whoever speaks. A week begins on Monday, a season is that of the northern
-half of the world in whole months, and a night lasts from 18:00 to 06:00.
+All times here are naive, in the speaker's local time. A week begins on Monday, seasons are whole months of the northern
+hemisphere, and a night lasts from 18:00 to 06:00.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ PARTS = {
     "evening": (17, 24),
     "night": (18, 30),
 }
-"""The hours at which the parts of a day begin and end; 30 is six in the morning of the next day."""
+"""The hours at which the parts of a day begin and end; 30 is 06:00 of the next day."""
 
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "winter": 12}
-"""The month in which each season begins. It lasts for three, so a winter ends in the year after its own."""
+"""The first month of each season of three months; a winter ends in the next year."""
 
 SECONDS = {
     "second": 1,
@@ -32,7 +32,7 @@ SECONDS = {
     "year": 31_556_952,
     "decade": 315_569_520,
 }
-"""How long each unit lasts, on average."""
+"""The average length of each unit."""
 
 _MONTHS = {"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200}
 _PAST_DAYS = 305  # A date without its year is one of the last ten months or of the next two.
@@ -45,7 +45,7 @@ _LUNAR_NEW_YEARS = (
     *(205, 124, 212, 201, 122, 209, 129, 218, 207, 126, 214, 203, 123, 210, 131, 219, 208, 128, 216, 205),
     *(125, 212, 201, 122, 210, 129, 217, 206, 126, 213, 203, 123, 211, 131, 219, 208),
 )
-# Two more festivals of the moon, written the same way.
+# Two more lunar festivals, in the same form.
 _LUNAR_FESTIVALS = {
     "dragon boat": {2020: 625, 2021: 614, 2022: 603, 2023: 622, 2024: 610, 2025: 531, 2026: 619, 2027: 609, 2028: 528},
     "mid-autumn": {
@@ -63,7 +63,7 @@ _LUNAR_FESTIVALS = {
 
 
 class Stretch(NamedTuple):
-    """From ``since`` up to, but not including, ``until``."""
+    """A period from ``since`` (inclusive) to ``until`` (exclusive)."""
 
     since: datetime
     until: datetime
@@ -71,7 +71,7 @@ class Stretch(NamedTuple):
 
 
 def floor(moment: datetime, grain: str) -> datetime:
-    """The beginning of the unit that the moment lies in."""
+    """The beginning of the unit that contains a time."""
     if grain in ("second", "minute", "hour"):
         return moment.replace(
             minute=0 if grain == "hour" else moment.minute, second=moment.second * (grain == "second"), microsecond=0
@@ -87,12 +87,12 @@ def floor(moment: datetime, grain: str) -> datetime:
 
 
 def month_start(months: int) -> datetime:
-    """The first moment of a month counted from year 0. Raises ``ValueError`` beyond the years 1 to 9999."""
+    """The first day of a month counted from year 0. Raises ``ValueError`` outside the years 1 to 9999."""
     return datetime(months // 12, months % 12 + 1, 1)  # noqa: DTZ001 (local time)
 
 
 def step(moment: datetime, grain: str, count: float) -> datetime:
-    """So many units later; a day that the month lacks becomes its last. Raises ``OverflowError`` or ``ValueError``."""
+    """``count`` units later; a day that the month lacks becomes its last. Raises ``OverflowError`` or ``ValueError``."""
     if grain not in _MONTHS:
         return moment + timedelta(seconds=SECONDS[grain] * count)
     months = moment.year * 12 + moment.month - 1 + int(count * _MONTHS[grain])
@@ -102,7 +102,7 @@ def step(moment: datetime, grain: str, count: float) -> datetime:
 
 
 def unit(moment: datetime, grain: str, shift: int = 0) -> Stretch:
-    """The whole unit that the moment lies in, or one that many before or after."""
+    """The whole unit that contains a time, or one ``shift`` units away."""
     if grain == "day":  # by far the most frequent
         first = datetime(moment.year, moment.month, moment.day) + shift * _DAY  # noqa: DTZ001 (local time)
         return Stretch(first, first + _DAY, grain)
@@ -111,7 +111,7 @@ def unit(moment: datetime, grain: str, shift: int = 0) -> Stretch:
 
 
 def around(moment: datetime, grain: str, count: float) -> Stretch:
-    """What *three weeks ago* means: the day, month or year that many away, or the seven days about it for weeks."""
+    """The meaning of *three weeks ago*: the day, month or year at that distance, or the seven days around it for weeks."""
     there = step(moment, grain, count)
     if grain != "week":
         return unit(there, grain)
@@ -120,17 +120,17 @@ def around(moment: datetime, grain: str, count: float) -> Stretch:
 
 
 def month(year: int, number: int) -> Stretch:
-    """A month of a year. Raises ``ValueError`` for what is none."""
+    """A month of a year. Raises ``ValueError`` for an invalid one."""
     return unit(datetime(year, number, 1), "month")  # noqa: DTZ001 (local time)
 
 
 def day(year: int, number: int, of_month: int) -> Stretch:
-    """A day. Raises ``ValueError`` for what is none."""
+    """A day. Raises ``ValueError`` for an invalid one."""
     return unit(datetime(year, number, of_month), "day")  # noqa: DTZ001 (local time)
 
 
 def year(number: int) -> Stretch:
-    """A whole year. Raises ``ValueError`` for what is none."""
+    """A whole year. Raises ``ValueError`` for an invalid one."""
     return unit(datetime(number, 1, 1), "year")  # noqa: DTZ001 (local time)
 
 
@@ -141,25 +141,25 @@ def season(of_year: int, name: str) -> Stretch:
 
 
 def weekend(moment: datetime, shift: int = 0) -> Stretch:
-    """Saturday and Sunday of the moment's week, or of one that many weeks away."""
+    """Saturday and Sunday of a time's week, or of one that many weeks away."""
     saturday = floor(moment, "week") + shift * _WEEK + 5 * _DAY
     return Stretch(saturday, saturday + 2 * _DAY, "weekend")
 
 
 def weekday_before(moment: datetime, weekday: int) -> Stretch:
-    """The last such day before the moment's own (0 is Monday)."""
+    """The last such weekday before a time's day (0 is Monday)."""
     back = (moment.weekday() - weekday - 1) % 7 + 1
     return unit(moment - back * _DAY, "day")
 
 
 def weekday_after(moment: datetime, weekday: int, *, today: bool = False) -> Stretch:
-    """The first such day after the moment's own, which may count too."""
+    """The first such weekday after a time's day, which may count too."""
     ahead = (weekday - moment.weekday()) % 7
     return unit(moment + (ahead if ahead or today else 7) * _DAY, "day")
 
 
 def weekday_of_week(moment: datetime, weekday: int, shift: int = 0) -> Stretch:
-    """Such a day of the moment's week, or of one that many weeks away."""
+    """Such a weekday of a time's week, or of one that many weeks away."""
     return unit(floor(moment, "week") + shift * _WEEK + weekday * _DAY, "day")
 
 
@@ -186,7 +186,7 @@ def third(whole: Stretch, which: int) -> Stretch:
 
 
 def festival(of_year: int, name: str) -> Stretch:
-    """A holiday in a year. Raises ``ValueError`` or ``KeyError`` for one that is not known there."""
+    """A holiday in a year. Raises ``ValueError`` or ``KeyError`` for an unknown one."""
     if name == "new year lunar":
         code = _LUNAR_NEW_YEARS[of_year - _LUNAR_FROM] if 0 <= of_year - _LUNAR_FROM < len(_LUNAR_NEW_YEARS) else 0
         first = day(of_year, code // 100, code % 100).since
@@ -207,7 +207,7 @@ def festival(of_year: int, name: str) -> Stretch:
     return Stretch(first, first + days * _DAY, "day")
 
 
-# By month, weekday and which of them; and by month * 100 + day and how many days.
+# By month, weekday and its number in the month; and by month * 100 + day and the number of days.
 _MOVING = {"thanksgiving": (11, 3, 4), "mother's day": (5, 6, 2), "father's day": (6, 6, 3), "labor day": (9, 0, 1)}
 _FIXED = {
     "christmas": (1225, 1),
@@ -228,7 +228,7 @@ _FIXED = {
 
 
 def _easter(of_year: int) -> Stretch:
-    """Easter Sunday by the rule of Gauss, in the form that needs no exceptions."""
+    """Easter Sunday, by an algorithm without exceptions."""
     moon, century = of_year % 19, of_year // 100
     correction = (century - century // 4 - (8 * century + 13) // 25 + 19 * moon + 15) % 30
     full = correction - correction // 28 * (1 - 29 // (correction + 1) * ((21 - moon) // 11))
@@ -239,17 +239,17 @@ def _easter(of_year: int) -> Stretch:
 
 
 def likely_year(moment: datetime, number: int, of_month: int, *, ahead: bool) -> int:
-    """The year that a date without one means: within ten months back and two ahead, or the next if it lies ahead."""
+    """The year of a date without one: within ten months back and two ahead; the next one in a sentence about the future."""
     first = moment if ahead else moment - timedelta(days=_PAST_DAYS)
     before = (number, of_month) < (first.month, first.day)
     return first.year + before
 
 
-# What a grammar of dates makes of some words, before it is given a zone.
+# What the grammars return, before a zone is applied.
 
 
-class Reading(NamedTuple):
-    """Words from ``start`` to ``end`` and the local time they mean; no time for a duration or what recurs."""
+class DateReading(NamedTuple):
+    """Words at ``start`` to ``end`` and the local period they mean; None for a duration or something recurring."""
 
     start: int
     end: int
@@ -259,7 +259,7 @@ class Reading(NamedTuple):
     seconds: float | None = None
 
 
-def timed(start: int, end: int, when: Stretch, kind: str = "") -> Reading:
-    """A reading with the grain of its stretch; it is a *time* where that is shorter than a day, unless told."""
+def timed(start: int, end: int, when: Stretch, kind: str = "") -> DateReading:
+    """A reading with the grain of its period; its default kind is *time* for less than a day, else *date*."""
     within_a_day = when.grain in ("part", "hour", "minute", "second")
-    return Reading(start, end, when, kind or ("time" if within_a_day else "date"), when.grain)
+    return DateReading(start, end, when, kind or ("time" if within_a_day else "date"), when.grain)

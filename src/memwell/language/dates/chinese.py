@@ -1,7 +1,7 @@
-"""Chinese words for times, read against the local time at which they were said.
+"""Reads times in Chinese text against the local time when it was said.
 
-A text is searched for the characters that may begin an expression, and each is tried with the few patterns that begin
-so. A week begins on Monday, so 上周五 is the Friday of the week before this one.
+A text is searched for characters that may begin an expression, and each is tried with the few patterns that begin so. A
+week begins on Monday, so 上周五 is the Friday of last week.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
 from memwell.language.dates import calendars
-from memwell.language.dates.calendars import SECONDS, Reading, Stretch, timed
+from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, timed
 
-# The words and patterns of Chinese times; ``memwell.language.dates.chinese`` says what they mean.
-
+# The words and patterns of Chinese times.
 
 SIMPLE = str.maketrans(
     "週禮點後個這號時鐘間來過節國慶聖誕兩幾數淩開現從萬兒婦動勞歲０１２３４５６７８９：",
     "周礼点后个这号时钟间来过节国庆圣诞两几数凌开现从万儿妇动劳岁0123456789:",
 )
-"""Traditional forms and wide digits that occur in times, each to its simple form."""
+"""Traditional forms and full-width digits that occur in times, and their simplified forms."""
 IS_NOT_SIMPLE = re.compile(f"[{''.join(map(chr, SIMPLE))}]").search
 
 DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
@@ -78,7 +77,7 @@ FESTIVALS = {
 
 
 def _one_of(words: Iterable[str]) -> str:
-    """The words as a choice, longest first, so that none is cut short."""
+    """An alternation of the words, longest first."""
     return "|".join(sorted(words, key=len, reverse=True))
 
 
@@ -160,10 +159,10 @@ FESTIVAL = _compiled(f"(?<![0-9{NUMERALS}])" + _FESTIVAL)
 TO = _compiled("(?:日|号)?(?:到|至|[-~～—－]{1,2})")
 SINCE = _compiled("(?:年|月)?(?:以来|至今|到现在|到今天)")
 ONWARDS = _compiled("(?:起|开始)")
-# 会 in 晚会 and 要 in 重要 say nothing of what is to come.
+# 会 in 晚会 and 要 in 重要 are no sign of the future.
 AHEAD = re.compile("(?<![晚聚大机学体社动宴年开])会(?!议)|(?<![重主需])要|将(?!近)|打算|计划|准备|记得|别忘").search
 HABIT = re.compile("总|都|经常|时常|常常|一般|通常|往往|从来|喜欢").search
-# What may begin a time: two characters at least, or a row of digits or numerals, taken whole.
+# The possible beginnings of a time: two characters at least, or a whole row of digits or numerals.
 STARTS = re.compile(
     "[昨今明][天日早晚晨夜年后]|大[前后年]|[前头][天年几两些阵段一]|后[天年]|去年|[上下这本](?:[周星礼月半季世年午几两些]|[上下一个]{1,2}[个周星礼月季世年])"
     "|周[一二三四五六日天末]|星期[一二三四五六日天]|礼拜[一二三四五六日天]|每.|天天|年年"
@@ -172,13 +171,12 @@ STARTS = re.compile(
     f"|[0-9]{{1,5}}+|[{NUMERALS}几数半]{{1,5}}+"
 )
 
-
 _NEARBY = 12  # characters in which a word about habit or the future is looked for
 _QUOTES = "“\"'《「"
 
 
 class _Text(NamedTuple):
-    """A text in simple characters, and when it was said."""
+    """A text in simplified characters, and when it was said."""
 
     text: str
     now: datetime
@@ -187,17 +185,17 @@ class _Text(NamedTuple):
         return bool(HABIT(self.text[end : end + 5]))
 
     def lies_ahead(self, end: int) -> bool:
-        """Whether the words after it speak of what is to come."""
+        """Whether the words after it are about the future."""
         return bool(AHEAD(self.text[end : end + 6])) and "了" not in self.text[end : end + _NEARBY]
 
 
-_Rule: TypeAlias = Callable[[_Text, int], Reading | None]
+_Rule: TypeAlias = Callable[[_Text, int], DateReading | None]
 
 
-def chinese_times(text: str, now: datetime) -> list[Reading]:
-    """The times named in Chinese, in order and without overlap; ``now`` is naive local time."""
+def chinese_times(text: str, now: datetime) -> list[DateReading]:
+    """The times in Chinese, in order and without overlap; ``now`` is naive local time."""
     read = _Text(text.translate(SIMPLE) if IS_NOT_SIMPLE(text) else text, now)
-    found: list[Reading] = []
+    found: list[DateReading] = []
     done = 0
     for start in STARTS.finditer(read.text):
         at = start.start()
@@ -213,7 +211,7 @@ def chinese_times(text: str, now: datetime) -> list[Reading]:
 
 
 def _rules(text: str, at: int, end: int) -> tuple[_Rule, ...]:
-    """The rules for what begins there; for a number they depend on the unit that follows it."""
+    """The rules for what begins there; for a number they depend on the following unit."""
     first = text[at : at + 1]
     rules = _STARTS.get(first)
     if rules is not None:
@@ -223,7 +221,7 @@ def _rules(text: str, at: int, end: int) -> tuple[_Rule, ...]:
     return _BY_UNIT.get(text[end : end + 1], ())
 
 
-def _first(rules: tuple[_Rule, ...], text: _Text, at: int) -> Reading | None:
+def _first(rules: tuple[_Rule, ...], text: _Text, at: int) -> DateReading | None:
     for rule in rules:
         try:
             reading = rule(text, at)
@@ -234,8 +232,8 @@ def _first(rules: tuple[_Rule, ...], text: _Text, at: int) -> Reading | None:
     return None
 
 
-def _extended(text: _Text, reading: Reading) -> Reading:
-    """The reading as a range, where 到 and another date, or 以来, follow it."""
+def _extended(text: _Text, reading: DateReading) -> DateReading:
+    """The reading as a range, if 到 and another date, or 以来, follow it."""
     when = reading.when
     if when is None or reading.kind == "range":
         return reading
@@ -252,7 +250,7 @@ def _extended(text: _Text, reading: Reading) -> Reading:
 
 
 def _number(words: str) -> float:
-    """A number in digits or characters, 二〇二三 too. Raises ``KeyError`` or ``ValueError`` for what is none."""
+    """A number in digits or characters, 二〇二三 too. Raises ``KeyError`` or ``ValueError`` for anything else."""
     if words[0] in "0123456789":
         return float(words)
     if words == "半":
@@ -279,7 +277,7 @@ def _amount(words: str) -> tuple[float, float]:
 
 
 def _narrowed(found: re.Match[str], of_day: Stretch) -> Stretch:
-    """The day, or its part, or its hour, as far as they were said."""
+    """The day, or its part, or its hour, as far as they are given."""
     hour = _hour(found, of_day)
     if hour:
         return hour
@@ -308,7 +306,7 @@ def _minute(found: re.Match[str]) -> int | None:
     return int(_number(found["minute"])) if found["minute"] else None
 
 
-def _day_word(text: _Text, at: int) -> Reading | None:
+def _day_word(text: _Text, at: int) -> DateReading | None:
     found = DAY_WORD(text.text, at)
     if not found:
         return None
@@ -319,33 +317,33 @@ def _day_word(text: _Text, at: int) -> Reading | None:
     return timed(at, end, when)
 
 
-def _part_clock(text: _Text, at: int) -> Reading | None:
+def _part_clock(text: _Text, at: int) -> DateReading | None:
     found = PART_CLOCK(text.text, at)
     return timed(at, found.end(), _narrowed(found, calendars.unit(text.now, "day"))) if found else None
 
 
-def _part_alone(text: _Text, at: int) -> Reading | None:
+def _part_alone(text: _Text, at: int) -> DateReading | None:
     found = PART_ALONE(text.text, at)
     if not found:
         return None
     if text.is_habit(found.end()):
-        return Reading(at, found.end(), None, "recurring", "part")
+        return DateReading(at, found.end(), None, "recurring", "part")
     return timed(at, found.end(), calendars.part(calendars.unit(text.now, "day"), PART_OF[found["part"]]))
 
 
-def _clock(text: _Text, at: int) -> Reading | None:
-    """An hour without a part of the day: 三点 alone may be three points, 三点半 and 三点钟 are not."""
+def _clock(text: _Text, at: int) -> DateReading | None:
+    """An hour without a part of the day: 三点 alone may be three points, 三点半 and 三点钟 are times."""
     found = CLOCK(text.text, at)
     if not found or (found["hour"] and not (found["sharp"] or found["quarter"] or found["minute"])):
         return None
     today = calendars.unit(text.now, "day")
     when = _hour(found, today)
-    if when and found["hour"] and when.since - today.since < timedelta(hours=7):  # most of what is told happens by day
+    if when and found["hour"] and when.since - today.since < timedelta(hours=7):  # most events happen by day
         when = Stretch(when.since + timedelta(hours=12), when.until + timedelta(hours=12), when.grain)
     return timed(at, found.end(), when) if when else None
 
 
-def _year(text: _Text, at: int) -> Reading | None:
+def _year(text: _Text, at: int) -> DateReading | None:
     found = YEAR(text.text, at)
     if not found:
         return None
@@ -356,7 +354,7 @@ def _year(text: _Text, at: int) -> Reading | None:
 
 
 def _of_year(found: re.Match[str], number: int) -> tuple[Stretch, str]:
-    """What of a year was named."""
+    """The given part of a year."""
     if found["month"]:
         return _of_month(found, number, int(_number(found["month"])))
     if found["edge"]:
@@ -390,7 +388,7 @@ def _of_month(found: re.Match[str], year: int, number: int) -> tuple[Stretch, st
     return whole, ""
 
 
-def _month(text: _Text, at: int) -> Reading | None:
+def _month(text: _Text, at: int) -> DateReading | None:
     found = MONTH(text.text, at)
     if not found:
         return None
@@ -405,7 +403,7 @@ def _month(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), when, kind)
 
 
-def _week(text: _Text, at: int) -> Reading | None:
+def _week(text: _Text, at: int) -> DateReading | None:
     found = WEEK(text.text, at)
     if not found:
         return None
@@ -419,7 +417,7 @@ def _week(text: _Text, at: int) -> Reading | None:
     return timed(at, end, _narrowed(found, of_day))
 
 
-def _weekday(text: _Text, at: int) -> Reading | None:
+def _weekday(text: _Text, at: int) -> DateReading | None:
     found = WEEKDAY(text.text, at)
     if not found or (at and text.text[at - 1] in _QUOTES):  # “星期五” is a name
         return None
@@ -429,17 +427,17 @@ def _weekday(text: _Text, at: int) -> Reading | None:
     return timed(at, end, _narrowed(found, of_day))
 
 
-def _weekend(text: _Text, at: int) -> Reading | None:
+def _weekend(text: _Text, at: int) -> DateReading | None:
     found = WEEKEND(text.text, at)
     if not found:
         return None
     if text.is_habit(found.end()):
-        return Reading(at, found.end(), None, "recurring", "weekend")
+        return DateReading(at, found.end(), None, "recurring", "weekend")
     over = text.now.weekday() < 5 and not text.lies_ahead(found.end())
     return timed(at, found.end(), calendars.weekend(text.now, -1 if over else 0))
 
 
-def _relative_month(text: _Text, at: int) -> Reading | None:
+def _relative_month(text: _Text, at: int) -> DateReading | None:
     found = REL_MONTH(text.text, at)
     if not found:
         return None
@@ -448,7 +446,7 @@ def _relative_month(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), when, kind)
 
 
-def _relative_unit(text: _Text, at: int) -> Reading | None:
+def _relative_unit(text: _Text, at: int) -> DateReading | None:
     found = REL_UNIT(text.text, at) or HALF_YEAR(text.text, at)
     if not found:
         return None
@@ -458,7 +456,7 @@ def _relative_unit(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), calendars.unit(text.now, grain, WAYS[found["way"]]))
 
 
-def _count(text: _Text, at: int) -> Reading | None:
+def _count(text: _Text, at: int) -> DateReading | None:
     """三天前, 两周后; and 三年来 or 三天, which are durations."""
     found = COUNT(text.text, at)
     if not found:
@@ -472,11 +470,11 @@ def _count(text: _Text, at: int) -> Reading | None:
         return timed(at, found.end(), _away(text.now, low, high, unit, way))
     if not _is_duration(found, unit):
         return None
-    return Reading(at, found.end(), None, "duration", unit, (low + high) / 2 * SECONDS[unit])
+    return DateReading(at, found.end(), None, "duration", unit, (low + high) / 2 * SECONDS[unit])
 
 
 def _is_duration(found: re.Match[str], unit: str) -> bool:
-    """Whether a count alone says how long: 一天 and 半天 mostly do not, nor does 23年."""
+    """Whether a count alone is a duration: 一天 and 半天 mostly are not, nor is 23年."""
     if found["number"] in ("一", "半", "1", "百"):
         more = bool(found["since"] or found["more2"])
         return more or (found["unit"].startswith("个") or unit in ("hour", "minute", "week") or found[0] == "半年")
@@ -496,7 +494,7 @@ def _about(now: datetime, unit: str, count: float) -> Stretch:
     return calendars.around(now, unit, count)
 
 
-def _recent(text: _Text, at: int) -> Reading | None:
+def _recent(text: _Text, at: int) -> DateReading | None:
     """近三年, 前几天, 未来两周."""
     found = RECENT(text.text, at)
     if not found:
@@ -512,7 +510,7 @@ def _recent(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), Stretch(first, max(now, there), unit), "range")
 
 
-def _a_while_ago(text: _Text, at: int) -> Reading | None:
+def _a_while_ago(text: _Text, at: int) -> DateReading | None:
     found = A_WHILE_AGO(text.text, at)
     if not found:
         return None
@@ -520,17 +518,17 @@ def _a_while_ago(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), Stretch(first, text.now, "month"), "range")
 
 
-def _recurring(text: _Text, at: int) -> Reading | None:
+def _recurring(text: _Text, at: int) -> DateReading | None:
     found = EVERY(text.text, at)
     if not found:
         return None
     names = {"小时": "hour", "分钟": "minute", "月": "month", "季度": "quarter", "年": "year", "周末": "weekend"}
     names |= {"周": "week", "星期": "week", "礼拜": "week", "晚": "part", "早": "part", "晚上": "part", "早上": "part"}
     grain = "season" if found["season"] else names.get(found["unit"] or "", "day")
-    return Reading(at, found.end(), None, "recurring", grain)
+    return DateReading(at, found.end(), None, "recurring", grain)
 
 
-def _decade(text: _Text, at: int) -> Reading | None:
+def _decade(text: _Text, at: int) -> DateReading | None:
     found = DECADE(text.text, at)
     if not found:
         return None
@@ -540,7 +538,7 @@ def _decade(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), calendars.unit(calendars.year(first).since, "decade"))
 
 
-def _quarter(text: _Text, at: int) -> Reading | None:
+def _quarter(text: _Text, at: int) -> DateReading | None:
     found = QUARTER(text.text, at)
     if not found:
         return None
@@ -549,7 +547,7 @@ def _quarter(text: _Text, at: int) -> Reading | None:
     return timed(at, found.end(), calendars.unit(calendars.month(year, number).since, "quarter"))
 
 
-def _festival(text: _Text, at: int) -> Reading | None:
+def _festival(text: _Text, at: int) -> DateReading | None:
     found = FESTIVAL(text.text, at)
     if not found:
         return None

@@ -1,8 +1,7 @@
-"""English words for times, read against the local time at which they were said.
+"""Reads times in English text against the local time when it was said.
 
-A text is walked word by word; a word that may begin an expression is tried with the few patterns that begin so. Each
-pattern is bounded, so the work grows with the text's length alone. *May*, *march* and the like are months only where
-the words around them say so.
+A text is read word by word; a word that may begin an expression is tried with the few patterns that begin so. Each pattern
+is bounded, so the cost is linear. *May*, *march* and similar words are months only if the words around them say so.
 """
 
 from __future__ import annotations
@@ -13,10 +12,9 @@ from datetime import datetime, timedelta
 from typing import NamedTuple, TypeAlias
 
 from memwell.language.dates import calendars
-from memwell.language.dates.calendars import SECONDS, Reading, Stretch, timed
+from memwell.language.dates.calendars import SECONDS, DateReading, Stretch, timed
 
-# The words and patterns of English times; ``memwell.language.dates.english`` says what they mean.
-
+# The words and patterns of English times.
 
 S = r"[ \t\r\n\u00a0]{1,3}"  # white space, bounded
 MONTH_NAMES = "january february march april may june july august september october november december".split()
@@ -60,7 +58,7 @@ FESTIVALS = {
     "fourth of july": "independence day",
     "labor day": "labor day",
 }
-# Months that are also names or other words: they need a word before them that wants a time.
+# Months that are also names or other words: they need a preposition of time before them.
 DOUBTFUL_MONTHS = frozenset("march april may june august jan mar apr jun aug dec sep".split())
 BEFORE_A_TIME = frozenset(
     "in since until till by during from of early late mid last next this through before after around every late".split()
@@ -72,13 +70,13 @@ BEFORE_A_YEAR = frozenset(
 
 
 def _one_of(words: Iterable[str]) -> str:
-    """The words as a choice, longest first, so that none is cut short."""
+    """An alternation of the words, longest first."""
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
 YEAR = r"(?P<year>(?:1[5-9]|2[01])[0-9]{2})(?![0-9]|[-/.][0-9])"
 NTH = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th)?(?![0-9a-z%$]|[:./,][0-9])"
-# Only a short form has a full stop of its own.
+# Only an abbreviation may have a full stop.
 MONTH = rf"(?P<month>(?:{_one_of(MONTH_NAMES)})\b|(?:{_one_of(name for name in MONTHS if len(name) < 5)})\b\.?)"
 NUMBER = (
     rf"(?P<number>[0-9]{{1,4}}(?:\.[0-9]|[-–][0-9]{{1,3}})?|half{S}an?|(?:an?{S})?(?:couple(?:{S}of)?|few)"
@@ -119,17 +117,17 @@ THE_TIME = _compiled(
     rf"the{S}(?:day|night|week|month|year|morning|afternoon|evening|other|beginning|start|middle|end|first|second|third|fourth"
     rf"|{_one_of(WEEKDAY_NAMES)})"
 )
-# What may follow digits that begin a time; all else is passed over at once.
+# What may follow digits that begin a time; other digits are skipped at once.
 NUMBER_TIME = _compiled(
     r"[0-9]{1,4}(?:[-/.:][0-9]|'?s\b|(?:st|nd|rd|th)?(?:[ \t\r\n\u00a0]{1,3}|-)(?:of )?"
     rf"(?:sec|min|h|d|night|w|fortnight|m|y|times|full|long|short|a\b|an\b|per\b|ea|ev|[ap]\.?m|o'?clock|{_one_of(MONTHS)})"
     r"|[ap]\.?m\b|o'?clock)|(?:1[5-9]|2[01])[0-9]{2}(?![0-9])"
 )
 BARE_COUNT = _compiled(rf"{COUNT}(?!{S}(?:old|a|an|per|each|every|before|after|later|earlier|in)\b|[-/])")
-BESIDE = _compiled(
+RELATIVE_TO = _compiled(
     rf"(?:the{S}(?P<unit1>day|night|weekend|week|month|year)|{COUNT}){S}(?P<way>before|after|prior{S}to){S}"
 )
-WEEKDAY_BESIDE = _compiled(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
+WEEKDAY_RELATIVE_TO = _compiled(rf"the{S}(?P<weekday>{_one_of(WEEKDAY_NAMES)}){S}(?P<way>before|after){S}")
 UNIT_OF = _compiled(rf"the{S}(?P<unit>weekend|week|{PART}){S}of{S}")
 OTHER = _compiled(rf"the{S}other{S}(?P<unit>day|night|week)\b")
 MONTH_DAY = _compiled(
@@ -186,11 +184,11 @@ WORD = re.compile(r"[a-z0-9_]+")
 LOOKED_BACK = 64
 
 
-# English times that count from the moment of speaking: *today*, *last Friday*, *three weeks ago*, *for two hours*.
+# Times relative to the speaker's present: *today*, *last Friday*, *three weeks ago*, *for two hours*.
 
 
 class EnglishText(NamedTuple):
-    """A text in lower case, as it was written, and when that was."""
+    """A text in lower case, its original form, and when it was said."""
 
     lower: str
     source: str
@@ -201,7 +199,7 @@ class EnglishText(NamedTuple):
         return found[1] if found else ""
 
     def lies_ahead(self, at: int) -> bool:
-        """Whether the sentence so far speaks of what is to come."""
+        """Whether the sentence so far is about the future."""
         so_far = self.lower[max(0, at - LOOKED_BACK) : at]
         ends = [end.end() for end in SENTENCE_END.finditer(so_far)]
         return bool(AHEAD(so_far, ends[-1] if ends else 0))
@@ -210,8 +208,8 @@ class EnglishText(NamedTuple):
         return self.source[at].isupper()
 
 
-def with_clock(text: EnglishText, reading: Reading) -> Reading:
-    """The reading narrowed by an hour or a part of the day that follows it, if it is a day."""
+def with_clock(text: EnglishText, reading: DateReading) -> DateReading:
+    """The reading narrowed by an hour or part of the day after it, if it is a day."""
     when = reading.when
     if when is None or when.grain != "day":
         return reading
@@ -231,7 +229,7 @@ def clock_hour(clock: re.Match[str], of_day: Stretch) -> Stretch | None:
     hour = int(clock["hour"])
     if not 1 <= hour <= 12:
         return None
-    # Nobody says which three o'clock is meant; most of what is told happens by day.
+    # Without am or pm, most events happen by day.
     later = clock["half_day"] == "p" if clock["half_day"] else hour < 7 or hour == 12
     return calendars.at(of_day, hour % 12 + 12 * later, int(clock["minute"]) if clock["minute"] else None)
 
@@ -240,7 +238,7 @@ def today(text: EnglishText) -> Stretch:
     return calendars.unit(text.now, "day")
 
 
-def day_word(text: EnglishText, at: int) -> Reading | None:
+def day_word(text: EnglishText, at: int) -> DateReading | None:
     found = DAY_WORD(text.lower, at)
     if not found:
         return None
@@ -253,7 +251,7 @@ def day_word(text: EnglishText, at: int) -> Reading | None:
     return with_clock(text, timed(at, found.end(), when))
 
 
-def tonight(text: EnglishText, at: int) -> Reading | None:
+def tonight(text: EnglishText, at: int) -> DateReading | None:
     found = TONIGHT(text.lower, at)
     if not found:
         return None
@@ -261,7 +259,7 @@ def tonight(text: EnglishText, at: int) -> Reading | None:
     return timed(at, found.end(), calendars.part(of_day, found["part"] or "night"))
 
 
-def relative(text: EnglishText, at: int) -> Reading | None:
+def relative(text: EnglishText, at: int) -> DateReading | None:
     found = RELATIVE(text.lower, at)
     if not found:
         return None
@@ -287,7 +285,7 @@ def _named(now: datetime, what: str, way: int, *, loose: bool) -> Stretch:
     if what in FESTIVALS:
         return _occurrence(now, way, lambda year: calendars.festival(year, FESTIVALS[what]))
     if what == "weekend":
-        # On a Sunday "last weekend" is the one before; on a weekday "this past weekend" is the last one too.
+        # On a Sunday "last weekend" is the one before; on a weekday "this past weekend" is the last one.
         return calendars.weekend(now, way)
     if loose and what not in ("decade", "century", "quarter"):
         return Stretch(calendars.step(now, what, -1), now, what)
@@ -304,7 +302,7 @@ def _relative_weekday(now: datetime, weekday: int, way: int) -> Stretch:
 
 
 def _occurrence(now: datetime, way: int, of_year: Callable[[int], Stretch]) -> Stretch:
-    """Of what comes once a year: the last that is over, this year's or the one going on, or the next to begin."""
+    """Of a yearly event: the last one that is over, this year's or the current one, or the next to begin."""
     years = [of_year(now.year + shift) for shift in (-2, -1, 0, 1)]
     if way < 0:
         return [when for when in years if when.until <= now][-1]
@@ -332,7 +330,7 @@ def _digits(word: str) -> tuple[float, float]:
 
 
 def away(now: datetime, low: float, high: float, unit: str, way: int) -> Stretch:
-    """What lies that many units before (-1) or after (1)."""
+    """The period that many units before (-1) or after (1)."""
     if unit == "weekend":
         return calendars.weekend(now, int(low) * way)
     near, far = (_about(now, unit, way * count) for count in (low, high))
@@ -347,7 +345,7 @@ def _about(now: datetime, unit: str, count: float) -> Stretch:
     return calendars.around(now, unit, count)
 
 
-def ago(text: EnglishText, at: int) -> Reading | None:
+def ago(text: EnglishText, at: int) -> DateReading | None:
     found = AGO(text.lower, at)
     if not found:
         return None
@@ -356,7 +354,7 @@ def ago(text: EnglishText, at: int) -> Reading | None:
     return timed(at, found.end(), away(text.now, low, high, unit, way))
 
 
-def in_count(text: EnglishText, at: int) -> Reading | None:
+def in_count(text: EnglishText, at: int) -> DateReading | None:
     found = IN_COUNT(text.lower, at)
     if not found or found["unit"] in ("night", "second", "sec"):
         return None
@@ -368,20 +366,20 @@ def in_count(text: EnglishText, at: int) -> Reading | None:
     return timed(at, found.end(), away(text.now, low, high, unit, 1))
 
 
-def trailing(text: EnglishText, at: int) -> Reading | None:
+def trailing(text: EnglishText, at: int) -> DateReading | None:
     found = TRAILING(text.lower, at)
     return _span(text, found, at, found["which"] in ("next", "coming")) if found else None
 
 
-def _span(text: EnglishText, found: re.Match[str], at: int, ahead: bool) -> Reading:
-    """From now back, or ahead, for a count."""
+def _span(text: EnglishText, found: re.Match[str], at: int, ahead: bool) -> DateReading:
+    """The period of a count back from now, or ahead."""
     _, high, unit = amount(found)
     unit, high = ("week", high) if unit == "weekend" else (unit, high)
     there = calendars.step(text.now, unit, high if ahead else -high)
     return timed(at, found.end(), Stretch(min(text.now, there), max(text.now, there), unit), "range")
 
 
-def for_count(text: EnglishText, at: int) -> Reading | None:
+def for_count(text: EnglishText, at: int) -> DateReading | None:
     found = FOR_COUNT(text.lower, at)
     if not found:
         return None
@@ -390,30 +388,30 @@ def for_count(text: EnglishText, at: int) -> Reading | None:
     return _duration(found, at)
 
 
-def _duration(found: re.Match[str], at: int) -> Reading | None:
+def _duration(found: re.Match[str], at: int) -> DateReading | None:
     low, high, unit = amount(found)
     if unit == "weekend":
         return None
-    return Reading(at, found.end(), None, "duration", unit, (low + high) / 2 * SECONDS[unit])
+    return DateReading(at, found.end(), None, "duration", unit, (low + high) / 2 * SECONDS[unit])
 
 
-def bare_count(text: EnglishText, at: int) -> Reading | None:
+def bare_count(text: EnglishText, at: int) -> DateReading | None:
     found = BARE_COUNT(text.lower, at)
     if not found or found["number"] in ("a", "an", "one"):
         return None
     return _duration(found, at)
 
 
-_Rule: TypeAlias = Callable[[EnglishText, int], Reading | None]
+_Rule: TypeAlias = Callable[[EnglishText, int], DateReading | None]
 
 
-def english_times(text: str, now: datetime) -> list[Reading]:
-    """The times named in English, in order and without overlap; ``now`` is naive local time."""
+def english_times(text: str, now: datetime) -> list[DateReading]:
+    """The times in English, in order and without overlap; ``now`` is naive local time."""
     lower = text.lower()
     if len(lower) != len(text):  # a letter such as İ becomes two
         lower = "".join(char.lower() if len(char.lower()) == 1 else char for char in text)
     read = EnglishText(lower, text, now)
-    found: list[Reading] = []
+    found: list[DateReading] = []
     done = 0
     for word in WORD.finditer(lower):
         at = word.start()
@@ -427,7 +425,7 @@ def english_times(text: str, now: datetime) -> list[Reading]:
     return found
 
 
-def _first(rules: tuple[_Rule, ...], text: EnglishText, at: int) -> Reading | None:
+def _first(rules: tuple[_Rule, ...], text: EnglishText, at: int) -> DateReading | None:
     for rule in rules:
         try:
             reading = rule(text, at)
@@ -438,8 +436,8 @@ def _first(rules: tuple[_Rule, ...], text: EnglishText, at: int) -> Reading | No
     return None
 
 
-def _operand(text: EnglishText, at: int) -> Reading | None:
-    """A date that stands alone at that place, as the part of a longer expression."""
+def _operand(text: EnglishText, at: int) -> DateReading | None:
+    """A single date at that position, as a part of a longer expression."""
     word = WORD.match(text.lower, at)
     if not word:
         return None
@@ -447,9 +445,9 @@ def _operand(text: EnglishText, at: int) -> Reading | None:
     return _first(rules, text, at)
 
 
-def _beside(text: EnglishText, at: int) -> Reading | None:
+def _relative_to(text: EnglishText, at: int) -> DateReading | None:
     """*The week before June 9*, *two days after Christmas*."""
-    found = BESIDE(text.lower, at)
+    found = RELATIVE_TO(text.lower, at)
     anchor = _operand(text, _past_the(text, found.end())) if found else None
     if not found or not anchor or anchor.when is None:
         return None
@@ -475,8 +473,8 @@ def _next_to(anchor: Stretch, low: float, high: float, unit: str, way: int, *, c
     return Stretch(anchor.until, calendars.step(anchor.until, unit, 1), unit)
 
 
-def _weekday_beside(text: EnglishText, at: int) -> Reading | None:
-    found = WEEKDAY_BESIDE(text.lower, at)
+def _weekday_relative_to(text: EnglishText, at: int) -> DateReading | None:
+    found = WEEKDAY_RELATIVE_TO(text.lower, at)
     anchor = _operand(text, _past_the(text, found.end())) if found else None
     if not found or not anchor or anchor.when is None:
         return None
@@ -486,7 +484,7 @@ def _weekday_beside(text: EnglishText, at: int) -> Reading | None:
     return timed(at, anchor.end, calendars.weekday_after(anchor.when.until, weekday, today=True))
 
 
-def _unit_of(text: EnglishText, at: int) -> Reading | None:
+def _unit_of(text: EnglishText, at: int) -> DateReading | None:
     """*The week of June 9*, *the evening of 7 May*."""
     found = UNIT_OF(text.lower, at)
     anchor = _operand(text, _past_the(text, found.end())) if found else None
@@ -500,7 +498,7 @@ def _unit_of(text: EnglishText, at: int) -> Reading | None:
     )
 
 
-def _other(text: EnglishText, at: int) -> Reading | None:
+def _other(text: EnglishText, at: int) -> DateReading | None:
     """*The other day*: some day of the last seven."""
     found = OTHER(text.lower, at)
     if not found:
@@ -515,7 +513,7 @@ def _year_of(text: EnglishText, found: re.Match[str], at: int, number: int, of_m
     return calendars.likely_year(text.now, number, of_month, ahead=text.lies_ahead(at))
 
 
-def _month_day(text: EnglishText, at: int) -> Reading | None:
+def _month_day(text: EnglishText, at: int) -> DateReading | None:
     found = MONTH_DAY(text.lower, at)
     if not found:
         return None
@@ -528,11 +526,11 @@ def _month_day(text: EnglishText, at: int) -> Reading | None:
     return with_clock(text, timed(at, found.end(), first))
 
 
-def _day_month(text: EnglishText, at: int) -> Reading | None:
+def _day_month(text: EnglishText, at: int) -> DateReading | None:
     found = DAY_MONTH(text.lower, at)
     if not found:
         return None
-    # "the 5 may help" and "20 mar": a doubtful month wants its capital, or an ordinal before it.
+    # "the 5 may help" and "20 mar": an ambiguous month needs a capital, or an ordinal before it.
     if found["month"] in DOUBTFUL_MONTHS and not text.is_capital(found.start("month")) and not found["year"]:
         return None
     number, of_month = MONTHS[found["month"]], int(found["day"])
@@ -540,7 +538,7 @@ def _day_month(text: EnglishText, at: int) -> Reading | None:
     return with_clock(text, timed(at, found.end(), calendars.day(year, number, of_month)))
 
 
-def _month_alone(text: EnglishText, at: int) -> Reading | None:
+def _month_alone(text: EnglishText, at: int) -> DateReading | None:
     found = MONTH_ALONE(text.lower, at)
     if not found or (not found["year"] and not _is_month(text, at, found["month"])):
         return None
@@ -549,13 +547,13 @@ def _month_alone(text: EnglishText, at: int) -> Reading | None:
 
 
 def _is_month(text: EnglishText, at: int, name: str) -> bool:
-    """Whether a month's name without a day or a year is one, and not a verb or somebody's name."""
+    """Whether the name of a month without a day or a year is one, and not a verb or a person's name."""
     if name not in DOUBTFUL_MONTHS:
         return len(name) > 3 and text.is_capital(at)
     return text.is_capital(at) and text.word_before(at) in BEFORE_A_TIME and len(name) > 2
 
 
-def _iso(text: EnglishText, at: int) -> Reading | None:
+def _iso(text: EnglishText, at: int) -> DateReading | None:
     found = ISO(text.lower, at)
     if not found:
         return None
@@ -566,12 +564,12 @@ def _iso(text: EnglishText, at: int) -> Reading | None:
     return with_clock(text, timed(at, end, when))
 
 
-def _iso_month(text: EnglishText, at: int) -> Reading | None:
+def _iso_month(text: EnglishText, at: int) -> DateReading | None:
     found = ISO_MONTH(text.lower, at)
     return timed(at, found.end(), calendars.month(int(found["year"]), int(found["month"]))) if found else None
 
 
-def _slashed(text: EnglishText, at: int) -> Reading | None:
+def _slashed(text: EnglishText, at: int) -> DateReading | None:
     """05/07/2023 is 7 May, unless there is no such month; with full stops the day comes first."""
     found = SLASHED(text.lower, at)
     if not found or (len(found["year"]) == 2 and found["mark"] != "/"):
@@ -584,19 +582,19 @@ def _slashed(text: EnglishText, at: int) -> Reading | None:
     return with_clock(text, timed(at, found.end(), calendars.day(year, number, of_month)))
 
 
-def _year_alone(text: EnglishText, at: int) -> Reading | None:
+def _year_alone(text: EnglishText, at: int) -> DateReading | None:
     found = YEAR_ALONE(text.lower, at)
     if not found or text.word_before(at) not in BEFORE_A_YEAR:
         return None
     return timed(at, found.end(), calendars.year(int(found["year"])))
 
 
-def _year_operand(text: EnglishText, at: int) -> Reading | None:
+def _year_operand(text: EnglishText, at: int) -> DateReading | None:
     found = YEAR_ALONE(text.lower, at)
     return timed(at, found.end(), calendars.year(int(found["year"]))) if found else None
 
 
-def _decade(text: EnglishText, at: int) -> Reading | None:
+def _decade(text: EnglishText, at: int) -> DateReading | None:
     found = DECADE(text.lower, at)
     before = text.lower[max(0, at - 5) : at].rstrip("'")
     if not found or not before.endswith(("the ", "in ", "rly ", "ate ", "mid-", "mid ")):
@@ -606,12 +604,12 @@ def _decade(text: EnglishText, at: int) -> Reading | None:
     return timed(at, found.end(), calendars.unit(calendars.year(first).since, "decade"))
 
 
-def _season(text: EnglishText, at: int) -> Reading | None:
+def _season(text: EnglishText, at: int) -> DateReading | None:
     found = SEASON(text.lower, at)
     return timed(at, found.end(), calendars.season(int(found["year"]), SEASONS[found["season"]])) if found else None
 
 
-def _quarter(text: EnglishText, at: int) -> Reading | None:
+def _quarter(text: EnglishText, at: int) -> DateReading | None:
     found = QUARTER(text.lower, at)
     if not found or not (found["year"] or found["quarter"]):  # "the third quarter" is of a game too
         return None
@@ -620,25 +618,25 @@ def _quarter(text: EnglishText, at: int) -> Reading | None:
     return timed(at, found.end(), calendars.unit(calendars.month(year, number).since, "quarter"))
 
 
-def _festival(text: EnglishText, at: int) -> Reading | None:
+def _festival(text: EnglishText, at: int) -> DateReading | None:
     found = FESTIVAL(text.lower, at)
     if not found or (not found["year"] and text.word_before(at) not in BEFORE_A_FESTIVAL):
         return None
     return _festival_of(text, found, at)
 
 
-def _festival_operand(text: EnglishText, at: int) -> Reading | None:
+def _festival_operand(text: EnglishText, at: int) -> DateReading | None:
     found = FESTIVAL(text.lower, at)
     return _festival_of(text, found, at) if found else None
 
 
-def _festival_of(text: EnglishText, found: re.Match[str], at: int) -> Reading:
+def _festival_of(text: EnglishText, found: re.Match[str], at: int) -> DateReading:
     name = FESTIVALS[found["festival"]]
     this = calendars.festival(text.now.year, name).since
     return timed(at, found.end(), calendars.festival(_year_of(text, found, at, this.month, this.day), name))
 
 
-def _third(text: EnglishText, at: int) -> Reading | None:
+def _third(text: EnglishText, at: int) -> DateReading | None:
     """*Early May*, *the end of last year*."""
     found = THIRD(text.lower, at)
     whole = _operand(text, found.end()) if found else None
@@ -648,7 +646,7 @@ def _third(text: EnglishText, at: int) -> Reading | None:
     return timed(at, whole.end, calendars.third(whole.when, which), "range")
 
 
-def _clock(text: EnglishText, at: int) -> Reading | None:
+def _clock(text: EnglishText, at: int) -> DateReading | None:
     found = CLOCK_TIME(text.lower, at)
     if not found or (
         found["hour24"] and text.word_before(at) not in ("at", "by", "around", "until", "till", "from", "since")
@@ -663,13 +661,13 @@ def _clock(text: EnglishText, at: int) -> Reading | None:
     return timed(at, found.end(), hour) if hour else None
 
 
-def _between(text: EnglishText, at: int) -> Reading | None:
+def _between(text: EnglishText, at: int) -> DateReading | None:
     found = BETWEEN(text.lower, at)
     first = _operand(text, _past_the(text, found.end())) if found else None
     return _up_to(text, at, first) if first else None
 
 
-def _up_to(text: EnglishText, at: int, first: Reading) -> Reading | None:
+def _up_to(text: EnglishText, at: int, first: DateReading) -> DateReading | None:
     """A range from one date to another that follows it."""
     if first.when is None or first.kind == "range":
         return first if first.kind == "range" else None
@@ -680,7 +678,7 @@ def _up_to(text: EnglishText, at: int, first: Reading) -> Reading | None:
     return timed(at, last.end, Stretch(first.when.since, last.when.until, last.when.grain), "range")
 
 
-def _since(text: EnglishText, at: int) -> Reading | None:
+def _since(text: EnglishText, at: int) -> DateReading | None:
     found = SINCE(text.lower, at)
     first = _operand(text, found.end()) if found else None
     if not first or first.when is None or first.when.since >= text.now:
@@ -688,25 +686,25 @@ def _since(text: EnglishText, at: int) -> Reading | None:
     return timed(at, first.end, Stretch(first.when.since, text.now, first.when.grain), "range")
 
 
-def _every(text: EnglishText, at: int) -> Reading | None:
+def _every(text: EnglishText, at: int) -> DateReading | None:
     return _recurring(EVERY(text.lower, at) or PLURAL_DAYS(text.lower, at), at)
 
 
-def _times_a(text: EnglishText, at: int) -> Reading | None:
+def _times_a(text: EnglishText, at: int) -> DateReading | None:
     return _recurring(TIMES_A(text.lower, at), at)
 
 
-def _recurring(found: re.Match[str] | None, at: int) -> Reading | None:
+def _recurring(found: re.Match[str] | None, at: int) -> DateReading | None:
     if not found:
         return None
     unit = found["unit"]
     names = {"weekday": "day", "morning": "part", "afternoon": "part", "evening": "part", "night": "part"}
     grain = "day" if unit in WEEKDAYS else names.get(unit, "month" if unit in MONTHS else unit)
-    return Reading(at, found.end(), None, "recurring", "season" if unit in SEASONS else grain)
+    return DateReading(at, found.end(), None, "recurring", "season" if unit in SEASONS else grain)
 
 
-def _weekday(text: EnglishText, at: int) -> Reading | None:
-    """A day of the week without *last* or *next*: the last such day, unless the sentence looks ahead."""
+def _weekday(text: EnglishText, at: int) -> DateReading | None:
+    """A weekday without *last* or *next*: the last such day, unless the sentence is about the future."""
     habit = _recurring(WEEKDAY_PARTS(text.lower, at), at)
     if habit:
         return habit
@@ -723,7 +721,7 @@ def _weekday(text: EnglishText, at: int) -> Reading | None:
 
 
 def _table(*rules: tuple[_Rule, Iterable[str]]) -> dict[str, tuple[_Rule, ...]]:
-    """From a first word to the rules to try, in the order given."""
+    """The rules to try for a first word, in the given order."""
     table: dict[str, tuple[_Rule, ...]] = {}
     for rule, words in rules:
         for word in words:
@@ -731,19 +729,19 @@ def _table(*rules: tuple[_Rule, Iterable[str]]) -> dict[str, tuple[_Rule, ...]]:
     return table
 
 
-def _numbered(text: EnglishText, at: int) -> Reading | None:
-    """What begins with digits."""
+def _numbered(text: EnglishText, at: int) -> DateReading | None:
+    """Expressions that begin with digits."""
     return _first(_NUMBER_RULES, text, at) if NUMBER_TIME(text.lower, at) else None
 
 
-def _counted(text: EnglishText, at: int) -> Reading | None:
-    """What begins with a number in words, *a* included."""
+def _counted(text: EnglishText, at: int) -> DateReading | None:
+    """Expressions that begin with a number in words, *a* included."""
     if COUNTED(text.lower, at):
-        return _first((_beside, _times_a, ago, bare_count), text, at)
+        return _first((_relative_to, _times_a, ago, bare_count), text, at)
     return _times_a(text, at)
 
 
-def _the(text: EnglishText, at: int) -> Reading | None:
+def _the(text: EnglishText, at: int) -> DateReading | None:
     return _first(_THE_RULES, text, at) if THE_TIME(text.lower, at) else None
 
 
@@ -774,7 +772,7 @@ _DATES = _table(
 _NUMBER_RULES: tuple[_Rule, ...] = (
     *_EXACT_NUMBERS,
     ago,
-    _beside,
+    _relative_to,
     _clock,
     _decade,
     _times_a,
@@ -782,7 +780,7 @@ _NUMBER_RULES: tuple[_Rule, ...] = (
     bare_count,
 )
 _NUMBERED: tuple[_Rule, ...] = (_numbered,)
-_THE_RULES: tuple[_Rule, ...] = (_beside, _weekday_beside, _unit_of, _other, _third, day_word, _quarter)
+_THE_RULES: tuple[_Rule, ...] = (_relative_to, _weekday_relative_to, _unit_of, _other, _third, day_word, _quarter)
 _STARTS = _table(
     (_the, ["the"]),
     (_counted, ["half", "once", "twice", *_COUNTING]),

@@ -1,8 +1,7 @@
-"""The times that a text speaks of, resolved against the moment at which it was said.
+"""``time_expressions``: the times that a text mentions, resolved against the time when it was said.
 
-Days, weeks and years are those of the zone that ``now`` carries (a naive ``now`` is taken as UTC); what comes back is in
-UTC. The words are read by ``memwell.language.dates.english`` and ``memwell.language.dates.chinese``, both on every text,
-because people mix them. Nothing here raises for any text, and the work grows with its length alone.
+Days, weeks and years are those of the zone of ``now`` (a naive ``now`` is UTC); results are in UTC. English and Chinese are
+both read in every text, because people mix them. No text raises an error, and the cost is linear.
 """
 
 from __future__ import annotations
@@ -14,22 +13,21 @@ from typing import TypeAlias
 
 import msgspec
 
-from memwell.language.dates.calendars import Reading, Stretch
-from memwell.language.words import check_string
+from memwell.language.dates.calendars import DateReading, Stretch
 from memwell.values import as_utc
 
 _MONTHS = "January February March April May June July August September October November December".split()
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _WEEKDAYS_ZH = "一二三四五六日"
-_Grammar: TypeAlias = Callable[[str, datetime], list[Reading]]
+_Grammar: TypeAlias = Callable[[str, datetime], list[DateReading]]
 
 
 class TimeExpression(msgspec.Struct, frozen=True, kw_only=True):
-    """Words that name a time, and the half-open interval they mean.
+    """Words for a time, and the half-open interval they mean.
 
     ``kind`` is *date* (a day or a longer unit), *time* (a part of a day), *range*, *duration* or *recurring*. The last two
-    have no interval; a duration has ``seconds``. ``grain`` is the unit spoken in: *year*, *season*, *month*, *week*,
-    *weekend*, *day*, *part* (of a day, such as its morning), *hour* and the like.
+    have no interval; a duration has ``seconds``. ``grain`` is the unit of the words: *year*, *season*, *month*, *week*,
+    *weekend*, *day*, *part* (of a day, such as its morning), *hour* and so on.
     """
 
     start: int
@@ -43,11 +41,10 @@ class TimeExpression(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def time_expressions(text: str, *, now: datetime) -> list[TimeExpression]:
-    """The times named in a text, in order and without overlap.
+    """The times in a text, in order and without overlap.
 
-    Raises ``InvalidInput`` for a text that is no string, and when ``now`` is no datetime.
+    Raises ``InvalidInput`` when ``now`` is no datetime.
     """
-    check_string(text)
     zone = _zone(now)
     local = datetime.combine(now.date(), now.time())
     readings = _english()(text, local)
@@ -58,7 +55,7 @@ def time_expressions(text: str, *, now: datetime) -> list[TimeExpression]:
 
 @cache
 def _english() -> _Grammar:
-    # Its patterns take some 30 ms to compile, which a program that reads no dates need not spend.
+    # Its patterns take about 30 ms to compile, which a program that reads no dates does not need.
     from memwell.language.dates.english import english_times  # noqa: PLC0415
 
     return english_times
@@ -66,33 +63,33 @@ def _english() -> _Grammar:
 
 @cache
 def _chinese() -> _Grammar:
-    # As above, and a text in English alone does not need it.
+    # As above, and English texts do not need it.
     from memwell.language.dates.chinese import chinese_times  # noqa: PLC0415
 
     return chinese_times
 
 
 def _zone(now: datetime) -> tzinfo:
-    """The zone of a moment. Raises ``InvalidInput`` for what is no datetime."""
+    """The zone of a time. Raises ``InvalidInput`` for anything but a datetime."""
     if type(now) is datetime and now.tzinfo is UTC:
         return UTC
     as_utc(now, "now")
     return now.tzinfo if now.tzinfo is not None and now.utcoffset() is not None else UTC
 
 
-def _apart(english: list[Reading], chinese: list[Reading]) -> list[Reading]:
-    """In order, and where two overlap only the one that begins first, or is longer."""
+def _apart(english: list[DateReading], chinese: list[DateReading]) -> list[DateReading]:
+    """In order; of two that overlap, the one that begins first or is longer."""
     if not english or not chinese:
         return english or chinese
-    kept: list[Reading] = []
+    kept: list[DateReading] = []
     for reading in sorted([*english, *chinese], key=lambda reading: (reading.start, -reading.end)):
         if not kept or reading.start >= kept[-1].end:
             kept.append(reading)
     return kept
 
 
-def _resolved(text: str, reading: Reading, zone: tzinfo) -> TimeExpression | None:
-    """The expression in UTC, or nothing where UTC has no such time."""
+def _resolved(text: str, reading: DateReading, zone: tzinfo) -> TimeExpression | None:
+    """The expression in UTC; None where UTC has no such time."""
     try:
         since, until = _in_utc(reading.when, zone)
     except (OverflowError, ValueError):
@@ -117,11 +114,7 @@ def _in_utc(when: Stretch | None, zone: tzinfo) -> tuple[datetime | None, dateti
 
 
 def shown_date(moment: datetime, language: str) -> str:
-    """The day for people to read, in the moment's own zone: "7 May 2023, Sunday", or for *zh* "2023年5月7日 星期日".
-
-    Raises ``InvalidInput`` for what is no datetime, and a language that is no string.
-    """
-    as_utc(moment, "a moment")
-    if check_string(language, "a language") == "zh":
+    """The day for people, in the time's own zone: "7 May 2023, Sunday", or for *zh* "2023年5月7日 星期日"."""
+    if language == "zh":
         return f"{moment.year}年{moment.month}月{moment.day}日 星期{_WEEKDAYS_ZH[moment.weekday()]}"
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {_WEEKDAYS[moment.weekday()]}"

@@ -1,4 +1,4 @@
-"""Pictures, sounds and films that are remembered: found by what they show and say, and kept with their bytes."""
+"""Images, sounds and videos as memories: found by what they show and say, and stored with their bytes."""
 
 from memwell.history.media import MediaLimits
 from memwell.longterm.media.items import MediaItem

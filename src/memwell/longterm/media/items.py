@@ -1,4 +1,4 @@
-"""A medium as it is remembered, and what is kept of it in its memory."""
+"""``MediaItem``: a remembered medium, the fields stored with its memory, and the checks of what callers give."""
 
 from __future__ import annotations
 
@@ -23,32 +23,31 @@ from memwell.longterm.weights import Signal
 from memwell.records import Record, as_vector
 from memwell.values import MAX_ID_LENGTH, check_count, check_text, shown
 
-# The text of a medium: what it shows, its feature words and what is said in it, together and apart again.
-
+# The text of a medium: its description, feature words and transcript joined, and split again.
 
 Span: TypeAlias = tuple[int, int]
 
 
 class Wording(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Where the words of a medium stand in its text, and which text that was."""
+    """The spans of a medium's words in its text, and the digest of that text."""
 
     description: Span | None = None
     features: tuple[Span, ...] = ()
     transcript: Span | None = None
     text: str = ""
-    """A digest of the text that the places belong to."""
+    """A digest of the text that the spans belong to."""
 
 
-class Words(msgspec.Struct, frozen=True):
-    """The words of a medium apart."""
+class MediaWords(msgspec.Struct, frozen=True):
+    """The words of a medium by part."""
 
     description: str = ""
     features: tuple[str, ...] = ()
     transcript: str = ""
 
 
-def composed(words: Words) -> tuple[str, Wording]:
-    """One text for all words, a line each, and where they stand in it. Without any words the text is empty."""
+def composed(words: MediaWords) -> tuple[str, Wording]:
+    """The text of all words, a line for each part, and their spans in it. Empty without words."""
     pieces: list[str] = []
     at = 0
 
@@ -64,7 +63,8 @@ def composed(words: Words) -> tuple[str, Wording]:
         return start, at
 
     description = put(words.description, "\n")
-    spans = [put(one, "\n" if not number else _comma(words.features)) for number, one in enumerate(words.features)]
+    comma = ", " if all(map(str.isascii, words.features)) else "、"
+    spans = [put(one, comma if number else "\n") for number, one in enumerate(words.features)]
     transcript = put(words.transcript, "\n")
     text = "".join(pieces)
     features = tuple(span for span in spans if span is not None)
@@ -73,17 +73,13 @@ def composed(words: Words) -> tuple[str, Wording]:
     )
 
 
-def _comma(words: Sequence[str]) -> str:
-    return ", " if all(map(str.isascii, words)) else "、"
-
-
-def apart(text: str, wording: Wording) -> Words:
-    """The words of a medium again. A text that was changed since is all description."""
+def apart(text: str, wording: Wording) -> MediaWords:
+    """The words of a medium by part. A text that was changed since is all description."""
     if not wording.text:
-        return Words()
+        return MediaWords()
     if wording.text != _digest(text):
-        return Words(text)
-    return Words(
+        return MediaWords(text)
+    return MediaWords(
         _at(text, wording.description), tuple(_at(text, one) for one in wording.features), _at(text, wording.transcript)
     )
 
@@ -96,24 +92,23 @@ def _digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-# What a caller gives with a medium, checked before anything is stored.
-
+# Checks of what a caller gives with a medium.
 
 Data: TypeAlias = bytes | bytearray | memoryview | Path
 """The bytes of a medium, or the path of a file that holds them."""
 
 Features: TypeAlias = Sequence[str] | Sequence[float]
-"""Words that name what is in a medium, or the numbers of a vector that a model made of it."""
+"""Words for what a medium contains, or a feature vector that a model made of it."""
 
 _LONGEST_SENTIMENT = 100
 _LONGEST_FEATURE = 500
 _MOST_FEATURES = 1000
 _TRUTHS = ("bool", "bool_")
-"""What numpy calls its own, which is no ``bool`` and makes a vector all the same."""
+"""The type names of booleans, numpy's included, which a vector would accept as numbers."""
 
 
 def read_data(data: object, limits: MediaLimits) -> bytes:
-    """The bytes of a medium. A file is not read when it is larger than any medium may be.
+    """The bytes of a medium. A file beyond the size limit is not read whole.
 
     Raises ``FileError`` when a file cannot be read, ``InvalidInput`` for one that is too large and for anything else.
     """
@@ -124,7 +119,7 @@ def read_data(data: object, limits: MediaLimits) -> bytes:
         raise InvalidInput(f"a medium is given as bytes or a Path, not {shown(data)}{hint}")
     path = Path(cast("os.PathLike[str]", data))
     try:
-        # Something that is no file, such as a pipe or a device, may never end.
+        # A pipe or a device may never end.
         if not path.is_file():
             raise FileError(f"{str(path)!r} is not a file that can be read")
         with path.open("rb") as file:
@@ -139,7 +134,7 @@ def read_data(data: object, limits: MediaLimits) -> bytes:
 
 
 def check_name(name: object) -> str:
-    """Return it when it may be the name of a medium, which may be empty. Raises ``InvalidInput``."""
+    """Return a valid name of a medium, which may be empty. Raises ``InvalidInput``."""
     text = check_text(name, "a medium's name")
     if len(text) > MAX_ID_LENGTH:
         raise InvalidInput(f"a medium's name must be at most {MAX_ID_LENGTH:,} characters: {shown(text)}")
@@ -147,7 +142,7 @@ def check_name(name: object) -> str:
 
 
 def check_kinds(kinds: str | Iterable[str] | None) -> list[str]:
-    """The kinds of media that are asked for; None is all. Raises ``InvalidInput`` for another kind."""
+    """The requested kinds of media; None is all. Raises ``InvalidInput`` for another kind."""
     if kinds is None:
         return list(KINDS)
     if not isinstance(kinds, str | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -156,7 +151,7 @@ def check_kinds(kinds: str | Iterable[str] | None) -> list[str]:
 
 
 def check_features(features: Features | None) -> tuple[tuple[str, ...], array[float] | None]:
-    """Feature words, or else a vector of features of length one. Raises ``InvalidInput`` for what is neither."""
+    """Feature words, or a normalised feature vector. Raises ``InvalidInput`` for anything else."""
     if features is None:
         return (), None
     if isinstance(features, str | bytes | Mapping) or not isinstance(features, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -182,9 +177,9 @@ def _no_features(given: object) -> InvalidInput:
 
 
 def check_sentiment(given: str | float | None, transcript: str) -> str | float | None:
-    """A sentiment as it was given, or what the transcript sounds like; None when there is nothing to tell it from.
+    """The given sentiment, or that of the transcript; None without either.
 
-    Raises ``InvalidInput`` for a number beyond -1 and 1, and for what is neither a word nor a number.
+    Raises ``InvalidInput`` for a number outside -1 to 1, and for anything but a word or a number.
     """
     if given is None:
         return round(sentiment(transcript), 3) if transcript.strip() else None
@@ -201,11 +196,11 @@ def check_sentiment(given: str | float | None, transcript: str) -> str | float |
 
 
 LIKENESS = "features"
-"""The signal of what was found by its features."""
+"""The signal of a hit that was found by its features."""
 
 
 class Details(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """What a medium has beside its words, as its memory keeps it."""
+    """The fields of a medium besides its words, as they are stored with its memory."""
 
     words: Wording = Wording()
     name: str = ""
@@ -219,16 +214,16 @@ class Details(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     thumbnail: str = ""
     warnings: tuple[str, ...] = ()
     words_only: bool = False
-    """It came by a file that holds words alone, so what belongs to it may not be here."""
+    """Whether it was imported from a file of words only, so that its bytes may be missing."""
 
     @property
     def blobs(self) -> tuple[str, ...]:
-        """The digests of the bytes that belong to it."""
+        """The digests of its blobs."""
         return tuple(dict.fromkeys(one for one in (self.data, self.thumbnail) if one))
 
 
 class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
-    """A picture, sound or film that is remembered. It holds no bytes: ``MediaMemory.data`` gives them."""
+    """A remembered image, sound or video. ``MediaMemory.data`` returns its bytes."""
 
     id: str
     kind: str
@@ -239,15 +234,15 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
     transcript: str
     features: tuple[str, ...]
     sentiment: str | float | None
-    """A word as it was given, or from -1 (ill) to 1 (well); None where nothing is said."""
+    """A word as it was given, or from -1 (negative) to 1 (positive); None when unknown."""
     time: datetime
     session: str = ""
     speaker: str = ""
     name: str = ""
     media_type: str = ""
-    """What its bytes were found to be; empty for a medium that is only described."""
+    """The detected type of its bytes; empty for a medium that is only described."""
     size: int = 0
-    """How many bytes it has, 0 for a medium that is only described."""
+    """The number of its bytes; 0 for a medium that is only described."""
     digest: str = ""
     """The SHA-256 of its bytes."""
     width: int | None = None
@@ -255,23 +250,23 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
     duration_s: float | None = None
     has_thumbnail: bool = False
     dimensions: int = 0
-    """How many numbers its vector of features has, 0 without one."""
+    """The length of its feature vector; 0 without one."""
     metadata: dict[str, Any] = {}
     warnings: tuple[str, ...] = ()
-    """What was noticed when it was taken in, such as that its bytes cannot be decoded; and what of it is not here."""
+    """Problems found when it was stored, such as bytes that cannot be decoded, and parts that are missing here."""
     score: float = 0.0
     signals: dict[str, Signal] = {}
     asked: str = ""
     """The query that found it."""
 
     def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
-        """The reasons in one line for people, as in ``same meaning (41 %); same words (33 %)``, in ``en`` or ``zh``.
+        """The reasons in one line, as in ``same meaning (41 %); same words (33 %)``, in ``en`` or ``zh``.
 
         Raises ``InvalidInput`` for another language, and for a query that is no text.
         """
         check_text(query, "a query")
         check_count(most, "most")
-        told = in_words(
+        reasons = in_words(
             self.signals,
             text=self.text,
             speaker=self.speaker,
@@ -283,7 +278,7 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
         )
         likeness = self.signals.get(LIKENESS)
         if likeness is None:
-            return told
+            return reasons
         percent = round(100 * likeness.value)
         return f"特征相似（{percent}%）" if language.startswith("zh") else f"alike features ({percent} %)"
 
@@ -292,9 +287,9 @@ class MediaItem(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def details_of(record: Record) -> Details:
-    """What a memory keeps of its medium; a memory that was stored by other means has nothing but its text.
+    """The stored fields of a medium; the defaults for a memory that was stored by other means.
 
-    Raises ``InvalidInput`` for details that cannot be read.
+    Raises ``InvalidInput`` for fields that cannot be decoded.
     """
     try:
         return msgspec.convert(traits_of(record).details, Details)
@@ -303,7 +298,7 @@ def details_of(record: Record) -> Details:
 
 
 def came_in_words(record: Record) -> Record:
-    """The memory of a medium as a file brings it that holds words alone; any other memory as it is."""
+    """The memory of a medium marked as imported from a file of words only; any other memory as it is."""
     traits = traits_of(record)
     if not (traits.blobs or traits.features):
         return record
@@ -313,11 +308,11 @@ def came_in_words(record: Record) -> Record:
 
 
 def not_here(absent: Sequence[str]) -> str:
-    """What of a medium is not in a store, and where to get it, in a sentence."""
+    """A sentence that says which parts of a medium are missing, and where to get them."""
     named = [f"its {one}" for one in absent]
     listed = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
     verb = "is" if listed == "its thumbnail" else "are"
-    return f"{listed} {verb} not in this store: bring the .jsonl export of the store it came from"
+    return f"{listed} {verb} not in this store: import the .jsonl export of the store it came from"
 
 
 def item_of(
@@ -328,9 +323,7 @@ def item_of(
     signals: Mapping[str, Signal] | None = None,
     asked: str = "",
 ) -> MediaItem:
-    """The medium that a memory stands for, without what is ``absent``. Raises ``InvalidInput`` for details that cannot be
-    read.
-    """
+    """The medium of a memory, without its ``absent`` parts. Raises ``InvalidInput`` for fields that cannot be decoded."""
     traits, details = traits_of(record), details_of(record)
     words = apart(record.text, details.words)
     return MediaItem(

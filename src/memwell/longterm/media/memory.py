@@ -1,7 +1,7 @@
-"""Media in a long-term memory: pictures, sounds and films, found across kinds by words and by features.
+"""``MediaMemory``: images, sounds and videos of a long-term memory, found by words and by features.
 
-A medium is a memory like any other, of the kind ``image``, ``audio`` or ``video``. Its text is its description, its feature
-words and its transcript, so that ``recall`` finds it among all that is known; its bytes lie beside it and go with it.
+A medium is a memory of the kind ``image``, ``audio`` or ``video``. Its text is its description, its feature words and its
+transcript, so that ``recall`` finds it like any memory; its bytes are stored as blobs and erased with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from memwell.longterm.media.items import (
     Details,
     Features,
     MediaItem,
-    Words,
+    MediaWords,
     check_features,
     check_kinds,
     check_name,
@@ -46,35 +46,35 @@ from memwell.messages import Message
 from memwell.records import Hit, Record, Vector, as_vector
 from memwell.values import check_count, check_id, check_text, new_id, shown
 
-# Where media come in and are looked up: a memory's own ways, with what lies beside a medium written along.
+# Storing and reading single media.
 
 
-class Desk(Rememberer):
-    """One medium on its way into a memory, and those that are in it."""
+class MediaAccess(Rememberer):
+    """Stores one medium with its bytes and features in a memory, and reads stored ones."""
 
     _details: Details | None = None
     _dimensions: int = 0
     _taken: Record | None = None
 
     @classmethod
-    def of(cls, memory: MemoryBase) -> Desk:
-        """A desk of a memory. It shares all that the memory holds, and is for one medium."""
-        desk = cls.sharing(memory)
-        desk.indexer = memory.indexer
-        return desk
+    def of(cls, memory: MemoryBase) -> MediaAccess:
+        """Access to a memory's media. It shares the memory's collaborators, and stores one medium."""
+        access = cls.sharing(memory)
+        access.indexer = memory.indexer
+        return access
 
-    # In
+    # Storing
 
-    def judged(self, words: Words) -> Words:
-        """The words as the gate lets them in: as they are or, when it takes something out, each by itself, so that they
-        stay apart. Whether it lets them in at all is judged when they are remembered.
+    def judged(self, words: MediaWords) -> MediaWords:
+        """The words after the gate. When it redacts something, each part is judged by itself, so that the parts stay
+        separate; whether it accepts them is decided when they are remembered.
         """
         judge = self._gate.judge
         text, _ = composed(words)
         verdict = judge(text)
         if not verdict.accepted or verdict.text == text:
             return words
-        return Words(
+        return MediaWords(
             judge(words.description).text,
             tuple(judge(one).text for one in words.features),
             judge(words.transcript).text,
@@ -82,7 +82,7 @@ class Desk(Rememberer):
 
     def take(
         self,
-        words: Words,
+        words: MediaWords,
         details: Details,
         *,
         data: bytes | None,
@@ -90,9 +90,9 @@ class Desk(Rememberer):
         vector: array[float] | None,
         **options: Any,
     ) -> Record:
-        """Store a medium with all that belongs to it in one transaction, and return its memory.
+        """Store a medium with its bytes and features in one transaction, and return its memory.
 
-        Raises ``InvalidInput`` when the gate refuses its words; nothing is stored then.
+        Raises ``InvalidInput`` when the gate refuses its words, and then stores nothing.
         """
         text, wording = composed(self.judged(words))
         id_ = new_id()
@@ -107,19 +107,22 @@ class Desk(Rememberer):
             if vector is not None:
                 self._dimensions = len(vector)
                 self._put_vector(id_, vector, options)
-            # Named, so that it stays a memory of its own: two pictures may well be described in the same words.
-            _check_accepted(self.remember(text or _stand_in(details.name, options["kind"]), id=id_, **options))
+            # With an id of its own, so that two images with the same description stay two memories.
+            named = details.name if any(map(str.isalnum, details.name)) else options["kind"]
+            done = self.remember(text or named, id=id_, **options)
+            if done.rejected:
+                raise InvalidInput(f"a medium's words were refused: {'; '.join(done.rejected[0].reasons)}")
         assert self._taken is not None
         return self._taken
 
     def _put_vector(self, id_: str, vector: array[float], options: dict[str, Any]) -> None:
-        beside = {"session": options["session"]} if options.get("session") else {}
+        session = {"session": options["session"]} if options.get("session") else {}
         space = features_space(self.space, len(vector))
-        record = Record(text="", space=space, id=id_, kind=options["kind"], metadata=beside, vector=vector)
+        record = Record(text="", space=space, id=id_, kind=options["kind"], metadata=session, vector=vector)
         self.backend.index.upsert([record])
 
     def _write(self, entries: Sequence[Message | Rejection]) -> Remembered:
-        """As for every way in, with what belongs to the medium in its traits."""
+        """As in the base class, with the fields of the medium in its traits."""
         return super()._write([one if isinstance(one, Rejection) else self._completed(one) for one in entries])
 
     def _completed(self, entry: Message) -> Message:
@@ -141,10 +144,10 @@ class Desk(Rememberer):
         )
         return entry.changed(metadata={**carried, KEY: msgspec.to_builtins(traits)})
 
-    # Out
+    # Reading
 
     def medium(self, id_: str, *, forgotten: bool = False) -> Record:
-        """The memory of a medium. Raises ``NotFound`` when there is none, or it may not be recalled."""
+        """The memory of a medium. Raises ``NotFound`` when there is none, or it cannot be recalled."""
         self.indexer.catch_up()
         record = self._stored(id_) if forgotten else self._lasting(id_)
         if record.kind not in KINDS:
@@ -154,31 +157,30 @@ class Desk(Rememberer):
         return record
 
     def active(self, where: Filter) -> Iterator[Record]:
-        """The memories that may be recalled and satisfy a filter, oldest first."""
+        """The memories that can be recalled and satisfy a filter, oldest first."""
         return self._active(where)
 
     def active_by_id(self, ids: Sequence[str]) -> dict[str, Record]:
-        """Those of some memories that may be recalled, by their ids."""
+        """Those of the given memories that can be recalled, by their ids."""
         found = self.indexer.view.index.get(self.space, ids)
         return {one.id: one for one in found if traits_of(one).active and not self._has_expired(one)}
 
     def blob(self, digest: str) -> bytes | None:
-        """Bytes that belong to a medium; None when they are not in this store."""
+        """The bytes of a blob; None when it is not in this store."""
         try:
             return self.backend.blobs.get(blobs_space(self.space), digest)
         except (NotFound, InvalidInput):
-            # A digest that is none came from a file that somebody changed.
+            # An edited import file may hold an invalid digest.
             return None
 
     def item(self, record: Record, **found: Any) -> MediaItem:
-        """The medium that a memory stands for, as far as it is here. ``found`` is how it was found."""
+        """The medium of a memory. ``found`` is its score and signals."""
         return item_of(record, absent=self.absent(record), **found)
 
     def absent(self, record: Record) -> tuple[str, ...]:
-        """What a medium has that is not in this store: ``bytes``, ``thumbnail``, ``features``.
+        """The parts of a medium that are not in this store: ``bytes``, ``thumbnail``, ``features``.
 
-        A thumbnail is small, and is there when the rest is. Large bytes are looked for only where they may have stayed
-        behind.
+        The thumbnail is checked first because it is small. Large bytes are only checked when they may be missing.
         """
         details, features = details_of(record), traits_of(record).features
         gone: list[str] = []
@@ -194,30 +196,19 @@ class Desk(Rememberer):
         return bool(self.backend.index.get(features_space(self.space, dimensions), [id_]))
 
 
-def _check_accepted(done: Remembered) -> None:
-    """Raises ``InvalidInput`` with the reasons of the gate when it let the words of a medium not in."""
-    if done.rejected:
-        raise InvalidInput(f"a medium's words were refused: {'; '.join(done.rejected[0].reasons)}")
-
-
-def _stand_in(name: str, kind: str) -> str:
-    """The text of a medium that came without words."""
-    return name if any(map(str.isalnum, name)) else kind
-
-
-def check_words(description: object, transcript: object, features: tuple[str, ...]) -> Words:
-    """The words of a medium. Raises ``InvalidInput`` for what is no text that any store can keep."""
+def check_words(description: object, transcript: object, features: tuple[str, ...]) -> MediaWords:
+    """The words of a medium. Raises ``InvalidInput`` for anything but texts."""
     said = check_text(description, "a description").strip(), check_text(transcript, "a transcript").strip()
-    return Words(said[0], features, said[1])
+    return MediaWords(said[0], features, said[1])
 
 
 _MOST_HITS = 10_000
 
 
 class MediaMemory:
-    """The media of a memory. Every method has an async twin with an ``a`` in front.
+    """The images, sounds and videos of a memory. Every method has an async twin with an ``a`` in front.
 
-    ``limits`` says how large media may be; those that are over are refused before anything is decoded.
+    ``limits`` are the largest sizes; larger media are refused before they are decoded.
     """
 
     def __init__(self, memory: Memory, *, limits: MediaLimits | None = None) -> None:
@@ -241,15 +232,14 @@ class MediaMemory:
         metadata: Mapping[str, Any] | None = None,
         time: datetime | None = None,
     ) -> MediaItem:
-        """Remember a picture, sound or film, and return when it is on disk with its bytes and its thumbnail.
+        """Remember an image, sound or video, and return when it is on disk with its bytes and thumbnail.
 
-        Without ``data`` it is one that is only described, and ``kind`` says what it is. ``features`` are words, found by
-        ``recall``, or a vector, found by ``like``. ``sentiment`` is a word or from -1 to 1, and is read off the transcript
-        when it is not given. Bytes with the right header that cannot be decoded are kept, with a warning and no thumbnail.
+        Without ``data`` it is only described, and ``kind`` is required. ``features`` are words, found by ``recall``, or a
+        vector, found by ``like``. ``sentiment`` is a word or from -1 to 1; the default is that of the transcript. Bytes
+        with a valid header that cannot be decoded are stored with a warning and without a thumbnail.
 
-        Raises ``InvalidInput`` for bytes that are not what their kind or name says or are over the limits, for other values
-        that break a rule and for words that the gate refuses, ``FileError`` for a file that cannot be read; nothing is
-        stored then.
+        Raises ``InvalidInput`` for bytes that contradict their kind or name or exceed the limits, for other invalid values
+        and for words that the gate refuses, ``FileError`` for a file that cannot be read; then nothing is stored.
         """
         feature_words, vector = check_features(features)
         words = check_words(description, transcript, feature_words)
@@ -258,9 +248,9 @@ class MediaMemory:
         if medium is None and not (words.description or words.transcript or feature_words or vector):
             raise InvalidInput("a medium without bytes needs a description, a transcript or features")
         feeling = check_sentiment(sentiment, words.transcript)
-        # Decoding takes its time, and nobody else can write during a transaction.
+        # Before the transaction, which blocks other writers.
         preview = Preview() if medium is None or content is None else self._preview(content, medium)
-        record = Desk.of(self.memory).take(
+        record = MediaAccess.of(self.memory).take(
             words,
             _details(medium, preview, named, feeling),
             data=content,
@@ -275,7 +265,7 @@ class MediaMemory:
         return item_of(record)
 
     def _looked_at(self, data: Data | None, kind: str | None, name: str) -> tuple[Medium | None, bytes | None]:
-        """What the bytes are, and the bytes; neither for a medium that is only described."""
+        """The checked medium and its bytes; neither for a medium that is only described."""
         if data is None:
             if kind is None:
                 raise InvalidInput("a medium without bytes needs a kind: image, audio or video")
@@ -290,20 +280,20 @@ class MediaMemory:
         known = preview_wave(data) if medium.media_type == "audio/wav" else None
         return preview_film(data, medium, self.limits.image_pixels) if known is None else known
 
-    # Finding
+    # Searching
 
     def recall(
         self, query: str, *, kinds: str | Iterable[str] | None = None, session: str | None = None, limit: int = 5
     ) -> list[MediaItem]:
-        """The media that answer a query best by what they show, are made of and say, whatever their kinds.
+        """The media of any kind that answer a query best by what they show and say.
 
-        Raises ``InvalidInput`` for a query, a kind or a limit that breaks a rule.
+        Raises ``InvalidInput`` for an invalid query, kind or limit.
         """
         hits = self.memory.recall(query, kinds=check_kinds(kinds), session=session, limit=limit)
-        desk = self._desk
-        records = desk.active_by_id([hit.id for hit in hits])
+        access = self._access
+        records = access.active_by_id([hit.id for hit in hits])
         return [
-            desk.item(records[hit.id], score=hit.score, signals=hit.signals, asked=query)
+            access.item(records[hit.id], score=hit.score, signals=hit.signals, asked=query)
             for hit in hits
             if hit.id in records
         ]
@@ -316,9 +306,9 @@ class MediaMemory:
         kinds: str | Iterable[str] | None = None,
         session: str | None = None,
     ) -> list[MediaItem]:
-        """The media whose feature vectors point most nearly the same way, best first; the score is the cosine.
+        """The media with the nearest feature vectors, best first; the score is the cosine.
 
-        Only vectors of the same size are compared. Raises ``InvalidInput`` for one that has no direction.
+        Only vectors of the same length are compared. Raises ``InvalidInput`` for a vector of zeros.
         """
         wanted = as_vector(vector)
         check_count(limit, "limit")
@@ -327,19 +317,19 @@ class MediaMemory:
             where.append(Where("session", "eq", check_id(session, "a session")))
         nearest = islice(self._nearest(wanted, AllOf(tuple(where)), limit), limit)
         return [
-            self._desk.item(record, score=hit.score, signals={LIKENESS: Signal(hit.score, hit.score)})
+            self._access.item(record, score=hit.score, signals={LIKENESS: Signal(hit.score, hit.score)})
             for hit, record in nearest
         ]
 
     def _nearest(self, vector: Vector, where: Filter, limit: int) -> Iterator[tuple[Hit, Record]]:
-        """The nearest media that may be recalled. Those that were forgotten keep their vectors, so more are asked for."""
+        """The nearest media that can be recalled. Forgotten media keep their vectors, so more are requested."""
         self.memory.catch_up()
         space = features_space(self.memory.space, len(vector))
         most, done = limit, 0
         while most > 0:
             hits = self.memory.backend.index.near(space, vector, limit=most, where=where)
             fresh = hits[done:]
-            records = self._desk.active_by_id([hit.record.id for hit in fresh])
+            records = self._access.active_by_id([hit.record.id for hit in fresh])
             yield from ((hit, records[hit.record.id]) for hit in fresh if hit.record.id in records)
             if len(hits) < most or most >= _MOST_HITS:
                 return
@@ -348,70 +338,67 @@ class MediaMemory:
     def items(
         self, *, session: str | None = None, kinds: str | Iterable[str] | None = None, limit: int | None = None
     ) -> list[MediaItem]:
-        """The media of the memory or of one session, oldest first. Raises ``InvalidInput`` for a kind that is none."""
+        """The media of the memory or of one session, oldest first. Raises ``InvalidInput`` for an unknown kind."""
         where: list[Filter] = [Where("@kind", "in", check_kinds(kinds))]
         if session is not None:
             where.append(Where((KEY, "session"), "eq", check_id(session, "a session")))
         most = None if limit is None else check_count(limit, "limit")
-        desk = self._desk
-        return [desk.item(record) for record in islice(desk.active(AllOf(tuple(where))), most)]
+        access = self._access
+        return [access.item(record) for record in islice(access.active(AllOf(tuple(where))), most)]
 
     def get(self, id_: str, /) -> MediaItem:
         """One medium. Raises ``NotFound`` when there is none, it was forgotten, or it has expired."""
-        desk = self._desk
-        return desk.item(desk.medium(id_))
+        access = self._access
+        return access.item(access.medium(id_))
 
     def data(self, id_: str, /) -> bytes:
-        """The bytes of a medium as they were given.
+        """The original bytes of a medium.
 
-        Raises ``NotFound`` as ``get``, for one that is only described, and for one whose bytes are not in this store, as
-        when it came by a Markdown document.
+        Raises ``NotFound`` as ``get``, for a medium that is only described, and for one whose bytes are not in this store,
+        as after an import from Markdown.
         """
-        desk = self._desk
-        digest = details_of(desk.medium(id_)).data
+        access = self._access
+        digest = details_of(access.medium(id_)).data
         if not digest:
             raise NotFound(f"the medium {id_!r} is only described: no bytes were given with it")
-        found = desk.blob(digest)
+        found = access.blob(digest)
         if found is None:
             raise NotFound(
                 f"the bytes of the medium {id_!r} are not in this store. A Markdown document holds words alone: "
-                "bring the .jsonl export of the store that it came from"
+                "import the .jsonl export of the store that it came from"
             )
         return found
 
     def thumbnail(self, id_: str, /) -> bytes | None:
-        """A small picture of a medium as JPEG, or None when none could be made or it is not in this store.
+        """A JPEG thumbnail of a medium: the image, the first frame of a video, or the waveform of a WAV file.
 
-        Raises ``NotFound`` as ``get``.
-
-        It is the picture itself, the first frame of a film, or the wave of a WAV file, and shows no place and no camera.
+        It contains no location or camera data. None when there is none in this store. Raises ``NotFound`` as ``get``.
         """
-        desk = self._desk
-        digest = details_of(desk.medium(id_)).thumbnail
-        return desk.blob(digest) if digest else None
+        access = self._access
+        digest = details_of(access.medium(id_)).thumbnail
+        return access.blob(digest) if digest else None
 
-    # The end
+    # Erasing
 
     def erase(self, ids: str | Iterable[str]) -> Erased:
-        """Remove media for good, forgotten ones too, with their bytes, thumbnails and feature vectors.
+        """Erase media, forgotten ones too, with their bytes, thumbnails and feature vectors.
 
-        Bytes that another medium has too stay for that one. Raises ``NotFound`` for an id that is no medium, and removes
-        nothing then.
+        Bytes that another medium uses stay. Raises ``NotFound`` for an id that is no medium, and then erases nothing.
         """
-        desk = self._desk
-        return self.memory.erase([desk.medium(id_, forgotten=True).id for id_ in as_ids(ids)])
+        access = self._access
+        return self.memory.erase([access.medium(id_, forgotten=True).id for id_ in as_ids(ids)])
 
     def remove(self, *ids: str) -> int:
-        """Remove media for good as ``erase`` does, given one by one: nothing brings them back. Returns how many went.
+        """Erase media as ``erase`` does. Returns how many.
 
-        To hide one that may come back is ``forget`` of the memory. Raises ``NotFound`` for an id that is no medium, and
-        removes nothing then.
+        To hide a medium use ``forget`` of the memory. Raises ``NotFound`` for an id that is no medium, and then erases
+        nothing.
         """
         return self.erase(ids).memories if ids else 0
 
     @property
-    def _desk(self) -> Desk:
-        return Desk.of(self.memory)
+    def _access(self) -> MediaAccess:
+        return MediaAccess.of(self.memory)
 
     aadd = asyncify(add)
     arecall = asyncify(recall)

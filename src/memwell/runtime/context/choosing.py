@@ -15,7 +15,7 @@ from memwell._asyncify import asyncify
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.segment import query_terms
-from memwell.language.sentences import Span, sentences
+from memwell.language.sentences import TextSpan, sentences
 from memwell.longterm.gate import decisive_terms, fingerprint, similar
 from memwell.messages import Message
 from memwell.records import SpaceLike, as_space
@@ -515,7 +515,7 @@ def excerpt(text: str, fits: Callable[[str], bool], terms: frozenset[str] = froz
     return best
 
 
-def _part(text: str, spans: Sequence[Span], first: int, last: int) -> str:
+def _part(text: str, spans: Sequence[TextSpan], first: int, last: int) -> str:
     before = f"{_ELLIPSIS} " if first else ""
     after = f" {_ELLIPSIS}" if last + 1 < len(spans) else ""
     return f"{before}{text[spans[first].start : spans[last].end]}{after}"

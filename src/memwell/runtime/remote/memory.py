@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import AccessDenied, InvalidInput, NotGranted, Unsupported
 from memwell.filters import FilterLike, as_filter, as_mapping
-from memwell.longterm.audit import Action, Report, Rules
+from memwell.longterm.audit import Action, AuditReport, Rules
 from memwell.longterm.base import as_ids
 from memwell.longterm.changing import Forgetting, Forgotten
 from memwell.longterm.erasing import Erased
@@ -225,7 +225,7 @@ class RemoteMemory(Closing, Remote):
         """
         finished(self._connection, self._connection.call("settle"), progress)
 
-    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
+    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> AuditReport:
         """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to repair it.
 
         A service tells of a thousand problems at most, and without the texts of memories. Raises ``Unsupported`` for
@@ -234,7 +234,7 @@ class RemoteMemory(Closing, Remote):
         if rules is not None:
             raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
         heard = None if progress is None else _of_one(progress)
-        return result_of(finished(self._connection, self._connection.call("audit"), heard), Report)
+        return result_of(finished(self._connection, self._connection.call("audit"), heard), AuditReport)
 
     def mend(self, actions: list[Action]) -> int:
         """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""

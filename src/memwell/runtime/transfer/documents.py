@@ -44,7 +44,7 @@ def shelf_of(memory: MemoryBase) -> Shelf | None:
         knowledge_space(memory.space),
         embedder=memory.embedder,
         clock=memory.clock,
-        told=memory._told,  # pyright: ignore[reportPrivateUsage]
+        notify=memory._notify,  # pyright: ignore[reportPrivateUsage]
     )
 
 

@@ -18,9 +18,9 @@ from msgspec.structs import replace
 from memwell.errors import Conflict, InvalidInput
 from memwell.filters import id_begins_with
 from memwell.language.claims import claims
-from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.indexing import ALIAS
-from memwell.longterm.journal import inner_key, reminder
+from memwell.longterm.journal import inner_key, pending_vector
 from memwell.longterm.remembering import Rememberer
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.messages import Message
@@ -52,7 +52,7 @@ class Shelf(MemoryBase):
         """Every memory, whatever its status, in the order of storing."""
         return self._all()
 
-    def versions(self, record: Record) -> list[Version]:
+    def versions(self, record: Record) -> list[MemoryVersion]:
         """What a memory was before, oldest first."""
         # Only what was changed has versions, and looking for them costs more than reading the memory.
         return self._versions(record.id) if traits_of(record).version > 1 else []
@@ -88,7 +88,7 @@ class Shelf(MemoryBase):
             self.keep(_EMBEDDER, name)
         return self.embedder_name == name
 
-    def restore(self, record: Record, versions: Sequence[Version] = ()) -> bool:
+    def restore(self, record: Record, versions: Sequence[MemoryVersion] = ()) -> bool:
         """Put a memory back as it was, with its versions and its facts; whether that changed anything.
 
         One that is here already stays, unless what comes is a later version of it. Raises ``InvalidInput`` for a memory
@@ -104,7 +104,7 @@ class Shelf(MemoryBase):
             self.backend.index.upsert([record])
             self._relearn(record, fresh=not here)
             if record.vector is None:
-                self.indexer.journal.write([reminder(record.id)])
+                self.indexer.journal.write([pending_vector(record.id)])
         return True
 
     def judged(self, record: Record) -> Record:

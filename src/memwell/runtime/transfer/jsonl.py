@@ -19,9 +19,9 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.history.reading import blobs_beside, keep_blob
+from memwell.history.reading import keep_blob, thread_blobs
 from memwell.history.writing import media_of
-from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
 from memwell.records import Record, Space, Thread, pack_half, unpack_half
@@ -235,7 +235,7 @@ def from_base64(text: str, what: str) -> bytes:
         raise InvalidInput(f"{what} must be base64, not {shown(text)}") from None
 
 
-def memory_line(record: Record, versions: list[Version], *, vector: bool) -> MemoryLine:
+def memory_line(record: Record, versions: list[MemoryVersion], *, vector: bool) -> MemoryLine:
     """The line of a memory."""
     return MemoryLine(
         id=record.id,
@@ -248,7 +248,7 @@ def memory_line(record: Record, versions: list[Version], *, vector: bool) -> Mem
     )
 
 
-def _earlier(version: Version) -> Earlier:
+def _earlier(version: MemoryVersion) -> Earlier:
     old = version.record
     return Earlier(
         text=old.text,
@@ -260,7 +260,7 @@ def _earlier(version: Version) -> Earlier:
     )
 
 
-def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[Version]]:
+def memory_of(line: MemoryLine, space: Space, *, vector: bool) -> tuple[Record, list[MemoryVersion]]:
     """The memory of a line and its versions. Raises ``InvalidInput`` for one that breaks a rule."""
     half = vector_of(line.vector) if vector and line.vector is not None else None
     record = Record(
@@ -283,7 +283,7 @@ def vector_of(text: str) -> array[float] | None:
     return unpack_half(half) if half else None
 
 
-def _version(record: Record, earlier: Earlier) -> Version:
+def _version(record: Record, earlier: Earlier) -> MemoryVersion:
     old = Record(
         text=earlier.text,
         space=record.space,
@@ -292,7 +292,7 @@ def _version(record: Record, earlier: Earlier) -> Version:
         time=earlier.time,
         metadata=earlier.metadata,
     )
-    return Version(old, earlier.until, earlier.reason)
+    return MemoryVersion(old, earlier.until, earlier.reason)
 
 
 # Conversations
@@ -535,7 +535,7 @@ def space_blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
 def thread_blob_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[BlobLine]:
     """The blobs beside a conversation that its messages name, each once."""
     for digest in dict.fromkeys(_named_by_thread(shelf, info)):
-        yield from _blob_line(shelf, blobs_beside(info.thread), digest, thread=info.thread.id)
+        yield from _blob_line(shelf, thread_blobs(info.thread), digest, thread=info.thread.id)
 
 
 def _named_by_thread(shelf: Shelf, info: ThreadInfo) -> Iterator[str]:
@@ -601,7 +601,7 @@ class Attacher:
         if thread is not None:
             if not self._backend.log.threads(thread.space, ids=[thread.id]).items:
                 raise InvalidInput(f"a blob belongs to the conversation {thread.id!r}, which is not here")
-            return blobs_beside(thread)
+            return thread_blobs(thread)
         if not line.memories:
             return self._shelf.space
         if line.digest not in self._expected:

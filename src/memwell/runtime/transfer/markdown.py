@@ -18,9 +18,9 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
-from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.base import MemoryBase, MemoryVersion
 from memwell.longterm.media.items import came_in_words
-from memwell.longterm.media.memory import Desk
+from memwell.longterm.media.memory import MediaAccess
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record
@@ -349,10 +349,10 @@ class _Reader:
         else:
             self._tally.knew()
 
-    def _restored(self, record: Record, versions: Sequence[Version]) -> bool:
+    def _restored(self, record: Record, versions: Sequence[MemoryVersion]) -> bool:
         """Put a memory back as it was; whether that changed anything. A medium without its bytes is marked as such."""
         marked = came_in_words(record)
-        if marked is record or not Desk.of(self._memory).absent(marked):
+        if marked is record or not MediaAccess.of(self._memory).absent(marked):
             return self._shelf.restore(record, versions)
         done = self._shelf.restore(marked, [replace(one, record=came_in_words(one.record)) for one in versions])
         self._without_bytes += done

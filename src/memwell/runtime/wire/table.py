@@ -16,11 +16,11 @@ from msgspec.structs import replace
 from memwell.history import History
 from memwell.knowledge.documents import Document, Found
 from memwell.knowledge.handle import Knowledge
-from memwell.longterm.base import Version
+from memwell.longterm.base import MemoryVersion
 from memwell.longterm.changing import Forgotten
 from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
-from memwell.longterm.facts import Clash, Edge, Fact, Facts
+from memwell.longterm.facts import Clash, Fact, FactEdge, Facts
 from memwell.longterm.media.items import MediaItem
 from memwell.longterm.media.memory import MediaMemory
 from memwell.longterm.recall import Recalled
@@ -51,8 +51,8 @@ from memwell.runtime.wire.operations import (
     place_of,
     wrapped,
 )
-from memwell.storage.protocols import ThreadInfo
 from memwell.storage.protocols import Version as MessageVersion
+from memwell.storage.protocols import ThreadInfo
 from memwell.windows import Round
 
 # Requests that are no method's arguments
@@ -204,7 +204,7 @@ CLASHES = wrapped("Clashes", "Pairs of facts that cannot both be true.", clashes
 COUNTED = wrapped("Counted", "How many there were, or are.", count=int)
 DOCUMENTS = wrapped("Documents", "Documents, by their ids.", documents=list[Document])
 DONE = Wrapped(running.Done, "done")
-EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edges=list[Edge])
+EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edges=list[FactEdge])
 FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
 FOUND_MESSAGES = wrapped("FoundMessages", "Messages that were found, best first.", hits=list[FoundMessage])
 IDS = wrapped("Ids", "The ids of memories.", ids=list[str])
@@ -221,7 +221,7 @@ SUBJECTS = wrapped(
 )
 TEXT_OF = wrapped("DocumentText", "The text of a document as it was read.", text=str)
 MESSAGE_VERSIONS = wrapped("MessageVersions", "What a message was before, oldest first.", versions=list[MessageVersion])
-VERSIONS = wrapped("Versions", "What a memory was before, oldest first.", versions=list[Version])
+VERSIONS = wrapped("Versions", "What a memory was before, oldest first.", versions=list[MemoryVersion])
 WORTH = wrapped("Worth", "What a memory has shown to be worth, from 0 to 1.", worth=float)
 
 

@@ -18,13 +18,12 @@ from msgspec.structs import replace
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
 from memwell.language.secrets import findings, redacted
-from memwell.longterm.audit import Action, Problem, reason_of
-from memwell.longterm.audit import Report as AuditReport
+from memwell.longterm.audit import Action, AuditProblem, AuditReport, reason_of
 from memwell.longterm.base import utc_now
 from memwell.longterm.changing import Forgetting, Forgotten
 from memwell.longterm.erasing import Erased
 from memwell.longterm.facts import Fact, Facts, name_key
-from memwell.longterm.journal import Owed
+from memwell.longterm.journal import PendingWork
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
 from memwell.messages import Message, Role
@@ -189,13 +188,13 @@ def erase(call: Call, asked: table.Erase) -> Erased:
 
 
 @handles("owed")
-def owed(call: Call) -> Owed:
+def owed(call: Call) -> PendingWork:
     """Documents count too."""
     own, documents = call.run(), 0
     # A space may lie too deep for documents.
     with suppress(InvalidInput):
         documents = call.memory.knowledge.owed().vectors
-    return Owed(own.words, own.vectors + documents)
+    return PendingWork(own.words, own.vectors + documents)
 
 
 @handles("settle")
@@ -238,7 +237,7 @@ def audited(found: AuditReport) -> dict[str, Any]:
     return cast("dict[str, Any]", msgspec.to_builtins({**fields, **more}))
 
 
-def _without_texts(problem: Problem) -> Problem:
+def _without_texts(problem: AuditProblem) -> AuditProblem:
     details, action = problem.details, replace(problem.action, text="")
     if problem.code == "facts":
         # The facts in words are those of ``conflicts``.

@@ -1,0 +1,121 @@
+"""One noun, one meaning, and plain words: no class name is defined twice, and retired words do not come back."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[1] / "src" / "memwell"
+
+SAME_MEANING = {
+    # Each backend has its own.
+    "Address", "Appending", "Connections", "Row", "Server", "Session", "State", "Transaction", "Turns", "Waking",
+    # Public under both names: what was recalled, as a value and as a strategy; what can recall, for two callers.
+    "Recalled", "Recaller",
+}  # fmt: skip
+"""Class names that are defined in several modules on purpose."""
+
+TWO_MEANINGS = {
+    "Active", "Added", "Answer", "Asked", "Costs", "Delta", "Entities", "Failure", "Figures", "Found", "Graph", "Held",
+    "Hit", "Item", "Jobs", "Kept", "Kind", "Ledger", "Line", "Listing", "Mark", "Marks", "Media", "Note", "Outcome", "Page",
+    "Part", "Passage", "Passages", "Patience", "Phrases", "Place", "Prompt", "Refused", "Related", "Report", "Restored",
+    "Ring", "Rules", "Run", "Runner", "Shelf", "Span", "Store", "Stored", "Subject", "Summary", "Tag", "Tally", "Tool",
+    "Turn", "Vectors", "Versions",
+}  # fmt: skip
+"""Class names that still mean two things. The list only shrinks."""
+
+RETIRED = re.compile(
+    r"\b(?:anew|beside|makers|mend|mended|mending|mends|nobody|owed|owes|owing|reminder|reminders|sieve|somebody|told"
+    r"|unwritten|whoever|so many)\b",
+    re.IGNORECASE,
+)
+"""Words with a plainer one: pending, repair, embedders, filter, read-only view, notified, …: see docs/glossary.md."""
+
+STILL_USED = {
+    "cli": 58, "cognition": 70, "compat": 246, "integrations": 6, "knowledge": 115, "longterm": 2, "runtime": 291,
+    "service": 193, "storage": 299, "testing": 23, "transcript": 8,
+}  # fmt: skip
+"""How often each room may still use them. The numbers only shrink; longterm has the earlier names of its methods."""
+
+
+COMMENT = re.compile(r"(?:^|  )# .*$", re.MULTILINE)
+WORDS = re.compile("[A-Z]?[a-z]+|[A-Z]+")
+
+
+@cache
+def modules() -> list[tuple[str, str, ast.Module]]:
+    """The name of every module, from the package on, with its source and its tree."""
+    found: list[tuple[str, str, ast.Module]] = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        found.append((path.relative_to(SOURCE).with_suffix("").as_posix(), source, ast.parse(source)))
+    return found
+
+
+def defined_twice() -> dict[str, list[str]]:
+    """Public class names that several modules outside ``compat`` define, with these modules."""
+    found: dict[str, list[str]] = {}
+    for module, _, tree in modules():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not module.startswith("compat/"):
+                found.setdefault(node.name, []).append(module)
+    return {name: where for name, where in found.items() if len(where) > 1}
+
+
+def prose(source: str, tree: ast.Module) -> Iterator[str]:
+    """The comments, docstrings and names of a module; names split into their words."""
+    yield from COMMENT.findall(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield text
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
+                yield " ".join(WORDS.findall(name))
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield " ".join(WORDS.findall(name))
+            case _:
+                pass
+
+
+def retired_words() -> Iterator[tuple[str, str]]:
+    """The room of each retired word, and where it is."""
+    for module, source, tree in modules():
+        room = module.split("/")[0] if "/" in module else "values"
+        for found in RETIRED.findall("\n".join(prose(source, tree))):
+            yield room, f"{module}.py: {found}"
+
+
+def test_a_class_name_has_one_meaning():
+    twice = defined_twice()
+    new = {name: where for name, where in twice.items() if name not in SAME_MEANING | TWO_MEANINGS}
+    assert new == {}, "rename one of them, or the reader must guess which is meant"
+    assert (SAME_MEANING | TWO_MEANINGS) - twice.keys() == set(), "no longer defined twice: take them off the list"
+
+
+def test_retired_words_do_not_come_back():
+    found = list(retired_words())
+    counts = Counter(room for room, _ in found)
+    for room, count in counts.items():
+        examples = [where for here, where in found if here == room][:20]
+        assert count <= STILL_USED.get(room, 0), f"{room} uses {count} retired words: {examples}"
+    assert STILL_USED.keys() <= counts.keys(), "a room without retired words is off the list"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ('"""What is owed."""', {"owed"}),
+        ("x = 1  # Whoever reads it", {"Whoever"}),
+        ("def told_of(): ...", {"told"}),
+        ("class MendedThing: ...", {"Mended"}),
+        ('message = "nobody is told"', set[str]()),
+    ],
+)
+def test_words_are_found_in_docstrings_comments_and_names(source: str, expected: set[str]):
+    assert set(RETIRED.findall("\n".join(prose(source, ast.parse(source))))) == expected

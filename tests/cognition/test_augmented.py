@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition import AugmentedModel, Cognition
-from memwell.cognition.augmented import Definition, definitions, is_question, related_words
+from memwell.cognition.augmented import Definition, definitions, related_words
 from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.language.asking import is_question
 from memwell.messages import Message
 from memwell.models.scripted import ScriptedChat
 

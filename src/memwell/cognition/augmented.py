@@ -150,12 +150,10 @@ def related_words(concept: str, definition: str, most: int = 5) -> list[str]:
 
 # Learning from a turn: definitions without secrets, and none of people.
 
-_FROM_A_MODEL = 0.5
-"""The confidence of a definition that a model gave."""
+_FROM_A_MODEL = 0.5  # The confidence of a definition that a model gave
 _TALK, _MODEL = "conversation", "model"
 """The source of evidence when there is no user."""
-_SAYS_ENOUGH = 0.3
-"""A text that covers less than this speaks of something else."""
+_SAYS_ENOUGH = 0.3  # A text that covers less than this speaks of something else
 _MASK = re.compile(rf"\[(?:{'|'.join(sorted(SECRETS | PERSONAL))})\]").search
 _PASSWORD = re.compile(
     r"(?:密码|密碼|口令|验证码|驗證碼|暗号|\b(?:password|passcode|passphrase|passwd|pwd|code\s*word)|\S\s+pin(?:\s*code)?)\W*\Z",
@@ -250,8 +248,7 @@ def _has_person(found: Iterable[Entity], name: str) -> bool:
 
 _NEEDS = tuple(NEEDS.values())
 _SAYS_SAME = 0.8
-_SECOND = 0.5
-"""A second sentence is quoted when its score is this share of the first one's."""
+_SECOND = 0.5  # A second sentence is quoted when its score is this share of the first one's
 _HOW = re.compile(r"\bhow\b|怎么|怎样|如何", re.I).search
 _HOW_COUNTS = 3.0
 _SENTENCES = 2

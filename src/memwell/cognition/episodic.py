@@ -18,10 +18,8 @@ from memwell.longterm.recall import Recalled
 from memwell.values import as_utc, check_count, check_id, check_text, new_id, shown
 
 KIND = "episode"
-_BETWEEN = "\n— "
-"""Separates the event from its context in the text of a memory."""
-_FELT = 0.2
-"""A sentiment from this on is positive, and below its opposite negative."""
+_BETWEEN = "\n— "  # Separates the event from its context in the text of a memory
+_FELT = 0.2  # A sentiment from this on is positive, and below its opposite negative
 
 
 class Episode(msgspec.Struct, frozen=True):

@@ -30,18 +30,12 @@ WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "pr
 _MEMORIES = {episodic.KIND: EPISODIC, semantic.KIND: SEMANTIC, procedural.KIND: PROCEDURAL}
 _TEMPERATURE = 0.1
 """Scores lie between 0 and about 0.35: at this temperature a good hit has several times the weight of a poor one."""
-_IN_MIND = 0.35
-"""The score of an item in working memory that covers the whole query: that of the best hit of a recall."""
-_UNASKED = 0.1
-"""The share of that score for an item that covers nothing of the query."""
-_SAID = frozenset((WORKING, EPISODIC))
-"""The memories that may hold questions."""
-_ASKED = 0.5
-"""An earlier question has at most this share of the lowest score of an answer."""
-_LOOKED_AT = 4000
-"""Characters of an item and of a query that are compared."""
-_MOST_USERS = 256
-"""Users whose working memory is held; the least recently used goes first."""
+_IN_MIND = 0.35  # The score of an item in working memory that covers the whole query: that of the best hit of a recall
+_UNASKED = 0.1  # The share of that score for an item that covers nothing of the query
+_SAID = frozenset((WORKING, EPISODIC))  # The memories that may hold questions
+_ASKED = 0.5  # An earlier question has at most this share of the lowest score of an answer
+_LOOKED_AT = 4000  # Characters of an item and of a query that are compared
+_MOST_USERS = 256  # Users whose working memory is held; the least recently used goes first
 
 
 class Weighted(msgspec.Struct, frozen=True):

@@ -32,10 +32,8 @@ NEEDS = {"en": "Needs: ", "zh": "前提："}
 """How the line of preconditions begins in the text of a procedure."""
 MOST_OUTCOMES = 64
 """The latest outcomes that are kept; all are counted."""
-_UNREADY = 0.1
-"""The readiness of a procedure none of whose preconditions is met."""
-_ALIKE = 0.35
-"""Texts with a lower cosine have little to do with each other."""
+_UNREADY = 0.1  # The readiness of a procedure none of whose preconditions is met
+_ALIKE = 0.35  # Texts with a lower cosine have little to do with each other
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):

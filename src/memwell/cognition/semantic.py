@@ -40,10 +40,8 @@ STRENGTH = 5.0
 """The confidence that a concept is stored with counts like this many pieces of evidence."""
 MOST_EVIDENCE = 64
 """The latest pieces of evidence that are kept; all are counted."""
-_MOST_TAUGHT = 4
-"""Turns of a user that are kept for one name."""
-_ENOUGH_TAUGHT = 2
-"""When this many of them say the same, one more changes nothing."""
+_MOST_TAUGHT = 4  # Turns of a user that are kept for one name
+_ENOUGH_TAUGHT = 2  # When this many of them say the same, one more changes nothing
 
 
 class Testimony(msgspec.Struct, frozen=True, omit_defaults=True):

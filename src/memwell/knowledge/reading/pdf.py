@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import MissingDependency, UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, is_cjk, one_line, title_of
+from memwell.knowledge.documents import Builder, Parsed, is_cjk, one_line, title_of
 
 # Lines on pages to paragraphs: what a page's layout has torn apart is joined again.
 
@@ -50,8 +49,7 @@ _SHORT = 0.7
 _SET_IN = 0.7
 _LINES_AT_EDGE = 2
 _ENOUGH_PAGES = 4
-_MOST_FRONT_MATTER = 60
-"""The number that is printed on a page and its place in the file differ by so many at most."""
+_MOST_FRONT_MATTER = 60  # The number that is printed on a page and its place in the file differ by so many at most
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -232,8 +230,7 @@ def ends_a_sentence(text: str) -> bool:
 MOST_PAGES = 20_000
 MOST_CHARACTERS = 50_000_000
 _MOST_BOOKMARKS = 20_000
-_LOCK = threading.Lock()
-"""pdfium keeps state for the whole process: only one thread may be in it."""
+_LOCK = threading.Lock()  # pdfium keeps state for the whole process: only one thread may be in it
 
 _NUMBERING = re.compile(
     r"^(?:\d{1,3}(?:\.\d{1,3})*\.?|[ivxlc]{1,6}\.|第[〇零一二三四五六七八九十百0-9]{1,5}[章节篇部条])\s*"

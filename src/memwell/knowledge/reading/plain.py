@@ -8,8 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Block, Parsed
-from memwell.knowledge.reading.building import Builder, title_of
+from memwell.knowledge.documents import Block, Builder, Parsed, title_of
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

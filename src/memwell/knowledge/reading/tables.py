@@ -13,8 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, one_line
+from memwell.knowledge.documents import Builder, Parsed, one_line
 from memwell.values import shown
 
 _DELIMITERS = (",", ";", "\t", "|")

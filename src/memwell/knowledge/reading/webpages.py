@@ -15,8 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, one_line
+from memwell.knowledge.documents import Builder, Parsed, one_line
 
 # HTML cut into tags and texts, in one pass, whatever is wrong with it.
 

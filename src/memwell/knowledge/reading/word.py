@@ -15,8 +15,7 @@ from typing import Any
 from xml.parsers import expat
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, one_line, title_of
+from memwell.knowledge.documents import Builder, Parsed, one_line, title_of
 from memwell.knowledge.reading.sniffing import DOCX
 
 MOST_UNPACKED = 200_000_000

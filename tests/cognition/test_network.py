@@ -167,14 +167,6 @@ def test_an_answer_is_found_however_often_it_was_asked_for(mind: Cognition, fact
     assert [model.respond(question, user="a").text for _ in range(14)] == [fact] * 14
 
 
-def test_other_questions_on_the_matter_do_not_hide_it(mind: Cognition) -> None:
-    model = AugmentedModel(None, mind)
-    model.respond("My cat is called Miso.", user="a")
-    for number in range(30):
-        model.respond(f"What is my cat called, by the way, number {number}?", user="a")
-    assert "Miso" in model.respond("What is my cat called?", user="a").text
-
-
 @pytest.mark.parametrize("question", ["What is RAG?", "什么是RAG？"])
 def test_concepts_are_found_however_often_they_are_asked_for(mind: Cognition, question: str) -> None:
     mind.semantic.store("RAG", "检索增强生成 answers that rest on documents")
@@ -185,13 +177,6 @@ def test_concepts_are_found_however_often_they_are_asked_for(mind: Cognition, qu
     assert found[0].kind == "semantic"
     assert sum(one.text == question for one in found) <= 1
     assert sum(one.weight for one in found) == pytest.approx(1.0)
-
-
-def test_procedures_are_found_however_often_they_are_asked_for(mind: Cognition) -> None:
-    mind.procedural.store("重启服务", ["登录服务器", "重启进程"])
-    model = AugmentedModel(None, mind)
-    for _ in range(14):
-        assert model.respond("如何重启服务？", user="a").text.startswith("重启服务\n1. 登录服务器")
 
 
 def test_what_is_said_again_and_again_counts_once(mind: Cognition) -> None:

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.cognition import Belief, Cognition
@@ -16,7 +16,6 @@ from memwell.cognition.semantic import (
     Edge,
     Node,
     Related,
-    SemanticMemory,
 )
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.memory import Memory
@@ -166,20 +165,6 @@ def test_confidence_moves_with_evidence_and_the_evidence_is_kept(mind: Cognition
     assert mind.semantic.get("whale").confidence == pytest.approx(5 / 6)
 
 
-@given(st.lists(st.booleans(), max_size=12), st.floats(0.01, 0.99))
-@settings(max_examples=15)
-def test_confidence_is_within_bounds_and_moves_one_way(evidence: list[bool], confidence: float) -> None:
-    with open_backend("memory:") as backend:
-        semantic = SemanticMemory(Memory(backend, "ann"))
-        before = semantic.store("x", "some thing", confidence=confidence).confidence
-        for supports in evidence:
-            after = (semantic.support if supports else semantic.contradict)("x").confidence
-            assert 0 < after < 1
-            assert after > before if supports else after < before
-            before = after
-        assert semantic.get("x").belief.observations == len(evidence)
-
-
 def test_eight_threads_that_support_one_concept_lose_nothing(mind: Cognition) -> None:
     mind.semantic.store("water", "水是生命之源")
     failures: list[BaseException] = []
@@ -203,15 +188,6 @@ def test_eight_threads_that_support_one_concept_lose_nothing(mind: Cognition) ->
     assert (one.belief.support, one.belief.against) == (80, 8)
     assert one.confidence == pytest.approx((4 + 80) / (5 + 88))
     assert len(one.evidence) == MOST_EVIDENCE
-
-
-def test_eight_threads_that_store_one_concept_store_one(mind: Cognition) -> None:
-    threads = [threading.Thread(target=mind.semantic.store, args=("tea", "a drink")) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [one.name for one in mind.semantic.concepts()] == ["tea"]
 
 
 def test_a_new_definition_begins_anew_and_the_same_one_goes_on(mind: Cognition) -> None:

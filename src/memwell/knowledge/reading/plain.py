@@ -46,7 +46,7 @@ def read_plain(text: str, *, media_type: str = "text/plain", warnings: tuple[str
 
 
 def _spans(text: str, *, keep_indent: bool) -> Iterator[tuple[int, int]]:
-    """From the first to the last character of each block that is not blank."""
+    """The span of each block, from its first to its last character that is not blank."""
     start = 0
     length = len(text)
     while start < length:
@@ -63,7 +63,7 @@ def _trimmed(text: str, start: int, end: int, keep_indent: bool) -> Iterator[tup
         return
     blanks = len(kept) - len(kept.lstrip())
     if keep_indent:
-        # The gap before has eaten the indentation of the first line; it belongs to the code.
+        # The gap before includes the indentation of the first line, which belongs to the code.
         indent = _INDENTED_ON.search(text[max(0, start - 200) : start + blanks])
         yield (start + blanks - len(indent[0]) if indent else start + blanks), start + len(kept)
     else:

@@ -1,8 +1,4 @@
-"""What a file is: told by its first bytes, and by its name only where bytes cannot tell.
-
-Files lie about what they are, by accident and on purpose. What has an unmistakable beginning is what it begins as, and a
-name only says which kind of text a text is.
-"""
+"""Media types and encodings of files: by their first bytes, and by their name only where bytes cannot decide."""
 
 from __future__ import annotations
 
@@ -17,7 +13,7 @@ import msgspec
 from memwell.errors import UnreadableDocument
 from memwell.values import shown
 
-# Bytes to text. What is certain is taken; what must be guessed is guessed from the letters and said in a warning.
+# Bytes to text
 
 
 _SAMPLE = 65536
@@ -31,7 +27,7 @@ _BOMS = (
 _GUESSES = ("gb18030", "big5", "shift_jis", "euc_jp", "euc_kr", "cp1252", "cp1251", "koi8_r", "cp1253")
 """The encodings that may be guessed; of those that fit equally well the first is taken."""
 _MOST_BAD = 0.002
-"""UTF-8 in which no more than this share of the bytes is wrong is damaged UTF-8 rather than something else."""
+"""With no more wrong bytes than this share, it is damaged UTF-8."""
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\x1b")
 
 
@@ -64,7 +60,7 @@ def _decoded(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]]:
 
 
 def looks_binary(data: bytes) -> bool:
-    """Whether the beginning of a file has what texts do not have: NUL, or many control characters."""
+    """Whether the beginning of a file has NUL or many control characters."""
     head = data[:_SAMPLE]
     if head.startswith(tuple(bom for bom, _ in _BOMS)) or _wide(head):
         return False
@@ -86,7 +82,7 @@ def _known(data: bytes, encoding: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _wide(head: bytes) -> str | None:
-    """UTF-16 or UTF-32 without a mark at its beginning, told by where its zeros are or by its Chinese."""
+    """UTF-16 or UTF-32 without a byte order mark, by its zeros or by its Chinese."""
     even = head[: len(head) // 4 * 4]
     if len(even) < 4:
         return None
@@ -104,12 +100,12 @@ def _reads_as_wide(head: bytes, encoding: str) -> bool:
         return False
     ascii_ones = len(re.findall(r"[\t\r\n -~]", text))
     ordinary = ascii_ones + len(re.findall("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff5e\u2010-\u2026\u00a0-\u04ff]", text))
-    # ASCII text read as pairs is Chinese to the eye: what no such text has is a lone letter, space or line end.
+    # ASCII text read as pairs looks like Chinese, but has no single letter, space or line end.
     return ordinary >= len(text) * 0.97 and ascii_ones > 0
 
 
 def _partly(data: bytes, encoding: str) -> str | None:
-    """The text of bytes that may be cut off in the middle of a character; None when they are not in this encoding."""
+    """The text of bytes that may be cut inside a character; None when they are not in this encoding."""
     try:
         return codecs.getincrementaldecoder(encoding)().decode(data, final=False)
     except UnicodeDecodeError:
@@ -119,7 +115,7 @@ def _partly(data: bytes, encoding: str) -> str | None:
 def _from_declared(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]] | None:
     if not declared:
         return None
-    # Whoever says GB2312 nearly always means its extension.
+    # GB2312 nearly always means its extension.
     name = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "latin-1": "cp1252"}.get(
         declared.strip().casefold(), declared.strip()
     )
@@ -130,7 +126,7 @@ def _from_declared(data: bytes, declared: str | None) -> tuple[str, tuple[str, .
 
 
 def _from_damaged(data: bytes) -> tuple[str, tuple[str, ...]] | None:
-    """UTF-8 with a few wrong bytes, as after a cut in the middle of a character."""
+    """UTF-8 with a few wrong bytes, as after a cut inside a character."""
     text = data.decode("utf-8", "replace")
     bad = text.count("\ufffd")
     good = len(data) - len(data.translate(None, bytes(range(0x80, 0x100)))) - bad
@@ -244,7 +240,7 @@ _HEAD = 4096
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """What a file is and how sure that is: ``certain`` when its bytes say so or its name does and they agree."""
+    """The media type of a file; ``certain`` when its bytes say so, or its name does and they agree."""
 
     media_type: str
     certain: bool = True
@@ -290,7 +286,7 @@ def kind_of(data: bytes, name: str, media_type: str | None) -> Kind:
 
 
 def _said(name: str, media_type: str | None) -> str:
-    """What the sender calls it; servers call any text plain, so there the name knows better."""
+    """The media type that the sender gives; servers call any text plain, so there the name decides."""
     given = (media_type or "").partition(";")[0].strip().casefold()
     given = _ALIASES.get(given, given)
     if given.startswith(("text/x-", "application/xml", "text/xml", "text/css", "text/javascript")):
@@ -329,7 +325,7 @@ def _by_magic(head: bytes) -> str:
 
 
 def _zip_type(head: bytes) -> str:
-    """What a zip file is a document of; when only its beginning is at hand, by the names that stand there."""
+    """The media type of a zip file; by the names in its beginning when only that is given."""
     try:
         with zipfile.ZipFile(io.BytesIO(head)) as archive:
             names = set(archive.namelist())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import datetime
+from hashlib import sha256
 from typing import Any
 
 import msgspec
@@ -85,7 +86,7 @@ class Citation(msgspec.Struct, frozen=True):
 
     def in_words(self, language: str = "en") -> str:
         """The place in one line, as in ``handbook.pdf, p. 12 › Leave``. Raises ``InvalidInput`` for another language."""
-        phrases = _PHRASES[_language(language)]
+        phrases = _PHRASES[language_code(language, "citations")]
         name = _file_name(self.source) or self.title or phrases["unnamed"]
         if self.page is not None:
             last = self.last_page if self.last_page is not None else self.page
@@ -129,11 +130,29 @@ class Found(msgspec.Struct, frozen=True):
         return self.text
 
 
-def _language(given: str) -> str:
-    # The name of a locale is fine: zh, zh-CN or zh_CN.
-    if not isinstance(given, str) or re.split("[-_]", given, maxsplit=1)[0] not in _PHRASES:  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"citations are written in {' and '.join(_PHRASES)}, not in {shown(given)}")
-    return given[:2]
+def language_code(given: object, what: str) -> str:
+    """``en`` or ``zh``, of a language or locale such as ``zh_CN``. Raises ``InvalidInput`` for another one."""
+    short = re.split("[-_]", given, maxsplit=1)[0] if isinstance(given, str) else ""
+    if short not in ("en", "zh"):
+        raise InvalidInput(f"{what} are written in en and zh, not in {shown(given)}")
+    return short
+
+
+def described(
+    parsed: Parsed,
+    data: bytes,
+    *,
+    id: str,  # noqa: A002 - the word that documents have
+    source: str,
+    title: str,
+    time: datetime,
+    metadata: dict[str, Any],
+    modified: datetime | None = None,
+) -> Document:
+    """The description of a parsed document, before it is cut into chunks. ``data`` are the bytes it was read from."""
+    digest, size, characters = sha256(data).hexdigest(), len(data), len(parsed.text)
+    about = (parsed.media_type, digest, size, characters, parsed.pages, 0)
+    return Document(id, source, title, *about, time, modified, metadata, parsed.warnings)
 
 
 def _file_name(source: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,10 +13,10 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.filters import Filter, FilterLike, as_filter, holds
-from memwell.knowledge.answers import Answer, Answerer, checked_history, said_before, told_in
+from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
 from memwell.knowledge.asking import points
 from memwell.knowledge.chunking import Chunking, plain
-from memwell.knowledge.documents import Document, Found, Parsed
+from memwell.knowledge.documents import Document, Found, Parsed, described
 from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
 from memwell.knowledge.recall import Asked, Search
 from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
@@ -123,31 +122,19 @@ class Knowledge:
         """
         parsed = checked_parsed(_as_parsed(text))
         own = {**own_part(parsed.metadata), **checked_metadata(metadata)}
-        document = self._described(parsed, new_id() if id is None else check_id(id, "a document's id"), own)
-        document = replace(
-            document, source=check_text(source, "a source"), title=check_text(title, "a title") or parsed.title
+        document = described(
+            parsed,
+            parsed.text.encode(),
+            id=new_id() if id is None else check_id(id, "a document's id"),
+            source=check_text(source, "a source"),
+            title=check_text(title, "a title") or parsed.title,
+            time=self._shelf.clock(),
+            metadata=own,
         )
         known = None if id is None else self._shelf.manifest(document.id)
         if known is not None and _same(known.document, document):
             return known.document
         return self._shelf.put(document, parsed, self.chunking)[0]
-
-    def _described(self, parsed: Parsed, id_: str, metadata: dict[str, Any]) -> Document:
-        data = parsed.text.encode()
-        return Document(
-            id=id_,
-            source="",
-            title="",
-            media_type=parsed.media_type,
-            digest=sha256(data).hexdigest(),
-            size=len(data),
-            characters=len(parsed.text),
-            pages=parsed.pages,
-            chunks=0,
-            time=self._shelf.clock(),
-            metadata=metadata,
-            warnings=parsed.warnings,
-        )
 
     def ingest(
         self,
@@ -282,7 +269,7 @@ class Knowledge:
         conversation so far, which the question may refer to. When the chat model fails, sentences of the documents answer,
         and the note says so. Raises ``InvalidInput``.
         """
-        language = told_in(language, check_text(question, "a question"))
+        language = answer_language(language, check_text(question, "a question"))
         history = checked_history(history)
         hits = self.recall(question, limit=limit)
         answerer = Answerer(self._search, question, hits, language, history=history)

@@ -22,7 +22,7 @@ import msgspec
 
 from memwell.errors import ConfigurationError, FileError, InvalidInput, UnreadableDocument
 from memwell.knowledge.chunking import Chunking
-from memwell.knowledge.documents import Document, Parsed
+from memwell.knowledge.documents import described
 from memwell.knowledge.reading import read_document
 from memwell.knowledge.shelf import MOST_AT_ONCE, Manifest, Shelf, checked_parsed, own_part
 from memwell.values import check_text, shown
@@ -316,32 +316,23 @@ class Ingestion:
                 self._shelf.restamp(known, content.stamp)
             return "unchanged"
         parsed = checked_parsed(read_document(content.data, name=content.name, media_type=content.media_type))
-        document = self._document(origin, source, content, digest, parsed)
-        rules = self._rules
+        document = described(
+            parsed,
+            content.data,
+            id=document_id(origin, source),
+            source=source,
+            title=parsed.title,
+            time=self._shelf.clock(),
+            modified=content.modified,
+            metadata={**own_part(parsed.metadata), **self._rules.metadata},
+        )
         stored, embedded = self._shelf.put(
-            document, parsed, rules.chunking, origin=origin, stamp=content.stamp, embed=self._embed
+            document, parsed, self._rules.chunking, origin=origin, stamp=content.stamp, embed=self._embed
         )
         self._embed = self._embed and (embedded or stored.chunks > MOST_AT_ONCE)
         self._chunks += stored.chunks
         self._warnings += [f"{source}: {warning}" for warning in parsed.warnings]
         return "added" if known is None else "changed"
-
-    def _document(self, origin: str, source: str, content: _Content, digest: str, parsed: Parsed) -> Document:
-        return Document(
-            id=document_id(origin, source),
-            source=source,
-            title=parsed.title,
-            media_type=parsed.media_type,
-            digest=digest,
-            size=len(content.data),
-            characters=len(parsed.text),
-            pages=parsed.pages,
-            chunks=0,
-            time=self._shelf.clock(),
-            modified=content.modified,
-            metadata={**own_part(parsed.metadata), **self._rules.metadata},
-            warnings=parsed.warnings,
-        )
 
     def _has_metadata(self, known: Manifest) -> bool:
         """Whether a document has the metadata that is given now."""

@@ -22,13 +22,6 @@ from memwell.values import check_count, check_text, shown
 LONGEST_TERM = 80
 """Characters of a word or phrase, at most."""
 
-LARGEST_GROUP = 64
-"""Words of a group, at most."""
-
-MOST_GROUPS = 100_000
-"""Groups of a table, at most."""
-
-_MOST_BYTES = 64 * 1024 * 1024
 _LOOKED_AT = 2_000  # characters of a query: what is longer is a text, and no question
 _BUNDLED = "synonyms.txt"
 # Characters of scripts without spaces one by one; other words whole, with the marks of C++ and C#.
@@ -162,10 +155,7 @@ def _checked(groups: object) -> tuple[tuple[str, ...], ...]:
         groups = [(word, *_words(others)) for word, others in cast("Mapping[object, object]", groups).items()]
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise InvalidInput(f"groups must be a list of groups of words, not {shown(groups)}")
-    checked = tuple(_checked_group(group) for group in cast("Iterable[object]", groups))
-    if len(checked) > MOST_GROUPS:
-        raise InvalidInput(f"a table of synonyms may have {MOST_GROUPS:,} groups, not {len(checked):,}")
-    return checked
+    return tuple(_checked_group(group) for group in cast("Iterable[object]", groups))
 
 
 def _words(others: object) -> Iterable[object]:
@@ -184,8 +174,6 @@ def _checked_group(group: object) -> tuple[str, ...]:
         raise InvalidInput(
             f"a group of synonyms needs at least two different words, not {shown(list(by_key.values()))}"
         )
-    if len(by_key) > LARGEST_GROUP:
-        raise InvalidInput(f"a group of synonyms may have {LARGEST_GROUP} words, not {len(by_key)}")
     return tuple(by_key.values())
 
 
@@ -252,8 +240,6 @@ def _gap(left: str, right: str) -> str:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InvalidInput(f"the file {str(path)!r} is too large for a table of synonyms")
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"the file {str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from None

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput, ModelError
 from memwell.knowledge.chunking import LEAST_TOKENS, Chunking, heading_words, plain
-from memwell.knowledge.documents import Block, Found, Parsed
+from memwell.knowledge.documents import Block, Found, Parsed, language_code
 from memwell.knowledge.handle import Knowledge
 from memwell.knowledge.recall import FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
@@ -751,7 +751,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 
     def in_words(self, language: str = "en") -> str:
         """The advice and how sure it is. Raises ``InvalidInput`` for a language other than ``en`` and ``zh``."""
-        words = _words(language)
+        words = _WORDS[language_code(language, "the results of tuning")]
         unit, yes = words[self.in_use.length], (words["no"], words["yes"])
         cut = words["cut"].format(size=self.best.tokens, overlap=self.best.overlap, unit=unit)
         search = words["search"].format(expand=yes[self.expand], rerank=yes[self.rerank])
@@ -762,13 +762,18 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 
     def table(self, language: str = "en") -> str:
         """A line for every trial, and the advice. Raises ``InvalidInput`` for another language."""
-        words = _words(language)
+        words = _WORDS[language_code(language, "the results of tuning")]
         rows = [[*words["columns"].format(first=FIRST, unit=words[self.in_use.length]).split(), ""]]
         rows += [self._row(words, trial) for trial in self.trials]
         counts = {"questions": self.questions, "choosing": self.questions - self.held_out, "held": self.held_out}
         parts = " / ".join(str(round(part * self.budget)) for part in SHARES)
         return "\n".join(
-            [*_aligned(rows), "", words["measured"].format(parts=parts, **counts), self.in_words(language)]
+            [
+                *_aligned(rows),
+                "",
+                words["measured"].format(parts=parts, **counts),
+                self.in_words(language),
+            ]
         )
 
     def plot(self, path: str | Path, *, language: str = "en") -> Path:
@@ -777,7 +782,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         Raises ``MissingDependency`` without matplotlib, ``InvalidInput`` for another language or when nothing was tried,
         and ``FileError`` when the file cannot be written.
         """
-        words = _words(language)
+        words = _WORDS[language_code(language, "the results of tuning")]
         if not self.trials:
             raise InvalidInput("there is nothing to draw: the documents gave no questions")
         fig = figure(7.0, 4.6)
@@ -799,14 +804,6 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
 
     def _is_advised(self, trial: Trial) -> bool:
         return (trial.chunking, trial.expand, trial.rerank) == (self.best, self.expand, self.rerank)
-
-
-def _words(language: object) -> dict[str, str]:
-    # The name of a locale is fine: zh, zh-CN or zh_CN.
-    short = language.replace("_", "-").partition("-")[0] if isinstance(language, str) else ""
-    if short not in _WORDS:
-        raise InvalidInput(f"the results of tuning are written in {' and '.join(_WORDS)}, not in {shown(language)}")
-    return _WORDS[short]
 
 
 def _judged(words: Mapping[str, str], what: str, verdict: Verdict) -> str:

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 import msgspec
@@ -314,43 +315,28 @@ def _body(response: http.client.HTTPResponse, most_bytes: int) -> bytes:
     said = response.getheader("content-length", "")
     if said.isdigit() and len(said) < 20 and int(said) > most_bytes:
         raise UnreadableDocument(f"it has {int(said):,} bytes; at most {most_bytes:,} are read", reason="too-large")
-    unpack = _unpacker(response.getheader("content-encoding", ""))
+    inflater = _inflater(response.getheader("content-encoding", ""))
     found = bytearray()
     while chunk := response.read(_CHUNK):
-        found += unpack(chunk, most_bytes + 1 - len(found))
+        try:
+            # No more is decompressed than is allowed.
+            found += chunk if inflater is None else inflater.decompress(chunk, most_bytes + 1 - len(found))
+        except zlib.error as error:
+            raise UnreadableDocument(f"it is packed wrongly: {error}") from None
         if len(found) > most_bytes:
             raise UnreadableDocument(f"it has more than {most_bytes:,} bytes", reason="too-large")
-    if response.length or not unpack.whole:
+    if response.length or (inflater is not None and not inflater.eof):
         raise UnreadableDocument("the server broke off before the end", reason="unreachable")
     return bytes(found)
 
 
-class _Unpacker:
-    """Decompresses a body, and no more of it than is allowed."""
-
-    def __init__(self, encoding: str) -> None:
-        # gzip or zlib, by their first bytes.
-        self._inflater = zlib.decompressobj(wbits=47) if encoding else None
-
-    @property
-    def whole(self) -> bool:
-        """Whether the end of the compressed data was reached."""
-        return self._inflater is None or self._inflater.eof
-
-    def __call__(self, chunk: bytes, most: int) -> bytes:
-        if self._inflater is None:
-            return chunk
-        try:
-            return self._inflater.decompress(chunk, max(1, most))
-        except zlib.error as error:
-            raise UnreadableDocument(f"it is packed wrongly: {error}") from None
-
-
-def _unpacker(encoding: str) -> _Unpacker:
+def _inflater(encoding: str) -> Any:
+    """The decompressor for an encoding, or None for plain bytes."""
     name = encoding.strip().casefold()
     if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise UnreadableDocument(f"it is packed as {shown(encoding)}, which was not asked for")
-    return _Unpacker("" if name == "identity" else name)
+    # gzip or zlib, by their first bytes.
+    return None if name in ("", "identity") else zlib.decompressobj(wbits=47)
 
 
 def _name(parts: SplitResult, response: http.client.HTTPResponse) -> str:

@@ -20,7 +20,6 @@ from memwell.knowledge import Knowledge, read_document
 from memwell.knowledge.chunking import Chunking, plain
 from memwell.knowledge.documents import Block, Citation, Found, Parsed
 from memwell.knowledge.tuning import (
-    KINDS,
     OUTCOMES,
     SHARES,
     Bench,
@@ -106,32 +105,22 @@ def test_the_answer_stands_in_the_document_and_has_words_of_the_question(documen
         answer = documents[one.document].text[one.start : one.end]
         assert answer == answer.strip() != ""
         assert set(query_terms(one.text)) & set(query_terms(answer)), one
-        assert one.kind in KINDS
 
 
 def test_facts_give_questions_about_sentences_and_passages_about_wholes():
-    assert {one.kind for one in all_of(FACTS)} == {"blank", "keywords"}
-    wholes = [one for one in all_of(PASSAGES) if one.kind == "passage"]
+    assert all(one.end - one.start < 300 for one in all_of(FACTS))
+    wholes = [one for one in all_of(PASSAGES) if one.end - one.start > 600]
     assert len(wholes) >= 20
-    assert all(one.end - one.start > 600 for one in wholes)
 
 
 def test_a_question_points_to_few_places():
     for one in all_of(FACTS):
-        if one.kind == "keywords":
-            asked = set(query_terms(one.text))
-            having = [line for parsed in FACTS for line in parsed.text.split("\n\n") if asked <= set(query_terms(line))]
-            assert 1 <= len(having) <= 2
+        asked = set(query_terms(one.text))
+        having = [line for parsed in FACTS for line in parsed.text.split("\n\n") if asked <= set(query_terms(line))]
+        assert 1 <= len(having) <= 2
     for one in all_of(PASSAGES):
-        if one.kind != "passage":
-            answer = PASSAGES[one.document].text[one.start : one.end]
-            assert answer.startswith(("One begins", "At the very end"))
-
-
-def test_each_language_is_asked_in_its_own():
-    assert {one.language for one in all_of(FACTS)} == {"en"}
-    assert {one.language for one in all_of(CHINESE)} == {"zh"}
-    assert any("多少" in one.text or "什么" in one.text for one in all_of(CHINESE))
+        answer = PASSAGES[one.document].text[one.start : one.end]
+        assert len(answer) > 600 or answer.startswith(("One begins", "At the very end"))
 
 
 def test_a_list_goes_with_the_words_that_announce_it():
@@ -142,7 +131,7 @@ def test_a_list_goes_with_the_words_that_announce_it():
     )
     text = f"{lead}\n\n{items}"
     parsed = Parsed(text, (Block("paragraph", 0, len(lead)), Block("list", len(lead) + 2, len(text))))
-    wholes = [one for one in all_of([parsed, *FACTS[:1]], 60) if one.kind == "passage"]
+    wholes = [one for one in all_of([parsed, *FACTS[:1]], 60) if one.document == 0 and one.end - one.start > 200]
     assert [(one.start, one.end) for one in wholes] == [(0, len(text))]
 
 
@@ -150,7 +139,7 @@ def test_a_text_without_paragraphs_is_asked_about_in_both_halves():
     for text in (" ".join(facts()).replace("\n\n", " "), "".join(chinese_facts()).replace("\n\n", "")):
         made = make_questions([plain(text)], 40)
         assert len(made.choosing) == len(made.held_out) == 20
-        assert "passage" not in {one.kind for one in (*made.choosing, *made.held_out)}
+        assert all(one.end - one.start < 300 for one in (*made.choosing, *made.held_out))
 
 
 def test_code_and_headings_are_not_asked_about():
@@ -182,12 +171,12 @@ def judged(answer: tuple[int, int], passages: list[tuple[str, int, int]], budget
 @pytest.mark.parametrize(
     ("answer", "passages", "expected"),
     [
-        ((10, 20), [("a", 8, 12)], Outcome(1.0, 1.0, 1.0)),
-        ((90, 100), [("a", 0, 100)], Outcome(1.0, 1.0, 0.25)),
-        ((0, 100), [("a", 0, 10)], Outcome(0.0, 1.0, 0.1)),
-        ((0, 10), [("b", 0, 10)], Outcome(0.0, 0.0, 0.0)),
-        ((0, 20), [("a", 0, 12), ("a", 5, 10)], Outcome(1.0, 1.0, (12 / 20 + 3 * 15 / 20) / 4)),
-        ((0, 10), [], Outcome(0.0, 0.0, 0.0)),
+        ((10, 20), [("a", 8, 12)], Outcome(1.0, 1.0)),
+        ((90, 100), [("a", 0, 100)], Outcome(1.0, 0.25)),
+        ((0, 100), [("a", 0, 10)], Outcome(0.0, 0.1)),
+        ((0, 10), [("b", 0, 10)], Outcome(0.0, 0.0)),
+        ((0, 20), [("a", 0, 12), ("a", 5, 10)], Outcome(1.0, (12 / 20 + 3 * 15 / 20) / 4)),
+        ((0, 10), [], Outcome(0.0, 0.0)),
     ],
 )
 def test_a_score_falls_with_late_and_partial_answers(
@@ -196,10 +185,10 @@ def test_a_score_falls_with_late_and_partial_answers(
     assert judged(answer, passages) == pytest.approx(expected, abs=0.03)
 
 
-def test_passages_of_other_documents_take_room_and_rank():
-    assert judged((0, 10), [("b", 0, 10), ("a", 0, 10)], budget=80) == Outcome(1.0, 0.5, 0.75)
+def test_passages_of_other_documents_take_room():
+    assert judged((0, 10), [("b", 0, 10), ("a", 0, 10)], budget=80) == Outcome(1.0, 0.75)
     late = judged((0, 10), [("b", 0, 10)] * 5 + [("a", 0, 10)])
-    assert (late.found, late.reciprocal) == (0.0, pytest.approx(1 / 6))
+    assert late.found == 0.0 < late.score
 
 
 @given(st.integers(0, 50), st.integers(1, 50), st.lists(PLACES, max_size=8), st.sampled_from([8, 40, 160]))
@@ -214,8 +203,8 @@ def test_the_score_is_that_of_an_oracle_that_reads_on_till_the_budget_ends(
 
 
 def test_figures_are_means_with_an_interval():
-    made = figures([Outcome(1.0, 0.5, 0.4), Outcome(0.0, 0.0, 0.2)] * 20, seed=3)
-    assert (made.recall, made.mrr, made.questions) == (0.5, 0.25, 40)
+    made = figures([Outcome(1.0, 0.4), Outcome(0.0, 0.2)] * 20, seed=3)
+    assert (made.recall, made.questions) == (0.5, 40)
     assert made.score == pytest.approx(0.3)
     assert made.low < made.score < made.high
     assert figures([], seed=0).questions == 0
@@ -250,7 +239,7 @@ def bench(embedder: HashEmbedder | None = None) -> Bench:
 
 
 def tried(way: Way, choosing: Sequence[float], held_out: Sequence[float]) -> Tried:
-    halves = ([Outcome(score, score, score) for score in scores] for scores in (choosing, held_out))
+    halves = ([Outcome(score, score) for score in scores] for scores in (choosing, held_out))
     return Tried(way, 1, *halves)
 
 
@@ -415,8 +404,8 @@ def test_the_headings_of_documents_count():
 
 
 def trial(tokens: int, overlap: int, score: float, *, expand: bool = True, rerank: bool = False) -> Trial:
-    held_out = Figures(0.9, 0.8, score, score - 0.05, min(1.0, score + 0.05), 50)
-    return Trial(Chunking(tokens, overlap), expand, rerank, 120, Figures(0.9, 0.8, score), held_out)
+    held_out = Figures(0.9, score, score - 0.05, min(1.0, score + 0.05), 50)
+    return Trial(Chunking(tokens, overlap), expand, rerank, 120, Figures(0.9, score), held_out)
 
 
 TUNED = Tuned(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
@@ -26,7 +26,7 @@ from memwell.knowledge.documents import Block, Found, Parsed, language_code
 from memwell.knowledge.handle import Knowledge
 from memwell.knowledge.recall import FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
-from memwell.language.detect import han_share, language_of
+from memwell.language.detect import han_share
 from memwell.language.keywords import keywords
 from memwell.language.segment import query_terms
 from memwell.language.sentences import sentences
@@ -188,11 +188,8 @@ def _searches(expand: Sequence[bool], rerank: Sequence[bool]) -> list[tuple[bool
     return sorted(ways, key=lambda way: (way[0] != _USUAL_SEARCH[0], way[1] != _USUAL_SEARCH[1]))
 
 
-# Questions made from documents by rule, each with the span that answers it. They compare chunkings; they are not what
-# people ask.
-
-KINDS = ("blank", "keywords", "passage")
-"""How a question was made. A passage answers one about a passage, a sentence any other."""
+# Questions made from documents: keywords of a sentence or a passage, each with the span that answers it. They compare
+# chunkings; they are not what people ask.
 
 _REGION = (400, 2_500)  # characters of a region; a Chinese character counts as three
 _REGIONS = 40  # at least this many regions, where the text is long enough for even halves
@@ -202,8 +199,6 @@ _FEWEST_SENTENCES = 3  # of a passage
 _MARKS = re.compile(r"[(){}\[\]=<>_|\\/\"`]")
 _MOST_MARKS = 0.06  # a text with a larger share of such characters is code
 _MOST_ALIKE = 2  # places that may have all words of a question
-_AROUND_BLANK = 36  # characters
-_NUMBER = re.compile(r"(?<![\w.])\d[\d.,:%]*(?<![.,:])")
 
 
 class SyntheticQuestion(msgspec.Struct, frozen=True):
@@ -213,8 +208,6 @@ class SyntheticQuestion(msgspec.Struct, frozen=True):
     document: int
     start: int
     end: int
-    kind: str
-    language: str
 
 
 class QuestionSet(msgspec.Struct, frozen=True):
@@ -378,7 +371,6 @@ class _Maker:
         self._sentences = _Terms(place for place in places if not place.whole)
         self._passages = _Terms(place for place in places if place.whole)
         self._asked: set[str] = set()
-        self._kinds: Counter[str] = Counter()
 
     def questions(self, regions: Sequence[Sequence[_Place]], count: int) -> list[SyntheticQuestion]:
         """Up to ``count`` questions, one from each region in turn."""
@@ -401,59 +393,32 @@ class _Maker:
                 yield question
 
     def _about(self, place: _Place) -> SyntheticQuestion | None:
-        language = "zh" if language_of(place.text) == "zh" else "en"
-        ways: dict[str, Callable[[_Place, str], str]] = {"passage": self._passage}
-        if not place.whole:
-            ways = {"blank": self._blank, "keywords": self._keywords}
-        # The kind used least so far first.
-        for kind in sorted(ways, key=lambda kind: self._kinds[kind]):
-            text = ways[kind](place, language)
-            if text and text not in self._asked:
-                self._asked.add(text)
-                self._kinds[kind] += 1
-                return SyntheticQuestion(text, place.document, place.start, place.end, kind, language)
-        return None
+        text = self._passage(place) if place.whole else self._keywords(place)
+        if not text or text in self._asked:
+            return None
+        self._asked.add(text)
+        return SyntheticQuestion(text, place.document, place.start, place.end)
 
-    def _keywords(self, place: _Place, language: str) -> str:
+    def _keywords(self, place: _Place) -> str:
         """Some words of a sentence, as typed into a search box."""
         words = self._sentences.words(place.text)
-        words = sorted(self.chance.sample(words, min(3, len(words))), key=lambda word: word.at)
-        asked = " ".join(word.written for word in words)
-        return asked if len(words) >= 2 and self._sentences.point_to_one(asked) else ""
+        # More words where three say too little.
+        for count in range(min(3, len(words)), min(5, len(words)) + 1):
+            some = sorted(self.chance.sample(words, count), key=lambda word: word.at)
+            asked = " ".join(word.written for word in some)
+            if count >= 2 and self._sentences.point_to_one(asked):
+                return asked
+        return ""
 
-    def _blank(self, place: _Place, language: str) -> str:
-        """A sentence that asks for its number, or for its most telling word."""
-        number = _NUMBER.search(place.text)
-        words = self._sentences.words(place.text)
-        if len(words) < 3:
-            return ""
-        at, gap = (number.start(), number[0]) if number else (words[0].at, words[0].written)
-        before, after = _around(place.text[:at], place.text[at + len(gap) :])
-        asking = (" how many ", "多少") if number else (" what ", "什么")
-        question = " ".join((before + asking[language == "zh"] + after).split()).rstrip(".。;；,，")
-        return question + "?？"[language == "zh"] if self._sentences.point_to_one(f"{before} {after}") else ""
-
-    def _passage(self, place: _Place, language: str) -> str:
+    def _passage(self, place: _Place) -> str:
         """The heading and a word from each half of a passage: only the whole passage answers that."""
         words, middle = self._passages.words(place.text), len(place.text) // 2
         halves = [[word for word in words if (word.at < middle) is first] for first in (True, False)]
         if not all(halves):
             return ""
-        told = [half[0].written for half in halves if half[0].written not in place.heading]
-        asked = [part for part in (place.heading, *told) if part]
-        if len(asked) < 2 or not self._passages.point_to_one(" ".join(told)):
-            return ""
-        return ("、" if language == "zh" else ", ").join(asked)
-
-
-def _around(before: str, after: str) -> tuple[str, str]:
-    """The text next to a gap on either side, in whole words."""
-    start, end = before[-_AROUND_BLANK:], after[:_AROUND_BLANK]
-    if len(before) > _AROUND_BLANK and " " in start:
-        start = start.partition(" ")[2]
-    if len(after) > _AROUND_BLANK and " " in end:
-        end = end.rpartition(" ")[0]
-    return start, end
+        telling = [half[0].written for half in halves if half[0].written not in place.heading]
+        asked = [part for part in (place.heading, *telling) if part]
+        return " ".join(asked) if len(asked) >= 2 and self._passages.point_to_one(" ".join(telling)) else ""
 
 
 # Trials: the documents in a store of their own, asked every question.
@@ -464,8 +429,6 @@ class Outcome(NamedTuple):
 
     found: float
     """1 when the first passages hold at least half of the answer, else 0."""
-    reciprocal: float
-    """One over the rank of the first passage that holds some of it."""
     score: float
     """The share of the answer in the first tokens: mean over the whole budget, a half, a quarter and an eighth of it."""
 
@@ -474,7 +437,6 @@ class Figures(msgspec.Struct, frozen=True):
     """Means over questions. ``low`` to ``high`` is the 95 % interval of the score."""
 
     recall: float = 0.0
-    mrr: float = 0.0
     score: float = 0.0
     low: float = 0.0
     high: float = 0.0
@@ -526,8 +488,7 @@ def outcome(
     sizes = [size(one.text) for one in passages]
     within = [_covered(answer, _fitting(spans, sizes, round(share * budget))) for share in SHARES]
     found = _covered(answer, [span for span in spans[:FIRST] if span]) >= _ENOUGH
-    ranks = (rank for rank, span in enumerate(spans, 1) if span and _hits(answer, span))
-    return Outcome(float(found), 1.0 / next(ranks, float("inf")), sum(within) / len(within))
+    return Outcome(float(found), sum(within) / len(within))
 
 
 def _fitting(spans: Sequence[Span | None], sizes: Sequence[int], budget: int) -> list[Span]:
@@ -550,19 +511,13 @@ def _covered(answer: Span, spans: Sequence[Span]) -> float:
     return held / max(answer[1] - answer[0], 1)
 
 
-def _hits(answer: Span, span: Span) -> bool:
-    """Whether a passage holds half of the answer, or lies in it by half."""
-    shared = min(answer[1], span[1]) - max(answer[0], span[0])
-    return shared >= _ENOUGH * max(1, min(answer[1] - answer[0], span[1] - span[0]))
-
-
 def figures(outcomes: Sequence[Outcome], *, seed: int) -> Figures:
     """The means over questions; zeros for none."""
     if not outcomes:
         return Figures()
-    recall, mrr, score = (float(np.mean(column)) for column in zip(*outcomes, strict=True))
+    recall, score = (float(np.mean(column)) for column in zip(*outcomes, strict=True))
     _, low, high = interval(_scores(outcomes), seed=seed)
-    return Figures(recall, mrr, score, low, high, len(outcomes))
+    return Figures(recall, score, low, high, len(outcomes))
 
 
 def interval(values: Scores, *, seed: int) -> tuple[float, float, float]:
@@ -681,7 +636,7 @@ class RememberingEmbedder(Embedder):
 
 _WORDS = {
     "en": {
-        "columns": "{unit} overlap synonyms rerank chunks recall@{first} MRR score held-out",
+        "columns": "{unit} overlap synonyms rerank chunks recall@{first} score held-out",
         "tokens": "tokens",
         "characters": "characters",
         "yes": "yes",
@@ -704,7 +659,7 @@ _WORDS = {
         "overlap": "overlap {share} %",
     },
     "zh": {
-        "columns": "{unit}数 重叠 同义词 重排 块数 召回@{first} MRR 得分 留出题",
+        "columns": "{unit}数 重叠 同义词 重排 块数 召回@{first} 得分 留出题",
         "tokens": "词元",
         "characters": "字符",
         "yes": "是",
@@ -797,7 +752,7 @@ class Tuned(msgspec.Struct, frozen=True, kw_only=True):
         marks = [words["in_use"]] * in_use + [words["advised"]] * self._is_advised(trial)
         return [
             *map(str, (trial.chunking.tokens, trial.chunking.overlap, yes[trial.expand], yes[trial.rerank])),
-            *(str(trial.chunks), f"{chosen.recall:.3f}", f"{chosen.mrr:.3f}", f"{chosen.score:.3f}"),
+            *(str(trial.chunks), f"{chosen.recall:.3f}", f"{chosen.score:.3f}"),
             f"{held.score:.3f} ({held.low:.2f}–{held.high:.2f})",
             f"<- {', '.join(marks)}" if marks else "",
         ]

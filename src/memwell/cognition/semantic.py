@@ -246,7 +246,7 @@ class SemanticMemory:
         source: str = "",
         user: str | None = None,
     ) -> Concept:
-        """Take in what somebody says something is.
+        """Take in a definition that a source gives.
 
         An unknown concept is stored. The same definition supports a known one, once for each ``by``; another contradicts
         it, and replaces it when the confidence has fallen below a half. With a ``user``, only that user sees what is
@@ -278,7 +278,7 @@ class SemanticMemory:
         own = None if user is None else self._current(_check_user(user), name)
         found = self._shared(name) if own is None else self._seen(own)
         if found is None:
-            other = " that is everybody's; user= asks for what somebody's turns taught" if user is None else ""
+            other = " that is shared; user= asks for what a user's turns taught" if user is None else ""
             raise NotFound(f"there is no concept {shown(name)}{other}")
         return found
 

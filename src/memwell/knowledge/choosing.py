@@ -537,8 +537,8 @@ class Chooser:
         for before, after in ((0, 1), (0, 2), (-1, 0), (-2, 0)):
             longer = Run(run.first + before, run.last + after)
             # A line before belongs to it only in its own paragraph.
-            beside = longer.fits(text, lines) and (not before or lines[longer.first].block == lines[run.first].block)
-            if beside and self._gains(reading, run, longer):
+            joins = longer.fits(text, lines) and (not before or lines[longer.first].block == lines[run.first].block)
+            if joins and self._gains(reading, run, longer):
                 run = longer
         following = Run(run.first, run.last + 1)
         if run == Run(at, at) and "advice" in self._kinds and following.fits(text, lines):

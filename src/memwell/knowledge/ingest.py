@@ -123,8 +123,8 @@ class Ingested(msgspec.Struct, frozen=True):
         """The report in words: one line, and one more for each refused source and each warning."""
         phrases = _PHRASES["zh" if language.startswith("zh") else "en"]
         counts = {name: len(getattr(self, name)) for name in ("added", "changed", "unchanged", "removed", "refused")}
-        told = [phrases[name].format(count) for name, count in counts.items() if count or name == "added"]
-        lines = [phrases["line"].format(phrases["and"].join(told), self.chunks, self.seconds)]
+        parts = [phrases[name].format(count) for name, count in counts.items() if count or name == "added"]
+        lines = [phrases["line"].format(phrases["and"].join(parts), self.chunks, self.seconds)]
         lines += [phrases["bad"].format(one.source, one.detail) for one in self.refused]
         lines += [phrases["warning"].format(one) for one in self.warnings]
         return "\n".join(lines)

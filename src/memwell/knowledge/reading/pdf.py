@@ -49,7 +49,7 @@ _SHORT = 0.7
 _SET_IN = 0.7
 _LINES_AT_EDGE = 2
 _ENOUGH_PAGES = 4
-_MOST_FRONT_MATTER = 60  # The number that is printed on a page and its place in the file differ by so many at most
+_MOST_FRONT_MATTER = 60  # The largest difference between a printed page number and its place in the file
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
@@ -202,12 +202,12 @@ def _list(lines: Sequence[Line], compounds: Container[str]) -> str:
 def joined(lines: Sequence[str], compounds: Container[str] = ()) -> str:
     """Lines joined into one: without a space between Chinese characters, and without the hyphens of line ends."""
 
-    def mended(torn: re.Match[str]) -> str:
+    def joined_word(torn: re.Match[str]) -> str:
         left, right = torn[1], torn[2]
         whole = left[-1:].isalpha() and right[:1].islower() and f"{left}-{right}".casefold() not in compounds
         return left if whole else f"{left}-"
 
-    text = _TORN.sub(mended, "\n".join(line.strip() for line in lines))
+    text = _TORN.sub(joined_word, "\n".join(line.strip() for line in lines))
     if "\n" not in text:
         return text
     parts = [part for part in text.split("\n") if part]

@@ -248,7 +248,7 @@ class Kind(msgspec.Struct, frozen=True):
 
 
 def media_type_of(head: bytes, name: str = "") -> str:
-    """The media type of a file by its first bytes and its name; the more bytes, the better zipped formats are told apart.
+    """The media type of a file by its first bytes and its name; with more bytes zipped formats are known better.
 
     ``application/octet-stream`` when they are no text and nothing known.
     """

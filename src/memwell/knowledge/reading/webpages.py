@@ -201,10 +201,8 @@ _META = {
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,40})", re.IGNORECASE)
 _XML_DECLARED = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w-]{2,40})", re.IGNORECASE)
 _ENOUGH_IN_MAIN = 200
-_MOST_BY_NAME = 3
-"""When the parts that are left out for their names alone hold so many times what is kept, the names mislead."""
-_CLEAN, _WITH_NAMED, _WHOLE = range(3)
-"""How much of a page is read."""
+_MOST_BY_NAME = 3  # times the text that is kept: when class names remove more, they mislead
+_CLEAN, _WITH_NAMED, _WHOLE = range(3)  # how much of a page is read
 _LONG_CELL = 600
 _DEEPEST_INDENT = 8
 

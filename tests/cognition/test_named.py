@@ -1,8 +1,24 @@
+"""Memories with a name: one for each name, changed one at a time, with a belief that evidence moves."""
+
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
+from typing import Any
 
-from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, key_of
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.cognition.named import (
+    Belief,
+    Draft,
+    NamedMemories,
+    check_name,
+    check_share,
+    check_texts,
+    enough_of,
+    key_of,
+)
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
@@ -22,9 +38,9 @@ def test_a_name_is_the_same_however_it_is_written(memory: Memory) -> None:
 
 def test_it_is_a_memory_like_any_other(memory: Memory) -> None:
     named = NamedMemories(memory, "concept", dict)
-    made = named.change("RAG", lambda old: stored("RAG — retrieval first", n=1))
+    made = named.change(named.id_of("RAG"), lambda old: stored("RAG — retrieval first", n=1))
     assert [hit.text for hit in memory.recall("retrieval", limit=1)] == ["RAG — retrieval first"]
-    named.change("rag", lambda old: stored("RAG — retrieval first", n=2))
+    named.change(named.id_of("rag"), lambda old: stored("RAG — retrieval first", n=2))
     assert [version.record.metadata["concept"] for version in memory.history(made.id)] == [{"n": 1}]
     assert memory.undo(made.id).metadata["concept"] == {"n": 1}
     assert [one.metadata["concept"] for one in named.all()] == [{"n": 1}]
@@ -32,18 +48,18 @@ def test_it_is_a_memory_like_any_other(memory: Memory) -> None:
 
 def test_what_was_forgotten_comes_back_when_it_is_stored_again(memory: Memory) -> None:
     named = NamedMemories(memory, "concept", dict)
-    made = named.change("x", lambda old: stored("x — one", n=1))
+    made = named.change(named.id_of("x"), lambda old: stored("x — one", n=1))
     memory.forget(made.id)
-    assert named.find("x") is None
+    assert named.find(named.id_of("x")) is None
     seen: list[Recalled | None] = []
 
     def again(old: Recalled | None) -> Draft:
         seen.append(old)
         return stored("x — two", n=2)
 
-    assert named.change("x", again).text == "x — two"
+    assert named.change(named.id_of("x"), again).text == "x — two"
     assert seen == [None]
-    found = named.find("x")
+    found = named.find(named.id_of("x"))
     assert found is not None
     assert found.metadata == {"concept": {"n": 2}}
 
@@ -55,9 +71,9 @@ def test_a_change_that_fails_changes_nothing(memory: Memory) -> None:
         raise InvalidInput("no")
 
     with pytest.raises(InvalidInput):
-        named.change("x", fails)
+        named.change(named.id_of("x"), fails)
     with pytest.raises(InvalidInput, match="empty"):
-        named.change("x", lambda old: stored("…"))
+        named.change(named.id_of("x"), lambda old: stored("…"))
     assert list(named.all()) == []
     assert memory.count() == 0
 
@@ -69,9 +85,9 @@ def test_memories_of_the_same_kind_that_others_stored_are_passed_over(memory: Me
 
 def test_metadata_that_a_user_has_added_stays(memory: Memory) -> None:
     named = NamedMemories(memory, "concept", dict)
-    made = named.change("x", lambda old: stored("x — one"))
+    made = named.change(named.id_of("x"), lambda old: stored("x — one"))
     memory.update(made.id, metadata={**made.metadata, "mine": 1})
-    assert named.change("x", lambda old: stored("x — two")).metadata == {"concept": {}, "mine": 1}
+    assert named.change(named.id_of("x"), lambda old: stored("x — two")).metadata == {"concept": {}, "mine": 1}
 
 
 def test_names_and_texts_are_checked() -> None:
@@ -85,3 +101,67 @@ def test_names_and_texts_are_checked() -> None:
     for value in ("", " ", None, "x" * 2000):
         with pytest.raises(InvalidInput):
             check_name(value, "a name")
+
+
+PRIORS = st.floats(1e-6, 1 - 1e-6)
+
+
+@given(PRIORS, st.floats(0.5, 50), st.lists(st.booleans(), max_size=200))
+def test_it_stays_within_bounds_and_moves_the_way_the_evidence_points(
+    prior: float, strength: float, seen: list[bool]
+) -> None:
+    belief = Belief(prior, strength)
+    for holds in seen:
+        moved = belief.seen(holds)
+        assert 0 < moved.value < 1
+        assert moved.value > belief.value if holds else moved.value < belief.value
+        belief = moved
+    assert belief.observations == len(seen)
+
+
+@given(st.lists(st.booleans(), max_size=30), st.randoms(use_true_random=False))
+def test_the_order_of_the_evidence_does_not_matter(seen: list[bool], random: Any) -> None:
+    def value(order: list[bool]) -> float:
+        belief = Belief(0.8, 5)
+        for holds in order:
+            belief = belief.seen(holds)
+        return belief.value
+
+    shuffled = list(seen)
+    random.shuffle(shuffled)
+    assert value(seen) == value(shuffled)
+
+
+def test_the_formula() -> None:
+    assert Belief(0.8, 5).value == 0.8
+    assert Belief(0.8, 5, support=1).value == pytest.approx(5 / 6)
+    assert Belief(0.8, 5, against=5).value == pytest.approx(0.4)
+    assert Belief().value == 0.5
+
+
+@pytest.mark.parametrize("value", [0, 1, -0.1, 1.1, float("nan"), "sure", True, None])
+def test_nothing_is_certain(value: Any) -> None:
+    with pytest.raises(InvalidInput, match="nothing is certain"):
+        check_share(value, "a confidence")
+
+
+def once(found: Sequence[int]) -> list[int]:
+    return list(dict.fromkeys(found))
+
+
+@given(st.lists(st.integers(0, 5), max_size=60), st.integers(0, 6))
+def test_there_are_enough_as_long_as_there_are_any(stored: list[int], limit: int) -> None:
+    kept = enough_of(lambda most: stored[:most], once, limit)
+    assert len(kept) >= min(limit, len(once(stored)))
+    assert kept == once(stored)[: len(kept)]
+
+
+def test_no_more_is_asked_for_than_it_takes() -> None:
+    asked: list[int] = []
+
+    def fetch(most: int) -> list[int]:
+        asked.append(most)
+        return [7] * most
+
+    assert enough_of(fetch, once, 5) == [7]
+    assert asked == [10, 40, 160, 640]

@@ -211,12 +211,6 @@ def test_a_figure_may_be_written_in_another_way(text: str, question: str, said: 
     assert (answer.text, answer.extractive, answer.note) == (said, False, "")
 
 
-def test_a_citation_of_nothing_is_left_out_and_the_note_says_so():
-    answer = _told(PRICES, "Adults pay 14 euros [1][7].").answer("How much do adults pay?")
-    assert (answer.text, answer.supported) == ("Adults pay 14 euros [1].", True)
-    assert answer.note == "A citation of nothing was left out: [7]."
-
-
 @pytest.mark.parametrize("said", ["900 [1]", "It sold 900 lamps in 2021 [1].", ModelError("no route")])
 def test_what_is_not_known_is_never_said_to_be_sentences_of_the_documents(said: str | Exception):
     answer = _told("In 2023 the shop sold 900 lamps.", said).answer("How many lamps did the shop sell in 2021?")

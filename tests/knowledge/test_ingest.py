@@ -89,22 +89,6 @@ def test_a_file_is_itself_and_nothing_is_an_error(shelf: Path):
     assert list(files_under(shelf / "empty")) == []
 
 
-def test_a_folder_that_cannot_be_read_is_told_of(shelf: Path, monkeypatch: pytest.MonkeyPatch):
-    whole = os.scandir
-
-    def scandir(path: Path) -> object:
-        if Path(path).name == "sub":
-            raise PermissionError(13, "Permission denied")
-        return whole(path)
-
-    monkeypatch.setattr(os, "scandir", scandir)
-    with pytest.raises(FileError, match="Permission denied"):
-        list(files_under(shelf))
-    told: list[Path] = []
-    assert names(shelf, on_error=lambda path, _: told.append(path)) == ["a.txt", "b.md", "休假.md"]
-    assert told == [shelf / "sub"]
-
-
 LONG_AGO = 1_600_000_000
 
 

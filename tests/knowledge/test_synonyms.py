@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import FileError, InvalidInput
-from memwell.knowledge.synonyms import LARGEST_GROUP, LONGEST_TERM, Synonyms, synonyms_of
+from memwell.knowledge.synonyms import LONGEST_TERM, Synonyms, synonyms_of
 
 BUNDLED = Synonyms.bundled()
 TERMS = sorted({term for group in BUNDLED.groups for term in group})
@@ -175,7 +175,6 @@ def test_a_file_is_lines_or_json(tmp_path: Path, written: str):
         ("{", "JSON"),
         ("[" * 100_000, "JSON"),
         ("a = " + "b" * (LONGEST_TERM + 1), "characters"),
-        (" = ".join(f"w{number}" for number in range(LARGEST_GROUP + 1)), "64 words"),
     ],
 )
 def test_a_bad_file_is_refused_and_says_why(tmp_path: Path, written: str, told: str):

@@ -1,4 +1,4 @@
-"""Four kinds of memory over one long-term memory, and a model that uses them.
+"""Working, episodic, semantic and procedural memory over one long-term memory, and a chat model that uses them.
 
 m = memwell.open("app.db")
 mind = Cognition(m)
@@ -8,13 +8,13 @@ mind.recall("what is RAG?")
 
 from __future__ import annotations
 
-from memwell.cognition.attention import Belief, softmax
 from memwell.cognition.augmented import AugmentedModel, Definition, Response, definitions
 from memwell.cognition.episodic import Episode, EpisodicMemory
+from memwell.cognition.named import Belief
 from memwell.cognition.network import Cognition, Weighted
 from memwell.cognition.procedural import Outcome, ProceduralMemory, Procedure, SuccessRate, Suggestion
 from memwell.cognition.semantic import Concept, ConceptGraph, Edge, Node, Related, SemanticMemory, Testimony
-from memwell.cognition.working import Active, WorkingMemory
+from memwell.cognition.working import Active, WorkingMemory, softmax
 
 __all__ = [
     "Active",

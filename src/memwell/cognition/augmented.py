@@ -1,7 +1,6 @@
-"""A model that remembers: it recalls from all four memories, weighs what it finds, answers, and learns from the turn.
+"""A chat model with four memories: it recalls, answers, and learns definitions from each turn.
 
-Every turn is on disk before the model is asked. A model that fails loses nothing: the answer is then taken from the
-memories, word for word, and says so.
+A turn is on disk before the model is asked. When the model fails, or there is none, the answer is quoted from memory.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from typing import Any
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.cognition.matching import coverage, is_question
 from memwell.cognition.named import without_secrets
 from memwell.cognition.network import PROCEDURAL, SEMANTIC, Cognition, Weighted
 from memwell.cognition.procedural import NEEDS
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, NotFound
 from memwell.language import entities as names
+from memwell.language.asking import coverage, is_question
 from memwell.language.detect import language_of
 from memwell.language.entities import NamedEntity, entities
 from memwell.language.keywords import keywords
@@ -32,11 +31,9 @@ from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
 from memwell.values import check_count, check_text, shown
 
-# What a text says that something is: read by rule, in English and Chinese.
+# Definitions in a text, found by rule, in English and Chinese.
 
-
-LOOKED_AT = 20_000
-"""How much of a text is read, in characters."""
+_LOOKED_AT = 20_000  # characters
 _MOST = 8
 _LONGEST_NAME = 60
 _LONGEST_DEFINITION = 300
@@ -66,14 +63,14 @@ _POINTS_AT_ONE = re.compile(
     r"|只|还|总|要|于|或|真|都|也|不|若)",
     re.I,
 )
-# What somebody holds to be so, or has from others, is no definition.
+# An opinion or hearsay is no definition.
 _HEDGED = re.compile(
     r"\b(?:maybe|perhaps|possibly|probably|apparently|allegedly|supposedly|reportedly|hopefully|sometimes|often|usually"
     r"|says?|said|thinks?|thought|believes?|believed|claims?|claimed|told|tells?|heard|guess(?:es)?|seems?)\b|(?<=\s)an?(?=\s)"
     r"|可能|也许|或许|大概|大约|据说|据称|听说|传说(?=.)|传闻|好像|似乎|认为|觉得|以为|应该|恐怕|估计|未必|不一定|几乎|(?<![小学传])说(?![明服法唱书])",
     re.I,
 )
-# Words for what is one thing at a time: which answer and whose problem, only the talk knows.
+# Words whose meaning depends on the conversation: which answer, whose problem.
 _ROLE = re.compile(
     r"(?:.*的)?(?:答案|问题|结果|原因|目的|关键|重点|事实|意思|结论|建议|办法|方法|目标|任务|计划|时间|日期|地点|位置|价格|名字|姓名|号码|编号"
     r"|卡号|账号|地址|住址|电话|手机|手机号|邮箱|密码|口令|生日|年龄|天气|心情|味道|颜色|状态|情况|区别|好处|坏处|优点|缺点|前提|条件|想法|看法"
@@ -97,7 +94,7 @@ _ENDING = " \t\n.。!！;；,，"
 
 
 class Definition(msgspec.Struct, frozen=True):
-    """What something is said to be, or with ``denied`` not to be."""
+    """A definition found in a text; with ``denied`` it says what something is not."""
 
     concept: str
     definition: str
@@ -107,7 +104,7 @@ class Definition(msgspec.Struct, frozen=True):
 def definitions(text: str) -> list[Definition]:
     """The definitions that a text gives, in order. Raises ``InvalidInput`` for a text that is no string."""
     found: list[Definition] = []
-    for sentence in sentences(check_string(text)[:LOOKED_AT]):
+    for sentence in sentences(check_string(text)[:_LOOKED_AT]):
         one = _definition(sentence.text.strip())
         if one is not None and len(found) < _MOST:
             found.append(one)
@@ -127,7 +124,7 @@ def _definition(sentence: str) -> Definition | None:
 
 
 def _checked(match: re.Match[str], goes_on: re.Pattern[str], *, denied: bool) -> Definition | None:
-    """The definition that a pattern found, unless it is somebody's own or of one thing alone."""
+    """The definition that a pattern found, unless it is personal or about one particular thing."""
     name = match["name"].strip()
     says = goes_on.split(match["definition"], maxsplit=1)[0].strip(_ENDING)
     if _is_of_one(name) or _PERSONAL.search(f"{name} {says}") or _NO_THING.search(says):
@@ -140,26 +137,23 @@ def _checked(match: re.Match[str], goes_on: re.Pattern[str], *, denied: bool) ->
 
 
 def _is_of_one(name: str) -> bool:
-    """Whether what is spoken of is one thing alone, or only supposed."""
+    """Whether a name is that of one particular thing, or only supposed."""
     return bool(_POINTS_AT_ONE.search(name) or _NAME_ENDS_BADLY.search(name) or _HEDGED.search(name) or _ROLE(name))
 
 
 def related_words(concept: str, definition: str, most: int = 5) -> list[str]:
-    """The weightiest words of a definition, which are what the concept is related to."""
+    """The most telling words of a definition: the concepts that this one is related to."""
     own = concept.casefold()
     words = [one.word for one in keywords(definition, limit=2 * most)]
     return [word for word in words if word.casefold() not in own and own not in word.casefold()][:most]
 
 
-# What is learnt from a turn: what things are said to be, without secrets and without what is said of people.
+# Learning from a turn: definitions without secrets, and none of people.
 
-
-_FROM_A_MODEL = 0.5
-"""The confidence of what a model says that something is: it may be right."""
+_FROM_A_MODEL = 0.5  # The confidence of a definition that a model gave
 _TALK, _MODEL = "conversation", "model"
-"""Who says so, when nobody was named."""
-_SAYS_ENOUGH = 0.3
-"""Who denies something that has less than this to do with what is known denies something else."""
+"""The source of evidence when there is no user."""
+_SAYS_ENOUGH = 0.3  # A text that covers less than this speaks of something else
 _MASK = re.compile(rf"\[(?:{'|'.join(sorted(SECRETS | PERSONAL))})\]").search
 _PASSWORD = re.compile(
     r"(?:密码|密碼|口令|验证码|驗證碼|暗号|\b(?:password|passcode|passphrase|passwd|pwd|code\s*word)|\S\s+pin(?:\s*code)?)\W*\Z",
@@ -182,15 +176,15 @@ _PEOPLE = re.compile(
 _PEOPLE_ZH = re.compile(
     r"(?:患者|病人|骗子|小偷|傻[瓜子]|笨蛋|混蛋|坏蛋|疯子|瘾君子|同性恋|(?<!的)[人员师生者手家犯徒鬼汉狂迷星长官])\Z"
 ).search
+# Said of things, and never of people.
 _A_KIND = re.compile("一[种类门项款]|指|泛指").match
-"""What is said of things, and never of somebody."""
 
 
 def learn_from(cognition: Cognition, text: str, *, user: str | None, source: str = "") -> list[str]:
-    """Learn what a user says that things are or are not; the names of what it was about. Nobody else hears of it."""
+    """Learn the definitions in a user's text, for that user alone; returns the names of the concepts."""
     learnt: list[str] = []
     for one in definitions(without_secrets(text)):
-        # The gate may refuse it, and nobody can contradict what is not known.
+        # The gate may refuse it, and an unknown concept cannot be contradicted.
         with suppress(InvalidInput, NotFound):
             if may_be_learnt(one.concept, one.definition):
                 _learn(cognition, one, user or "", source)
@@ -211,7 +205,7 @@ def _learn(cognition: Cognition, one: Definition, user: str, source: str) -> Non
 
 
 def learn_unknown(cognition: Cognition, answer: str, *, user: str | None, source: str = "") -> list[str]:
-    """Learn from a model's answer what is not known yet. What it repeats from memory is no evidence for it."""
+    """Learn the definitions in a model's answer that are not known yet. A model that repeats memory is no evidence."""
     semantic, whose = cognition.semantic, user or ""
     learnt: list[str] = []
     for one in definitions(without_secrets(answer)):
@@ -230,20 +224,20 @@ def learn_unknown(cognition: Cognition, answer: str, *, user: str | None, source
 
 
 def may_be_learnt(name: str, definition: str) -> bool:
-    """Whether a definition holds no secret, no personal data, and is of no person."""
+    """Whether a definition has no secret and no personal data, and is not of a person."""
     said = f"{name}\n{definition}"
     return not (_PASSWORD(name) or _MASK(said) or findings(said) or is_person(name, definition))
 
 
 def is_person(name: str, definition: str) -> bool:
-    """Whether a name is a person's, by how it is written and by what is said of it."""
+    """Whether a name is that of a person, by its form and its definition."""
     if name.isascii():
         named = entities(f"{name} is {definition}")
         likely = _NAMED(name) or name.title() in names.FIRST_NAMES
         return _has_person(named, name) or bool(likely and _PEOPLE(definition))
     if _A_KIND(definition):
         return False
-    # A surname and two more characters may be a word as well: then what is said of it decides.
+    # A surname and two more characters may be a word too: then the definition decides.
     likely = _NAMED_ZH(name) and name[:2] not in names.NOT_PEOPLE_ZH
     return _has_person(entities(f"{name}的"), name) or bool(likely and _PEOPLE_ZH(definition))
 
@@ -254,8 +248,7 @@ def _has_person(found: Iterable[NamedEntity], name: str) -> bool:
 
 _NEEDS = tuple(NEEDS.values())
 _SAYS_SAME = 0.8
-_BESIDE_THE_BEST = 0.5
-"""A second sentence is told when it is worth this much of the first."""
+_SECOND = 0.5  # A second sentence is quoted when its score is this share of the first one's
 _HOW = re.compile(r"\bhow\b|怎么|怎样|如何", re.I).search
 _HOW_COUNTS = 3.0
 _SENTENCES = 2
@@ -299,25 +292,25 @@ _KINDS = {
 
 
 class Response(msgspec.Struct, frozen=True):
-    """An answer, what it rests on, and what came of the turn."""
+    """An answer, the memories that it rests on, and what was learnt from the turn."""
 
     text: str
     weighted: tuple[Weighted, ...]
     note: str = ""
-    """What went otherwise than usual; empty when nothing did."""
+    """Why the model did not answer, or the turn was not stored; empty otherwise."""
     extractive: bool = False
-    """Whether the answer is taken from the memories, and not a model's."""
+    """Whether the answer is quoted from memory, and not a model's."""
     episode: str = ""
-    """The id of the turn as an episode."""
+    """The id of the episode of this turn."""
     learned: tuple[str, ...] = ()
-    """The names of the concepts that it said something about."""
+    """The names of the concepts that the turn defined."""
 
 
 class AugmentedModel:
-    """A chat model, or none, with a memory of four kinds.
+    """A chat model, or none, with four memories.
 
-    ``chat`` is a ``ChatModel``, a function of messages, or None; ``language`` is ``en`` or ``zh``, or None for that of what
-    is said. Raises ``InvalidInput`` for anything else.
+    ``chat`` is a ``ChatModel``, a function of messages, or None; ``language`` is ``en``, ``zh``, or None for that of the
+    text. Raises ``InvalidInput`` for anything else.
     """
 
     def __init__(self, chat: Any, cognition: Cognition, *, language: str | None = None, limit: int = 5) -> None:
@@ -331,7 +324,7 @@ class AugmentedModel:
         self.limit = check_count(limit, "limit")
 
     def respond(self, text: str, *, user: str | None = None) -> Response:
-        """Answer what was said, and learn from it. What others said, and what that taught, is not recalled.
+        """Answer a text, and learn from it. Turns and concepts of other users are not recalled.
 
         Raises ``InvalidInput`` for a text that is blank or breaks a rule; a model that fails raises nothing.
         """
@@ -340,7 +333,6 @@ class AugmentedModel:
         language = self.language or language_for(text)
         weighted = tuple(self.cognition.recall(text, self.limit, user=user or ""))
         episode, kept, refused = self._kept_turn(text, user, language)
-        # As the gate has let it through, and nothing when it has not.
         learned = learn_from(self.cognition, kept, user=user, source=episode) if episode else []
         answer, note = self._answer(text, weighted, language)
         if self._is_kept(episode, answer) and not note:
@@ -349,7 +341,7 @@ class AugmentedModel:
         return Response(answer, weighted, notes, bool(note), episode, tuple(dict.fromkeys(learned)))
 
     def _kept_turn(self, text: str, user: str | None, language: str) -> tuple[str, str, str]:
-        """The id of the turn and the text of it that is kept, or why it is none: the memory's gate may refuse it."""
+        """Store the turn: its id and the text as stored, or why the gate refused it."""
         try:
             episode = self.cognition.episodic.store(text, user=user, turn=True)
         except InvalidInput as error:
@@ -357,14 +349,14 @@ class AugmentedModel:
         try:
             kept = self.cognition.episodic.get(episode).event
         except NotFound:
-            # Somebody erased it in the meantime.
+            # It was erased in the meantime.
             return "", "", ""
-        # A secret that is not kept is not held in mind either.
+        # As stored, without secrets.
         self.cognition.working_of(user).add(kept, source=episode)
         return episode, kept, ""
 
     def _is_kept(self, episode: str, answer: str) -> bool:
-        """Keep the answer with its turn; False when that was erased while the model thought: then nothing is kept."""
+        """Store the answer with its turn; False when the turn was erased in the meantime."""
         if episode:
             try:
                 self.cognition.episodic.answered(episode, answer)
@@ -373,7 +365,7 @@ class AugmentedModel:
         return True
 
     def _answer(self, text: str, weighted: Sequence[Weighted], language: str) -> tuple[str, str]:
-        """The answer, and when it is not the model's why."""
+        """The answer, and why it is not the model's."""
         words = WORDS[language]
         if self.chat is None:
             return extract(text, weighted, language), words["no_model"]
@@ -394,12 +386,12 @@ def language_for(text: str) -> str:
 
 
 def prompt_for(text: str, weighted: Sequence[Weighted], language: str) -> list[Message]:
-    """What a model is asked: what is remembered, as data that cannot pass for instructions, and what was said."""
+    """The messages for a model: the memories as data, fenced against instructions, and the text."""
     return [system(remembered(weighted, language)), human(text)]
 
 
 def remembered(weighted: Sequence[Weighted], language: str) -> str:
-    """What is remembered, each piece with its weight and behind a bar, under a word on how to take it."""
+    """The memories with their weights, each line behind a bar, under an instruction to take them as data."""
     words = WORDS[language]
     if not weighted:
         return words["nothing"]
@@ -412,27 +404,27 @@ def remembered(weighted: Sequence[Weighted], language: str) -> str:
 
 
 def extract(text: str, weighted: Sequence[Weighted], language: str) -> str:
-    """An answer made of what is remembered, word for word; that nothing is known when nothing speaks of it."""
+    """An answer quoted from memory, or that nothing is known."""
     if not is_question(text):
         return WORDS[language]["noted"]
     found: dict[str, float] = {}
     for one in weighted:
-        # Who asks how wants to be told what to do.
+        # A procedure answers *how* best.
         wanted = _HOW_COUNTS if one.kind == PROCEDURAL and _HOW(text) else 1.0
         for piece, about in _pieces(one):
             share = coverage(text, about)
             if share >= _SAYS_ENOUGH:
                 found[piece] = max(found.get(piece, 0.0), wanted * share * one.weight)
-    least = _BESIDE_THE_BEST * max(found.values(), default=0.0)
+    least = _SECOND * max(found.values(), default=0.0)
     best = _distinct(sorted((piece for piece in found if found[piece] >= least), key=lambda piece: -found[piece]))
     between = "\n" if any("\n" in piece for piece in best) else "" if language == "zh" else " "
     return between.join(best) if best else WORDS[language]["unknown"]
 
 
 def _pieces(one: Weighted) -> list[tuple[str, str]]:
-    """What of a memory may be an answer, each with the words that decide: of what was said every sentence."""
+    """The parts of a memory that may be quoted, each with the text that it is judged by."""
     if one.kind == PROCEDURAL:
-        # As a whole; what it needs is no part of what it is about.
+        # Its preconditions are not what it is about.
         return [(one.text, "\n".join(line for line in one.text.split("\n") if not line.startswith(_NEEDS)))]
     if one.kind == SEMANTIC:
         first = one.text.split("\n", 1)[0]
@@ -442,7 +434,7 @@ def _pieces(one: Weighted) -> list[tuple[str, str]]:
 
 
 def _distinct(pieces: Sequence[str]) -> list[str]:
-    """The first few that do not say the same."""
+    """The first few pieces that do not say the same."""
     chosen: list[str] = []
     for piece in pieces:
         same = any(max(coverage(piece, one), coverage(one, piece)) >= _SAYS_SAME for one in chosen)
@@ -452,7 +444,7 @@ def _distinct(pieces: Sequence[str]) -> list[str]:
 
 
 def trouble_of(error: MemwellError, language: str) -> str:
-    """Why a model did not answer, in the language of the talk: what errors say is in English."""
+    """Why a model did not answer, in this language: the texts of errors are English."""
     if language == "en":
         return str(error)
     if isinstance(error, BadModelOutput):

@@ -1,62 +1,58 @@
-"""Episodic memory: what happened, when, to whom, in which circumstances, and how it felt."""
+"""Episodic memory: events with their time, user, context and emotion."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import cast
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.cognition.attention import is_finite
-from memwell.cognition.matching import only_asks
-from memwell.cognition.named import keeps, without_secrets
+from memwell.cognition.named import keeps, why_of, without_secrets
+from memwell.cognition.working import is_finite
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Not, Where
-from memwell.language.detect import language_of
+from memwell.language.asking import only_asks
 from memwell.language.sentiment import sentiment
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
 from memwell.values import as_utc, check_count, check_id, check_text, new_id, shown
 
 KIND = "episode"
-_BETWEEN = "\n— "
-"""What parts the event from its context in the text of a memory."""
-_FELT = 0.2
-"""From here on a text speaks well, and below its opposite ill."""
+_BETWEEN = "\n— "  # Separates the event from its context in the text of a memory
+_FELT = 0.2  # A sentiment from this on is positive, and below its opposite negative
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """Something that happened."""
+    """An event."""
 
     id: str
     event: str
     context: str
     emotion: str
-    """The word that was given for it, or ``positive``, ``neutral`` or ``negative`` as its words speak."""
+    """The word that was given for it, or ``positive``, ``neutral`` or ``negative`` by the words of the event."""
     sentiment: float
-    """From -1 (ill) to 1 (well)."""
+    """From -1 (negative) to 1 (positive)."""
     time: datetime
     user: str = ""
     answer: str = ""
-    """What was answered, when it is a turn of a talk. It is not searched, and no facts are read from it."""
+    """The answer, for a turn of a conversation. It is not searched, and no facts are read from it."""
     score: float = 0.0
     why: str = ""
 
 
 class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of an episode beside its text."""
+    """The metadata of an episode."""
 
     emotion: str
     sentiment: float = 0.0
     turn: bool = False
     answer: str = ""
     asks: bool = False
-    """Whether it is a turn that tells nothing, but only asks."""
+    """Whether it is a turn that only asks."""
 
 
 class EpisodicMemory:
-    """The episodes of a memory, each of its own however alike they are. Every method has an async twin with an ``a``."""
+    """The episodes of a memory: the same event twice is two episodes. Every method has an async twin with an ``a``."""
 
     def __init__(self, memory: Memory) -> None:
         self.memory = memory
@@ -71,11 +67,11 @@ class EpisodicMemory:
         user: str | None = None,
         turn: bool = False,
     ) -> str:
-        """Keep what happened, and return its id when it is on disk.
+        """Store an event, and return its id when it is on disk.
 
-        ``emotion`` is a word or a number from -1 to 1; without one the words of the event decide. ``turn`` marks something
-        that was said in a talk: ``answered`` adds the answer, and other users do not recall it. Raises ``InvalidInput`` for
-        a value that breaks a rule, and for an event that the memory's gate refuses.
+        ``emotion`` is a word or a number from -1 to 1; without one the words of the event decide. ``turn`` marks a turn of
+        a conversation: ``answered`` adds the answer, and other users do not recall it. Raises ``InvalidInput`` for a value
+        that breaks a rule, and for an event that the memory's gate refuses.
         """
         if not check_text(event, "an event").strip():
             raise InvalidInput("an event must not be blank")
@@ -84,7 +80,6 @@ class EpisodicMemory:
         kept = _Kept(without_secrets(word), felt, turn, asks=turn and only_asks(event))
         stored = self.memory.remember(
             _text(event.strip(), about),
-            # A name of its own: the same may happen twice, which is two episodes.
             id=new_id(),
             kind=KIND,
             speaker=user,
@@ -94,9 +89,9 @@ class EpisodicMemory:
         return stored.id
 
     def answered(self, id_: str, answer: str) -> None:
-        """Keep what was answered in a turn. Raises ``NotFound`` when there is no such episode."""
+        """Store the answer to a turn. Raises ``NotFound`` when there is no such episode."""
         text = without_secrets(check_text(answer, "an answer"))
-        # Before the transaction, in which others wait.
+        # Before the transaction, which others wait for.
         self.memory.catch_up()
         with self.memory.backend.transaction():
             old = self._found(id_)
@@ -114,7 +109,7 @@ class EpisodicMemory:
         return found
 
     def recall(self, query: str, limit: int = 5, *, user: str | None = None) -> list[Episode]:
-        """The episodes that answer a query best; those of one user, or with None of all. Turns that only ask come last."""
+        """The episodes that answer a query best, of one user or with None of all. Turns that only ask come last."""
         whose = None if user is None else of_user(user)
         found = self.hits(query, limit, whose)
         if len(found) < limit:
@@ -122,7 +117,7 @@ class EpisodicMemory:
         return [as_episode(one) for one in found]
 
     def hits(self, query: str, limit: int, where: Filter | None = None, *, asking: bool = False) -> list[Recalled]:
-        """The memories that answer a query best: of turns that only ask something, or of all other episodes."""
+        """The memories that answer a query best: turns that only ask, or all other episodes."""
         asks: Filter = Where((KIND, "asks"), "eq", True)
         wanted = asks if asking else Not(asks)
         both = wanted if where is None else AllOf((wanted, where))
@@ -136,7 +131,7 @@ class EpisodicMemory:
         user: str | None = None,
         limit: int | None = None,
     ) -> list[Episode]:
-        """What happened from ``since`` to before ``until``, in order of time; with a limit the latest of it."""
+        """The episodes from ``since`` to before ``until``, in order of time; with a limit the latest of them."""
         parts: list[Filter] = [Where("@kind", "eq", KIND)]
         if since is not None:
             parts.append(Where("@time", "ge", as_utc(since, "since")))
@@ -144,13 +139,10 @@ class EpisodicMemory:
             parts.append(Where("@time", "lt", as_utc(until, "until")))
         if user is not None:
             parts.append(of_user(user))
-        if limit is not None:
-            check_count(limit, "limit")
         found = [one for one in self.memory.memories(where=AllOf(tuple(parts))) if is_episode(one)]
         found.sort(key=lambda one: (one.time, one.id))
-        return [
-            as_episode(one) for one in found[len(found) - limit if limit is not None and limit < len(found) else 0 :]
-        ]
+        first = 0 if limit is None else max(0, len(found) - check_count(limit, "limit"))
+        return [as_episode(one) for one in found[first:]]
 
     astore = asyncify(store)
     aanswered = asyncify(answered)
@@ -161,7 +153,7 @@ class EpisodicMemory:
 
 
 def of_user(user: str) -> Filter:
-    """A filter for what one user said or did."""
+    """A filter for the episodes of one user."""
     return Where(("memwell", "speaker"), "eq", check_id(user, "a user"))
 
 
@@ -171,7 +163,7 @@ def is_episode(found: Recalled) -> bool:
 
 
 def is_turn(found: Recalled) -> bool:
-    """Whether a memory keeps something that was said in a talk."""
+    """Whether a memory keeps a turn of a conversation."""
     return is_episode(found) and msgspec.convert(found.metadata[KIND], _Kept).turn
 
 
@@ -179,10 +171,9 @@ def as_episode(found: Recalled) -> Episode:
     """The episode that a memory keeps."""
     kept = msgspec.convert(found.metadata[KIND], _Kept)
     event, _, context = found.text.partition(_BETWEEN)
-    language = "zh" if language_of(found.asked) == "zh" else "en"
-    why = found.why(language=language) if found.signals else ""
     felt = (kept.emotion, kept.sentiment)
-    return Episode(found.id, event, context, *felt, found.time, found.speaker, kept.answer, found.score, why)
+    said = (found.speaker, kept.answer, found.score, why_of(found))
+    return Episode(found.id, event, context, *felt, found.time, *said)
 
 
 def _text(event: str, context: str) -> str:
@@ -191,7 +182,7 @@ def _text(event: str, context: str) -> str:
 
 
 def mood_of(text: str) -> str:
-    """``positive``, ``neutral`` or ``negative``, as the words of a text speak."""
+    """``positive``, ``neutral`` or ``negative``, by the words of a text."""
     return _mood(sentiment(text))
 
 
@@ -207,6 +198,6 @@ def _felt(emotion: object, event: str) -> tuple[str, float]:
     if isinstance(emotion, str):
         word = check_text(emotion, "an emotion")
         return word, round(sentiment(word) or sentiment(event), 3)
-    if not is_finite(emotion) or not -1 <= cast(float, emotion) <= 1:
+    if not is_finite(emotion) or not -1 <= emotion <= 1:
         raise InvalidInput(f"an emotion must be a word or a number from -1 to 1, not {shown(emotion)}")
-    return _mood(cast(float, emotion)), float(cast(float, emotion))
+    return _mood(emotion), float(emotion)

@@ -1,4 +1,4 @@
-"""The four memories together: what is in mind, what happened, what things are and how they are done."""
+"""Cognition: working, episodic, semantic and procedural memory over one long-term memory, and recall from all four."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
 from memwell.cognition import episodic, procedural, semantic
-from memwell.cognition.attention import check_temperature, softmax
 from memwell.cognition.episodic import EpisodicMemory, as_episode, is_turn
-from memwell.cognition.matching import coverage, enough_of, only_asks
+from memwell.cognition.named import enough_of
 from memwell.cognition.procedural import ProceduralMemory, as_procedure, is_procedure
 from memwell.cognition.semantic import SemanticMemory
-from memwell.cognition.working import Active, WorkingMemory
+from memwell.cognition.working import Active, WorkingMemory, check_temperature, softmax
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
+from memwell.language.asking import coverage, only_asks
 from memwell.language.detect import language_of
 from memwell.longterm.gate import fingerprint
 from memwell.longterm.memory import Memory
@@ -29,28 +29,22 @@ from memwell.values import check_count, check_id, check_text, shown
 WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "procedural"
 _MEMORIES = {episodic.KIND: EPISODIC, semantic.KIND: SEMANTIC, procedural.KIND: PROCEDURAL}
 _TEMPERATURE = 0.1
-"""Scores of a recall lie between 0 and about 0.35: at this temperature a good hit has several times a poor one's weight."""
-_IN_MIND = 0.35
-"""The score of something in mind that speaks of all that is asked: as much as the best hit of a recall."""
-_UNASKED = 0.1
-"""The part of it that what is in mind has when it speaks of something else."""
-_SAID = frozenset((WORKING, EPISODIC))
-"""The memories that hold questions."""
-_ASKED = 0.5
-"""A question that was asked before has at most this much of the least of the answers."""
-_LOOKED_AT = 4000
-"""So much of an item and of a query is compared, in characters."""
-_MOST_USERS = 256
-"""Of so many users working memories are held at a time; that of the one longest silent goes first."""
+"""Scores lie between 0 and about 0.35: at this temperature a good hit has several times the weight of a poor one."""
+_IN_MIND = 0.35  # The score of an item in working memory that covers the whole query: that of the best hit of a recall
+_UNASKED = 0.1  # The share of that score for an item that covers nothing of the query
+_SAID = frozenset((WORKING, EPISODIC))  # The memories that may hold questions
+_ASKED = 0.5  # An earlier question has at most this share of the lowest score of an answer
+_LOOKED_AT = 4000  # Characters of an item and of a query that are compared
+_MOST_USERS = 256  # Users whose working memory is held; the least recently used goes first
 
 
 class Weighted(msgspec.Struct, frozen=True):
-    """Something recalled from one of the four memories, and its share of the attention."""
+    """A result from one of the four memories, with its share of the attention."""
 
     kind: str
     """``working``, ``episodic``, ``semantic`` or ``procedural``."""
     id: str
-    """The id of the memory; empty for what is only in mind."""
+    """The id of the memory; empty for an item that is in working memory only."""
     text: str
     score: float
     weight: float
@@ -60,8 +54,8 @@ class Weighted(msgspec.Struct, frozen=True):
 class Cognition:
     """Working, episodic, semantic and procedural memory over one long-term memory.
 
-    Everything but what is in mind is kept in ``memory``, as memories of the kinds ``episode``, ``concept`` and
-    ``procedure``. Raises ``InvalidInput`` for what is no open memory, and for a capacity below 1.
+    All but working memory is kept in ``memory``, as memories of the kinds ``episode``, ``concept`` and ``procedure``.
+    Raises ``InvalidInput`` for what is no open memory, and for a capacity below 1.
     """
 
     def __init__(self, memory: Memory, *, capacity: int = 7, half_life_s: float = 300.0) -> None:
@@ -76,7 +70,7 @@ class Cognition:
         self._lock = threading.Lock()
 
     def working_of(self, user: str | None = None) -> WorkingMemory:
-        """What is in mind in the talk with a user. Nobody's is ``working``, and none shows in another's."""
+        """The working memory of the conversation with a user; without a user it is ``working``."""
         if not user:
             return self.working
         check_id(user, "a user")
@@ -100,11 +94,11 @@ class Cognition:
         kinds: str | Iterable[str] | None = None,
         temperature: float = _TEMPERATURE,
     ) -> list[Weighted]:
-        """What the memories have to say to a query, the weightiest first. The weights add up to 1.
+        """What answers a query, the highest weight first. The weights add up to 1.
 
-        With a ``user`` it is what they said, did and taught, and what is nobody's in particular; ``""`` is somebody who has
-        no name, None is everybody. ``kinds`` names the memories to ask; None is all four. Raises ``InvalidInput`` for a
-        query, limit, kind or temperature that breaks a rule.
+        A ``user`` recalls their own turns, episodes and concepts and those of no user; ``""`` is a user without a name,
+        None is all users. ``kinds`` names the memories to ask; None is all four. Raises ``InvalidInput`` for a query,
+        limit, kind or temperature that breaks a rule.
         """
         check_text(query, "a query")
         check_count(limit, "limit")
@@ -112,22 +106,20 @@ class Cognition:
         wanted = _checked_kinds(kinds)
         language = "zh" if language_of(query) == "zh" else "en"
         found = [one for kind in _MEMORIES.values() if kind in wanted for one in self._kept(kind, query, limit, user)]
-        told = [_weighted(hit, belief, language) for hit, belief in found]
+        results = [_weighted(hit, belief, language) for hit, belief in found]
         if WORKING in wanted:
-            told += self._in_mind(query, user, language)
-        asked: list[Weighted] = []
+            results += self._in_mind(query, user, language)
+        turns = {hit.id for hit, _ in found if is_turn(hit)} | {one.id for one in results if one.kind == WORKING}
+        said_again = {one.id for one in results if one.id in turns and fingerprint(one.text) == fingerprint(query)}
         if EPISODIC in wanted:
-            asked = [_weighted(hit, 1.0, language) for hit in self._asked(query, limit, user)]
-        turns = {hit.id for hit, _ in found if is_turn(hit)} | {
-            one.id for one in told if one.kind == WORKING and one.id
-        }
-        said_again = {one.id for one in told if one.id in turns and fingerprint(one.text) == fingerprint(query)}
-        chosen = answers_first([*told, *asked], said_again)[:limit]
+            asked = self.episodic.hits(query, limit, None if user is None else _open_to(user), asking=True)
+            results += [_weighted(hit, 1.0, language) for hit in asked]
+        chosen = answers_first(results, said_again - {""})[:limit]
         weights = softmax([one.score for one in chosen], temperature)
         return [replace(one, weight=weight) for one, weight in zip(chosen, weights, strict=True)]
 
     def _kept(self, kind: str, query: str, limit: int, user: str | None) -> list[tuple[Recalled, float]]:
-        """What one of the memories has to say, each with how sure it is. None takes the place of another's."""
+        """The hits of one memory, each with its confidence or success rate."""
         if kind == SEMANTIC:
             return [(hit, concept.confidence) for hit, concept in self.semantic.hits(query, limit, user=user)]
         if kind == PROCEDURAL:
@@ -137,14 +129,11 @@ class Cognition:
         said = enough_of(lambda most: self.episodic.hits(query, most, where), _distinct, limit)
         return [(hit, 1.0) for hit in said]
 
-    def _asked(self, query: str, limit: int, user: str | None) -> list[Recalled]:
-        return self.episodic.hits(query, limit, None if user is None else _open_to(user), asking=True)
-
     def _in_mind(self, query: str, user: str | None, language: str) -> list[Weighted]:
         working = self.working_of(user)
         for held in working.active():
             if held.source and not self._is_there(held.source):
-                # Whoever has forgotten or erased it does not want to hear of it.
+                # It was forgotten or erased.
                 working.drop(held.item)
         return thoughts(working, query, language)
 
@@ -159,7 +148,7 @@ class Cognition:
 
 
 def thoughts(working: WorkingMemory, query: str, language: str = "en") -> list[Weighted]:
-    """What is in mind, by how active it is and how much of the query it speaks of. Nothing is weighed yet."""
+    """The items of working memory, scored by their activation and how much of the query they cover."""
     found: list[Weighted] = []
     for held in working.active():
         text = str(held.item)
@@ -170,25 +159,25 @@ def thoughts(working: WorkingMemory, query: str, language: str = "en") -> list[W
 
 
 def answers_first(found: Iterable[Weighted], said_again: Container[str] = ()) -> list[Weighted]:
-    """What was found, the best first and each text once; what only asks something, or is ``said_again``, comes last.
+    """Results with the best first and each text once; texts that only ask, or are ``said_again``, come last.
 
-    A question that was asked before is no answer, however alike the two are: it has less than any answer.
+    An earlier question is no answer, however alike the two are: it scores less than any answer.
     """
     best: dict[str, Weighted] = {}
     # The turn that is in mind is an episode too.
     for one in sorted(found, key=lambda one: -one.score):
         best.setdefault(fingerprint(one.text), one)
     asking = {key for key, one in best.items() if one.kind in _SAID and (one.id in said_again or only_asks(one.text))}
-    told = [one for key, one in best.items() if key not in asking]
-    least = min((one.score for one in told), default=None)
+    answers = [one for key, one in best.items() if key not in asking]
     asked = [best[key] for key in best if key in asking]
-    if least is not None:
+    if answers:
+        least = min(one.score for one in answers)
         asked = [replace(one, score=_ASKED * min(one.score, least)) for one in asked]
-    return told + asked
+    return answers + asked
 
 
 def _distinct(found: Sequence[Recalled]) -> list[Recalled]:
-    """Each text once: what is said again and again is one thing."""
+    """Each text once."""
     first: dict[str, Recalled] = {}
     for one in found:
         first.setdefault(fingerprint(one.text), one)
@@ -196,9 +185,8 @@ def _distinct(found: Sequence[Recalled]) -> list[Recalled]:
 
 
 def _weighted(hit: Recalled, belief: float, language: str) -> Weighted:
-    # What has shown to be wrong or to fail has less to say.
     score = hit.score * (1 + belief) / 2
-    return Weighted(_MEMORIES[hit.kind], hit.id, _told(hit), score, 0.0, hit.why(language=language))
+    return Weighted(_MEMORIES[hit.kind], hit.id, _text_of(hit), score, 0.0, hit.why(language=language))
 
 
 def _checked_kinds(kinds: object) -> frozenset[str]:
@@ -213,9 +201,9 @@ def _checked_kinds(kinds: object) -> frozenset[str]:
 
 
 def _open_to(user: str) -> Filter:
-    """A filter for the episodes that a user may hear of: their own, and what is nobody's and was not said in a turn.
+    """A filter for the episodes that a user may recall: their own, and those of no user that are no turns.
 
-    Somebody without a name hears of the turns of those without one.
+    A user without a name recalls the turns of those without one.
     """
     unsigned: Filter = Not(Where(("memwell", "speaker"), "exists"))
     if not user:
@@ -224,8 +212,8 @@ def _open_to(user: str) -> Filter:
     return AnyOf((episodic.of_user(user), AllOf((unsigned, Not(said)))))
 
 
-def _told(hit: Recalled) -> str:
-    """The text of a memory as it is told: that of an episode as it was stored, with its context."""
+def _text_of(hit: Recalled) -> str:
+    """The text of a memory; that of an episode with its context in brackets."""
     if hit.kind != episodic.KIND:
         return hit.text
     episode = as_episode(hit)

@@ -1,4 +1,4 @@
-"""Procedural memory: how things are done, what has to be so before, and how often it went well."""
+"""Procedural memory: steps with their preconditions and their success rate."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition.attention import Belief, check_truth
-from memwell.cognition.matching import coverage, holds_in
-from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, keeps, without_secrets
+from memwell.cognition.matching import holds_in
+from memwell.cognition.named import (
+    Belief,
+    Draft,
+    NamedMemories,
+    check_name,
+    check_texts,
+    keeps,
+    why_of,
+    without_secrets,
+)
 from memwell.errors import InvalidInput, NotFound
+from memwell.language.asking import coverage
 from memwell.language.detect import language_of
 from memwell.longterm.memory import Memory
 from memwell.longterm.recall import Recalled
@@ -20,13 +29,11 @@ from memwell.values import check_count, check_text, shown
 
 KIND = "procedure"
 NEEDS = {"en": "Needs: ", "zh": "前提："}
-"""How the line of a procedure's text begins that has its preconditions."""
+"""How the line of preconditions begins in the text of a procedure."""
 MOST_OUTCOMES = 64
-"""So many of the latest outcomes are kept; all are counted."""
-_UNREADY = 0.1
-"""What is left of a procedure's worth when none of its preconditions is met."""
-_ALIKE = 0.35
-"""Cosines below this are of texts that have little to do with each other."""
+"""The latest outcomes that are kept; all are counted."""
+_UNREADY = 0.1  # The readiness of a procedure none of whose preconditions is met
+_ALIKE = 0.35  # Texts with a lower cosine have little to do with each other
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -38,10 +45,10 @@ class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SuccessRate(msgspec.Struct, frozen=True):
-    """How likely a procedure is to go well, and on how many outcomes that rests."""
+    """The estimated success rate of a procedure, and the outcomes that it rests on."""
 
     value: float
-    """``(successes + 1) / (observations + 2)``; a half as long as it was never tried."""
+    """``(successes + 1) / (observations + 2)``; a half before the first try."""
     successes: int
     failures: int
 
@@ -51,7 +58,7 @@ class SuccessRate(msgspec.Struct, frozen=True):
         return self.successes + self.failures
 
     def in_words(self, language: str = "en") -> str:
-        """For people, in English or Chinese."""
+        """In words, in English or Chinese."""
         chinese = language == "zh"
         if not self.observations:
             return "还没有试过" if chinese else "not tried yet"
@@ -67,7 +74,7 @@ class SuccessRate(msgspec.Struct, frozen=True):
 
 
 class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of a procedure beside its text."""
+    """The metadata of a procedure."""
 
     name: str
     steps: tuple[str, ...]
@@ -77,7 +84,7 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Procedure(msgspec.Struct, frozen=True):
-    """How something is done."""
+    """The steps of something, and how often they succeeded."""
 
     id: str
     name: str
@@ -106,7 +113,7 @@ class Suggestion(msgspec.Struct, frozen=True):
         return not self.missing
 
     def in_words(self, language: str = "en") -> str:
-        """For people, in English or Chinese."""
+        """In words, in English or Chinese."""
         rate = self.procedure.success_rate.in_words(language)
         if language == "zh":
             missing = f"；还缺：{'、'.join(self.missing)}" if self.missing else "；条件都已满足"
@@ -123,7 +130,7 @@ class ProceduralMemory:
         self._named = NamedMemories(memory, KIND, _Kept)
 
     def store(self, name: str, steps: Iterable[str], preconditions: Iterable[str] = ()) -> Procedure:
-        """Say how something is done. One that is known gets the new steps; outcomes count on while the steps are the same.
+        """Store the steps of something. New steps replace the old ones and reset the outcomes.
 
         Raises ``InvalidInput`` when there are no steps, and for texts that break a rule.
         """
@@ -139,14 +146,14 @@ class ProceduralMemory:
                 kept = replace(kept, belief=before.belief, outcomes=before.outcomes)
             return _draft(kept, "stored")
 
-        return as_procedure(self._named.change(called, stated))
+        return as_procedure(self._named.change(self._named.id_of(called), stated))
 
     def outcome(self, name: str, success: bool, note: str = "") -> Procedure:
-        """Say how it went: the success rate moves. Raises ``NotFound``, and ``InvalidInput`` for what is no boolean."""
+        """Record how it went. Raises ``NotFound``, and ``InvalidInput`` for what is no boolean."""
         called = check_name(name, "a procedure's name")
-        went = Outcome(
-            check_truth(success, "success"), self.memory.clock(), without_secrets(check_text(note, "a note").strip())
-        )
+        if not isinstance(success, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"success must be True or False, not {shown(success)}")
+        went = Outcome(success, self.memory.clock(), without_secrets(check_text(note, "a note").strip()))
 
         def moved(old: Recalled | None) -> Draft:
             if old is None:
@@ -156,16 +163,16 @@ class ProceduralMemory:
             moved = replace(kept, belief=kept.belief.seen(went.success), outcomes=outcomes)
             return _draft(moved, "succeeded" if went.success else "failed")
 
-        return as_procedure(self._named.change(called, moved))
+        return as_procedure(self._named.change(self._named.id_of(called), moved))
 
     def success_rate(self, name: str) -> SuccessRate:
-        """How likely it is to go well, learnt from its outcomes. Raises ``NotFound``."""
+        """The success rate of a procedure. Raises ``NotFound``."""
         return self.get(name).success_rate
 
     def get(self, name: str) -> Procedure:
         """One procedure by its name, however it is written. Raises ``NotFound``."""
         called = check_name(name, "a procedure's name")
-        found = self._named.find(called)
+        found = self._named.find(self._named.id_of(called))
         if found is None:
             raise NotFound(f"there is no procedure {shown(called)}")
         return as_procedure(found)
@@ -180,9 +187,10 @@ class ProceduralMemory:
         return [as_procedure(one) for one in found if is_procedure(one)]
 
     def suggest(self, situation: str | Iterable[str] = "", goal: str = "", limit: int = 5) -> list[Suggestion]:
-        """What to do in a situation, the best first: what serves the goal, is possible now, and went well before.
+        """The procedures for a situation and a goal, the best first.
 
-        With a goal, only what has to do with it is suggested; without one, what the situation speaks of counts for more.
+        With a goal, only procedures that have to do with it are suggested; without one, those that the situation mentions
+        count for more.
         """
         check_count(limit, "limit")
         given, wanted = check_texts(situation, "a situation"), check_text(goal, "a goal").strip()
@@ -202,7 +210,7 @@ class ProceduralMemory:
 
 
 def _suggestion(procedure: Procedure, situation: Sequence[str], goal: str, nearness: float) -> Suggestion | None:
-    """What speaks for a procedure; None when nothing does."""
+    """A procedure with its score; None when it has nothing to do with the goal or the situation."""
     matched = tuple(one for one in procedure.preconditions if holds_in(one, situation))
     missing = tuple(one for one in procedure.preconditions if one not in matched)
     met = len(matched) / len(procedure.preconditions) if procedure.preconditions else 1.0
@@ -216,7 +224,7 @@ def _suggestion(procedure: Procedure, situation: Sequence[str], goal: str, nearn
 
 
 def _relevance(procedure: Procedure, text: str) -> float:
-    """How much a procedure has to do with a text: its name is about it, or its steps are."""
+    """How much the name or the steps of a procedure have to do with a text."""
     whole = " ".join((procedure.name, *procedure.steps))
     return max(coverage(procedure.name, text), coverage(text, whole))
 
@@ -235,10 +243,8 @@ def as_procedure(found: Recalled) -> Procedure:
     """The procedure that a memory keeps."""
     kept = _kept_of(found)
     rate = SuccessRate(kept.belief.value, kept.belief.support, kept.belief.against)
-    language = "zh" if language_of(found.asked) == "zh" else "en"
-    why = found.why(language=language) if found.signals else ""
     what = (kept.name, kept.steps, kept.preconditions, rate, kept.outcomes)
-    return Procedure(found.id, *what, found.time, found.score, why)
+    return Procedure(found.id, *what, found.time, found.score, why_of(found))
 
 
 def _kept_of(found: Recalled) -> _Kept:

@@ -1,25 +1,60 @@
-"""Working memory: the few things that are held in mind now, by how much attention each has and how fresh that is."""
+"""Working memory: a few items in the process, ranked by attention that decays with time; and softmax over scores."""
 
 from __future__ import annotations
 
+import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, TypeGuard, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from memwell.cognition.attention import is_finite
 from memwell.errors import InvalidInput, NotFound
 from memwell.values import check_count, now, shown
 
 MOST_ATTENTION = 1000.0
 """No item has more attention than this."""
+_WIDEST = 745.0  # beyond this a power of e is 0
+
+
+def is_finite(value: object) -> TypeGuard[float]:
+    """Whether a value is a finite number, and not a boolean."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        # A whole number too large for a float.
+        return False
+
+
+def check_temperature(value: object) -> float:
+    """The value, if it is a finite number above 0. Raises ``InvalidInput``."""
+    if not is_finite(value) or value <= 0:
+        raise InvalidInput(f"a temperature must be a number above 0, not {shown(value)}")
+    return value
+
+
+def softmax(scores: Sequence[float], temperature: float = 1.0) -> list[float]:
+    """A weight for every score, in order; the weights add up to 1, and a higher score never has a lower weight.
+
+    The lower the ``temperature``, the more weight the best score has. Raises ``InvalidInput`` for a score that is no finite
+    number, and for a temperature that is not above 0.
+    """
+    check_temperature(temperature)
+    for score in scores:
+        if not is_finite(score):
+            raise InvalidInput(f"a score must be a finite number, not {shown(score)}")
+    top = max(scores, default=0.0)
+    powers = [math.exp(max(-_WIDEST, (score - top) / temperature)) for score in scores]
+    total = math.fsum(powers)
+    return [power / total for power in powers]
 
 
 class Active(msgspec.Struct, frozen=True):
-    """Something held in mind: how much attention it was given, when, and what is left of that now."""
+    """An item of working memory: its attention, when that was given, and its activation now."""
 
     item: Any
     attention: float
@@ -27,13 +62,13 @@ class Active(msgspec.Struct, frozen=True):
     activation: float = 0.0
     """Its attention, halved with every half-life since it was last attended to."""
     source: str = ""
-    """The memory that it was taken from, by its id, if it was."""
+    """The id of the memory that it was taken from, if any."""
 
 
 class WorkingMemory:
-    """At most ``capacity`` items; the one that is least active makes room for a new one. Safe to share between threads.
+    """At most ``capacity`` items; a new one evicts the least active. It lives in the process and is safe for threads.
 
-    It lives in the process alone. Raises ``InvalidInput`` for a capacity below 1 and a half-life that is not above 0.
+    Raises ``InvalidInput`` for a capacity below 1 and a half-life that is not above 0.
     """
 
     def __init__(self, capacity: int = 7, *, half_life_s: float = 300.0, clock: Callable[[], datetime] = now) -> None:
@@ -46,12 +81,13 @@ class WorkingMemory:
         self._lock = threading.Lock()
 
     def add(self, item: Any, attention: float = 1.0, *, source: str = "") -> Any | None:
-        """Hold an item in mind. Returns the item that had to make room for it, or None.
+        """Add an item, and return the one it evicted, or None.
 
-        One that is held already is attended to anew, and nothing has to go. Raises ``InvalidInput`` for an attention that
-        is not from 0 to 1,000.
+        An item that is held already is refreshed, and evicts none. Raises ``InvalidInput`` for an attention that is not
+        from 0 to 1,000.
         """
-        _check_attention(attention)
+        if not is_finite(attention) or not 0 <= attention <= MOST_ATTENTION:
+            raise InvalidInput(f"attention must be a number from 0 to {MOST_ATTENTION:g}, not {shown(attention)}")
         with self._lock:
             moment = self._clock()
             known = self._place(item)
@@ -59,13 +95,16 @@ class WorkingMemory:
                 before = self._held.pop(known)
                 attention = max(attention, self._activation(before, moment))
                 source = source or before.source
-            # The new item is not asked: it is what is thought of now.
-            evicted = self._held.pop(self._least(moment)).item if len(self._held) >= self.capacity else None
+            evicted = None
+            if len(self._held) >= self.capacity:
+                # min takes the first of equals, which was added longest ago.
+                least = min(range(len(self._held)), key=lambda at: self._activation(self._held[at], moment))
+                evicted = self._held.pop(least).item
             self._held.append(Active(item, attention, moment, source=source))
         return evicted
 
     def attend(self, item: Any, amount: float = 1.0) -> Active:
-        """Give an item more attention, or less with an amount below 0, and return it as it stands now.
+        """Give an item more attention, or less with an amount below 0, and return it.
 
         Raises ``NotFound`` for an item that is not held, ``InvalidInput`` for an amount that is no finite number.
         """
@@ -76,13 +115,12 @@ class WorkingMemory:
             if place is None:
                 raise NotFound(f"{shown(item)} is not in working memory")
             moment = self._clock()
-            left = self._activation(self._held[place], moment)
-            level = min(max(left + amount, 0.0), MOST_ATTENTION)
+            level = min(max(self._activation(self._held[place], moment) + amount, 0.0), MOST_ATTENTION)
             self._held[place] = replace(self._held[place], attention=level, since=moment)
             return replace(self._held[place], activation=level)
 
     def active(self, limit: int | None = None) -> list[Active]:
-        """What is held, the most active first, of equals the latest."""
+        """The items, the most active first, of equals the latest."""
         if limit is not None:
             check_count(limit, "limit")
         with self._lock:
@@ -91,12 +129,12 @@ class WorkingMemory:
         return sorted(held, key=lambda one: -one.activation)[:limit]
 
     def items(self) -> list[Any]:
-        """What is held, in the order in which it was last added."""
+        """The items in the order in which they were last added."""
         with self._lock:
             return [one.item for one in self._held]
 
     def drop(self, item: Any) -> bool:
-        """Let an item go. Returns whether it was held."""
+        """Remove an item. Returns whether it was held."""
         with self._lock:
             place = self._place(item)
             if place is not None:
@@ -104,7 +142,7 @@ class WorkingMemory:
         return place is not None
 
     def clear(self) -> None:
-        """Let everything go."""
+        """Remove all items."""
         with self._lock:
             self._held.clear()
 
@@ -117,25 +155,12 @@ class WorkingMemory:
 
     def _place(self, item: object) -> int | None:
         for place, one in enumerate(self._held):
-            if one.item is item or (type(one.item) is type(item) and _is_same(one.item, item)):
+            # An array answers a comparison with an array, which is neither true nor false.
+            if one.item is item or (type(one.item) is type(item) and cast(object, one.item == item) is True):
                 return place
         return None
 
-    def _least(self, moment: datetime) -> int:
-        # min takes the first of equals, which is the one that was added longest ago.
-        return min(range(len(self._held)), key=lambda place: self._activation(self._held[place], moment))
-
     def _activation(self, one: Active, moment: datetime) -> float:
-        # A clock that was set back makes nothing more active than it was.
+        # A clock that was set back makes nothing more active.
         age = max(0.0, (moment - one.since).total_seconds())
         return one.attention * 0.5 ** (age / self.half_life_s)
-
-
-def _is_same(one: object, other: object) -> bool:
-    # An array answers with an array, which is neither true nor false.
-    return cast(object, one == other) is True
-
-
-def _check_attention(value: object) -> None:
-    if not is_finite(value) or not 0 <= cast(float, value) <= MOST_ATTENTION:
-        raise InvalidInput(f"attention must be a number from 0 to {MOST_ATTENTION:g}, not {shown(value)}")

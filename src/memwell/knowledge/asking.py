@@ -1,6 +1,6 @@
-"""What a question asks for (a person, a time, a place, a number), which texts have it, and whether it leans on others.
+"""What a question asks for, what it names exactly, and how much of it a text holds.
 
-What a question names exactly (a year, a number, a code, a weekday, a month) is told too: another one answers nothing.
+A question that names a year, a number, a code, a weekday or a month is not answered by a text with another one.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from memwell.knowledge.synonyms import Synonyms
+from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms, segment
 
@@ -125,11 +126,10 @@ _SPANS = (
     (re.compile(r"\b(?:weekdays?|working days?)\b|工作日", re.I), range(5)),
     (re.compile(r"\bweekends?\b|周末", re.I), range(5, 7)),
 )
-"""Words that speak of several weekdays."""
 
 
 def figures(text: str) -> frozenset[str]:
-    """The numbers and codes of a text, each with its parts, written alike: 3,000 and 三千 and 3000 are one."""
+    """The numbers and codes of a text in one spelling, whole and in parts: 3,000, 三千 and 3000 are the same."""
     return frozenset(_figures(text))
 
 
@@ -158,7 +158,7 @@ def _written(number: str) -> str:
 
 
 def _han_value(number: str) -> int:
-    """What a Chinese number says: 三十 is 30, 五百万 is 5000000, 二〇二三 is 2023."""
+    """The value of a Chinese number: 三十 is 30, 五百万 is 5000000, 二〇二三 is 2023."""
     if not _HAN_UNITS.keys() & set(number) and "万" not in number:
         return int("".join(str(_HAN_DIGITS[digit]) for digit in number))
     total, section, digit = 0, 0, None
@@ -173,7 +173,7 @@ def _han_value(number: str) -> int:
 
 
 def _days(text: str) -> Iterator[str]:
-    """The weekdays and months that are named."""
+    """The weekdays and months named in a text."""
     yield from (f"day {_day(found)}" for found in _WEEKDAY.finditer(text))
     for english, chinese in _MONTH.findall(text):
         yield f"month {_MONTH_NAMES.index(english.lower()) + 1 if english else _month(chinese)}"
@@ -190,7 +190,7 @@ def _month(written: str) -> int:
 
 
 def _days_meant(text: str) -> Iterator[str]:
-    """The weekdays and months that a text speaks of: also by a short name, in a date, or between two others."""
+    """The weekdays and months a text covers: also by short names, in dates, and between two others."""
     text = _SHORT_NAME.sub(_in_full, text)
     yield from _days(text)
     yield from (f"month {int(month)}" for month in _DATE.findall(text))
@@ -210,7 +210,7 @@ def _in_full(found: re.Match[str]) -> str:
 
 
 def named(question: str) -> frozenset[str]:
-    """What a question names exactly: its numbers and codes, and the weekdays and months it speaks of.
+    """What a question names exactly: numbers, codes, weekdays and months.
 
     Numbers in words count only where they name something, as in 三号楼: *one* is seldom a number.
     """
@@ -222,7 +222,7 @@ def named(question: str) -> frozenset[str]:
 
 
 def held(text: str, exact: frozenset[str]) -> frozenset[str]:
-    """Those of the exact things that a text has; days in a row, or every day, have each weekday."""
+    """Those of the exact things that a text has; a range of days has each weekday in it."""
     if not exact:
         return exact
     return exact & _has(text)
@@ -237,9 +237,9 @@ def _undated(text: str) -> str:
 
 
 def held_nearest(contexts: Iterable[str], exact: frozenset[str]) -> frozenset[str]:
-    """Those of the exact things that a sentence is about: what it has itself, or what stands above it, the nearest first.
+    """Those of the exact things that a sentence is about; ``contexts`` are the sentence and what stands above it.
 
-    A year, a weekday or a month hides the ones that stand farther away: under *2023*, *in 2021* is not in 2023.
+    A year, a weekday or a month hides those farther away: under *2023*, *in 2021* is not in 2023.
     """
     found, missing = frozenset[str](), exact
     for text in contexts:
@@ -253,39 +253,39 @@ def held_nearest(contexts: Iterable[str], exact: frozenset[str]) -> frozenset[st
 
 
 def is_code(thing: str) -> bool:
-    """Whether what is named exactly is a code, as E4 or 17-3-2 are."""
+    """Whether an exact thing is a code, such as E4 or 17-3-2."""
     return " " not in thing and ("-" in thing or thing[:1].isalpha())
 
 
 def is_year(thing: str) -> bool:
-    """Whether it is a year."""
+    """Whether an exact thing is a year."""
     return _YEAR.fullmatch(thing) is not None
 
 
 def _time(thing: str) -> str:
-    """Which measure of time it is of; none for a number or a code."""
+    """The measure of time of an exact thing; empty for a number or a code."""
     return "year" if is_year(thing) else thing.partition(" ")[0] if " " in thing else ""
 
 
 def without_named(question: str) -> str:
-    """A question without what it names exactly."""
+    """The question without its exact things."""
     for exact in (_WEEKDAY, _MONTH, _CODE, _HAN_NAMED):
         question = exact.sub(" ", question)
     return question
 
 
 def asks_for_many(question: str) -> bool:
-    """Whether a question asks for steps, or for all of something: *how do I*, *which are*, 步骤, 哪些."""
+    """Whether a question asks for steps, or for a whole list: *how do I*, *which are*, 步骤, 哪些."""
     return _MANY.search(question, 0, _LOOKED_AT) is not None
 
 
 def wanted(question: str) -> frozenset[str]:
-    """The kinds of thing a question asks for; none when its words do not say."""
+    """The kinds of thing a question asks for: a person, a time, a place, a number, a phone number, advice."""
     return frozenset(kind for kind, asked in _ASKED.items() if asked.search(question, 0, _LOOKED_AT))
 
 
 def given(text: str, kinds: frozenset[str]) -> frozenset[str]:
-    """Those of the kinds that a text has something of."""
+    """Those of the kinds that a text has."""
     found = {kind for kind in kinds if kind in _GIVEN and _GIVEN[kind].search(text)}
     if "person" in kinds and any(one.kind in _NAMED for one in entities(text)):
         found.add("person")
@@ -293,26 +293,22 @@ def given(text: str, kinds: frozenset[str]) -> frozenset[str]:
 
 
 def leans(question: str) -> bool:
-    """Whether a question points at something that was said before: *it*, *and then*, 那, 它, …呢."""
+    """Whether a question may refer to earlier messages: *it*, *and then*, 那, 它, …呢."""
     return _LEANS.search(question, 0, _LOOKED_AT) is not None
 
 
 def points(question: str) -> bool:
-    """Whether a question has a word that stands for something said before: *it*, *her*, 它, 那个."""
+    """Whether a question has a pronoun for something said before: *it*, *her*, 它, 那个."""
     return _POINTS.search(question, 0, _LOOKED_AT) is not None
 
 
-# How much of a question a text holds: the ground on which an answer is given or refused.
+# How much of a question a text holds. This decides whether a question is answered.
 
 
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
-_ASKING = re.compile(
-    "是什么时候|什么时候|是什么|为什么|为何|何时|有没有|是不是|能不能|可不可以|怎么样|怎么|怎样|多少|多久|多长|多大|多高|什么|如何|哪些|哪个|哪种|"
-    "哪里|哪儿|哪位|请问|请|几点|几天|谁|几|吗|呢|吧|可以|能否|能|需要|应该|应当|告诉我|介绍一下"
-)
 _ASKING_FIRST = re.compile("(?:我?该|应该|应当)?(?:怎么办|如何处理|怎么处理|怎么做)|东西")
-"""Taken out before the rest, which would leave a part of them behind."""
+"""Removed before the other question words, which would leave a part of them."""
 _ASKING_ENGLISH = re.compile(
     r"\bhow (?:many|much|long|often|late)\b|\bwhat (?:should|shall|must|can|do) (?:i|we|one) do\b|"
     r"\b(?:some|any)(?:thing|one|body)\b|\bper\b",
@@ -328,21 +324,17 @@ teach taught; tell told; think thought; throw threw thrown; understand understoo
 wrote written; child children; man men; woman women; person people; foot feet; tooth teeth; mouse mice
 """
 _TELLING = "xylophone"
-_PHONE = "\x00phone"
-"""A term that no text has and that stands for a telephone number in it."""
+_PHONE = "\x00phone"  # A term for a phone number in a text; no text has it itself
 _PHONE_TERMS = frozenset(("phone", "telephon", "number", "电话", "话号", "号码", "手机"))
 _A_PHONE = frozenset(("phone",))
-_PRICE = "\x00price"
-"""The same for an amount of money."""
+_PRICE = "\x00price"  # A term for an amount of money
 _PRICE_TERMS = frozenset(("收费", "费用"))
 _A_PRICE = re.compile("[0-9〇零一二两三四五六七八九十百千万] ?[元块]|免费|[¥￥$€]")
 _STOP = re.compile("[。！？!?；;\n]")
 _HOW_MUCH = "多少钱"
 _SMALL = frozenset("的了是在有和与及或要被把我你您他她它们个为于之中就都也还很这那不没会对从到")
-_A_CHARACTER = 0.5
-"""What a Chinese character counts beside a word: a word has about two."""
-_BY_SYNONYM = 0.7
-"""What a synonym counts beside the question's own word: it may mean something else here."""
+_A_CHARACTER = 0.5  # What a Chinese character counts, where a word counts 1
+_BY_SYNONYM = 0.7  # What a synonym counts, where the word itself counts 1
 _LONGEST_PHRASE = 6
 _MOST_NEEDS = 64
 
@@ -350,17 +342,14 @@ Rarities = Callable[[Iterable[str]], Mapping[str, float]]
 
 
 class Need(NamedTuple):
-    """Something a question speaks of: any of ``terms`` serves, or nearly as well any of ``others``.
-
-    The terms are the question's own and tell how rare it is; another is a row of terms that must all be there.
-    """
+    """Something a question speaks of: any of ``terms`` meets it, and nearly as well all terms of one of ``others``."""
 
     terms: tuple[str, ...]
     others: tuple[tuple[str, ...], ...]
     weight: float
 
     def met(self, held: set[str]) -> float:
-        """How much of it a text meets that has these terms."""
+        """How much of the need a text with these terms meets."""
         if not held.isdisjoint(self.terms):
             return self.weight
         return _BY_SYNONYM * self.weight if any(map(held.issuperset, self.others)) else 0.0
@@ -370,7 +359,7 @@ _MONEY = Need((_HOW_MUCH[1:],), ((_PRICE,),), 1.0)
 
 
 class Needs:
-    """What a question needs, weighed by how rare it is among the documents."""
+    """The needs of a question, weighted by their rarity in the documents."""
 
     def __init__(self, question: str, *, synonyms: Synonyms, rarities: Rarities) -> None:
         needs = _needs(question[:_LOOKED_AT], synonyms)[:_MOST_NEEDS]
@@ -387,7 +376,7 @@ class Needs:
         return len(self._needs)
 
     def covered(self, text: str) -> float:
-        """The part of it that a text holds, from 0 to 1."""
+        """The share of the needs that a text meets, from 0 to 1."""
         if not self._total:
             return 0.0
         held = set(segment(text))
@@ -398,22 +387,22 @@ class Needs:
         return sum(need.met(held) for need in self._needs) / self._total
 
     def _prices(self, text: str) -> bool:
-        """Whether a sentence with an amount of money speaks of something else of the question too."""
+        """Whether a sentence with an amount of money meets another need of the question too."""
         bought = [need for need in self._needs if (_PRICE,) not in need.others]
         priced = (sentence for sentence in _STOP.split(text) if _A_PRICE.search(sentence))
         return any(need.met(held) for held in map(set, map(segment, priced)) for need in bought)
 
 
 def _needs(question: str, synonyms: Synonyms) -> list[Need]:
-    # It brings numpy, which takes a tenth of a second to load; nothing is asked before something was recalled.
+    # It loads numpy, which takes a tenth of a second.
     from memwell.longterm.candidates import weighted_terms  # noqa: PLC0415
 
     calls = wanted(question) >= _A_PHONE
     english = _ASKING_ENGLISH.sub(" ", _HAN.sub(" ", question))
-    # Beside a telling word those that only hold a sentence together are left out; without one they would be all there is.
+    # Next to a telling word, function words are left out; alone they would be all there is.
     telling = weighted_terms(f"{english} {_TELLING}")
     needs = [need for word in _WORD.findall(english) for need in _of_word(word, telling, synonyms)]
-    telling_han = _ASKING.sub(" ", _ASKING_FIRST.sub(" ", question.replace(_HOW_MUCH, " ")))
+    telling_han = QUESTION_WORDS_ZH.sub(" ", _ASKING_FIRST.sub(" ", question.replace(_HOW_MUCH, " ")))
     for run in _HAN.findall(telling_han):
         needs += map(_priced, _of_run(run, synonyms))
     if _HOW_MUCH in question:
@@ -422,12 +411,12 @@ def _needs(question: str, synonyms: Synonyms) -> list[Need]:
 
 
 def _callable(need: Need) -> Need:
-    """The need for a telephone is met by a telephone number."""
+    """A phone number meets the need for a phone."""
     return need._replace(others=(*need.others, (_PHONE,))) if _PHONE_TERMS.intersection(need.terms) else need
 
 
 def _priced(need: Need) -> Need:
-    """The need for a price is met by an amount of money."""
+    """An amount of money meets the need for a price."""
     return need._replace(others=(*need.others, (_PRICE,))) if _PRICE_TERMS.intersection(need.terms) else need
 
 
@@ -437,21 +426,21 @@ def _of_word(word: str, telling: Mapping[str, float], synonyms: Synonyms) -> lis
 
 
 def _of_run(run: str, synonyms: Synonyms) -> list[Need]:
-    """The needs of Chinese characters in a row: each is met by one of its two pairs, or by a synonym of a word it is in."""
+    """The needs of a run of Chinese: each character is met by a pair that it is in, or by a synonym of its word."""
     others = _synonyms_in(run, synonyms)
     needs: list[Need] = []
     for at, char in enumerate(run):
         if char in _SMALL:
             continue
         pairs = [run[start : start + 2] for start in (at - 1, at) if 0 <= start < len(run) - 1]
-        # A pair with a small word beside it is no word.
+        # A pair with a function word in it is no word.
         pairs = [pair for pair in pairs if not _SMALL.intersection(pair)] or [char]
         needs.append(Need(tuple(pairs), others[at], _A_CHARACTER))
     return needs
 
 
 def _synonyms_in(run: str, synonyms: Synonyms) -> list[tuple[tuple[str, ...], ...]]:
-    """For every character of a run the synonyms of the longest known word that it stands in."""
+    """For every character of a run, the synonyms of the longest known word around it."""
     found: list[tuple[tuple[str, ...], ...]] = [() for _ in run]
     at = 0
     while at < len(run):
@@ -470,7 +459,7 @@ def _forms(words: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 
 def _other_forms() -> dict[str, tuple[str, ...]]:
-    """Words whose forms share no stem, each with its others."""
+    """The other forms of words whose forms share no stem."""
     rows = [row.split() for row in _IRREGULAR.split(";")]
     return {word: tuple(other for other in row if other != word) for row in rows for word in row}
 

@@ -1,4 +1,4 @@
-"""Choosing what to quote: the sentence that bears most on a question, what belongs with it, and others nearly as good."""
+"""The sentence chooser: picks the sentences of the best passages to quote, with their exact places."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ from memwell.knowledge.recall import Search
 from memwell.language.sentences import sentences
 from memwell.tokens import default_counter
 
-# The sentences of a passage that answer a question, each at its exact place in its document.
+# The lines of a passage: sentences, rows, list items
 
 
 MOST_TOKENS = 80
-"""What is quoted from one place takes at most this many tokens."""
+"""Tokens that are quoted from one place."""
 
 _MOST_LINES = 3
 _LEAST_ITEMS = 2
-_PIECE = Chunking(tokens=60, overlap=0, least=0)
-"""How a sentence is cut that is too long to be quoted."""
-_AFTER = 800
-"""So many characters behind a passage are looked at too: what answers may stand beyond the cut."""
+_PIECE = Chunking(tokens=60, overlap=0, least=0)  # How a sentence is cut that is too long to be quoted
+_AFTER = 800  # Characters after a passage that are read too: the answer may stand beyond the cut
 _LONGEST_HEADING = 60
 _MOST_HEADING_WORDS = 6
 
@@ -49,7 +47,7 @@ _ITEM = re.compile(
 
 
 class Line(NamedTuple):
-    """A sentence, or what stands for one: a row, an item, a line of code."""
+    """A sentence, a row of a table, an item of a list or a line of code."""
 
     start: int
     end: int
@@ -60,13 +58,13 @@ class Line(NamedTuple):
     headings: tuple[str, ...]
     page: int | None
     inside: bool
-    """False for what stands behind the passage."""
+    """False for a line after the passage."""
     columns: tuple[str, ...] = ()
-    """For a row of a table what its columns are called."""
+    """The names of the columns, for a row of a table."""
 
     @property
     def said(self) -> str:
-        """It as it is quoted: a row of a table with the names of its columns."""
+        """The line as it is quoted: a row with the names of its columns."""
         if not self.columns:
             return self.text
         colon, mark = ("：", "；") if "\u4e00" <= max("".join(self.columns)) <= "\u9fff" else (": ", "; ")
@@ -75,12 +73,12 @@ class Line(NamedTuple):
 
     @property
     def asks(self) -> bool:
-        """Whether it is a question, which answers nothing."""
+        """Whether the line is a question."""
         return _ASKS.search(self.text) is not None
 
 
 def lines_of(parsed: Parsed, start: int, end: int) -> list[Line]:
-    """The lines of ``parsed.text[start:end]`` and some of those that follow in the same section; headings are none."""
+    """The lines of ``parsed.text[start:end]`` and some that follow in the same section, without headings."""
     return list(_Reader(parsed, start, end).lines())
 
 
@@ -121,14 +119,14 @@ class _Reader:
         for start, end in _spans(self._text, block.kind, max(block.start, self._start), stop):
             inside = start < self._end
             if end == stop < block.end and not inside:
-                # Cut off in its middle.
+                # Cut off in the middle.
                 return
             if table and table.start <= start < table.rows:
-                # The names of the columns are said with every row.
+                # Every row is quoted with the names of the columns.
                 continue
             marked = _MARKED.match(self._text, start, end) if block.kind == "paragraph" else None
             if marked and inside:
-                # A text that was given as it is has its headings among its lines.
+                # A plain text may have headings among its lines.
                 self._enter(len(marked[1]), marked[0])
             elif marked:
                 self._stop = start
@@ -143,7 +141,7 @@ class _Reader:
 
 
 class _Table(NamedTuple):
-    """A table in Markdown: where its head begins, where its rows do, and what its columns are called."""
+    """A Markdown table: where its header and its rows begin, and the names of its columns."""
 
     start: int
     rows: int
@@ -166,7 +164,7 @@ def _cells(row: str) -> list[str]:
 
 
 def _above(parsed: Parsed, first: int) -> list[tuple[int, str]]:
-    """The headings that the block stands under, outermost first."""
+    """The headings above a block, outermost first."""
     found: list[tuple[int, str]] = []
     for block in reversed(parsed.blocks[:first]):
         level = max(block.level, 1)
@@ -178,7 +176,7 @@ def _above(parsed: Parsed, first: int) -> list[tuple[int, str]]:
 
 
 def _spans(text: str, kind: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """What of a block may be quoted by itself, nothing longer than what one place may take."""
+    """The spans of a block that may be quoted alone, none too long for one place."""
     for first, last in _whole(text, kind, start, end):
         piece = text[first:last]
         if default_counter().count(piece) <= MOST_TOKENS:
@@ -200,7 +198,7 @@ def _whole(text: str, kind: str, start: int, end: int) -> Iterator[tuple[int, in
 
 
 def announces(lines: Sequence[Line], at: int) -> bool:
-    """Whether a line only says what follows it is about: it ends with a colon, or stands alone like a heading."""
+    """Whether a line only introduces the next ones: it ends with a colon, or stands alone like a heading."""
     line = lines[at]
     if at + 1 >= len(lines) or lines[at + 1].section != line.section:
         return False
@@ -213,22 +211,22 @@ def announces(lines: Sequence[Line], at: int) -> bool:
     short = len(line.text) <= _LONGEST_HEADING and len(line.text.split()) <= _MOST_HEADING_WORDS
     if not (alone and short) or _ENDS.search(line.text) or any(char.isdigit() for char in line.text):
         return False
-    # Among lines that have no full stop either it is one of them, and says something itself.
+    # Among lines without a full stop it is one of them.
     return following.kind != "paragraph" or _ENDS.search(following.text) is not None
 
 
 class Run(NamedTuple):
-    """Lines in a row, ``lines[first:last + 1]``."""
+    """Consecutive lines, ``lines[first:last + 1]``."""
 
     first: int
     last: int
 
     def span(self, lines: Sequence[Line]) -> tuple[int, int]:
-        """Its place in the document."""
+        """The span in the document."""
         return lines[self.first].start, lines[self.last].end
 
     def fits(self, text: str, lines: Sequence[Line]) -> bool:
-        """Whether it is no more than may be quoted from one place, and all of one section."""
+        """Whether the run may be quoted from one place, and is of one section."""
         if self.first < 0 or self.last >= len(lines) or self.last - self.first >= _MOST_LINES:
             return False
         if lines[self.first].section != lines[self.last].section:
@@ -237,7 +235,7 @@ class Run(NamedTuple):
         return end - start <= MOST_TOKENS * 20 and default_counter().count(text[start:end]) <= MOST_TOKENS
 
     def pieces(self, text: str, lines: Sequence[Line]) -> list[str]:
-        """It as it is said: sentences of a paragraph together, what stands on another line apart."""
+        """The text of the run: sentences of a paragraph together, lines apart."""
         said: list[str] = []
         for at in range(self.first, self.last + 1):
             line = lines[at]
@@ -251,14 +249,14 @@ class Run(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A list, and whether the first line of it is the one that opens it."""
+    """A list, and whether its first line is the one that introduces it."""
 
     run: Run
     opened: bool
 
 
 def listing(text: str, lines: Sequence[Line], at: int) -> Listing | None:
-    """The list that a line opens or stands in, with the line that opens it; not one of a single item, or of questions."""
+    """The list that a line introduces or belongs to; None for a single item, and for a list of questions."""
     section = lines[at].section
     first = at if _listed(text, lines, at) else at + 1
     if first > at and not _OPENS.search(lines[at].text):
@@ -284,9 +282,9 @@ def _on_its_own_line(text: str, lines: Sequence[Line], at: int) -> bool:
 
 
 def _listed(text: str, lines: Sequence[Line], at: int) -> bool:
-    """Whether a line is of a list: it begins an item, or goes on with one."""
+    """Whether a line begins or continues an item of a list."""
     while at > 0 and not _is_item(text, lines, at):
-        # An item goes on behind its first sentence, and on lines that are set in.
+        # An item continues after its first sentence, and on indented lines.
         set_in = text[lines[at].start - 2 : lines[at].start].isspace() and not text[: lines[at].start].endswith("\n")
         if _on_its_own_line(text, lines, at) and not set_in:
             return False
@@ -297,37 +295,32 @@ def _listed(text: str, lines: Sequence[Line], at: int) -> bool:
 LOOKED_AT = 3
 """Sentences are taken from this many of the best passages."""
 MOST_QUOTED_TOKENS = 120
-"""All that is quoted takes at most so many tokens, its numbers included."""
+"""Tokens of an answer, its citation numbers included."""
 
 _MOST_COMPARED = 16
 _MOST_RUNS = 3
 _NEARLY_AS_GOOD = 0.9
 _NEARNESS = 0.7
 _OF_ITS_KIND = 0.15
-"""What it counts that a sentence has what is asked for: a name for *who*, a number for *how many*."""
+"""What it counts that a sentence has the kind of thing asked for: a name for *who*, a number for *how many*."""
 _ANNOUNCES = 0.05
-_BY_ITSELF = 0.05
-"""Among sentences under one heading that has the question's words, those come first that have them too."""
-_JOINED = 0.8
-"""What it counts that those beside a sentence hold, beside what it holds itself."""
-_ITS_OWN = 0.4
-"""Where a question names a year or a number, what has it must hold so much of the rest too."""
+_BY_ITSELF = 0.05  # What the words of the question count in the sentence itself, rather than in its heading
+_JOINED = 0.8  # What the gain from neighbouring sentences counts
+_ITS_OWN = 0.4  # The share of the rest of a question that a text with its year or number must cover
 _MARK = " …"
-_A_NUMBER = 8
-"""Tokens that the number of a source and the mark of what was left out take."""
-_A_GAIN = 0.1
-"""A sentence beside another joins it when it holds so much more of the question."""
+_A_NUMBER = 8  # Tokens of a citation number and an ellipsis
+_A_GAIN = 0.1  # A neighbour joins a sentence when it adds this much of the question
 
 
 class Quote(NamedTuple):
-    """Sentences in a row: as they are said, and as a source with its exact place."""
+    """Consecutive sentences: their text, and the source with its exact place."""
 
     pieces: tuple[str, ...]
     source: Found
 
 
 class _Reading(NamedTuple):
-    """A passage with its lines; ``text`` is what their places are in, which begins at ``offset`` of the document's."""
+    """A passage with its lines, whose spans are in ``text``; that begins at ``offset`` of the document."""
 
     hit: Found
     text: str
@@ -339,14 +332,14 @@ class _Reading(NamedTuple):
         return self.above + self.lines[at].headings
 
     def lead(self, at: int) -> str:
-        """What says what a line is about: the title, its headings, and the line before it if that announces it."""
+        """The context of a line: the title, its headings, its columns, and the line that introduces it."""
         before = at > 0 and self.lines[at - 1].section == self.lines[at].section and announces(self.lines, at - 1)
         before_it = self.lines[at - 1].text if before else ""
         said = (self.hit.citation.title, *self.headings(at), before_it, *self.lines[at].columns)
         return " ".join(dict.fromkeys(filter(None, said)))
 
     def contexts(self, at: int) -> list[str]:
-        """A line and what says what it is about, the nearest first: the sentence before it, its headings, the title."""
+        """A line and its contexts, the nearest first: the sentence before it, its headings, the title."""
         line, said = self.lines[at], [" ".join((self.lines[at].text, *self.lines[at].columns))]
         before = self.lines[at - 1] if at > 0 and self.lines[at - 1].section == line.section else None
         if before and (before.block == line.block or before.asks or announces(self.lines, at - 1)):
@@ -358,7 +351,7 @@ class _Reading(NamedTuple):
         return self.text[start:end]
 
     def answered(self, at: int) -> bool:
-        """Whether something follows a line in its section that is no question."""
+        """Whether a line that is no question follows in the same section."""
         if at + 1 >= len(self.lines):
             return False
         return self.lines[at + 1].section == self.lines[at].section and not self.lines[at + 1].asks
@@ -369,20 +362,20 @@ class _Candidate(NamedTuple):
     reading: int
     at: int
     run: Run
-    """The line with what belongs to it."""
+    """The line with its neighbours."""
 
 
 class Exact(NamedTuple):
-    """What a question names exactly, such as a year, and what else it needs."""
+    """The exact things of a question, and its other needs."""
 
     things: frozenset[str]
     rest: Needs
 
 
 class Chooser:
-    """Chooses among the sentences of the best passages for one question, which asks for things of these ``kinds``.
+    """Chooses sentences of the best passages for a question that asks for things of these ``kinds``.
 
-    With ``exact`` only what has those things is chosen, and nothing unless all of them are in it.
+    With ``exact``, only texts with those things are chosen, and none unless each of them is found.
     """
 
     def __init__(
@@ -405,7 +398,7 @@ class Chooser:
         self._readings = [self._read(hit) for hit in hits[:LOOKED_AT]]
 
     def quotes(self) -> list[Quote]:
-        """What to quote, in the order of the passages; nothing when no sentence is left that answers."""
+        """The quotes, in the order of the passages; none when no sentence answers."""
         ranked = self._compared(sorted(self._candidates(), key=_best_first))
         if self._exact is not None:
             ranked = self._having(ranked, self._exact)
@@ -416,7 +409,7 @@ class Chooser:
         return [self._quote(reading, run) for reading, run in self._merged(sorted(chosen))]
 
     def _having(self, ranked: list[_Candidate], exact: Exact) -> list[_Candidate]:
-        """Those that have something of what is named exactly; none when one of these things is in none of them."""
+        """The candidates that have some of the exact things; none when one of the things is in none of them."""
         having: list[tuple[int, _Candidate]] = []
         missing = exact.things
         for one in ranked:
@@ -424,30 +417,28 @@ class Chooser:
             if found:
                 having.append((len(found), one))
                 missing -= found
-        # What has most of them comes first: it need not be what is nearest by its other words.
+        # Those with most of them first.
         having.sort(key=lambda pair: -pair[0])
         return [] if missing else [one for _, one in having]
 
     @staticmethod
     def _exact_in(reading: _Reading, run: Run, exact: Exact) -> frozenset[str]:
-        """What of it is said of what the question is about, and not only in a sentence beside that."""
+        """The exact things that are said of the subject of the question, and not in an unrelated sentence."""
         whole = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
         found = frozenset[str]()
         for at in range(run.first, run.last + 1):
             contexts = reading.contexts(at)
             if whole is not None and at == whole.run.first and whole.opened:
-                # A list is about what the line says that opens it.
+                # The line that introduces a list says what it is about.
                 contexts[0] = reading.said(run)
             things = held_nearest(contexts, exact.things)
-            # A code tells by itself what is spoken of; a year or a number stands beside anything.
+            # A code identifies its subject; a year or a number does not.
             if any(map(is_code, things)) or not exact.rest or exact.rest.covered(" ".join(contexts)) >= _ITS_OWN:
                 found |= things
         return found
 
-    # Reading
-
     def _read(self, hit: Found) -> _Reading:
-        """A passage in its document; by itself when the document was replaced since."""
+        """A passage with the lines of its document; with its own lines when the document was replaced."""
         place = hit.citation
         parsed = self._document(place.document)
         if parsed is not None and parsed.text[place.start : place.end] == hit.text:
@@ -465,8 +456,6 @@ class Chooser:
                 self._parsed[id_] = None
         return self._parsed[id_]
 
-    # Weighing
-
     def _candidates(self) -> list[_Candidate]:
         found: dict[str, _Candidate] = {}
         for number, reading in enumerate(self._readings):
@@ -481,12 +470,12 @@ class Chooser:
         return worth - _ANNOUNCES if announces(reading.lines, at) else worth
 
     def _held(self, reading: _Reading, at: int, said: str) -> float:
-        """What of the question a text holds, and of what it asks for."""
+        """How much of the question a text holds, and of the kinds of things it asks for."""
         held = self._needs.covered(f"{reading.lead(at)} {said}")
         return held + (_OF_ITS_KIND * len(given(said, self._kinds)) / len(self._kinds) if self._kinds else 0.0)
 
     def _compared(self, ranked: list[_Candidate]) -> list[_Candidate]:
-        """The likeliest sentences once more: by their meaning too where there is an embedder, and by what joins them."""
+        """The best candidates ranked again, by meaning too and with their neighbours."""
         likeliest = ranked[:_MOST_COMPARED]
         texts = [self._in_place(self._readings[one.reading], one.at) for one in likeliest]
         nearness = self._search.nearness(self._asked, texts)
@@ -504,10 +493,8 @@ class Chooser:
         lead = reading.lead(at)
         return f"{lead}: {reading.lines[at].text}" if lead else reading.lines[at].text
 
-    # Joining
-
     def _add(self, chosen: list[tuple[int, Run]], one: _Candidate) -> None:
-        """Take a candidate with what belongs to it, unless it is quoted already or would make the whole too long."""
+        """Add a candidate, unless it is quoted already or makes the answer too long."""
         reading = self._readings[one.reading]
         run = one.run
         if any(self._overlap(reading, run, self._readings[number], other) for number, other in chosen):
@@ -517,7 +504,7 @@ class Chooser:
             chosen.append((one.reading, run))
 
     def _merged(self, chosen: list[tuple[int, Run]]) -> list[tuple[int, Run]]:
-        """Runs that follow one another are one, as far as one may go."""
+        """Consecutive runs joined, as far as they may be quoted together."""
         merged: list[tuple[int, Run]] = []
         for number, run in chosen:
             reading = self._readings[number]
@@ -538,7 +525,7 @@ class Chooser:
         return start + one.offset < its_end + other.offset and its_start + other.offset < end + one.offset
 
     def _grown(self, reading: _Reading, at: int) -> Run:
-        """A line with those beside it that say what it leaves open, and the list that they open."""
+        """A line with the neighbours that complete it, and the list that they introduce."""
         run = self._listed(reading, at) or self._beside(reading, at)
         found = listing(reading.text, reading.lines, run.last)
         opens = found is not None and found.opened and found.run.first == run.last
@@ -549,18 +536,18 @@ class Chooser:
         run = self._opened(reading, at)
         for before, after in ((0, 1), (0, 2), (-1, 0), (-2, 0)):
             longer = Run(run.first + before, run.last + after)
-            # What stands in front belongs to it in its own paragraph only; below may stand an answer.
-            beside = longer.fits(text, lines) and (not before or lines[longer.first].block == lines[run.first].block)
-            if beside and self._gains(reading, run, longer):
+            # A line before belongs to it only in its own paragraph.
+            joins = longer.fits(text, lines) and (not before or lines[longer.first].block == lines[run.first].block)
+            if joins and self._gains(reading, run, longer):
                 run = longer
         following = Run(run.first, run.last + 1)
         if run == Run(at, at) and "advice" in self._kinds and following.fits(text, lines):
-            # What is to be done stands behind what is the matter.
+            # The advice follows the problem.
             return following if lines[following.last].block == lines[at].block else run
         return run
 
     def _listed(self, reading: _Reading, at: int) -> Run | None:
-        """The list that a line opens; or the one it stands in, when the question is about all of that."""
+        """The list that a line introduces; or the one it is in, when the question is about the whole list."""
         found = listing(reading.text, reading.lines, at)
         if found is None:
             return None
@@ -570,18 +557,18 @@ class Chooser:
         return _shortened(reading, found.run)
 
     def _is_about_all(self, reading: _Reading, found: Listing, at: int) -> bool:
-        """Whether what stands above a list holds as much of the question as one of its items does."""
+        """Whether the lead of a list holds as much of the question as one of its items."""
         first = found.run.first
         above = f"{reading.lead(first)} {reading.lines[first].text if found.opened else ''}"
         return self._needs.covered(above) >= self._needs.covered(reading.lines[at].text)
 
     @staticmethod
     def _opened(reading: _Reading, at: int) -> Run:
-        """A line; or what it asks for or announces, with all of that paragraph that may be quoted."""
+        """A line; for a question or an introduction, with as much of the paragraph that follows as may be quoted."""
         lines, text = reading.lines, reading.text
         if not reading.answered(at) or not (lines[at].asks or announces(lines, at)):
             return Run(at, at)
-        # A question on a line of its own has done its work; one inside a paragraph is needed to understand the rest.
+        # A question on its own line is not quoted; one inside a paragraph is needed to understand the rest.
         alone = lines[at].asks and lines[at + 1].block != lines[at].block
         run = Run(at + 1, at + 1) if alone else Run(at, at + 1)
         if not run.fits(text, lines):
@@ -597,8 +584,6 @@ class Chooser:
             return True
         lead = reading.lead(run.first)
         return self._needs.covered(f"{lead} {more}") - self._needs.covered(f"{lead} {said}") >= _A_GAIN
-
-    # Citing
 
     def _quote(self, number: int, run: Run) -> Quote:
         reading = self._readings[number]
@@ -626,7 +611,7 @@ def _shortened(reading: _Reading, run: Run) -> Run:
 
 
 def _pieces(reading: _Reading, run: Run) -> tuple[str, ...]:
-    """A run as it is said; a list is one piece, and shows where it goes on."""
+    """The text of a run; a list is one piece, with an ellipsis where it is cut."""
     found = listing(reading.text, reading.lines, run.last) if run.last > run.first else None
     if found is None or not run.first <= found.run.first < run.last:
         return tuple(run.pieces(reading.text, reading.lines))
@@ -642,5 +627,5 @@ def _best_first(one: _Candidate) -> tuple[float, int, int]:
 
 
 def in_words(quotes: Sequence[Quote]) -> str:
-    """What is quoted, each piece with the number of its source."""
+    """The quotes with the numbers of their sources."""
     return " ".join(f"{piece} [{number}]" for number, quote in enumerate(quotes, start=1) for piece in quote.pieces)

@@ -1,8 +1,7 @@
-"""A document cut into chunks: pieces small enough to embed and to cite, each about one thing.
+"""Chunking: cuts a document into pieces small enough to embed and to cite.
 
-A chunk keeps to its section. Sentences, lines of code and rows of tables stay whole wherever they fit, and the last
-sentences of a chunk open the next one, so that what stands on a cut is found from either side. Headings that have hardly
-any text of their own go together with what follows them.
+A chunk keeps to its section. Sentences, lines of code and rows of tables stay whole where they fit, and the last sentences
+of a chunk begin the next one. Headings with hardly any text of their own are joined with what follows.
 """
 
 from __future__ import annotations
@@ -23,13 +22,11 @@ Size: TypeAlias = Callable[[str], int]
 
 LENGTHS = ("tokens", "characters")
 LEAST_TOKENS = 8
-"""No chunk may be bounded more narrowly: one character can take several tokens."""
+"""The smallest limit of a chunk: one character can take several tokens."""
 
 _CHARACTERS_A_TOKEN = 8
-_LATE = 0.8
-"""A piece of a sentence that is too long ends at the last gap, if that stands behind this part of it."""
-_FULL = 0.7
-"""A chunk that is this full ends before a paragraph that does not fit in whole."""
+_LATE = 0.8  # A piece of a long sentence ends at its last gap, if that is in the last fifth
+_FULL = 0.7  # A chunk that is this full ends before a paragraph that does not fit
 _GAP = re.compile(r"[\s,，、;；:：)）\]】]+")
 _LINE = re.compile(r"[^\n]*\S[^\n]*")
 _PARAGRAPH = re.compile(r"\S(?:[^\n]|\n(?![ \t\r]*\n))*")
@@ -60,12 +57,12 @@ class Chunking(msgspec.Struct, frozen=True):
 
     @property
     def size(self) -> Size:
-        """What measures a text."""
+        """The function that measures a text."""
         return len if self.length == "characters" else default_counter().count
 
 
 class Chunk(msgspec.Struct, frozen=True, gc=False):
-    """A piece of a document: ``text[start:end]``, the headings it stands under, outermost first, and its pages."""
+    """A piece of a document: ``text[start:end]``, the headings above it, outermost first, and its pages."""
 
     start: int
     end: int
@@ -83,7 +80,7 @@ class _Unit(NamedTuple):
     size: int
     page: int | None
     block: int
-    """Which block it is of, so that a chunk may end with a paragraph."""
+    """The number of its block, so that a chunk may end with a paragraph."""
 
 
 class _Section(NamedTuple):
@@ -97,15 +94,13 @@ class _Section(NamedTuple):
 
 
 def plain(text: str, *, title: str = "") -> Parsed:
-    """A text without structure but its paragraphs."""
+    """A text whose only structure is its paragraphs."""
     blocks = tuple(Block("paragraph", *_trimmed(text, *found.span())) for found in _PARAGRAPH.finditer(text))
     return Parsed(text, blocks, title)
 
 
 def chunks(parsed: Parsed, chunking: Chunking | None = None) -> list[Chunk]:
-    """The chunks of a document, in order. Together they hold every character that is no white space, each fits the limit,
-    and neither begins nor ends with white space.
-    """
+    """The chunks of a document, in order. Together they hold every character but white space, and each fits the limit."""
     chunking = chunking or Chunking()
     found: list[Chunk] = []
     for section in _joined(_sections(parsed, chunking), chunking):
@@ -120,7 +115,7 @@ def chunks(parsed: Parsed, chunking: Chunking | None = None) -> list[Chunk]:
 
 
 def _sections(parsed: Parsed, chunking: Chunking) -> Iterator[_Section]:
-    """The document section by section: a heading and what follows it up to the next."""
+    """The sections of a document: a heading and what follows it up to the next."""
     stack: list[tuple[int, str]] = []
     units: list[_Unit] = []
     measure = chunking.size
@@ -142,12 +137,12 @@ def _section(stack: Sequence[tuple[int, str]], units: list[_Unit]) -> _Section:
 
 
 def heading_words(text: str) -> str:
-    """The words of a heading, on one line, without the marks of Markdown."""
+    """The words of a heading in one line, without the marks of Markdown."""
     return " ".join(_HEADING_MARKS.sub("", text.strip()).split())[:_LONGEST_HEADING]
 
 
 def _whole(parsed: Parsed) -> Iterator[Block]:
-    """The blocks, and what stands between them, so that nothing is lost whoever made the blocks."""
+    """The blocks, and any text between them."""
     at, page = 0, None
     for block in parsed.blocks:
         yield from _between(parsed.text, at, block.start, page)
@@ -166,13 +161,13 @@ def _between(text: str, start: int, end: int, page: int | None) -> Iterator[Bloc
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """The span without the white space around it; an empty one for nothing else."""
+    """The span without the white space around it."""
     piece = text[start:end]
     return start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())
 
 
 def _joined(sections: Iterable[_Section], chunking: Chunking) -> list[_Section]:
-    """Sections too small to stand alone go with the next below them, or with a neighbour of their rank that has room."""
+    """Sections with small ones joined to the one below, or to a neighbour of their level that has room."""
     joined: list[_Section] = []
     sizes: list[int] = []
     for section in sections:
@@ -193,7 +188,7 @@ def _belong(one: _Section, size: int, other: _Section, other_size: int, chunking
 
 
 def _together(one: _Section, other: _Section) -> _Section:
-    """Two sections as one. Its place is that of the lower one where that lies in the other, else what both lie in."""
+    """Two sections as one, under the headings of the lower one if it lies in the other, else under those of both."""
     if other.path[: len(one.path)] == one.path and one.size < other.size:
         return _Section(other.path, one.level, one.units + other.units)
     shared = 0
@@ -218,7 +213,7 @@ def _units(text: str, block: Block, number: int, chunking: Chunking, measure: Si
 
 
 def _spans(text: str, block: Block, chunking: Chunking, measure: Size) -> Iterator[tuple[int, int]]:
-    """What of a block stays whole: a heading, a row or code that fits; else lines of code and tables, or sentences."""
+    """The spans of a block that stay whole: a heading, row or code that fits; else its lines or sentences."""
     piece = text[block.start : block.end]
     if block.kind in ("heading", "row", "code") and measure(piece) <= chunking.tokens:
         yield block.start, block.end
@@ -231,7 +226,7 @@ def _spans(text: str, block: Block, chunking: Chunking, measure: Size) -> Iterat
 
 
 def _pieces(text: str, start: int, end: int, chunking: Chunking) -> Iterator[tuple[int, int]]:
-    """What is too long even alone, cut at gaps between words where there are any."""
+    """The pieces of a span that is too long, cut at gaps between words where there are any."""
     while start < end:
         stop = start + len(_fitting(text, start, end, chunking))
         if stop < end:
@@ -249,7 +244,7 @@ def _pieces(text: str, start: int, end: int, chunking: Chunking) -> Iterator[tup
 def _fitting(text: str, start: int, end: int, chunking: Chunking) -> str:
     if chunking.length == "characters":
         return text[start : min(end, start + chunking.tokens)]
-    # Only so much is looked at as can be in it: a megabyte without a gap would be counted again for every piece.
+    # Only the part that may fit is counted: a megabyte without a gap would be counted again for every piece.
     piece = text[start : min(end, start + _CHARACTERS_A_TOKEN * chunking.tokens)]
     return default_counter().truncate(piece, chunking.tokens)
 
@@ -264,7 +259,7 @@ def _last_gap(text: str, start: int, stop: int) -> int:
 
 
 def _packed(text: str, units: Sequence[_Unit], chunking: Chunking) -> Iterator[Sequence[_Unit]]:
-    """Units in a row as chunks of about the same size, each after the first opening with the end of the one before."""
+    """Chunks of about the same size; each after the first begins with the end of the one before."""
     limit = _even(sum(unit.size for unit in units), chunking)
     blocks = _block_sizes(units)
     at, carried = 0, 0
@@ -272,7 +267,7 @@ def _packed(text: str, units: Sequence[_Unit], chunking: Chunking) -> Iterator[S
         stop = _filled(units, at - carried, at, limit, blocks)
         first = at - carried
         while chunking.size(text[units[first].start : units[stop - 1].end]) > chunking.tokens:
-            # The gaps between units count too: first what is repeated goes, then what can wait.
+            # The gaps between units count too: drop repeated units first, then the last ones.
             first, stop = (first + 1, stop) if first < at else (first, stop - 1)
         yield units[first:stop]
         carried = _repeated(units, first, stop, chunking.overlap) if stop < len(units) else 0
@@ -280,7 +275,7 @@ def _packed(text: str, units: Sequence[_Unit], chunking: Chunking) -> Iterator[S
 
 
 def _even(total: int, chunking: Chunking) -> int:
-    """A limit under which no last chunk is a mere rest."""
+    """A limit with which the last chunk is about as large as the others."""
     if total <= chunking.tokens:
         return chunking.tokens
     count = -(-(total - chunking.overlap) // (chunking.tokens - chunking.overlap))
@@ -295,7 +290,7 @@ def _block_sizes(units: Iterable[_Unit]) -> dict[int, int]:
 
 
 def _filled(units: Sequence[_Unit], first: int, at: int, limit: int, blocks: dict[int, int]) -> int:
-    """Where the chunk ends that begins with the unit ``first``, of which those before ``at`` are repeated."""
+    """Where the chunk ends that begins with the unit ``first``; the units before ``at`` are repeated."""
     used = sum(unit.size for unit in units[first : at + 1])
     stop = at + 1
     while stop < len(units) and used + units[stop].size <= limit:
@@ -308,7 +303,7 @@ def _filled(units: Sequence[_Unit], first: int, at: int, limit: int, blocks: dic
 
 
 def _repeated(units: Sequence[_Unit], first: int, stop: int, overlap: int) -> int:
-    """How many of the last units of a chunk open the next one. Never all: the next one must get further."""
+    """The number of last units of a chunk that begin the next one; never all."""
     used = count = 0
     while count < stop - first - 1 and used + units[stop - 1 - count].size <= overlap:
         used += units[stop - 1 - count].size

@@ -1,10 +1,9 @@
-"""Knowledge: the documents of a space, taken in, recalled with exact citations, and asked."""
+"""Knowledge: stores the documents of a space, recalls passages with exact citations, and answers questions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,10 +13,10 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.filters import Filter, FilterLike, as_filter, holds
-from memwell.knowledge.answers import Answer, Answerer, checked_history, said_before, told_in
+from memwell.knowledge.answers import Answer, Answerer, answer_language, checked_history, said_before
 from memwell.knowledge.asking import points
 from memwell.knowledge.chunking import Chunking, plain
-from memwell.knowledge.documents import Document, Found, Parsed
+from memwell.knowledge.documents import Document, Found, Parsed, described
 from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
 from memwell.knowledge.recall import Asked, Search
 from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
@@ -38,12 +37,11 @@ if TYPE_CHECKING:
 MOST_BYTES = 50_000_000
 """A larger file is refused unless the caller allows it."""
 
-_TRIES = 3
-"""How often vectors are tried before texts are looked at one by one for the one that cannot be embedded."""
+_TRIES = 3  # How often a batch of vectors is tried before its texts are tried one by one
 
 
 class Counts(msgspec.Struct, frozen=True):
-    """How many documents there are, and into how many chunks they are cut."""
+    """The numbers of documents and chunks."""
 
     documents: int
     chunks: int
@@ -60,10 +58,10 @@ class _Entry(NamedTuple):
 
 
 class Knowledge:
-    """The documents of one space. Safe to use from several threads and, over a durable store, several processes.
+    """The documents of one space. Safe for threads and, over a durable store, for processes.
 
-    Without an ``embedder`` passages are found by their words alone; without a ``chat`` model answers are sentences of the
-    documents. ``chunking`` is how new documents are cut; None takes what ``rechunk`` last chose, or the default.
+    Without an ``embedder`` passages are found by words alone; without a ``chat`` model answers are quoted sentences.
+    ``chunking`` is for new documents; None takes the one that ``rechunk`` last chose, or the default.
     """
 
     def __init__(
@@ -91,24 +89,24 @@ class Knowledge:
 
     @property
     def embedder(self) -> Embedder | None:
-        """What makes the vectors."""
+        """The embedder, or None."""
         return self._shelf.vectors.embedder
 
     @property
     def chunking(self) -> Chunking:
-        """How a document is cut that is taken in now."""
+        """The chunking for new documents."""
         return self._chunking or self._shelf.chunking() or Chunking()
 
     @property
     def uncache(self) -> Callable[[list[str], list[str]], int] | None:
-        """Takes removed chunks, by their ids and embedded texts, out of caches; set by whoever keeps them."""
+        """Removes chunks, by their ids and embedded texts, from caches."""
         return self._shelf.uncache
 
     @uncache.setter
     def uncache(self, value: Callable[[list[str], list[str]], int] | None) -> None:
         self._shelf.uncache = value
 
-    # Taking in
+    # Storing
 
     def add(
         self,
@@ -119,38 +117,26 @@ class Knowledge:
         title: str = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> Document:
-        """Take a text in as a document, and return it as it is kept.
+        """Store a text as a document, and return its description.
 
-        Without an ``id`` it is a new document each time. One with the given id is replaced as a whole; the same again
-        changes nothing. Raises ``InvalidInput`` for a text without a word, and for what breaks a rule.
+        Without an ``id`` it is a new document each time; with one it replaces the document of that id, and the same again
+        changes nothing. Raises ``InvalidInput`` for a text without a word, and for values that break a rule.
         """
         parsed = checked_parsed(_as_parsed(text))
         own = {**own_part(parsed.metadata), **checked_metadata(metadata)}
-        document = self._described(parsed, new_id() if id is None else check_id(id, "a document's id"), own)
-        document = replace(
-            document, source=check_text(source, "a source"), title=check_text(title, "a title") or parsed.title
+        document = described(
+            parsed,
+            parsed.text.encode(),
+            id=new_id() if id is None else check_id(id, "a document's id"),
+            source=check_text(source, "a source"),
+            title=check_text(title, "a title") or parsed.title,
+            time=self._shelf.clock(),
+            metadata=own,
         )
         known = None if id is None else self._shelf.manifest(document.id)
         if known is not None and _same(known.document, document):
             return known.document
         return self._shelf.put(document, parsed, self.chunking)[0]
-
-    def _described(self, parsed: Parsed, id_: str, metadata: dict[str, Any]) -> Document:
-        data = parsed.text.encode()
-        return Document(
-            id=id_,
-            source="",
-            title="",
-            media_type=parsed.media_type,
-            digest=sha256(data).hexdigest(),
-            size=len(data),
-            characters=len(parsed.text),
-            pages=parsed.pages,
-            chunks=0,
-            time=self._shelf.clock(),
-            metadata=metadata,
-            warnings=parsed.warnings,
-        )
 
     def ingest(
         self,
@@ -162,11 +148,11 @@ class Knowledge:
         allow_private: bool = False,
         progress: Progress | None = None,
     ) -> Ingested:
-        """Take in files, folders and http(s) addresses, and say what became of each.
+        """Ingest files, folders and http(s) addresses, and report the outcome of each.
 
-        What is unchanged is passed over, what has changed is replaced, and what is gone from a folder is dropped unless
-        ``remove_missing`` is false. A source that cannot be read is named in the report, and the rest goes on. ``progress``
-        is told how many are done and of how many. Raises ``InvalidInput`` for an argument that breaks a rule.
+        Unchanged sources are skipped, changed ones replaced, and files gone from a folder removed unless ``remove_missing``
+        is false. A source that cannot be read is named in the report. ``progress`` is called with the number of finished
+        sources and their total. Raises ``InvalidInput`` for an argument that breaks a rule.
         """
         rules = Rules(
             self.chunking,
@@ -179,7 +165,7 @@ class Knowledge:
         )
         return Ingestion(self._shelf, rules).run(sources)
 
-    # Looking at documents
+    # Reading
 
     def documents(self, where: FilterLike | None = None) -> list[Document]:
         """The documents, by their ids; ``where`` filters by their metadata (``@id``, ``@time`` and ``@kind``, the media
@@ -194,7 +180,7 @@ class Knowledge:
         return self._shelf.required(check_id(id, "a document's id")).document
 
     def text(self, id: str, /) -> str:  # noqa: A002
-        """The text of a document as it was read; the spans of citations are places in it. Raises ``NotFound``."""
+        """The text of a document as it was read; citations are spans of it. Raises ``NotFound``."""
         return self.parsed(id).text
 
     def parsed(self, id: str, /) -> Parsed:  # noqa: A002
@@ -202,28 +188,28 @@ class Knowledge:
         return self._shelf.parsed(self._shelf.required(check_id(id, "a document's id")))
 
     def count(self) -> Counts:
-        """How many documents and chunks there are."""
+        """The numbers of documents and chunks."""
         return Counts(*self._shelf.count())
 
-    # Taking away
+    # Removing
 
     def remove(self, *ids: str) -> int:
-        """Remove documents for good, from the store's files too; how many there were. An id that is not there is fine."""
+        """Remove documents, also from the store's files; returns how many existed. Unknown ids are ignored."""
         removed = self._shelf.remove([check_id(id_, "a document's id") for id_ in ids])
         if removed:
             self._shelf.scrub()
         return removed
 
     def erase_all(self) -> int:
-        """Remove every document of the space for good, and all that was noted of them; how many there were."""
+        """Remove all documents of the space, also from the store's files; returns how many existed."""
         return self._shelf.clear()
 
-    # Keeping in order
+    # Upkeep
 
     def rechunk(self, chunking: Chunking, progress: Progress | None = None) -> int:
-        """Cut every document anew, and new ones from now on; how many chunks there are then.
+        """Cut all documents and future ones in this way; returns the number of chunks.
 
-        Each document changes in one transaction; those that are cut so already are passed over, so it may be broken off.
+        Each document changes in one transaction, and finished ones are skipped, so it can be interrupted.
         """
         if not isinstance(chunking, Chunking):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"chunking must be a Chunking, not {shown(chunking)}")
@@ -240,11 +226,11 @@ class Knowledge:
         return self.count().chunks
 
     def owed(self) -> PendingWork:
-        """How many chunks still lack their vectors; words are never owed."""
+        """The number of chunks without a vector."""
         return PendingWork(0, self._shelf.vectors.owed)
 
     def settle(self, progress: Progress | None = None) -> None:
-        """Make all vectors that are owed: after an embedder has failed, was changed, or was not there before."""
+        """Make all pending vectors: after an embedder has failed, was changed, or was missing."""
         self._shelf.vectors.settle(progress, tries=_TRIES)
         self._shelf.vectors.owe_missing()
         self._shelf.vectors.settle(progress, tries=_TRIES)
@@ -261,7 +247,7 @@ class Knowledge:
         expand: bool = True,
         weights: Weights | None = None,
     ) -> list[Found]:
-        """The passages that answer ``query`` best, best first, each with its exact place in its document.
+        """The passages that answer ``query`` best, each with its citation.
 
         ``where`` filters by metadata, ``documents`` by document; with ``expand`` synonyms of the query's words count a
         little too. Raises ``InvalidInput`` for a query or a filter that breaks a rule.
@@ -279,13 +265,13 @@ class Knowledge:
     def answer(
         self, question: str, *, limit: int = 5, language: str | None = None, history: Sequence[Message] = ()
     ) -> Answer:
-        """What the documents say to a question, with the passages it rests on; *I don't know* when they say nothing.
+        """Answer a question from the documents, with sources; *I don't know* when they do not answer it.
 
-        ``limit`` passages are looked at; ``language`` is ``en`` or ``zh``, the question's own unless given. ``history`` is
-        the conversation so far: a model is told of it, and a question that leans on it is understood by it. A chat model
-        that fails is replaced by the documents' own sentences, and the note says so. Raises ``InvalidInput``.
+        ``limit`` passages are used; ``language`` is ``en`` or ``zh``, by default the question's. ``history`` is the
+        conversation so far, which the question may refer to. When the chat model fails, sentences of the documents answer,
+        and the note says so. Raises ``InvalidInput``.
         """
-        language = told_in(language, check_text(question, "a question"))
+        language = answer_language(language, check_text(question, "a question"))
         history = checked_history(history)
         hits = self.recall(question, limit=limit)
         answerer = Answerer(self._search, question, hits, language, history=history)
@@ -320,7 +306,7 @@ def _as_parsed(text: str | Parsed) -> Parsed:
 
 
 def _same(known: Document, given: Document) -> bool:
-    """Whether a document is kept as it is given, whenever that was."""
+    """Whether a document is stored as given, apart from times."""
     return replace(given, chunks=known.chunks, time=known.time, modified=known.modified) == known
 
 

@@ -1,9 +1,8 @@
-"""Taking in files, folders and pages of the web, and taking them in again when they have changed.
+"""Ingestion of files, folders and web pages, and of their changes.
 
-What is as it was is not read again: a file's size, times and number tell, unless it was changed so shortly before it was
-read that its times could not show another change; then its bytes are compared. A file that cannot be read is named in the
-report and the rest goes on. Every document is put in its place in one transaction, so whoever is killed leaves each of
-them whole, as it was or as it is.
+A file whose size, times and inode are unchanged is not read again, unless it was changed so shortly before it was read
+that its times cannot show another change; then its bytes are compared. A source that cannot be read is named in the
+report. Each document is stored in one transaction, so a killed run leaves each of them whole, old or new.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ import msgspec
 
 from memwell.errors import ConfigurationError, FileError, InvalidInput, UnreadableDocument
 from memwell.knowledge.chunking import Chunking
-from memwell.knowledge.documents import Document, Parsed
+from memwell.knowledge.documents import described
 from memwell.knowledge.reading import read_document
 from memwell.knowledge.shelf import MOST_AT_ONCE, Manifest, Shelf, checked_parsed, own_part
 from memwell.values import check_text, shown
 
-# The files of a folder, always in the same order, and never one from outside it.
+# Files
 
 
 EXCLUDED = (".*", "node_modules", "__pycache__", "*.egg-info", "Thumbs.db", "~$*")
-"""Names that are passed over: hidden ones, and what tools keep for themselves."""
+"""Names that are skipped: hidden files, and those that tools keep for themselves."""
 
 
 def files_under(
@@ -43,11 +42,10 @@ def files_under(
     on_error: Callable[[Path, OSError], None] | None = None,
     on_link: Callable[[Path], None] | None = None,
 ) -> Iterator[Path]:
-    """Every plain file under a folder, by name; ``patterns`` such as ``*.md`` or ``docs/*.txt`` keep only some of them.
+    """Every plain file under a folder, by name; ``patterns`` such as ``*.md`` or ``docs/*.txt`` select some of them.
 
-    Links are not followed, so that nothing outside is read and nothing twice; ``on_link`` is told of each. A file
-    named itself comes out as it is.
-    Raises ``FileError`` for what is not there, and for a folder that cannot be read unless ``on_error`` is told of it.
+    Links are not followed, and reported to ``on_link``. A path to a file yields that file. Raises ``FileError`` for a path
+    that does not exist, and for a folder that cannot be read unless ``on_error`` is given.
     """
     root = Path(path)
     if root.is_file():
@@ -85,7 +83,7 @@ def _entries(
 
 
 def _might_lead(link: Path, root: Path, patterns: Sequence[str]) -> bool:
-    """Whether files that are wanted would be missed when a link is not followed."""
+    """Whether wanted files may be missed because a link is not followed."""
     return _is_wanted(link.relative_to(root), patterns) or os.path.isdir(link)
 
 
@@ -98,12 +96,11 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 
 FILE, URL = "file", "url"
 _MOST_NAMED = 5
-_RACY_NS = 2_000_000_000
-"""A file changed this shortly before it was read may change again without its times showing it."""
+_RACY_NS = 2_000_000_000  # A file changed this shortly before it was read may change again without its times showing it
 
 
 class Refused(msgspec.Struct, frozen=True):
-    """A source that could not be taken in: ``reason`` is a short code, ``detail`` says it in words."""
+    """A source that was refused: ``reason`` is a short code, ``detail`` a sentence."""
 
     source: str
     reason: str
@@ -111,7 +108,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class Ingested(msgspec.Struct, frozen=True):
-    """What became of the sources, by name, and how many chunks were written."""
+    """The report of an ingestion: the sources by outcome, and the number of chunks written."""
 
     added: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
@@ -123,11 +120,11 @@ class Ingested(msgspec.Struct, frozen=True):
     seconds: float = 0.0
 
     def in_words(self, language: str = "en") -> str:
-        """The report for people: one line, and one more for each source that was refused or needs a look."""
+        """The report in words: one line, and one more for each refused source and each warning."""
         phrases = _PHRASES["zh" if language.startswith("zh") else "en"]
         counts = {name: len(getattr(self, name)) for name in ("added", "changed", "unchanged", "removed", "refused")}
-        told = [phrases[name].format(count) for name, count in counts.items() if count or name == "added"]
-        lines = [phrases["line"].format(phrases["and"].join(told), self.chunks, self.seconds)]
+        parts = [phrases[name].format(count) for name, count in counts.items() if count or name == "added"]
+        lines = [phrases["line"].format(phrases["and"].join(parts), self.chunks, self.seconds)]
         lines += [phrases["bad"].format(one.source, one.detail) for one in self.refused]
         lines += [phrases["warning"].format(one) for one in self.warnings]
         return "\n".join(lines)
@@ -151,7 +148,7 @@ _PHRASES = {
 
 
 class Rules(NamedTuple):
-    """How sources are taken in."""
+    """The options of an ingestion."""
 
     chunking: Chunking
     metadata: dict[str, Any]
@@ -163,7 +160,7 @@ class Rules(NamedTuple):
 
 
 class _Content(NamedTuple):
-    """What a source holds now."""
+    """The content of a source now."""
 
     data: bytes
     name: str
@@ -183,13 +180,13 @@ class Ingestion:
         self._refused: list[Refused] = []
         self._warnings: list[str] = []
         self._unlisted: list[Path] = []
-        """Folders that could not be looked into: nothing is known to be gone from them."""
+        """Folders that could not be read: their files do not count as gone."""
         self._chunks = 0
         self._embed = True
-        """Whether the embedder is still asked: after it has failed, not before the end, or each file would wait for it."""
+        """False once the embedder has failed: then vectors are made at the end, so that not every file waits for it."""
 
     def run(self, sources: Iterable[str | Path]) -> Ingested:
-        """Take the sources in."""
+        """Ingest the sources."""
         began = time.monotonic()
         self._known = {one.document.source: one for one in self._shelf.manifests() if one.origin}
         roots: list[Path] = []
@@ -215,10 +212,10 @@ class Ingestion:
         if self._rules.progress is not None:
             self._rules.progress(done, total)
 
-    # What there is
+    # Listing
 
     def _listed(self, sources: Iterable[str | Path], roots: list[Path]) -> Iterator[tuple[str, str]]:
-        """Every file and page to look at, and in ``roots`` the folders that were looked through."""
+        """Every file and page to read; the folders that were listed go into ``roots``."""
         for source in sources:
             if is_url(source):
                 yield URL, str(source).partition("#")[0]
@@ -236,7 +233,7 @@ class Ingestion:
             if files:
                 roots.append(path)
             else:
-                # It may be a disc that is not there just now: what was taken in of it is kept.
+                # It may be a disk that is not mounted: its documents are kept.
                 self._refuse(str(path), "empty", f"no file to read in {path}; what was taken in of it before is kept")
             yield from ((FILE, file) for file in files)
 
@@ -261,7 +258,7 @@ class Ingestion:
             content = self._read_page(source) if origin == URL else self._read_file(source, known)
             outcome = "unchanged" if content is None else self._put(origin, source, content, known)
         except _MissingFile as error:
-            # It may be on a disk that is not there today: only a folder that was looked through tells that it is gone.
+            # It may be on a disk that is not mounted: only the listing of a folder shows that a file is gone.
             self._refuse(source, error.reason, str(error), known or self._known_under(source))
             return
         except UnreadableDocument as error:
@@ -279,11 +276,11 @@ class Ingestion:
         self._refused.append(Refused(_told(source), reason, _told(detail)))
 
     def _known_under(self, folder: str) -> Manifest | None:
-        """A document from a folder that is not there."""
+        """A document from a folder that is missing."""
         return next((one for source, one in self._known.items() if Path(folder) in Path(source).parents), None)
 
     def _read_file(self, source: str, known: Manifest | None) -> _Content | None:
-        """What a file holds; None when its times and size say that it is as it was."""
+        """The content of a file; None when its size and times are unchanged."""
         try:
             before = os.stat(source)
             if not stat.S_ISREG(before.st_mode):
@@ -306,7 +303,7 @@ class Ingestion:
         return _Content(data, Path(source).name, None, _trusted(stamp, _stamp(after)), modified)
 
     def _read_page(self, source: str) -> _Content:
-        # TLS takes longer to load than most files to read, and few ingest pages.
+        # TLS takes longer to load than most files to read.
         from memwell.knowledge.reading.web import fetch  # noqa: PLC0415
 
         fetched = fetch(source, most_bytes=self._rules.most_bytes, allow_private=self._rules.allow_private)
@@ -319,41 +316,32 @@ class Ingestion:
                 self._shelf.restamp(known, content.stamp)
             return "unchanged"
         parsed = checked_parsed(read_document(content.data, name=content.name, media_type=content.media_type))
-        document = self._document(origin, source, content, digest, parsed)
-        rules = self._rules
+        document = described(
+            parsed,
+            content.data,
+            id=document_id(origin, source),
+            source=source,
+            title=parsed.title,
+            time=self._shelf.clock(),
+            modified=content.modified,
+            metadata={**own_part(parsed.metadata), **self._rules.metadata},
+        )
         stored, embedded = self._shelf.put(
-            document, parsed, rules.chunking, origin=origin, stamp=content.stamp, embed=self._embed
+            document, parsed, self._rules.chunking, origin=origin, stamp=content.stamp, embed=self._embed
         )
         self._embed = self._embed and (embedded or stored.chunks > MOST_AT_ONCE)
         self._chunks += stored.chunks
         self._warnings += [f"{source}: {warning}" for warning in parsed.warnings]
         return "added" if known is None else "changed"
 
-    def _document(self, origin: str, source: str, content: _Content, digest: str, parsed: Parsed) -> Document:
-        return Document(
-            id=document_id(origin, source),
-            source=source,
-            title=parsed.title,
-            media_type=parsed.media_type,
-            digest=digest,
-            size=len(content.data),
-            characters=len(parsed.text),
-            pages=parsed.pages,
-            chunks=0,
-            time=self._shelf.clock(),
-            modified=content.modified,
-            metadata={**own_part(parsed.metadata), **self._rules.metadata},
-            warnings=parsed.warnings,
-        )
-
     def _has_metadata(self, known: Manifest) -> bool:
-        """Whether a document carries the metadata that is given now."""
+        """Whether a document has the metadata that is given now."""
         return _within(self._rules.metadata, known.document.metadata)
 
     # The end
 
     def _drop_missing(self, roots: Sequence[Path], seen: set[str]) -> None:
-        """Remove the documents of files that are gone from the folders looked through."""
+        """Remove the documents of files that are gone from the listed folders."""
         gone = {
             source: one.document.id
             for source, one in self._known.items()
@@ -364,7 +352,7 @@ class Ingestion:
         self._outcomes["removed"] += gone
 
     def _finish(self) -> None:
-        """Make vectors that are still owed, and take what was replaced or removed out of the files."""
+        """Make the pending vectors, and remove the traces of replaced and removed documents."""
         owed = self._shelf.vectors.settle()
         if owed:
             self._warnings.append(
@@ -375,11 +363,11 @@ class Ingestion:
 
 
 class _MissingFile(UnreadableDocument):
-    """A file that is not there (any more)."""
+    """A file that does not exist."""
 
 
 def is_url(source: str | Path) -> bool:
-    """Whether a source is an address on the web. Raises ``InvalidInput`` for what is neither a text nor a path."""
+    """Whether a source is a web address. Raises ``InvalidInput`` for what is neither a text nor a path."""
     if isinstance(source, Path):
         return False
     if not isinstance(source, str) or not source or "\x00" in source:  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -388,7 +376,7 @@ def is_url(source: str | Path) -> bool:
 
 
 def document_id(origin: str, source: str) -> str:
-    """The id of an ingested document: the same for the same source, whoever ingests it."""
+    """The id of an ingested document: the same for the same source."""
     return f"{origin}-{blake2b(source.encode(errors='surrogateescape'), digest_size=16).hexdigest()}"
 
 
@@ -397,7 +385,7 @@ def _stamp(found: os.stat_result) -> tuple[int, ...]:
 
 
 def _trusted(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
-    """A stamp that tells the content which was read; nothing when the file may have changed around that time."""
+    """The stamp of the content that was read; empty when the file may have changed meanwhile."""
     settled = max(after[1], after[2]) + _RACY_NS < time.time_ns()
     return after if settled and before == after else ()
 
@@ -412,7 +400,7 @@ def _check_name(origin: str, source: str) -> None:
 
 
 def _told(text: str) -> str:
-    """A text with a name that may be no text in any encoding: that can be told only in part."""
+    """The text with a replacement for bytes of file names that are in no encoding."""
     return text.encode(errors="replace").decode()
 
 
@@ -427,7 +415,7 @@ def _is_within(source: str, folders: Sequence[Path]) -> bool:
 
 
 def _is_gone(source: str) -> bool:
-    """Whether a file is not there, rather than out of reach for now."""
+    """Whether a file does not exist, rather than being out of reach."""
     try:
         os.stat(source)
     except (FileNotFoundError, NotADirectoryError):

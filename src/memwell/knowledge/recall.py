@@ -1,19 +1,16 @@
-"""Recalling passages: a question goes in, the chunks that answer it best come out, each with its exact place.
+"""Recall of passages: ranks the chunks of a space against a question, by words and by meaning, and cites each.
 
-Chunks are ranked as memories are, by weights of their own: what counts is the words, how many of the question's they are,
-and the meaning; who said something and when counts for nothing here.
+Chunks are ranked as memories are, with weights of their own: speaker and time count for nothing here.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from math import isfinite, log
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -25,6 +22,7 @@ from memwell.filters import AllOf, Filter, Where
 from memwell.knowledge.documents import Citation, Found, Parsed
 from memwell.knowledge.shelf import Place, Shelf, own_part
 from memwell.knowledge.synonyms import Synonyms
+from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.segment import query_terms
 from memwell.language.words import STOP_WORDS, check_string
 from memwell.longterm.embedding import MOST_TRIES, QueryVector, QueryVectors
@@ -32,195 +30,85 @@ from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.models.ports import Reranker, given_texts
 from memwell.records import Record
-from memwell.values import shown
 
 if TYPE_CHECKING:
+    # numpy takes a tenth of a second to load, and these bring it.
     import numpy as np
     from numpy.typing import NDArray
 
     from memwell.longterm.candidates import ParsedQuery
     from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 
-
-# A second look at the passages that were found, by what can be read off their words; no model is asked.
-
-
-WEIGHTS: Mapping[str, float] = {"coverage": 1.0, "phrase": 0.35, "proximity": 0.25, "heading": 0.3, "order": 1.0}
-"""How much each feature counts. ``order`` is for the place a text was given at: the first look is not thrown away."""
-
-_MOST_TERMS = 64  # of a query: what is longer is a text, and its first words say what it is about
-_ANCHORS = 24  # places around which the words are looked for
-_LONGEST_HEADING = 100  # characters
-_MOST_HEADINGS = 4  # lines
-_RUNS = re.compile(
-    "[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]+|[^\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]+"
-)
-_HEADING_MARKS = "#*= \t"
-_SENTENCE_ENDS = tuple(".。!！?？;；,，")
-# Words that ask, and the commonest small ones; the longest first, so that 是什么 goes before 什么.
-_CHINESE_SMALL = re.compile(
-    "是什么|为什么|什么时候|有没有|是不是|怎么样|多少|什么|怎么|怎样|如何|哪些|哪个|哪里|哪儿|请问|关于|可以|以及|[的了是吗呢吧在和与或及有谁几]"
-)
-
-
-class Features(NamedTuple):
-    """What a text has of a question, each from 0 to 1."""
-
-    coverage: float
-    """How much of the question's words, the rare ones counting for more."""
-    phrase: float
-    """The longest stretch of the question that stands in the text as it is."""
-    proximity: float
-    """How closely the words stand together."""
-    heading: float
-    """How much of the question's words its heading has."""
+_MOST_TERMS = 64  # of a query that a reranker looks at
+_HAN_OR_OTHER = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
+_SMALL_ZH = re.compile("关于|以及|[的了是在和与或及有]")
+_PHRASE = 0.35  # What the longest phrase counts in reranking, where the words and the first place count 1
 
 
 class FeatureReranker(Reranker):
-    """Scores texts by the question's words in them, and by the order they come in, the best of the first look first.
-
-    ``weights`` overrides some of ``WEIGHTS``; with ``order=0`` the order has no say. Raises ``InvalidInput`` for a feature
-    that there is not and a weight that is no finite number of at least 0.
+    """Reranks texts without a model: by the words of the question in them, rare ones counting for more, by the longest
+    phrase of the question, and by the order they come in.
     """
-
-    def __init__(self, **weights: float) -> None:
-        self._weights = {**WEIGHTS, **{name: _checked(name, weight) for name, weight in weights.items()}}
 
     @property
     def name(self) -> str:
         return "features"
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """A number for every text, in order; the higher the better. Raises ``InvalidInput`` for what is no text."""
-        weights = self._weights
-        total = sum(weights.values()) or 1.0
-        scores: list[float] = []
-        for place, features in enumerate(self.features(query, texts)):
-            found = sum(weights[name] * value for name, value in features._asdict().items())
-            scores.append((found + weights["order"] / (1 + place)) / total)
-        return scores
-
-    def features(self, query: str, texts: Sequence[str]) -> list[Features]:
-        """The features of every text, in order, for whoever weighs them otherwise."""
+        """A number from 0 to 1 for every text, in order. Raises ``InvalidInput`` for arguments that are no texts."""
         asked = _asked(check_string(query, "a query"))
         read = [_terms(text) for text in given_texts(texts)]
-        telling = _telling(asked, read)
-        return [_features(asked, telling, text, terms) for text, terms in zip(texts, read, strict=True)]
-
-
-def _checked(name: str, weight: object) -> float:
-    if name not in WEIGHTS:
-        raise InvalidInput(f"there is no feature {name!r}; there are {', '.join(WEIGHTS)}")
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not isfinite(weight) or weight < 0:
-        raise InvalidInput(f"the weight of {name!r} must be a finite number of at least 0, not {shown(weight)}")
-    return float(weight)
+        having = Counter(term for terms in read for term in set(terms).intersection(asked))
+        telling = {term: math.log(1.0 + (len(read) + 1.0) / (having[term] + 0.5)) for term in asked}
+        total = sum(telling.values()) or 1.0
+        scores: list[float] = []
+        for place, terms in enumerate(read):
+            covered = sum(weight for term, weight in telling.items() if term in terms) / total
+            phrase = _longest_phrase(asked, terms) / max(len(asked), 1)
+            scores.append((covered + _PHRASE * phrase + 1.0 / (1 + place)) / (2.0 + _PHRASE))
+        return scores
 
 
 def _asked(query: str) -> list[str]:
-    """The words of a question in their order, without those that only ask."""
-    query = _CHINESE_SMALL.sub(" ", query)
-    words = [
-        word for word in query.replace("’", "'").split() if word.lower().strip("?!.,:;\"'()") not in STOP_WORDS["en"]
-    ]
-    # A question of nothing but small words is still a question.
+    """The terms of a question in their order, without those that only ask; all of them where there are no others."""
+    content = _SMALL_ZH.sub(" ", QUESTION_WORDS_ZH.sub(" ", query)).replace("’", "'")
+    words = [word for word in content.split() if word.lower().strip("?!.,:;\"'()") not in STOP_WORDS["en"]]
     return (_terms(" ".join(words)) or _terms(query))[:_MOST_TERMS]
 
 
 def _terms(text: str) -> list[str]:
-    """The terms of a text in the order they are read: the parts of each script on their own keep their places."""
-    return [term for run in _RUNS.findall(text) for term in query_terms(run)]
+    """The terms of a text in the order they are read, whatever its scripts."""
+    return [term for run in _HAN_OR_OTHER.findall(text) for term in query_terms(run)]
 
 
-def _telling(asked: Sequence[str], texts: Sequence[Sequence[str]]) -> dict[str, float]:
-    """How much each word of the question tells: more, the fewer of the texts have it."""
-    having = Counter(term for terms in texts for term in set(terms).intersection(asked))
-    return {term: log(1.0 + (len(texts) + 1.0) / (having[term] + 0.5)) for term in asked}
-
-
-def _features(asked: Sequence[str], telling: Mapping[str, float], text: str, terms: Sequence[str]) -> Features:
-    places = _places(telling, terms)
-    if not places:
-        return Features(0.0, 0.0, 0.0, 0.0)
-    return Features(
-        coverage=_share(telling, places),
-        phrase=_longest_run(asked, places) / len(asked),
-        proximity=_proximity(places, len(telling)),
-        heading=_share(telling, set(_terms(_heading(text)))),
-    )
-
-
-def _share(telling: Mapping[str, float], held: Mapping[str, object] | set[str]) -> float:
-    return sum(weight for term, weight in telling.items() if term in held) / (sum(telling.values()) or 1.0)
-
-
-def _places(telling: Mapping[str, float], terms: Sequence[str]) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for place, term in enumerate(terms):
-        if term in telling:
-            places.setdefault(term, []).append(place)
-    return places
-
-
-def _longest_run(asked: Sequence[str], places: Mapping[str, Sequence[int]]) -> int:
-    """The most words of the question that stand in the text one after the other, as they do in the question."""
+def _longest_phrase(asked: Sequence[str], terms: Sequence[str]) -> int:
+    """The most terms of the question that follow each other in the text as they do in the question."""
     longest = 0
-    ending: dict[int, int] = {}  # how long the run is that ends at a place
+    ending: dict[int, int] = {}  # the length of the phrase that ends at a place
     for term in asked:
-        ending = {place: ending.get(place - 1, 0) + 1 for place in places.get(term, ())}
-        longest = max(longest, max(ending.values(), default=0))
+        ending = {place: ending.get(place - 1, 0) + 1 for place, one in enumerate(terms) if one == term}
+        longest = max(longest, *ending.values(), 0)
     return longest
-
-
-def _proximity(places: Mapping[str, Sequence[int]], wanted: int) -> float:
-    """The share of the words that the text has, over how far around one of them the nearest of each are spread."""
-    if wanted == 1:
-        return 1.0
-    # Around the rarest words first: a common one in a long text stands everywhere.
-    anchors = [place for rare_first in sorted(places.values(), key=len) for place in rare_first[:_ANCHORS]][:_ANCHORS]
-    spread = min(sum(_away(anchor, others) for others in places.values()) for anchor in anchors)
-    others = len(places) - 1
-    # On both sides of a word the nearest are 1, 1, 2, 2, 3… away, which is as near as they can be.
-    nearest = (others + 1) ** 2 // 4
-    return len(places) / wanted * nearest / max(spread, nearest) if others else 0.0
-
-
-def _away(anchor: int, places: Sequence[int]) -> int:
-    at = bisect_left(places, anchor)
-    return min(abs(anchor - place) for place in places[max(0, at - 1) : at + 1])
-
-
-def _heading(text: str) -> str:
-    """The lines at its beginning that are no sentences."""
-    lines: list[str] = []
-    for line in text[: _LONGEST_HEADING * _MOST_HEADINGS * 2].strip().split("\n")[:_MOST_HEADINGS]:
-        plain = line.strip(_HEADING_MARKS)
-        if not plain or len(plain) > _LONGEST_HEADING or plain.endswith(_SENTENCE_ENDS):
-            break
-        lines.append(plain)
-    # A text of one line is all text.
-    return "\n".join(lines) if "\n" in text.strip() else ""
 
 
 DOCUMENT_WEIGHTS = Weights.linear(
     {"words": 1.0, "coverage": 1.0, "rarest": 0.3, "dense": 0.6, "dense_best": 0.6},
     note="chosen by hand and measured on questions about English and Chinese documents",
 )
-"""How passages are weighed unless the caller says otherwise."""
+"""The default weights of passages."""
 
 SYNONYM_WEIGHT = 0.25
-"""What a synonym of a word counts beside the word itself."""
+"""What a synonym counts, where the word itself counts 1."""
 
-_RERANKED = 4
-"""A reranker sees this many times as many passages as are wanted."""
-_DECISIVE = 3.0
-"""The reranker's best stands above every other, whatever our scores say."""
+_RERANKED = 4  # A reranker gets this many times the wanted number of passages
+_DECISIVE = 3.0  # The reranker decides the order, whatever the scores before it
 _CANDIDATES = 200
 _MOST_QUERY_TERMS = 128
 _FEW_DOCUMENTS = 32
 
 
 class Asked(NamedTuple):
-    """What to look for, and among which chunks."""
+    """A query, and the chunks to look among."""
 
     query: str
     limit: int
@@ -241,7 +129,7 @@ class Search:
         self._synonyms = synonyms
         self._snapshots = snapshots
         self._query_vectors = QueryVectors(shelf.vectors.embedders)
-        self._told_of: str | None = None
+        self._reported: str | None = None
 
     @property
     def synonyms(self) -> Synonyms:
@@ -254,7 +142,7 @@ class Search:
     def snapshots(self) -> Snapshots:
         """Where chunks are held for ranking."""
         if self._snapshots is None:
-            from memwell.longterm.snapshot_cache import Snapshots  # noqa: PLC0415 - brings numpy, see above
+            from memwell.longterm.snapshot_cache import Snapshots  # noqa: PLC0415 - brings numpy
 
             self._snapshots = Snapshots(self._shelf.backend.index)
         return self._snapshots
@@ -273,7 +161,7 @@ class Search:
 
     @contextmanager
     def _held(self, asked: Asked, question: ParsedQuery) -> Generator[HeldSnapshot]:
-        """The chunks among which to rank: all of the space, or the likeliest of very many."""
+        """The chunks to rank: all of the space, or the likeliest of very many."""
         space = self._shelf.space
         if not self.snapshots.suits(space):
             yield self._likeliest(asked, question)
@@ -282,7 +170,7 @@ class Search:
             yield held
 
     def _question(self, asked: Asked, moment: datetime, vector: NDArray[np.float32] | None) -> ParsedQuery:
-        from memwell.longterm.candidates import ParsedQuery, weighted_terms  # noqa: PLC0415 - brings numpy, see above
+        from memwell.longterm.candidates import ParsedQuery, weighted_terms  # noqa: PLC0415 - brings numpy
 
         question = ParsedQuery.of(asked.query, now=moment.timestamp(), vector=vector)
         others = self.synonyms.terms(asked.query) if asked.expand else []
@@ -296,16 +184,17 @@ class Search:
         return question._replace(terms=terms, term_weights=_floats(weights))
 
     def _asked_now(self, query: str) -> QueryVector:
-        """The query's direction among the vectors that are there; whoever works is told when they are to be others."""
+        """Embed the query with the model that the stored vectors were made with; schedule re-embedding when that is no
+        longer the configured one."""
         asked, embedders = self._query_vectors.of(query), self._shelf.vectors.embedders
-        if embedders.chosen is not None and asked.model not in (None, embedders.chosen.name, self._told_of):
-            self._told_of = asked.model
+        if embedders.chosen is not None and asked.model not in (None, embedders.chosen.name, self._reported):
+            self._reported = asked.model
             if embedders.needs_reembedding():
                 self._shelf.tell()
         return asked
 
     def nearness(self, query: str, texts: Sequence[str]) -> list[float]:
-        """How near texts are to a query in meaning: cosines, 0 for each when nothing can be embedded."""
+        """The cosines of texts with a query; 0 for each without an embedder."""
         asked = self._query_vectors.of(query)
         maker = self._shelf.vectors.embedders.embedder_for(asked.model)
         if asked.vector is None or maker is None or not texts:
@@ -317,25 +206,25 @@ class Search:
         return [float(near) for near in product(rows, asked.vector)]
 
     def document(self, id_: str) -> Parsed:
-        """A document as it was read. Raises ``NotFound`` when it is gone."""
+        """A document as it was read. Raises ``NotFound``."""
         return self._shelf.parsed(self._shelf.required(id_))
 
     def _likeliest(self, asked: Asked, question: ParsedQuery) -> HeldSnapshot:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
-        from memwell.longterm.snapshot_cache import HeldSnapshot  # noqa: PLC0415 - brings numpy, see above
+        from memwell.longterm.snapshot_cache import HeldSnapshot  # noqa: PLC0415 - brings numpy
 
         index, space = self._shelf.backend.index, self._shelf.space
         wanted = _narrowed(asked)
         most = max(_CANDIDATES, asked.limit)
         hits = index.match(space, asked.query, limit=most, where=wanted)
         if question.vector is not None:
-            # Another size: all vectors were made anew this moment. Whoever asked notices it, and asks again.
+            # Another size: all vectors were replaced this moment. The caller notices it, and asks again.
             with suppress(InvalidInput):
                 hits += index.near(space, question.vector.tolist(), limit=most, where=wanted)
         return HeldSnapshot.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
 
     def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: Asked, moment: datetime) -> list[Found]:
-        from memwell.longterm.ranking import rank  # noqa: PLC0415 - brings numpy, see above
+        from memwell.longterm.ranking import rank  # noqa: PLC0415 - brings numpy
 
         ranked = rank(
             held.snapshot,
@@ -350,7 +239,7 @@ class Search:
         return hits[: asked.limit]
 
     def _cited(self, ranked: Iterable[tuple[Record, float, dict[str, Signal]]], query: str) -> list[Found]:
-        """Passages with their places. One whose document is gone by now is left out."""
+        """Passages with their citations, without those whose document is gone."""
         names: dict[str, tuple[str, str] | None] = {}
         found: list[Found] = []
         for record, score, signals in ranked:
@@ -365,7 +254,7 @@ class Search:
 
     @staticmethod
     def _reranked(reranker: Reranker, query: str, hits: Sequence[Found]) -> list[Found]:
-        """In the order of the reranker's scores, scaled to the span of ours; when it fails, in the order they were."""
+        """Passages in the order of the reranker's scores; in their own order when it fails."""
         try:
             scores = reranker.scores(query, ["\n".join((*hit.citation.headings, hit.text)) for hit in hits])
         except ModelError:
@@ -380,10 +269,7 @@ class Search:
         return sorted(judged, key=lambda hit: -hit.score)
 
     def rarities(self, terms: Iterable[str]) -> dict[str, float]:
-        """How telling words are: near 0 for one that all chunks have, 1 for one that none has.
-
-        A word that is nowhere counts most, so that a question about something else is seen to be one.
-        """
+        """The rarity of terms: near 0 for one in all chunks, 1 for one in none, so that foreign questions are noticed."""
         wanted = set(terms)
         if not self.snapshots.suits(self._shelf.space):
             return dict.fromkeys(wanted, 1.0)
@@ -397,13 +283,13 @@ def _rarity(size: int, total: int) -> float:
 
 
 def _floats(numbers: Sequence[float]) -> NDArray[np.float32]:
-    import numpy as np  # noqa: PLC0415 - see above
+    import numpy as np  # noqa: PLC0415 - slow to load
 
     return np.array(numbers, np.float32)
 
 
 def _narrowed(asked: Asked) -> Filter | None:
-    """One filter for what the caller wants and the documents it names."""
+    """One filter for the wanted metadata and the named documents."""
     if asked.documents is None:
         return asked.wanted
     named = Where(("memwell", "session"), "in", list(asked.documents))
@@ -413,7 +299,7 @@ def _narrowed(asked: Asked) -> Filter | None:
 def _allowed(held: HeldSnapshot, asked: Asked, moment: datetime) -> NDArray[np.bool_] | None:
     if asked.documents is None or not 0 < len(asked.documents) <= _FEW_DOCUMENTS:
         return held.allowed(_narrowed(asked), moment)
-    # Equality is looked up in a column that is kept; a list of ids would be asked of every chunk the first time.
+    # A column answers equality; a list of ids would be compared with every chunk the first time.
     flags = held.allowed(asked.wanted, moment)
     named: Any = None
     for document in asked.documents:

@@ -1,8 +1,7 @@
-"""Where documents stand: each with its text, its chunks and their vectors, put there and taken away as a whole.
+"""The shelf: stores documents with their text, chunks and vectors.
 
-A document is a *manifest* (what is known of it), its text as it was read (in a blob, so that a span can be shown and the
-text cut anew), and its chunks: records, found by words and by vectors as memories are. One transaction changes all three.
-Vectors that could not be made stand in a journal as owed, the same that memories have.
+A document is a manifest, its text in a blob, and its chunks: records that are found by words and vectors as memories are.
+One transaction changes all three. Vectors that could not be made are pending in the same journal that memories have.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# The vectors of chunks: made when a document is put there, or noted as owed and made later.
+# The vectors of chunks
 
 
 _log = logging.getLogger("memwell.knowledge")
 
 MOST_AT_ONCE = 512
-"""A document of more chunks is stored before its vectors are made, so that no work of minutes hangs on one transaction."""
+"""A document with more chunks is stored before its vectors are made, so that a transaction does not take minutes."""
 
 _PAGE = 500
 
 
 class Given(NamedTuple):
-    """Chunks with their vectors, whether none is left owed, and the name of the model that made them."""
+    """Chunks with their vectors, whether none is pending, and the model that made them."""
 
     records: list[Record]
     whole: bool
@@ -69,19 +68,19 @@ class Vectors:
 
     @property
     def embedders(self) -> Embedders:
-        """Who makes vectors of the kind that is there."""
+        """The embedders for the stored vectors."""
         return self._indexer.embedders
 
     @property
     def owed(self) -> int:
-        """How many are still to be made."""
+        """The number of pending vectors."""
         return max(self._indexer.journal.pending().vectors, self._indexer.reembedding.left())
 
     def given(self, records: list[Record], before: Iterable[str]) -> Given:
-        """Chunks with their vectors: those that the same text had in the chunks ``before``, and new ones."""
+        """Chunks with their vectors: those of the same texts among the chunks ``before``, and new ones."""
         if self.embedder is None:
             return Given(records, True, None)
-        # Asked before anything is read: when another takes over meanwhile, it is noticed at the storing.
+        # Asked before anything is read: when the model changes meanwhile, ``store`` notices it.
         model = self.embedders.stored_model()
         maker = self.embedders.embedder_for(model)
         if maker is None:
@@ -101,7 +100,7 @@ class Vectors:
         return Indexer(self._backend, self._space, embedder=self.embedder, wanted_embedder=self._wanted_embedder)
 
     def _rows(self, maker: Embedder, texts: Sequence[str]) -> list[NDArray[Any]] | None:
-        """The vectors of texts, or None when the embedder fails: words work without them, and they are tried again."""
+        """The vectors of texts, or None when the embedder fails: they stay pending."""
         rows: list[NDArray[Any]] = []
         try:
             for start in range(0, len(texts), BATCH):
@@ -112,9 +111,9 @@ class Vectors:
         return rows
 
     def store(self, records: Sequence[Record], model: str | None) -> None:
-        """Store chunks with vectors of a model, and note which are owed theirs. Part of the caller's transaction."""
+        """Store chunks with vectors of a model, and note the pending ones. Part of the caller's transaction."""
         if model is not None and not self.embedders.claim(model):
-            # Another took over meanwhile, and vectors of two models do not belong together.
+            # The model changed meanwhile, and vectors of two models do not belong together.
             records = [replace(record, vector=None) for record in records]
         self._backend.index.upsert(records)
         if self.embedder is not None:
@@ -126,9 +125,7 @@ class Vectors:
             self._indexer.journal.write(reminders)
 
     def settle(self, progress: Callable[[int, int | None], None] | None = None, *, tries: int = 1) -> int:
-        """Make the vectors that are owed; how many still are, because the embedder fails. A text that it cannot take is
-        set aside after some tries.
-        """
+        """Make the pending vectors; returns how many are still pending because the embedder fails."""
         if self.embedder is None:
             return 0
         total = self.owed if progress is not None else 0
@@ -141,7 +138,7 @@ class Vectors:
         return self.owed
 
     def owe_missing(self) -> None:
-        """Note every chunk without a vector as owed one: those put there while there was no embedder."""
+        """Note every chunk without a vector as pending: those stored without an embedder."""
         index = self._backend.index
         info = index.info(self._space)
         if self.embedder is None or info.vectors >= info.records or self.owed:
@@ -157,7 +154,7 @@ class Vectors:
         return {note.key: cast("dict[str, str]", note.value)["id"] for note in notes}
 
     def drop_notes(self) -> None:
-        """Notes of chunks that are gone go too."""
+        """Delete the notes of chunks that no longer exist."""
         notes = self._set_aside()
         there = {record.id for record in self._backend.index.get(self._space, list(notes.values()))}
         for key, id_ in notes.items():
@@ -165,7 +162,7 @@ class Vectors:
                 self._backend.kv.delete(self._inner, key)
 
     def clear(self) -> None:
-        """Forget all that was noted, and whose vectors they were."""
+        """Delete all notes, and whose vectors they were."""
         with self._backend.transaction():
             for entry in list(paged(lambda cursor: self._backend.kv.scan(self._inner, limit=_PAGE, cursor=cursor))):
                 if entry.key != MARKS:
@@ -176,42 +173,42 @@ class Vectors:
 
 KIND = "chunk"
 OWN_KEYS = ("document", "chunk", KEY)
-"""Keys of a chunk's metadata that say where it stands, and that a user's metadata may not have."""
+"""Keys of a chunk's metadata that are the shelf's own; a user's metadata may not have them."""
 
 _MANIFEST = "document/"
 _CHUNKING = "chunking"
 _LONGEST_LEAD = 240
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
-"""A chunk has no time of its own: the day on which it was taken in must not be among the words it is found by."""
+"""A chunk has no time: the day of ingestion must not be among the words it is found by."""
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """A document and what the shelf notes beside it."""
+    """The stored description of a document."""
 
     document: Document
     blob: str
-    """The digest of its kept text."""
+    """The digest of its stored text."""
     chunking: Chunking
     origin: str = ""
-    """``file`` or ``url`` for what was ingested and may be looked at again."""
+    """``file`` or ``url`` for an ingested source that can be read again."""
     stamp: tuple[int, ...] = ()
-    """What told the file's state when it was read; empty when that says nothing of its content."""
+    """The size, times and inode of the file when it was read; empty when they do not identify its content."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """Where a chunk stands in its document, as its record carries it."""
+    """The place of a chunk in its document, as stored in its record."""
 
     start: int
     end: int
     page: int | None
     last_page: int | None
     lead: int
-    """How many characters of the record's text stand in front of the chunk's own."""
+    """The characters of the record's text before the chunk's own."""
     headings: tuple[str, ...]
 
 
 class Shelf:
-    """The documents of one space."""
+    """Stores the documents of one space: each with its manifest, text, chunks and vectors, as a whole."""
 
     def __init__(
         self,
@@ -234,26 +231,26 @@ class Shelf:
     # Reading
 
     def manifest(self, id_: str) -> Manifest | None:
-        """What is known of a document, or None."""
+        """The manifest of a document, or None."""
         entry = self.backend.kv.get(self.space, _key(id_))
         return None if entry is None else msgspec.convert(entry.value, Manifest)
 
     def required(self, id_: str) -> Manifest:
-        """The same. Raises ``NotFound`` when there is no such document."""
+        """The manifest of a document. Raises ``NotFound``."""
         found = self.manifest(id_)
         if found is None:
             raise NotFound(f"there is no document {shown(id_)} in {self.space!r}")
         return found
 
     def manifests(self) -> Iterator[Manifest]:
-        """All of them, by their ids."""
+        """All manifests, by document id."""
         where = id_begins_with(_MANIFEST)
         kv = self.backend.kv
         entries = paged(lambda cursor: kv.scan(self.space, where=where, limit=_PAGE, cursor=cursor))
         return (msgspec.convert(entry.value, Manifest) for entry in entries)
 
     def count(self) -> tuple[int, int]:
-        """How many documents and how many chunks there are."""
+        """The numbers of documents and chunks."""
         documents = self.backend.kv.count(self.space, where=id_begins_with(_MANIFEST))
         return documents, self.backend.index.info(self.space).records
 
@@ -262,23 +259,23 @@ class Shelf:
         kept = self.backend.blobs.get(self.space, manifest.blob)
         return msgspec.msgpack.decode(kept, type=tuple[str, Parsed])[1]
 
-    # Moving out and in
+    # Export and import
 
     @property
     def embedder_name(self) -> str | None:
-        """Whose vectors the chunks carry."""
+        """The name of the embedder that made the vectors."""
         entry = self.backend.kv.get(inner_space(self.space), MARK)
         own = None if self.vectors.embedder is None else self.vectors.embedder.name
         return own if entry is None else str(entry.value)
 
     def adopt_embedder(self, name: str) -> bool:
-        """Whether vectors of this embedder may be stored here; the first to come say whose they are."""
+        """Whether vectors of this embedder may be stored here; the first ones decide."""
         if self.embedder_name is None:
             self.backend.kv.put(inner_space(self.space), MARK, name)
         return self.embedder_name == name
 
     def vectors_of(self, manifest: Manifest) -> Iterator[tuple[str, Vector]]:
-        """The vectors of a document's chunks, each with the key of the text that it is of."""
+        """The vectors of a document's chunks, each with the key of its text."""
         ids = _chunk_ids(manifest)
         for start in range(0, len(ids), _PAGE):
             for record in self.backend.index.get(self.space, ids[start : start + _PAGE]):
@@ -294,10 +291,10 @@ class Shelf:
         origin: str = "",
         vectors: Mapping[str, Vector],
     ) -> bool:
-        """Put a document back as it was elsewhere, unless one with its id is here; whether it was put.
+        """Import a document, unless one with its id exists; returns whether it was stored.
 
-        ``vectors`` are by the keys of their texts; a chunk that finds none is owed its own. Raises ``InvalidInput`` for a
-        text that is nothing but white space.
+        ``vectors`` are by the keys of their texts; a chunk without one is embedded later. Raises ``InvalidInput`` for a
+        blank text.
         """
         if self.manifest(document.id) is not None:
             return False
@@ -306,7 +303,7 @@ class Shelf:
             raise InvalidInput(f"the document {shown(document.source or document.id)} has no text")
         records = [replace(record, vector=vectors.get(text_key(record.text))) for record in records]
         with self.backend.transaction():
-            # Asked again: somebody else may have put it there meanwhile.
+            # Checked again inside the transaction.
             if self.manifest(document.id) is not None:
                 return False
             self._write(document, parsed, chunking, Given(records, True, self.embedder_name), origin=origin)
@@ -314,21 +311,21 @@ class Shelf:
             self._notify(self.space)
         return True
 
-    # How documents are cut when nobody says
+    # The chunking of the space
 
     def chunking(self) -> Chunking | None:
-        """How the documents of the space were last cut on purpose, or None."""
+        """The chunking that was last chosen for the space, or None."""
         entry = self.backend.kv.get(self.space, _CHUNKING)
         return None if entry is None else msgspec.convert(entry.value, Chunking)
 
     def keep_chunking(self, chunking: Chunking) -> None:
-        """Have documents cut so from now on."""
+        """Use this chunking from now on."""
         self.backend.kv.put(self.space, _CHUNKING, msgspec.to_builtins(chunking))
 
-    # Changing
+    # Changes
 
     def tell(self) -> None:
-        """Tell whoever works that vectors are owed."""
+        """Notify the worker that vectors are pending."""
         self._notify(self.space)
 
     def put(
@@ -341,9 +338,9 @@ class Shelf:
         stamp: tuple[int, ...] = (),
         embed: bool = True,
     ) -> tuple[Document, bool]:
-        """Store a document in place of the one with its id, all of it or nothing; True when none of its vectors is owed.
+        """Store a document in place of the one with its id, in one transaction; True when no vector is pending.
 
-        Without ``embed`` all vectors are left owed. Raises ``InvalidInput`` for a text that is nothing but white space.
+        Without ``embed`` all vectors stay pending. Raises ``InvalidInput`` for a blank text.
         """
         records = self._records(document, parsed, chunks(parsed, chunking))
         if not records:
@@ -367,7 +364,7 @@ class Shelf:
         origin: str,
         stamp: tuple[int, ...] = (),
     ) -> Document:
-        """Store all that a document is. Part of the caller's transaction."""
+        """Store the parts of a document. Part of the caller's transaction."""
         document = replace(document, chunks=len(given.records))
         before = self.manifest(document.id)
         blob = self.backend.blobs.put(self.space, msgspec.msgpack.encode((document.id, parsed)))
@@ -379,14 +376,14 @@ class Shelf:
         return document
 
     def restamp(self, manifest: Manifest, stamp: tuple[int, ...]) -> None:
-        """Note that a file is as it was, though its times are not; unless the document has changed meanwhile."""
+        """Store new times of a file whose content is the same, unless the document has changed meanwhile."""
         entry = self.backend.kv.get(self.space, _key(manifest.document.id))
         if entry is not None and msgspec.convert(entry.value, Manifest) == manifest:
             renewed = msgspec.to_builtins(replace(manifest, stamp=stamp))
             self.backend.kv.put(self.space, _key(manifest.document.id), renewed, expect=entry.version)
 
     def remove(self, ids: Iterable[str]) -> int:
-        """Take documents away for good; how many there were. Their traces in the files go with ``scrub``."""
+        """Remove documents; returns how many existed. ``scrub`` removes their traces from the files."""
         removed = 0
         for id_ in dict.fromkeys(ids):
             manifest = self.manifest(id_)
@@ -397,7 +394,7 @@ class Shelf:
         return removed
 
     def _remove(self, id_: str) -> bool:
-        # Read again: somebody else may have put another in its place.
+        # Read again: the document may have been replaced.
         manifest = self.manifest(id_)
         if manifest is None:
             return False
@@ -406,12 +403,12 @@ class Shelf:
         return self.backend.kv.delete(self.space, _key(id_))
 
     def scrub(self) -> None:
-        """Take what was removed out of the store's files."""
+        """Remove the traces of removed documents from the store's files."""
         self.vectors.drop_notes()
         self.backend.scrub()
 
     def clear(self) -> int:
-        """Take everything away, and what was noted of it; how many documents there were."""
+        """Remove all documents and notes; returns how many documents existed."""
         removed = self.remove([manifest.document.id for manifest in self.manifests()])
         self.backend.kv.delete(self.space, _CHUNKING)
         self.vectors.clear()
@@ -419,13 +416,13 @@ class Shelf:
         return removed
 
     def _clear(self, before: Manifest, after: Manifest) -> None:
-        """Take away what of a document its next version does not write over."""
+        """Remove the parts of a document that its next version does not overwrite."""
         self.backend.index.delete(self.space, _chunk_ids(before, since=after.document.chunks))
         if before.blob != after.blob:
             self.backend.blobs.delete(self.space, before.blob)
 
     def _forget_texts(self, manifest: Manifest) -> None:
-        """Have caches of vectors drop what they hold of a document."""
+        """Remove the texts of a document from caches of vectors."""
         if self.uncache is not None:
             ids = list(_chunk_ids(manifest))
             self.uncache(ids, [record.text for record in self.backend.index.get(self.space, ids)])
@@ -466,7 +463,7 @@ def _key(id_: str) -> str:
 
 
 def _chunk_key(id_: str) -> str:
-    """What the ids of a document's chunks begin with. Not the document's own: it may be long, or say something."""
+    """The prefix of the ids of a document's chunks. It is no readable text, and of fixed length."""
     return blake2b(id_.encode(), digest_size=16).hexdigest()
 
 
@@ -476,19 +473,19 @@ def _chunk_ids(manifest: Manifest, *, since: int = 0) -> list[str]:
 
 
 def text_key(text: str) -> str:
-    """What a vector is kept by while it travels: it fits the very text it was made of, and no other."""
+    """The key of an exported vector: it identifies the exact text it was made of."""
     return blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def _lead(name: str, headings: Sequence[str]) -> str:
-    """A line in front of a chunk for the index alone: the title and the headings it stands under."""
+    """A line before a chunk that only the index sees: the title and the headings above it."""
     steps = [name] if name and name not in headings[:1] else []
     line = " · ".join((*steps, *headings))
     return f"{line[-_LONGEST_LEAD:]}\n" if line else ""
 
 
 def _name_of(source: str) -> str:
-    """A file's name as words; an address says too much that is no word."""
+    """The name of a file as words; empty for an address."""
     return "" if "://" in source else PurePath(source).stem.replace("_", " ").replace("-", " ")
 
 
@@ -502,12 +499,12 @@ def checked_metadata(metadata: object) -> dict[str, Any]:
 
 
 def own_part(metadata: dict[str, Any]) -> dict[str, Any]:
-    """The user's part of a chunk's or a file's metadata."""
+    """The user's part of the metadata of a chunk or a file."""
     return {key: value for key, value in metadata.items() if key not in OWN_KEYS}
 
 
 def checked_parsed(parsed: Parsed) -> Parsed:
-    """A read document whose text any store can keep. Raises ``InvalidInput`` otherwise."""
+    """The document, if any store can keep its text. Raises ``InvalidInput`` otherwise."""
     check_text(parsed.text, "a document's text")
     check_text(parsed.title, "a title")
     return parsed

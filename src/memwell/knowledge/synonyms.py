@@ -1,9 +1,7 @@
-"""Words that mean the same, in English and Chinese, and the questions that say it in other words.
+"""Tables of synonyms, in English and Chinese, and questions in other words.
 
-A table is a list of groups; the words of a group stand for one another. A word may be in several groups, and what it may
-be exchanged for is what stands in its own groups and nothing further: being alike is not handed on, so there are no
-circles to run in. English words stand alone, in the singular or the plural (*car* is found in *Cars*, never in
-*carpet*); Chinese ones are found anywhere, the longest first.
+A table is a list of groups; the words of a group stand for one another, and synonyms are not followed from group to group.
+English words are matched whole, in the singular or plural; Chinese ones anywhere, the longest first.
 """
 
 from __future__ import annotations
@@ -22,18 +20,11 @@ from memwell.language.words import check_string
 from memwell.values import check_count, check_text, shown
 
 LONGEST_TERM = 80
-"""A word or phrase of a table may have this many characters."""
+"""Characters of a word or phrase, at most."""
 
-LARGEST_GROUP = 64
-"""A group may have this many words."""
-
-MOST_GROUPS = 100_000
-"""A table may have this many groups."""
-
-_MOST_BYTES = 64 * 1024 * 1024
 _LOOKED_AT = 2_000  # characters of a query: what is longer is a text, and no question
 _BUNDLED = "synonyms.txt"
-# Characters of scripts without spaces one by one; other words whole, with the marks that make C++ and C# names.
+# Characters of scripts without spaces one by one; other words whole, with the marks of C++ and C#.
 _UNIT = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\U00020000-\U0003fffd]|[^\W_\u2e80-\u9fff\uf900-\ufaff]+[+#]*")
 _JOINS = re.compile(r"[ \t\u00a0'’_-]{0,2}").fullmatch
 _COMMAS = re.compile("[,，、;；]")
@@ -42,7 +33,7 @@ Key = tuple[str, ...]
 
 
 class _Unit(NamedTuple):
-    """A word or character of a text: what it is looked up by, and where it stands."""
+    """A word or character of a text: its key and its place."""
 
     key: str
     start: int
@@ -50,7 +41,7 @@ class _Unit(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """A word of the table found in a text, and what may stand in its place."""
+    """A word of the table found in a text, and its synonyms."""
 
     start: int
     end: int
@@ -58,7 +49,7 @@ class _Match(NamedTuple):
 
 
 class Synonyms:
-    """A table of groups of words that mean the same; it is never changed.
+    """A table of synonyms; it does not change.
 
     Raises ``InvalidInput`` for a group of fewer than two different words, and for a word that is no text, has no letter or
     is too long.
@@ -73,22 +64,21 @@ class Synonyms:
 
     @staticmethod
     def bundled() -> Synonyms:
-        """The table that comes along: everyday and technical words, English and Chinese."""
+        """The bundled table: everyday and technical words, English and Chinese."""
         return _bundled()
 
     @staticmethod
     def load(path: str | Path) -> Synonyms:
-        """Read a table from a file in UTF-8.
+        """Read a table from a UTF-8 file: JSON (a list of lists, or an object of words and their synonyms), or text.
 
-        It is JSON (a list of lists, or an object of a word and its synonyms) or text: one group a line, its words parted by
-        ``=`` or by commas; a line that begins with ``#`` is passed over. Raises ``FileError`` when it cannot be read and
-        ``InvalidInput`` when it is no such table; the message names the line.
+        A line of text is a group, its words separated by ``=`` or commas; lines that begin with ``#`` are skipped. Raises
+        ``FileError`` when the file cannot be read, and ``InvalidInput``, which names the line, when it is no such table.
         """
         return Synonyms(_groups_in(_read(Path(path))))
 
     @property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The groups, in the order they were given."""
+        """The groups in the order given."""
         return self._groups
 
     def __len__(self) -> int:
@@ -98,18 +88,18 @@ class Synonyms:
         return f"Synonyms({len(self._groups)} groups)"
 
     def extended(self, groups: Iterable[Iterable[str]] | Mapping[str, str | Iterable[str]]) -> Synonyms:
-        """A table with these groups before the ones there are, so that they are used first. Raises ``InvalidInput``."""
+        """A table with these groups before the present ones. Raises ``InvalidInput``."""
         return Synonyms([*_checked(groups), *self._groups])
 
     def synonyms_of(self, term: str) -> tuple[str, ...]:
-        """What may stand for a word or phrase, the nearest first; nothing when the table does not have it."""
+        """The synonyms of a word or phrase, those of its own script first."""
         return self._others.get(_key_of(check_string(term, "a term")), ())
 
     def expand(self, query: str, *, most: int = 8) -> list[str]:
-        """The query itself, and then what it is in other words: each with one word exchanged, at most ``most`` in all.
+        """The query, then variants of it with one word replaced by a synonym, at most ``most`` in all.
 
-        Every word of the query gets its nearest synonym before any gets its second. Raises ``InvalidInput`` for a query
-        that is no string and for ``most`` below 1.
+        Every word gets its first synonym before any gets its second. Raises ``InvalidInput`` for a query that is no string
+        and for ``most`` below 1.
         """
         check_count(most, "most", least=1)
         found = dict.fromkeys([check_string(query, "a query")])
@@ -120,7 +110,7 @@ class Synonyms:
         return list(found)
 
     def terms(self, query: str, *, most: int = 16) -> list[str]:
-        """The synonyms alone, of every word of the query, at most ``most``; in the order of ``expand``."""
+        """The synonyms of the words of a query, at most ``most``; in the order of ``expand``."""
         check_count(most, "most", least=1)
         found = dict.fromkeys(other for _, other in _in_turns(self._matches(check_string(query, "a query"))))
         return list(found)[:most]
@@ -140,7 +130,7 @@ class Synonyms:
         return matches
 
     def _match_at(self, text: str, units: Sequence[_Unit], at: int) -> int:
-        """How many units from there on are one word of the table, the most there may be; 0 for none."""
+        """The number of units of the longest word of the table that begins there; 0 for none."""
         longest = min(self._longest.get(units[at].key, 0), len(units) - at)
         for length in range(longest, 0, -1):
             run = units[at : at + length]
@@ -151,7 +141,7 @@ class Synonyms:
 
 
 def synonyms_of(term: str) -> tuple[str, ...]:
-    """What may stand for a word or phrase, by the table that comes along."""
+    """The synonyms of a word or phrase in the bundled table."""
     return _bundled().synonyms_of(term)
 
 
@@ -165,14 +155,11 @@ def _checked(groups: object) -> tuple[tuple[str, ...], ...]:
         groups = [(word, *_words(others)) for word, others in cast("Mapping[object, object]", groups).items()]
     if isinstance(groups, str) or not isinstance(groups, Iterable):
         raise InvalidInput(f"groups must be a list of groups of words, not {shown(groups)}")
-    checked = tuple(_checked_group(group) for group in cast("Iterable[object]", groups))
-    if len(checked) > MOST_GROUPS:
-        raise InvalidInput(f"a table of synonyms may have {MOST_GROUPS:,} groups, not {len(checked):,}")
-    return checked
+    return tuple(_checked_group(group) for group in cast("Iterable[object]", groups))
 
 
 def _words(others: object) -> Iterable[object]:
-    """The synonyms of a word in a mapping: several, or one as it is."""
+    """The synonyms of a word in a mapping: several, or one."""
     return cast("Iterable[object]", others) if isinstance(others, list | tuple | set | frozenset) else (others,)
 
 
@@ -187,8 +174,6 @@ def _checked_group(group: object) -> tuple[str, ...]:
         raise InvalidInput(
             f"a group of synonyms needs at least two different words, not {shown(list(by_key.values()))}"
         )
-    if len(by_key) > LARGEST_GROUP:
-        raise InvalidInput(f"a group of synonyms may have {LARGEST_GROUP} words, not {len(by_key)}")
     return tuple(by_key.values())
 
 
@@ -202,7 +187,7 @@ def _checked_term(term: object) -> str:
 
 
 def _others_of(groups: Iterable[tuple[str, ...]]) -> dict[Key, tuple[str, ...]]:
-    """For every word what may stand for it: what is written in its own script comes first."""
+    """The synonyms of every word, those of its own script first."""
     others: dict[Key, dict[Key, str]] = {}
     for group in groups:
         keys = {_key_of(term): term for term in group}
@@ -228,7 +213,7 @@ def _key_of(term: str) -> Key:
 
 
 def _unit_key(written: str) -> str:
-    # Plurals only: the stem of *settings* is *set* and that of *training* is *train*, which mean something else.
+    # Plurals only: the stem of *settings* is *set*, which means something else.
     word = unicodedata.normalize("NFKC", written).casefold()
     if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")) or not word.isascii():
         return word
@@ -249,14 +234,12 @@ def _exchanged(query: str, match: _Match, other: str) -> str:
 
 
 def _gap(left: str, right: str) -> str:
-    """A space where two Latin words would grow together, as when 记忆 between two of them becomes *memory*."""
+    """A space where two Latin words would touch, as when 记忆 between two of them becomes *memory*."""
     return " " if left.isascii() and right.isascii() and left.isalnum() and right.isalnum() else ""
 
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InvalidInput(f"the file {str(path)!r} is too large for a table of synonyms")
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"the file {str(path)!r} is not UTF-8: {error.reason} at byte {error.start}") from None

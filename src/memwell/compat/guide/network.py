@@ -23,10 +23,10 @@ from memwell.cognition.augmented import (
     trouble_of,
 )
 from memwell.cognition.episodic import mood_of
-from memwell.cognition.matching import coverage
 from memwell.cognition.named import without_secrets
 from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, answers_first, thoughts
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, NotFound
+from memwell.language.asking import coverage
 from memwell.language.keywords import keywords
 from memwell.longterm.memory import Memory
 from memwell.messages import human

@@ -1,4 +1,4 @@
-"""Reading documents: bytes of text, Markdown, HTML, PDF, DOCX, CSV or JSON become a text with its structure."""
+"""Readers of documents: text, Markdown, HTML, PDF, DOCX, CSV and JSON become a text with its structure."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _read_json(text: str, kind: Kind, warnings: tuple[str, ...]) -> Parsed:
     except UnreadableDocument:
         if kind.certain:
             raise
-        # It only looked like JSON, and nobody said that it is.
+        # It only looked like JSON.
         return read_plain(text, warnings=warnings)
 
 

@@ -1,6 +1,6 @@
-"""PDF, by pdfium: the text of every page in its paragraphs. The outline, where there is one, gives the headings.
+"""PDF reader, by pdfium: the paragraphs of every page, with the outline as headings.
 
-Nothing else is taken for a heading: large letters are guesswork, and a wrong heading would be cited.
+Large letters are not taken for headings: a wrong heading would be cited.
 """
 
 from __future__ import annotations
@@ -18,19 +18,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import MissingDependency, UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, is_cjk, one_line, title_of
+from memwell.knowledge.documents import Builder, Parsed, is_cjk, one_line, title_of
 
-# Lines on pages to paragraphs: what a page's layout has torn apart is joined again.
+# Lines of a page to paragraphs
 
 
 HYPHEN = "\ufffe"
-"""What a hyphen at the end of a line has become; the line end after it is gone."""
+"""What pdfium makes of a hyphen at the end of a line; the line end after it is gone."""
 
 _ITEM = re.compile(r"(?:[•·‣◦▪●○■–*]|\(?\d{1,3}[.)、）]|\([a-z]\)|[（(][一二三四五六七八九十]{1,3}[)）])\s*\S")
 _ENDS = re.compile(r"[.!?。！？…:：;；][\"'”’」』)）\]]*$")
 _DIGITS = re.compile(r"\d{1,6}")
-# Each word is looked at from its beginning only: a page without blanks is one long word.
+# Each word is matched from its beginning only: a page without blanks is one long word.
 _COMPOUND = re.compile(r"(?<![\w-])\w++(?:-\w++)++")
 _TORN = re.compile(rf"(?<!\w)(\w*+)(?:{HYPHEN}|[-\u00ad]\n)(?=(\w*))")
 _PAGE_NUMBER = re.compile(
@@ -50,14 +49,13 @@ _SHORT = 0.7
 _SET_IN = 0.7
 _LINES_AT_EDGE = 2
 _ENOUGH_PAGES = 4
-_MOST_FRONT_MATTER = 60
-"""The number that is printed on a page and its place in the file differ by so many at most."""
+_MOST_FRONT_MATTER = 60  # The largest difference between a printed page number and its place in the file
 
 
 class Line(msgspec.Struct, frozen=True, gc=False):
     """A line of text; ``top`` and ``bottom`` are the heights of its first and last character on the page, from below.
 
-    They differ when hyphens have joined lines. ``size`` is how high its letters are, ``left`` where it begins.
+    They differ when hyphens have joined lines. ``size`` is the height of its letters, ``left`` where it begins.
     """
 
     text: str
@@ -68,7 +66,7 @@ class Line(msgspec.Struct, frozen=True, gc=False):
 
 
 class Paragraph(msgspec.Struct, frozen=True, gc=False):
-    """A paragraph or a list, and how high on the page it begins."""
+    """A paragraph or a list, and its height on the page."""
 
     text: str
     kind: str
@@ -76,7 +74,7 @@ class Paragraph(msgspec.Struct, frozen=True, gc=False):
 
 
 def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
-    """The pages without what stands at the top or the bottom of most of them, and without page numbers there."""
+    """The pages without the headers, footers and page numbers that most of them have."""
     numbered = [(page, _without_number(lines, page)) for page, lines in enumerate(pages, 1)]
     if len(pages) < _ENOUGH_PAGES:
         return [lines for _, lines in numbered]
@@ -87,7 +85,7 @@ def without_running_lines(pages: Sequence[Sequence[Line]]) -> list[list[Line]]:
 
 
 def _without_number(lines: Sequence[Line], page: int) -> list[Line]:
-    """A page without a first or last line such as ``Page 1 of 3``: it needs no other page to be told from text."""
+    """A page without a first or last line such as ``Page 1 of 3``."""
     kept = list(lines)
     for place in (0, -1):
         if len(kept) > 1 and _is_said_number(kept[place].text, page):
@@ -105,13 +103,13 @@ def _is_said_number(text: str, page: int) -> bool:
 
 def _edges(lines: Sequence[Line]) -> Sequence[Line]:
     if len(lines) <= 2 * _LINES_AT_EDGE:
-        # On a page of a few lines everything is at an edge: only the outermost can be a header or a footer.
+        # On a page of a few lines only the outermost can be a header or a footer.
         return [*lines[:1], *lines[-1:]] if len(lines) > 2 else ()
     return [*lines[:_LINES_AT_EDGE], *lines[-_LINES_AT_EDGE:]]
 
 
 def _sign(line: Line, page: int) -> str:
-    """What a line says wherever it stands: the number of the page counts as the same on every page, others do not."""
+    """The text of a line with the number of its page replaced, so that it is the same on every page."""
 
     def from_here(found: re.Match[str]) -> str:
         away = int(found[0]) - page
@@ -121,7 +119,7 @@ def _sign(line: Line, page: int) -> str:
 
 
 def _stripped(lines: Sequence[Line], running: Container[str], page: int) -> list[Line]:
-    """From the outside inwards, as far as there are such lines: what stands behind a line of text is text."""
+    """A page without running lines, from the outside inwards up to the first line of text."""
     edges = {id(line) for line in _edges(lines)}
 
     def runs(line: Line) -> bool:
@@ -132,7 +130,7 @@ def _stripped(lines: Sequence[Line], running: Container[str], page: int) -> list
 
 
 def paragraphs(lines: Sequence[Line], compounds: Container[str] = ()) -> Iterator[Paragraph]:
-    """The paragraphs of a page. ``compounds`` are words that are written with a hyphen elsewhere in the document."""
+    """The paragraphs of a page. ``compounds`` are words with a hyphen elsewhere in the document."""
     usual = _usual(lines)
     gathered: list[Line] = []
     for line in lines:
@@ -145,7 +143,7 @@ def paragraphs(lines: Sequence[Line], compounds: Container[str] = ()) -> Iterato
 
 
 class _Usual(NamedTuple):
-    """How the lines of a page stand: the gap between two, the left edge, and how long the longest is."""
+    """The usual gap between lines of a page, their left edge, and the length of the longest."""
 
     gap: float
     left: float
@@ -157,7 +155,7 @@ def _usual(lines: Sequence[Line]) -> _Usual:
     gaps = [above.bottom - below.top for above, below in pairwise(lines)]
     # Lines that nearly touch are one line with something raised in it.
     gaps = sorted(gap for gap in gaps if gap > max(0.0, size * _TOUCHING))
-    # A page of short paragraphs has more wide gaps than narrow ones, so not the one in the middle.
+    # A page of short paragraphs has more wide gaps than narrow ones, so the median would be wrong.
     gap = gaps[len(gaps) // 4] if gaps else size * 1.25
     lefts = Counter(round(line.left) for line in lines)
     left = min((place for place, times in lefts.items() if times * 4 >= len(lines)), default=0)
@@ -179,9 +177,9 @@ def _begins_another(gathered: Sequence[Line], line: Line, usual: _Usual) -> bool
         return True
     ended = _ENDS.search(before.text) is not None
     if distance < 0.0 < usual.gap:
-        # Further up again: the next column. A sentence may go on there.
+        # Further up again: the next column, where a sentence may go on.
         return ended
-    # A sentence that ends early in its line, or a first line that is set in.
+    # A sentence that ends early in its line, or an indented first line.
     short = len(before.text) < usual.length * _SHORT or line.left - usual.left > line.size * _SET_IN > 0.0
     return wider or (ended and short and not _ITEM.match(gathered[0].text))
 
@@ -202,14 +200,14 @@ def _list(lines: Sequence[Line], compounds: Container[str]) -> str:
 
 
 def joined(lines: Sequence[str], compounds: Container[str] = ()) -> str:
-    """Lines as one: without a space between Chinese characters, and with words whole that were hyphenated."""
+    """Lines joined into one: without a space between Chinese characters, and without the hyphens of line ends."""
 
-    def mended(torn: re.Match[str]) -> str:
+    def joined_word(torn: re.Match[str]) -> str:
         left, right = torn[1], torn[2]
         whole = left[-1:].isalpha() and right[:1].islower() and f"{left}-{right}".casefold() not in compounds
         return left if whole else f"{left}-"
 
-    text = _TORN.sub(mended, "\n".join(line.strip() for line in lines))
+    text = _TORN.sub(joined_word, "\n".join(line.strip() for line in lines))
     if "\n" not in text:
         return text
     parts = [part for part in text.split("\n") if part]
@@ -225,15 +223,14 @@ def compounds_in(texts: Sequence[str]) -> frozenset[str]:
 
 
 def ends_a_sentence(text: str) -> bool:
-    """Whether nothing is missing at the end of a text, as there is when a page ends within a sentence."""
+    """Whether a text ends with a whole sentence."""
     return _ENDS.search(text) is not None
 
 
 MOST_PAGES = 20_000
 MOST_CHARACTERS = 50_000_000
 _MOST_BOOKMARKS = 20_000
-_LOCK = threading.Lock()
-"""pdfium keeps state for the whole process: only one thread may be in it."""
+_LOCK = threading.Lock()  # pdfium keeps state for the whole process: only one thread may be in it
 
 _NUMBERING = re.compile(
     r"^(?:\d{1,3}(?:\.\d{1,3})*\.?|[ivxlc]{1,6}\.|第[〇零一二三四五六七八九十百0-9]{1,5}[章节篇部条])\s*"
@@ -246,7 +243,7 @@ _MOST_NAMED = 10
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
-    """An entry of the outline: its level from 1, its page from 0, and how high on the page it leads to, if it says so."""
+    """An entry of the outline: its level from 1, its page from 0, and its height on the page if given."""
 
     title: str
     level: int
@@ -313,7 +310,7 @@ def _listed(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:_MOST_NAMED])) + more
 
 
-# Out of pdfium
+# Reading with pdfium
 
 
 def _extracted(data: bytes) -> _Content:
@@ -338,7 +335,7 @@ def _extracted(data: bytes) -> _Content:
 
 def _pdfium() -> Any:
     try:
-        # It loads a library of several megabytes, and most documents are none of its.
+        # It loads a library of several megabytes.
         return import_module("pypdfium2")
     except ImportError:
         raise MissingDependency("PDF files are read with pypdfium2: pip install pypdfium2") from None
@@ -356,7 +353,7 @@ def _opened(pdfium: Any, data: bytes) -> Any:
 def _read_pages(pdfium: Any, document: Any, count: int, content: _Content) -> None:
     characters = 0
     for number in range(count):
-        # The lock is given up after each page, so that a long document does not hold up a short one.
+        # The lock is released after each page, so that a long document does not hold up a short one.
         with _LOCK:
             try:
                 lines = _lines_of(pdfium.raw, document, number)
@@ -384,7 +381,7 @@ def _lines_of(raw: Any, document: Any, number: int) -> list[Line]:
 def _lines(raw: Any, textpage: Any, text: str) -> Iterator[Line]:
     place = 0
     for piece in text.split("\r\n"):
-        # pdfium counts as UTF-16 does.
+        # pdfium counts in UTF-16.
         length = len(piece) if piece.isascii() else len(piece.encode("utf-16-le", "surrogatepass")) // 2
         kept = piece.replace("\x02", HYPHEN).strip()
         if kept:
@@ -453,8 +450,8 @@ def _by_page(bookmarks: Sequence[Bookmark]) -> dict[int, list[Bookmark]]:
 def _with_headings(page: Sequence[Paragraph], marks: Sequence[Bookmark]) -> Iterator[Paragraph | Bookmark]:
     """The paragraphs of a page with its headings in their places.
 
-    A paragraph that is the title of a bookmark, or begins with it, is that heading. A bookmark whose title is nowhere on
-    the page comes before what stands below the height it leads to, or at the top.
+    A paragraph that is, or begins with, the title of a bookmark is that heading. Other bookmarks precede the text below the
+    height they lead to, or the whole page.
     """
     after = 0
     places: dict[int, list[tuple[Bookmark, str | None]]] = {}
@@ -476,7 +473,7 @@ def _with_headings(page: Sequence[Paragraph], marks: Sequence[Bookmark]) -> Iter
 
 
 def _place_of(mark: Bookmark, page: Sequence[Paragraph], after: int) -> tuple[int, str | None]:
-    """Before which paragraph a heading comes, and what is left of that paragraph; None when it is not part of it."""
+    """The paragraph that a heading precedes, and what is left of it; None when the heading is not part of it."""
     title = _plain(mark.title)
     for place in range(after, len(page)):
         rest = _rest_after(title, page[place].text)
@@ -496,7 +493,7 @@ def _rest_after(title: str, text: str) -> str | None:
 
 
 def _after_letters(title: str, text: str) -> str | None:
-    """What follows the title in a text, in which numbers and blanks may stand that the title has not."""
+    """The text after a title, which may have numbers and blanks that the title lacks."""
     wanted = len(title)
     numbered = _NUMBERING.match(text)
     start = numbered.end() if numbered and not _plain(text[: 2 * wanted + 20]).startswith(title) else 0
@@ -504,7 +501,7 @@ def _after_letters(title: str, text: str) -> str | None:
         wanted -= text[place].isalnum()
         if not wanted:
             rest = text[place + 1 :]
-            # The title of a bookmark that is only the beginning of a sentence is not a heading there.
+            # A title that is the beginning of a sentence is no heading there.
             return rest.strip() if not rest or not rest[0].isalnum() else None
     return None
 

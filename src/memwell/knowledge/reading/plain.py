@@ -1,14 +1,18 @@
-"""Plain text, source code and Markdown, read into blocks exactly as they are written."""
+"""Readers of plain text, source code and Markdown: their blocks are spans of the text as it is written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Block, Parsed
-from memwell.knowledge.reading.building import Builder, title_of
+from memwell.knowledge.documents import Block, Builder, Parsed, title_of
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _BLANK_LINES = re.compile(r"\n[^\S\n]*(?=\n)\s*")
 _INDENTED_ON = re.compile(r"[^\S\n]*\Z")
@@ -42,7 +46,7 @@ def read_plain(text: str, *, media_type: str = "text/plain", warnings: tuple[str
 
 
 def _spans(text: str, *, keep_indent: bool) -> Iterator[tuple[int, int]]:
-    """From the first to the last character of each block that is not blank."""
+    """The span of each block, from its first to its last character that is not blank."""
     start = 0
     length = len(text)
     while start < length:
@@ -59,7 +63,7 @@ def _trimmed(text: str, start: int, end: int, keep_indent: bool) -> Iterator[tup
         return
     blanks = len(kept) - len(kept.lstrip())
     if keep_indent:
-        # The gap before has eaten the indentation of the first line; it belongs to the code.
+        # The gap before includes the indentation of the first line, which belongs to the code.
         indent = _INDENTED_ON.search(text[max(0, start - 200) : start + blanks])
         yield (start + blanks - len(indent[0]) if indent else start + blanks), start + len(kept)
     else:
@@ -75,30 +79,51 @@ def _kind_of(text: str, start: int, end: int) -> tuple[str, int]:
     return ("list" if _ITEM.match(text, start, end) else "paragraph"), 0
 
 
-# Markdown: headings, lists, code, tables and paragraphs, line by line.
+# Markdown
 
 
-_ATX = re.compile(r" {0,3}(#{1,6})(?=[ \t]|$)")
-_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`]*)$")
-_LIST_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
-_TABLE_RULE = re.compile(r"[-:|\s]*$")
-_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$")
 _FRONT = re.compile(r"(---|\+\+\+)[ \t]*\n(.*?)\n(?:\1|\.\.\.)[ \t]*(?:\n|$)", re.DOTALL)
 _FRONT_LINE = re.compile(r"([\w.-]{1,60})[ \t]*[:=][ \t]*(.*)$")
-_LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*(?:[ \t]+\"[^\"]*\")?\)")
 _LONGEST_FRONT = 20_000
 _LONGEST_MARKDOWN_HEADING = 2_000
+_KINDS = {"bullet_list_open": "list", "ordered_list_open": "list", "fence": "code", "code_block": "code",
+          "table_open": "table", "paragraph_open": "paragraph", "blockquote_open": "paragraph"}  # fmt: skip
 
 
 def read_markdown(text: str, *, warnings: tuple[str, ...] = ()) -> Parsed:
     """A Markdown text with its structure. Raises ``UnreadableDocument`` when there is nothing in it."""
     metadata, start = _front_matter(text)
     title = metadata.pop("title", "")
-    lines = _without_comments(text[start:]).split("\n")
-    reader = _Reader(lines)
-    reader.run()
-    return reader.builder.parsed("text/markdown", title=str(title), metadata=metadata, warnings=warnings)
+    text = _without_comments(text[start:])
+    parser, lines, builder = _parser(), text.split("\n"), Builder()
+    tokens = parser.parse(text)
+    for at, token in enumerate(tokens):
+        if token.level or token.map is None:
+            continue
+        if token.type == "heading_open":
+            builder.heading(_heading_text(parser, tokens[at + 1].content), int(token.tag[1:]))
+        elif token.type in _KINDS:
+            builder.add(_KINDS[token.type], "\n".join(lines[slice(*token.map)]))
+    return builder.parsed("text/markdown", title=str(title), metadata=metadata, warnings=warnings)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """CommonMark and tables. Links and emphasis are left as written, so one pass over the lines is enough."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - takes 30 ms to load
+
+    parser = MarkdownIt("commonmark").enable("table").disable(["html_block", "reference"])
+    parser.core.ruler.disable(["inline", "text_join"])
+    return parser
+
+
+def _heading_text(parser: MarkdownIt, text: str) -> str:
+    """A heading without the signs for links, emphasis and code."""
+    if len(text) > _LONGEST_MARKDOWN_HEADING:
+        return text
+    tokens: list[Token] = []
+    parser.inline.parse(text, parser, {}, tokens)
+    return "".join("\n" if one.type.endswith("break") else one.content for one in tokens if one.type != "html_inline")
 
 
 def _without_comments(text: str) -> str:
@@ -145,103 +170,3 @@ def _front_value(value: str) -> str | list[str] | None:
 def _unquoted(value: str) -> str:
     value = value.strip()
     return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
-
-
-def _without_closing(text: str) -> str:
-    """A heading without the number signs that may end it."""
-    text = text.strip()
-    kept = text.rstrip("#")
-    return kept if not kept or kept[-1].isspace() else text
-
-
-def _heading_text(text: str) -> str:
-    """A heading without the signs for links, emphasis and code."""
-    if len(text) > _LONGEST_MARKDOWN_HEADING:
-        return text
-    text = _LINK.sub(r"\1", text)
-    return re.sub(r"\*\*|__|`|(?<!\w)[*_](?=\S)|(?<=\S)[*_](?!\w)", "", text)
-
-
-class _Reader:
-    """Takes a block at a time off the front of the lines; ``at`` is the next line."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.lines = lines
-        self.at = 0
-        self.builder = Builder()
-
-    def run(self) -> None:
-        while self.at < len(self.lines):
-            line = self.lines[self.at]
-            if not line.strip():
-                self.at += 1
-            elif fence := _FENCE.match(line):
-                self._code(fence[1])
-            elif heading := _ATX.match(line):
-                self.builder.heading(_heading_text(_without_closing(line[heading.end() :])), len(heading[1]))
-                self.at += 1
-            elif _RULE.match(line):
-                self.at += 1
-            elif _LIST_ITEM.match(line):
-                self._list()
-            elif self._is_table():
-                self._take("table", self._table_end())
-            elif line.startswith(("    ", "\t")):
-                self._take("code", self._indented_end())
-            else:
-                self._paragraph()
-
-    def _take(self, kind: str, end: int) -> None:
-        self.builder.add(kind, "\n".join(self.lines[self.at : end]))
-        self.at = end
-
-    def _code(self, fence: str) -> None:
-        closing = re.compile(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
-        end = self.at + 1
-        while end < len(self.lines) and not closing.match(self.lines[end]):
-            end += 1
-        self._take("code", min(end + 1, len(self.lines)))
-
-    def _indented_end(self) -> int:
-        end = self.at
-        while end < len(self.lines) and (self.lines[end].startswith(("    ", "\t")) or not self.lines[end].strip()):
-            end += 1
-        return end
-
-    def _list(self) -> None:
-        """A list goes on over indented lines and lazy ones; a blank line ends it unless an item or indentation follows."""
-        end = self.at + 1
-        while end < len(self.lines):
-            line = self.lines[end]
-            if not line.strip():
-                after = next((one for one in self.lines[end + 1 : end + 3] if one.strip()), "")
-                if not (_LIST_ITEM.match(after) or after.startswith(("  ", "\t"))):
-                    break
-            elif (_ATX.match(line) or _FENCE.match(line)) and not line.startswith("  "):
-                break
-            end += 1
-        self._take("list", end)
-
-    def _is_table(self) -> bool:
-        after = self.lines[self.at + 1] if self.at + 1 < len(self.lines) else ""
-        return "|" in self.lines[self.at] and "-" in after and _TABLE_RULE.match(after) is not None
-
-    def _table_end(self) -> int:
-        end = self.at + 2
-        while end < len(self.lines) and "|" in self.lines[end]:
-            end += 1
-        return end
-
-    def _paragraph(self) -> None:
-        end = self.at + 1
-        while end < len(self.lines) and (line := self.lines[end]).strip():
-            if setext := _SETEXT.match(line):
-                self.builder.heading(
-                    _heading_text("\n".join(self.lines[self.at : end])), 1 if setext[1][0] == "=" else 2
-                )
-                self.at = end + 1
-                return
-            if _ATX.match(line) or _FENCE.match(line) or _LIST_ITEM.match(line):
-                break
-            end += 1
-        self._take("paragraph", end)

@@ -1,4 +1,4 @@
-"""CSV, TSV, JSON and JSON Lines: every row becomes a line that can be understood alone."""
+"""Readers of CSV, TSV, JSON and JSON Lines: every row becomes a line that can be understood alone."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, one_line
+from memwell.knowledge.documents import Builder, Parsed, one_line
 from memwell.values import shown
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -62,7 +61,7 @@ def _rows_as_they_stand(text: str, delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(text: str, media_type: str) -> tuple[str, str]:
-    """The text of the table, and the sign that cuts its first rows into the same number of fields, more than one."""
+    """The text of the table, and the delimiter that gives its first rows the same number of fields."""
     if said := _SEP_LINE.match(text):
         return text[said.end() :], said[1]
     if media_type == "text/tab-separated-values":
@@ -86,7 +85,7 @@ def _evenness(head: str, delimiter: str) -> tuple[float, int]:
 
 
 def _header(rows: Sequence[list[str]]) -> tuple[tuple[str, ...], Sequence[list[str]]]:
-    """The names of the columns and the rows below them; no names when the first row is a row like the others."""
+    """The names of the columns and the rows below them; no names when the first row is like the others."""
     if not rows:
         return (), rows
     names = tuple(one_line(cell) for cell in rows[0])
@@ -102,7 +101,7 @@ def _can_be_names(cells: Sequence[str]) -> bool:
 
 
 def _alike(first: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether the first row's values come back below it: then it is one of the rows and names nothing."""
+    """Whether values of the first row occur again below it: then it is no header."""
     return any(cell.strip() and cell == row[place] for row in others for place, cell in enumerate(first[: len(row)]))
 
 
@@ -126,7 +125,7 @@ def _uneven(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[str, .
     return (f"{len(long)} rows have more fields than there are columns, as {shown(long[0])}",) if long else ()
 
 
-# JSON and JSON Lines in words: ``address city: Lyon``, an object a row, so that each row can be understood alone.
+# JSON: ``address city: Lyon``, one row an object
 
 
 _DEEPEST = 200
@@ -182,7 +181,7 @@ def _decoded(text: str) -> Any:
     except (msgspec.DecodeError, UnicodeEncodeError):
         pass
     try:
-        # Slower, but it takes NaN and what else Python writes.
+        # Slower, but it accepts NaN.
         return json.loads(text, parse_int=_whole_number)
     except RecursionError:
         raise UnreadableDocument("its JSON is nested too deep") from None
@@ -191,12 +190,12 @@ def _decoded(text: str) -> Any:
 
 
 def _whole_number(digits: str) -> int | str:
-    # Python refuses to read numbers of thousands of digits; as words they do no harm.
+    # Python refuses numbers of thousands of digits; as text they do no harm.
     return int(digits) if len(digits) < 400 else digits
 
 
 def _object(builder: Builder, value: dict[str, Any]) -> None:
-    """The plain values first, in one row; every part that holds more gets its name as a heading."""
+    """The plain values in one row; every part with objects under its name as a heading."""
     parts = {key: part for key, part in value.items() if _holds_objects(part)}
     builder.rows(_json_rows({key: part for key, part in value.items() if key not in parts}))
     for key, part in parts.items():
@@ -221,7 +220,7 @@ def _json_rows(value: Any) -> Iterator[str]:
 
 
 def _leaves(value: Any) -> Iterator[str]:
-    """``path in words: value`` for every leaf, in order. It keeps its own stack, so depth costs no recursion."""
+    """``path: value`` for every leaf, in order, without recursion."""
     stack: list[tuple[tuple[str, ...], Any]] = [((), value)]
     while stack:
         path, item = stack.pop()

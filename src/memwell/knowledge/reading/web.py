@@ -1,7 +1,7 @@
-"""Pages from the web, fetched with care: whoever gives an address must not reach what only this machine can reach.
+"""Fetching of web pages without access to private networks. This is a security boundary, so it is our own code.
 
-Every address is checked before it is asked, also after each redirect, and the connection goes to the address that was
-checked: the name is not looked up again. Size and time are bounded for the whole. No proxy and no cookie is used.
+Every address is checked before the request, also after each redirect, and the connection goes to the checked address: the
+name is not looked up again. Size and time are limited in total. No proxy and no cookie is used.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from typing import Any
 from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 import msgspec
@@ -23,8 +24,7 @@ import msgspec
 from memwell.errors import UnreadableDocument
 from memwell.values import check_count, shown
 
-# Which addresses on the network may be asked for a page: those of the public internet, and the own network if
-# allowed.
+# Which addresses may be fetched from
 
 
 Address = IPv4Address | IPv6Address
@@ -39,18 +39,18 @@ _IPV4_IN_IPV6 = ip_network("::/96")
 _OF_A_CLOUD = frozenset(
     map(ip_address, ("168.63.129.16", "100.100.100.200", "192.0.0.192", "fd00:ec2::254", "fd20:ce::254"))
 )
-"""Where clouds tell a machine its own secrets, besides the link-local addresses."""
+"""Metadata services of clouds, besides the link-local addresses."""
 _MOST_ADDRESSES = 16
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address, and each one that it carries inside, belongs to the public internet."""
+    """Whether an address, and each one embedded in it, belongs to the public internet."""
     return all(_is_public_itself(one) for one in (address, *_carried(address)))
 
 
 def may_be_asked(address: Address, *, allow_private: bool) -> bool:
-    """Whether a page may be fetched from an address. ``allow_private`` opens this machine and its network; what hands out
-    a machine's own secrets, as clouds do on link-local addresses, stays shut, and so do multicast and no address at all."""
+    """Whether a page may be fetched from an address. ``allow_private`` allows this machine and its network, but neither
+    link-local addresses and metadata services of clouds nor multicast."""
     if not allow_private:
         return is_public(address)
     return not any(_is_never_asked(one) for one in (address, *_carried(address)))
@@ -66,14 +66,14 @@ def _is_public_itself(address: Address) -> bool:
     ):
         return False
     special = address.is_multicast or address.is_unspecified or address.is_loopback or address.is_link_local
-    # Python calls the ranges of IPv6 that carry IPv4 private, some versions public: what they carry decides.
+    # Versions of Python differ on IPv6 ranges that embed IPv4: the embedded address decides.
     if isinstance(address, IPv6Address) and (address.ipv4_mapped or address in _NAT64):
         return not special
     return address.is_global and not special and not (address.is_reserved and isinstance(address, IPv4Address))
 
 
 def _carried(address: Address) -> Iterator[IPv4Address]:
-    """The IPv4 addresses that an IPv6 one stands for, in all the ways there are."""
+    """The IPv4 addresses embedded in an IPv6 one."""
     if not isinstance(address, IPv6Address):
         return
     if address.ipv4_mapped:
@@ -89,13 +89,13 @@ def _carried(address: Address) -> Iterator[IPv4Address]:
 def resolved(
     host: str, port: int, *, timeout_s: float, allow_private: bool
 ) -> list[tuple[socket.AddressFamily, tuple[str, int]]]:
-    """The addresses of a host, all of them fit to be asked.
+    """The addresses of a host, all of them allowed.
 
-    Raises ``UnreadableDocument``: ``forbidden-address`` when one must not be asked, ``unreachable`` when there is none.
+    Raises ``UnreadableDocument``: ``forbidden-address`` when one is not allowed, ``unreachable`` when there is none.
     """
     found: list[tuple[socket.AddressFamily, tuple[str, int]]] = []
     for family, number in _looked_up(host, port, timeout_s):
-        # A zone, as in fe80::1%eth0, says on which card of this machine the address lies.
+        # A zone, as in fe80::1%eth0, is not part of the address.
         address = ip_address(number.partition("%")[0])
         if not may_be_asked(address, allow_private=allow_private):
             why = "is never asked for pages" if allow_private else "is not on the public internet"
@@ -116,7 +116,7 @@ def _looked_up(host: str, port: int, timeout_s: float) -> list[tuple[socket.Addr
         except (OSError, UnicodeError) as error:
             failures.append(error)
 
-    # The system's resolver takes no limit; a thread that never ends is left behind rather than waited for.
+    # The system's resolver has no timeout: a thread that does not end is abandoned.
     thread = threading.Thread(target=look_up, daemon=True, name="memwell-resolve")
     thread.start()
     thread.join(timeout_s)
@@ -138,7 +138,7 @@ _LONGEST_NAME = 255
 
 
 class Fetched(msgspec.Struct, frozen=True):
-    """What was found: the address after all redirects, the bytes, what the server calls them, and a name for them."""
+    """A fetched file: the address after all redirects, the bytes, their media type and a file name."""
 
     url: str
     data: bytes
@@ -154,10 +154,10 @@ def fetch(
     most_redirects: int = 5,
     allow_private: bool = False,
 ) -> Fetched:
-    """Get a page or file by http or https. ``allow_private`` lets it reach this machine and its network too,
-    but no link-local address and no service that tells a machine its secrets.
+    """Fetch a page or file by http or https. ``allow_private`` allows this machine and its network, but no link-local
+    address and no metadata service of a cloud.
 
-    Raises ``UnreadableDocument``: ``forbidden-address``, ``unreachable``, ``too-large`` (also unpacked) or ``broken``.
+    Raises ``UnreadableDocument``: ``forbidden-address``, ``unreachable``, ``too-large`` (also decompressed) or ``broken``.
     """
     check_count(most_bytes, "most_bytes", least=1)
     check_count(most_redirects, "most_redirects")
@@ -172,7 +172,7 @@ def fetch(
 
 
 def _checked(url: str) -> SplitResult:
-    """The parts of an address that may be asked for, as far as that shows in how it is written."""
+    """The parts of an address, if its spelling is allowed."""
     if not isinstance(url, str) or len(url) > _LONGEST_URL or _STRANGE.search(url):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UnreadableDocument(f"{shown(url)} is no address of a page", reason="forbidden-address")
     try:
@@ -189,7 +189,7 @@ def _checked(url: str) -> SplitResult:
 
 
 def _asked(parts: SplitResult, deadline: float, most_bytes: int, *, allow_private: bool) -> Fetched | str:
-    """What is at an address, or where it redirects to."""
+    """The file at an address, or the address it redirects to."""
     connection = _connected(parts, deadline, allow_private=allow_private)
     try:
         with _until(connection.sock, deadline):
@@ -220,7 +220,7 @@ def _understood(
 
 
 def _connected(parts: SplitResult, deadline: float, *, allow_private: bool) -> http.client.HTTPConnection:
-    """A connection to an address that was checked: to the number, while the host is told the name it was asked by."""
+    """A connection to a checked IP address; the server gets the name of the host."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     left = _left(deadline)
     failure: OSError | None = None
@@ -228,7 +228,7 @@ def _connected(parts: SplitResult, deadline: float, *, allow_private: bool) -> h
         try:
             dialled = _dialled(family, sockaddr, _left(deadline))
             connection = http.client.HTTPConnection(host, port)
-            # It must never dial by itself: it would look the name up again.
+            # It must not connect by itself: it would look the name up again.
             connection.auto_open = 0
             connection.sock = _secured(dialled, host, deadline) if parts.scheme == "https" else dialled
         except OSError as error:
@@ -270,10 +270,10 @@ def _secured(dialled: socket.socket, host: str, deadline: float) -> ssl.SSLSocke
 
 @contextmanager
 def _until(sock: socket.socket, deadline: float) -> Generator[None, None, None]:
-    """Whatever is under way ends at the deadline. A socket's own limit would begin anew with every byte that drips in."""
+    """End all work on a socket at the deadline. A socket's own timeout would begin again with every byte."""
 
     def cut() -> None:
-        # Past what TLS does around it, which another thread may be in. It may be closed already.
+        # Below TLS, which another thread may be in. It may be closed already.
         with suppress(OSError):
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
@@ -292,7 +292,7 @@ def _target(parts: SplitResult) -> str:
 
 
 def _quoted(location: str) -> str:
-    # Headers are read as Latin-1; what stands there is UTF-8 in fact.
+    # Headers are read as Latin-1, but are UTF-8.
     with suppress(UnicodeError):
         location = location.encode("latin-1").decode()
     return location.strip()
@@ -315,47 +315,32 @@ def _body(response: http.client.HTTPResponse, most_bytes: int) -> bytes:
     said = response.getheader("content-length", "")
     if said.isdigit() and len(said) < 20 and int(said) > most_bytes:
         raise UnreadableDocument(f"it has {int(said):,} bytes; at most {most_bytes:,} are read", reason="too-large")
-    unpack = _unpacker(response.getheader("content-encoding", ""))
+    inflater = _inflater(response.getheader("content-encoding", ""))
     found = bytearray()
     while chunk := response.read(_CHUNK):
-        found += unpack(chunk, most_bytes + 1 - len(found))
+        try:
+            # No more is decompressed than is allowed.
+            found += chunk if inflater is None else inflater.decompress(chunk, most_bytes + 1 - len(found))
+        except zlib.error as error:
+            raise UnreadableDocument(f"it is packed wrongly: {error}") from None
         if len(found) > most_bytes:
             raise UnreadableDocument(f"it has more than {most_bytes:,} bytes", reason="too-large")
-    if response.length or not unpack.whole:
+    if response.length or (inflater is not None and not inflater.eof):
         raise UnreadableDocument("the server broke off before the end", reason="unreachable")
     return bytes(found)
 
 
-class _Unpacker:
-    """Unpacks what a server has packed, and no more of it than was asked for."""
-
-    def __init__(self, encoding: str) -> None:
-        # gzip or zlib, told by their beginning.
-        self._inflater = zlib.decompressobj(wbits=47) if encoding else None
-
-    @property
-    def whole(self) -> bool:
-        """Whether the end of what was packed has come."""
-        return self._inflater is None or self._inflater.eof
-
-    def __call__(self, chunk: bytes, most: int) -> bytes:
-        if self._inflater is None:
-            return chunk
-        try:
-            return self._inflater.decompress(chunk, max(1, most))
-        except zlib.error as error:
-            raise UnreadableDocument(f"it is packed wrongly: {error}") from None
-
-
-def _unpacker(encoding: str) -> _Unpacker:
+def _inflater(encoding: str) -> Any:
+    """The decompressor for an encoding, or None for plain bytes."""
     name = encoding.strip().casefold()
     if name not in ("", "identity", "gzip", "x-gzip", "deflate"):
         raise UnreadableDocument(f"it is packed as {shown(encoding)}, which was not asked for")
-    return _Unpacker("" if name == "identity" else name)
+    # gzip or zlib, by their first bytes.
+    return None if name in ("", "identity") else zlib.decompressobj(wbits=47)
 
 
 def _name(parts: SplitResult, response: http.client.HTTPResponse) -> str:
-    """The name of the file: what the server says, or the end of the address. Never a path."""
+    """The name of the file: the server's, or the end of the address. It is never a path."""
     said = _FILE_NAME.search(response.getheader("content-disposition", ""))
     name = unquote(said[1]) if said else unquote(parts.path)
     name = _STRANGE.sub("_", name.replace("\\", "/").rstrip("/").rpartition("/")[2])

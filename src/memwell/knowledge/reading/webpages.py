@@ -1,7 +1,6 @@
-"""HTML: what a reader of the page reads. Scripts, menus, footers, forms and what is hidden are left out.
+"""HTML reader: the text that a visitor reads, without scripts, menus, footers, forms and hidden parts.
 
-When little but menus is left, or one is never closed, the page is read again with more in it: too much is better than
-nothing.
+When hardly anything else is left, or a menu is never closed, the page is read again with more of it.
 """
 
 from __future__ import annotations
@@ -15,23 +14,22 @@ from typing import Any, NamedTuple
 import msgspec
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, one_line
+from memwell.knowledge.documents import Builder, Parsed, one_line
 
-# HTML cut into tags and texts, in one pass, whatever is wrong with it.
+# Tags and texts in one linear pass. Our own: parsers that build a tree take minutes for a page nested 100,000 deep.
 
 
 _TAG_NAME = re.compile(r"</?([A-Za-z][^\s/>\x00]*)")
 _ATTRIBUTE = re.compile(r"([^\s=/>\"'<]{1,100})(?:\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']*)))?")
 _RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
-"""Elements whose content is no markup: it ends with their own end tag and nothing else."""
+"""Elements whose content is no markup: only their own end tag ends it."""
 _LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")
 _QUOTES = re.compile("[\"']")
 _MOST_OF_A_TAG = 20_000
 
 
 class Tag(msgspec.Struct, frozen=True, gc=False):
-    """A start or end tag. The attributes are read when they are asked for: most never are."""
+    """A start or end tag. Its attributes are parsed when they are needed: most never are."""
 
     name: str
     end: bool = False
@@ -49,17 +47,17 @@ def unescaped(text: str) -> str:
     """The text with its character references resolved."""
     if "&" not in text:
         return text
-    # References of thousands of digits are refused by Python's int().
+    # Python's int() refuses references of thousands of digits.
     return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
 
 
 def tags_and_texts(page: str) -> Iterator[Tag | str]:
-    """Tags and the texts between them, in order; comments, declarations and the content of scripts are left out."""
+    """Tags and the texts between them, in order, without comments, declarations and scripts."""
     return _Tokens(page).run()
 
 
 class _Tokens:
-    """Where we are in a page, and which searches need not be made again since nothing follows."""
+    """The position in a page, and the strings that do not occur any more."""
 
     def __init__(self, page: str) -> None:
         self.page = page
@@ -82,7 +80,7 @@ class _Tokens:
                 self.at += 1
 
     def _find(self, what: str, start: int) -> int:
-        """``find`` that looks once to the end for what is not there any more."""
+        """``find`` that searches once for a string that does not occur any more."""
         if what in self._gone:
             return -1
         found = self.page.find(what, start)
@@ -108,7 +106,7 @@ class _Tokens:
             yield from self._raw(name)
 
     def _closing(self, start: int) -> int:
-        """The ``>`` that ends a tag: one inside a quoted value does not."""
+        """The ``>`` that ends a tag, outside quoted values."""
         closed = self._find(">", start)
         at = start
         while closed >= 0 and (quote := _QUOTES.search(self.page, at, closed)):
@@ -129,7 +127,7 @@ class _Tokens:
         self.at = end
 
 
-# What of a page nobody comes to read: menus, cookie banners, buttons, and what is hidden.
+# Boilerplate: menus, cookie banners, buttons, hidden elements
 
 
 ELEMENTS = frozenset({"nav", "footer", "aside", "form", "dialog", "menu", "button"})
@@ -141,10 +139,10 @@ _NAMES = frozenset(
 )
 _AROUND = frozenset({"has", "with", "no", "without"})
 _NAMED_BY_CLASS = frozenset("div section header p ul ol li table center details figure address".split())
-# A section's id is made of its title by many programs: a chapter about cookies is no banner.
+# Many programs make a section's id from its title: a chapter about cookies is no banner.
 _NAMED_BY_ID = frozenset("div header ul ol table center".split())
 _HIDING = re.compile(r"(?:^|;)\s*+(?:display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse))\b", re.IGNORECASE)
-# Most elements are none of these, and to read their attributes takes longer than to look once.
+# One search is faster than parsing the attributes of every element.
 _MAY_HIDE = re.compile("hidden|display|visibility", re.IGNORECASE).search
 _MAY_HAVE_ROLE = re.compile("role", re.IGNORECASE).search
 _MAY_NAME = re.compile("|".join(sorted(_NAMES)), re.IGNORECASE).search
@@ -152,7 +150,7 @@ _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def is_hidden(tag: Tag) -> bool:
-    """Whether an element is not shown: by an attribute, or by the style that is written at it."""
+    """Whether an attribute or its own style hides an element."""
     if not _MAY_HIDE(tag.source):
         return False
     attributes = tag.attributes
@@ -162,12 +160,12 @@ def is_hidden(tag: Tag) -> bool:
 
 
 def has_role(tag: Tag) -> bool:
-    """Whether an element says that it is a menu, a banner or the like."""
+    """Whether the role of an element is that of a menu, a banner or the like."""
     return _MAY_HAVE_ROLE(tag.source) is not None and tag.attributes.get("role", "").strip().casefold() in _ROLES
 
 
 def has_name(tag: Tag) -> bool:
-    """Whether the class or the id of an element is that of a menu, a banner or the like."""
+    """Whether the class or id of an element is that of a menu, a banner or the like."""
     if tag.name not in _NAMED_BY_CLASS or not _MAY_NAME(tag.source):
         return False
     return any(map(_is_name, _names(tag.name, tag.attributes)))
@@ -203,16 +201,14 @@ _META = {
 _DECLARED = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{2,40})", re.IGNORECASE)
 _XML_DECLARED = re.compile(rb"<\?xml[^>]{0,100}encoding\s*=\s*[\"']([\w-]{2,40})", re.IGNORECASE)
 _ENOUGH_IN_MAIN = 200
-_MOST_BY_NAME = 3
-"""When the parts that are left out for their names alone hold so many times what is kept, the names mislead."""
-_CLEAN, _WITH_NAMED, _WHOLE = range(3)
-"""How much of a page is read."""
+_MOST_BY_NAME = 3  # times the text that is kept: when class names remove more, they mislead
+_CLEAN, _WITH_NAMED, _WHOLE = range(3)  # how much of a page is read
 _LONG_CELL = 600
 _DEEPEST_INDENT = 8
 
 
 def declared_encoding(head: bytes) -> str | None:
-    """The encoding that a page says it is in."""
+    """The encoding that a page declares."""
     found = _DECLARED.search(head, 0, 4096) or _XML_DECLARED.search(head, 0, 4096)
     return found[1].decode("ascii", "replace") if found else None
 
@@ -238,7 +234,7 @@ def _read(page: str) -> _Reader:
 
 
 def _is_misled(reader: _Reader) -> bool:
-    """Whether names have taken away most of the text: of the main part, when there is one."""
+    """Whether the names of classes have removed most of the text."""
     inner = sum(len(piece.text) for piece in reader.pieces if piece.place == "main")
     if inner:
         return reader.named["main"] > _MOST_BY_NAME * inner
@@ -246,7 +242,7 @@ def _is_misled(reader: _Reader) -> bool:
 
 
 def _of_the_page(reader: _Reader) -> list[_Piece]:
-    """What belongs to this page rather than to its site."""
+    """The pieces of this page, without those of its site."""
     inner = [piece for piece in reader.pieces if piece.place == "main"]
     if sum(len(piece.text) for piece in inner) >= _ENOUGH_IN_MAIN:
         return inner
@@ -265,7 +261,7 @@ def _note_meta(tag: Tag, metadata: dict[str, Any]) -> None:
 
 
 class _Piece(NamedTuple):
-    """A block, and where it stands: in the ``main`` part or an article, in the ``header`` of the site, or elsewhere."""
+    """A block, and its place: in the ``main`` part or an article, in the ``header`` of the site, or elsewhere."""
 
     kind: str
     text: str
@@ -274,7 +270,7 @@ class _Piece(NamedTuple):
 
 
 class _Reader:
-    """Goes through a page once. It counts what is open instead of nesting, so that no depth is too deep."""
+    """Reads a page in one pass. It counts open elements instead of nesting, so any depth is safe."""
 
     def __init__(self, page: str, how_much: int) -> None:
         self.pieces: list[_Piece] = []
@@ -283,7 +279,7 @@ class _Reader:
         self.has_scripts = False
         self.has_main = False
         self.named = Counter[str]()
-        """How many characters were left out, by place, for nothing but the name of the part they are in."""
+        """Characters that were left out because of the name of a class or id alone, by place."""
         self._how_much = how_much
         self._text: list[str] = []
         self._heading = 0
@@ -308,7 +304,7 @@ class _Reader:
         self.unclosed = any(name not in _NEVER_SHOWN for name in self._skipped)
         self._finish()
 
-    # What comes
+    # Input
 
     def _on_text(self, text: str) -> None:
         if self._in_title:
@@ -321,10 +317,10 @@ class _Reader:
     def _on_start(self, tag: Tag) -> None:
         name = tag.name
         if self._skipped and self._skipped[0].startswith("?") and name in ("main", "article"):
-            # Around the text of the page there is no menu, whatever it is called.
+            # The text of a page is never in a menu, whatever its name.
             self._skipped = []
         if self._skipped:
-            # Only what has the name of the outermost counts: an end tag of that name must not end it early.
+            # Elements of the name of the outermost are counted, so that an inner end tag does not end it.
             if name == self._skipped[0].lstrip("*?") and name not in _VOID:
                 self._skipped.append(name)
             return
@@ -347,8 +343,8 @@ class _Reader:
             self._on_structure(name)
 
     def _left_out(self, tag: Tag) -> str:
-        """What is noted of an element that is left out: its name, after ``*`` when its attributes are the reason and after
-        ``?`` when only its class or id is. Nothing for one that is read."""
+        """The mark of an element that is left out: its name, after ``*`` because of its attributes, after ``?`` because of
+        its class or id alone. Empty for one that is read."""
         name = tag.name
         if name in _NEVER_SHOWN:
             return name
@@ -357,7 +353,7 @@ class _Reader:
         if is_hidden(tag):
             return f"*{name}"
         if name in ELEMENTS:
-            # A note beside the text of an article is part of it, and a heading that can be pressed is one.
+            # A note in an article is part of it, and so is a heading that is a button.
             return "" if (name == "aside" and self._main) or (name == "button" and self._heading) else name
         if name == "article" or (name == "header" and self._main):
             return ""
@@ -387,7 +383,7 @@ class _Reader:
         elif name in ("main", "article"):
             self._main += 1
             self.has_main = self.has_main or name == "main"
-            # One that was never closed ends here at the latest.
+            # A header that was never closed ends here.
             self._header = 0
         elif name == "header" and not self._main:
             self._header += 1
@@ -423,18 +419,18 @@ class _Reader:
         elif name == "table":
             self._close_table()
 
-    # What is made of it
+    # Output
 
     def _taken(self) -> str:
         text, self._text = "".join(self._text), []
         if self._pre:
             return text
-        # A forced line end stays one; all other blanks are one space.
+        # A forced line end stays; other white space becomes one space.
         lines = (one_line(line) for line in text.split("\u2028"))
         return "\n".join(filter(None, lines))
 
     def _break(self) -> None:
-        """What has been gathered is a block, an item of a list, or a part of a cell."""
+        """Make the gathered text a block, an item of a list, or a part of a cell."""
         if not self._text:
             return
         text = self._taken()
@@ -480,7 +476,7 @@ class _Reader:
 
     def _open_table(self) -> None:
         if self._tables:
-            # Tables inside tables are there for the layout: what they hold is plain text.
+            # Tables inside tables are layout: their content is plain text.
             self._rows_as_paragraphs()
         else:
             self._close_list()

@@ -1,7 +1,7 @@
-"""DOCX: headings by their styles, lists, tables, footnotes; read straight from the XML inside.
+"""DOCX reader: headings by their styles, lists, tables and footnotes, straight from the XML.
 
-Such a file is a zip of XML, and both can be made to explode. So every part is unpacked under a limit, document types are
-refused, and nothing is built up in memory but the text.
+Zip and XML can be made to explode, so this is our own code: every part is unpacked under a limit, document types are
+refused, and only the text is built up in memory.
 """
 
 from __future__ import annotations
@@ -15,12 +15,11 @@ from typing import Any
 from xml.parsers import expat
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading.building import Builder, one_line, title_of
+from memwell.knowledge.documents import Builder, Parsed, one_line, title_of
 from memwell.knowledge.reading.sniffing import DOCX
 
 MOST_UNPACKED = 200_000_000
-"""A part of a document may be this large when unpacked, and the parts that are read together as well."""
+"""Bytes of all parts together when unpacked."""
 _MOST_MEMBERS = 20_000
 _HEADING_STYLE = re.compile(r"(?:heading|标题|überschrift|titre|título|заголовок)\s*([1-9])$", re.IGNORECASE)
 _SKIPPED = frozenset({"Fallback", "moveFrom", "del"})
@@ -48,7 +47,7 @@ def read_word(data: bytes, *, warnings: tuple[str, ...] = ()) -> Parsed:
 
 
 class _Parts:
-    """The parts of the file, unpacked one at a time and never beyond the limit in all."""
+    """The parts of the file, unpacked one at a time and within the limit."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -66,7 +65,7 @@ class _Parts:
         if member.flag_bits & 1:
             raise UnreadableDocument("it is protected by a password", reason="encrypted")
         with self._archive.open(member) as stream:
-            # What the file says of its size may be wrong: what counts is what comes out.
+            # The size that the file states may be wrong: the unpacked bytes count.
             content = stream.read(self._left + 1)
         if len(content) > self._left:
             raise UnreadableDocument(f"it unpacks to more than {MOST_UNPACKED:,} bytes", reason="too-large")
@@ -113,7 +112,7 @@ def _refuse_doctype(*_: Any) -> None:
 
 
 class _Styles:
-    """Which styles are headings, and of which level; which make lists."""
+    """The heading levels of styles, and the styles of lists."""
 
     def __init__(self, xml: bytes) -> None:
         self._levels: dict[str, int] = {}
@@ -158,7 +157,7 @@ def heading_level(style: str) -> int:
 
 
 class _Paragraph:
-    """A paragraph under way. One can stand inside another, in a text box."""
+    """A paragraph being read. In a text box, one may be inside another."""
 
     def __init__(self) -> None:
         self.parts: list[str] = []
@@ -168,7 +167,7 @@ class _Paragraph:
 
 
 class _Body:
-    """The handler of the text: goes through a part's XML and adds to the document."""
+    """Handles the XML events of a part and builds the document."""
 
     def __init__(self, styles: _Styles) -> None:
         self.builder = Builder()
@@ -179,7 +178,7 @@ class _Body:
         self._in_text = False
         self._list: list[str] = []
         self._rows: list[list[list[str]]] = []
-        """The cells' texts by row, of the outermost table."""
+        """The texts of the cells by row, of the outermost table."""
         self._tables = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -204,7 +203,7 @@ class _Body:
         elif name == "outlineLvl" and value.isdigit() and int(value[:3]) < 9:
             paragraph.level = int(value) + 1
         elif name in ("tab", "br", "cr", "noBreakHyphen"):
-            # A tab in the properties is a stop, which has a position; it is no text.
+            # A tab in the properties is a stop with a position, and no text.
             paragraph.parts.append({"tab": "\t", "noBreakHyphen": "-"}.get(name, "\n") if not value else "")
 
     def end(self, name: str) -> None:
@@ -269,7 +268,7 @@ class _Body:
 
 
 def _properties(xml: bytes) -> dict[str, Any]:
-    """Title, author and the like, as the file tells them of itself."""
+    """Title, author and other properties of the file."""
     kept = {"title": "title", "creator": "author", "subject": "subject", "keywords": "keywords", "modified": "modified"}
     found: dict[str, Any] = {}
     inside: list[str] = []

@@ -51,8 +51,8 @@ from memwell.runtime.wire.operations import (
     place_of,
     wrapped,
 )
-from memwell.storage.protocols import Version as MessageVersion
 from memwell.storage.protocols import ThreadInfo
+from memwell.storage.protocols import Version as MessageVersion
 from memwell.windows import Round
 
 # Requests that are no method's arguments

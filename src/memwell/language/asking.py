@@ -1,0 +1,106 @@
+"""What a text asks and what it is about: question words, content words, and how much of one text another holds.
+
+English words are compared by their stems, Chinese by characters and their pairs.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from memwell.language.segment import query_terms
+from memwell.language.sentences import sentences
+
+# The longest first, so that 是什么 goes before 什么.
+QUESTION_WORDS_ZH = re.compile(
+    "是什么时候|什么时候|是什么|为什么|为何|为啥|何时|有没有|是不是|能不能|可不可以|怎么样|怎么|怎样|多少|多久|多长|多大|多高|什么|如何|"
+    "哪些|哪个|哪种|哪里|哪儿|哪位|请问|请|几点|几天|谁|几|吗|呢|吧|可以|能否|能|需要|应该|应当|告诉我|介绍一下"
+)
+"""Chinese words that only ask."""
+_ASKS = re.compile(
+    r"[?？]\s*\Z|[吗呢嘛么][。！!]?\s*\Z|\A\W*(?:who|what(?!\s+an?\b)|which|when(?!\s+(?:I|we|he|she|they|you|my|our)\b)|where"
+    r"|why|how|is|are|do(?!\s+not\b|n['’]t\b)|does|did|can|could|will|would|should|tell|explain|describe)\b"
+    r"|什么|为何|为啥|怎么|怎样|如何|哪[里儿个些种]|多少|是不是|有没有|\A请?(?:介绍|解释|告诉)",
+    re.I,
+)
+# Stricter: "Where I live it rains" tells something.
+_ONLY_ASKS = re.compile(
+    r"[?？]\W*\Z|[吗呢么][。！!]?\s*\Z"
+    r"|\A\W*(?:who|what|which|where|why|how|when)(?:['’]s|\s+(?:is|are|was|were|do|does|did|can|could|will|would|should|has"
+    r"|have|many|much|often|long|old))\b"
+    r"|\A\W*(?:is|are|do|does|did|can|could|would|should)\s+(?:I|you|he|she|it|we|they|my|your|the|there|this|that|an?)\b"
+    r"|\A\W*(?:please\s+)?(?:tell\s+me|explain|describe|remind\s+me)\b"
+    r"|\A[^，,：:。]{0,24}(?:什么|为何|为啥|怎么|怎样|如何|哪[里儿个些种]|多少|谁)[^，,：:。]{0,16}[。！!]?\Z"
+    r"|\A请?(?:介绍|解释|告诉我)",
+    re.I,
+)
+_LOOKED_AT = 2000
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]+")
+# Fewer than the stop words of keywords: a disk that is full is not one that is new.
+_SMALL = frozenset(
+    query_terms(
+        "a an the is are was were be been being am isn't aren't wasn't has have had hasn't do does did don't doesn't "
+        "didn't will would can could can't should may might must of to in on at by for with from into as and or but if "
+        "then than that this these those it its i you he she we they me him them my your our their his her there here "
+        "what who whom whose which when where why how so just very please not no tell about some any"
+    )
+)
+_SMALL_ZH = frozenset("的了是在有已吗呢吧啊嘛我你您他她它们这那哪谁就都也很请把被不没无")
+_SMALL_WORDS_ZH = re.compile(
+    "什么|怎么样|怎么|怎样|如何|为什么|多少|现在|已经|可以|请问|关于|一个|一种|这个|那个|没有|不是"
+)
+
+
+def is_question(text: str) -> bool:
+    """Whether a sentence asks something."""
+    return bool(_ASKS.search(text.strip()))
+
+
+def only_asks(text: str) -> bool:
+    """Whether every sentence of a text asks something, so that it tells nothing."""
+    said = [one.text.strip() for one in sentences(text[:_LOOKED_AT])]
+    return bool(said) and all(_ONLY_ASKS.search(one) for one in said)
+
+
+class Content(NamedTuple):
+    """What a text is about: stems of words, and of Chinese the characters and their pairs."""
+
+    words: frozenset[str]
+    characters: frozenset[str]
+    pairs: frozenset[str]
+
+    @property
+    def weight(self) -> float:
+        """The number of words; most Chinese words have two characters."""
+        return len(self.words) + len(self.characters) / 2
+
+    def covered(self, given: Content) -> float:
+        """How much of it another content holds, from 0 to 1; 0 for nothing."""
+        if not self.weight:
+            return 0.0
+        found = float(len(self.words & given.words))
+        if self.characters:
+            share = len(self.characters & given.characters) / len(self.characters)
+            if self.pairs:
+                # Characters alone meet by chance, pairs alone miss 装了 for 安装.
+                share = (share + len(self.pairs & given.pairs) / len(self.pairs)) / 2
+            found += share * len(self.characters) / 2
+        return found / self.weight
+
+
+def content(text: str) -> Content:
+    """What a text is about, without its small words, unless it has no others."""
+    runs = _HAN.findall(text)
+    terms = {term for term in query_terms(text) if not _HAN.search(term)} if runs else set(query_terms(text))
+    words = terms - _SMALL
+    kept_runs = _HAN.findall(_SMALL_WORDS_ZH.sub(" ", text)) if runs else []
+    kept = set("".join(kept_runs)) - _SMALL_ZH
+    pairs = {run[at : at + 2] for run in kept_runs for at in range(len(run) - 1)}
+    if words or kept:
+        return Content(frozenset(words), frozenset(kept), frozenset(filter(kept.issuperset, pairs)))
+    return Content(frozenset(terms), frozenset("".join(runs)), frozenset())
+
+
+def coverage(wanted: str, text: str) -> float:
+    """How much of what ``wanted`` is about the text speaks of too, from 0 to 1; 0 where it is about nothing."""
+    return content(wanted).covered(content(text))

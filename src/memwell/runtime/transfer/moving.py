@@ -11,12 +11,12 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, NotFound, ReadOnlyStore
-from memwell.records import Record, Space, Thread
+from memwell.records import Space, Thread
 from memwell.runtime.transfer.files import Progress
 from memwell.runtime.transfer.stream import (
     MOST_BYTES,
@@ -36,7 +36,7 @@ from memwell.runtime.transfer.stream import (
     spaces_of,
     threads_of,
 )
-from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.storage.protocols import Backend, Entry, ThreadInfo
 from memwell.values import new_id
 
 T = TypeVar("T")
@@ -478,14 +478,16 @@ class _Writes:
 
     def __init__(self, target: Backend) -> None:
         self._target = target
-        self._held: list[Callable[[], object]] = []
+        self._held: list[tuple[Callable[[list[Any]], object], list[Any]]] = []
         self._count = 0
         self._weight = 0
 
-    def add(self, write: Callable[[], object], weight: int = 0, count: int = 1) -> None:
-        """Hold a write back, or write it with all that are held."""
-        self._held.append(write)
-        self._count += count
+    def add(self, write: Callable[[list[T]], object], item: T, weight: int = 0) -> None:
+        """Hold an item back. Items in a row that have the same ``write`` are given to it together."""
+        if not self._held or self._held[-1][0] is not write:
+            self._held.append((write, []))
+        self._held[-1][1].append(item)
+        self._count += 1
         self._weight += weight
         if self._count >= _BATCH or self._weight >= MOST_BYTES:
             self.flush()
@@ -495,52 +497,8 @@ class _Writes:
         held, self._held, self._count, self._weight = self._held, [], 0, 0
         if held:
             with self._target.transaction():
-                for write in held:
-                    write()
-
-
-class _Batch(Generic[T]):
-    """What is to be dropped and stored in one part of a space. Drops go first: the same thing may come back at the end."""
-
-    def __init__(
-        self,
-        writes: _Writes,
-        drop: Callable[[list[str]], object],
-        store: Callable[[list[T]], object],
-        weight: Callable[[T], int],
-    ) -> None:
-        self._writes = writes
-        self._drop = drop
-        self._store = store
-        self._weigh = weight
-        self._stored: list[T] = []
-        self._dropped: list[str] = []
-        self._weight = 0
-        self._changed = 0
-
-    def store(self, item: T) -> None:
-        self._stored.append(item)
-        self._weight += self._weigh(item)
-        self._finish_if_full()
-
-    def drop(self, name: str) -> None:
-        self._dropped.append(name)
-        self._finish_if_full()
-
-    def _finish_if_full(self) -> None:
-        if len(self._stored) + len(self._dropped) >= _BATCH or self._weight >= MOST_BYTES:
-            self.finish()
-
-    def finish(self) -> int:
-        """Hand over what is left; returns how many there were in all."""
-        stored, dropped = self._stored, self._dropped
-        if stored or dropped:
-            self._writes.add(
-                lambda: (self._drop(dropped), self._store(stored)), self._weight, len(stored) + len(dropped)
-            )
-        self._changed += len(stored) + len(dropped)
-        self._stored, self._dropped, self._weight = [], [], 0
-        return self._changed
+                for write, items in held:
+                    write(items)
 
 
 class Copier:
@@ -555,6 +513,7 @@ class Copier:
         self._marks = marks
         self._tell = tell
         self._writes = _Writes(target)
+        self._upsert = target.index.upsert
 
     def flush(self) -> int:
         """Write what is still held back."""
@@ -563,22 +522,25 @@ class Copier:
 
     def entries(self, space: Space) -> int:
         """Entries are the same when their versions are."""
-        kv = self._target.kv
-        batch = _Batch(
-            self._writes,
-            lambda keys: [kv.delete(space, key) for key in keys],
-            lambda entries: kv.restore(space, entries),
-            entry_weight,
-        )
+        kv, changed = self._target.kv, 0
+
+        def store(entries: list[Entry]) -> None:
+            kv.restore(space, entries)
+
+        def drop(entries: list[Entry]) -> None:
+            for entry in entries:
+                kv.delete(space, entry.key)
+
         both = merged(entries_of(self._source, space), entries_of(self._target, space), lambda entry: entry.key)
         for mine, theirs in both:
-            if mine is not None:
-                self._tell(1)
-                if theirs is None or theirs.version != mine.version:
-                    batch.store(mine)
-            elif theirs is not None:
-                batch.drop(theirs.key)
-        return batch.finish()
+            self._tell(mine is not None)
+            if mine is not None and theirs is not None and mine.version == theirs.version:
+                continue
+            entry = mine or theirs
+            if entry is not None:
+                self._writes.add(drop if mine is None else store, entry, entry_weight(entry))
+                changed += 1
+        return changed
 
     def records(self, space: Space) -> int:
         """Records are the same in the same order. A space that has not changed since it was copied is not read."""
@@ -590,27 +552,32 @@ class Copier:
         dimensions = index.info(space).dimensions
         if None not in (info.dimensions, dimensions) and info.dimensions != dimensions:
             index.revector(space, {})
-        batch = _Batch[Record](self._writes, lambda ids: index.delete(space, ids), index.upsert, record_weight)
-        self._align(batch, space)
-        changed = batch.finish()
-        self._writes.add(lambda: self._marks.set_state(space, info.state))
+        changed = self._align(space)
+        self._writes.add(lambda states: self._marks.set_state(space, states[-1]), info.state)
         return changed
 
-    def _align(self, batch: _Batch[Record], space: Space) -> None:
+    def _align(self, space: Space) -> int:
         """Walk both sides in their order. What the source adds, it adds at the end, so what is not next there is gone."""
-        others: Iterator[Record] = records_of(self._target, space)
+        index, changed = self._target.index, 0
+
+        def drop(ids: list[str]) -> None:
+            index.delete(space, ids)
+
+        others = records_of(self._target, space)
         other = next(others, None)
         for record in records_of(self._source, space):
             self._tell(1)
             while other is not None and other.id != record.id:
-                batch.drop(other.id)
-                other = next(others, None)
+                self._writes.add(drop, other.id)
+                changed, other = changed + 1, next(others, None)
             if other is None or record_bytes(other) != record_bytes(record):
-                batch.store(record)
+                self._writes.add(self._upsert, record, record_weight(record))
+                changed += 1
             other = None if other is None else next(others, None)
         while other is not None:
-            batch.drop(other.id)
-            other = next(others, None)
+            self._writes.add(drop, other.id)
+            changed, other = changed + 1, next(others, None)
+        return changed
 
     def threads(self, space: Space) -> int:
         """Threads are the same when their listings are."""
@@ -619,7 +586,7 @@ class Copier:
         for mine, theirs in both:
             if mine is None:
                 if theirs is not None:
-                    self._drop_thread(theirs.thread)
+                    self._writes.add(self._drop_threads, theirs.thread)
                     changed += 1
                 continue
             self._tell(mine.messages)
@@ -629,8 +596,9 @@ class Copier:
                 changed += 1
         return changed
 
-    def _drop_thread(self, thread: Thread) -> None:
-        self._writes.add(lambda: self._target.log.delete(thread))
+    def _drop_threads(self, threads: list[Thread]) -> None:
+        for thread in threads:
+            self._target.log.delete(thread)
 
     def _thread(self, info: ThreadInfo, held: ThreadInfo | None, reached: int | None) -> None:
         same = held is not None and _made_of(held) == _made_of(info)
@@ -638,12 +606,12 @@ class Copier:
             self._pieces(info, reached)
         elif held is not None and same and held.next <= info.next:
             after = held.next - 1
-            self._writes.add(lambda: self._restore(info, after), _SMALL * (info.next - held.next))
+            self._writes.add(lambda _: self._restore(info, after), None, _SMALL * (info.next - held.next))
         elif _is_long(info):
             self._begin(info)
             self._pieces(info, -1)
         else:
-            self._writes.add(lambda: self._whole(info), _SMALL * info.messages)
+            self._writes.add(lambda _: self._whole(info), None, _SMALL * info.messages)
 
     def _whole(self, info: ThreadInfo) -> None:
         self._target.log.delete(info.thread)
@@ -673,25 +641,27 @@ class Copier:
 
     def blobs(self, space: Space) -> int:
         """Blobs are the same when their digests are."""
-        changed = 0
+        blobs, changed = self._target.blobs, 0
+
+        def store(data: list[bytes]) -> None:
+            for one in data:
+                blobs.put(space, one)
+
+        def drop(digests: list[str]) -> None:
+            for digest in digests:
+                blobs.delete(space, digest)
+
         for mine, theirs in merged(digests_of(self._source, space), digests_of(self._target, space), str):
-            if theirs is None and mine is not None:
-                changed += self._blob(space, mine)
-            elif mine is None and theirs is not None:
-                self._drop_blob(space, theirs)
-                changed += 1
             self._tell(mine is not None)
+            changed += mine is None or theirs is None
+            if mine is None and theirs is not None:
+                self._writes.add(drop, theirs)
+            elif theirs is None and mine is not None:
+                # It may have been deleted a moment ago; the next pass sees that.
+                with suppress(NotFound):
+                    data = self._source.blobs.get(space, mine)
+                    self._writes.add(store, data, len(data))
         return changed
-
-    def _blob(self, space: Space, digest: str) -> int:
-        # It may have been deleted a moment ago; the next pass sees that.
-        with suppress(NotFound):
-            data = self._source.blobs.get(space, digest)
-            self._writes.add(lambda: self._target.blobs.put(space, data), len(data))
-        return 1
-
-    def _drop_blob(self, space: Space, digest: str) -> None:
-        self._writes.add(lambda: self._target.blobs.delete(space, digest))
 
     def forget(self, space: Space, part: str) -> None:
         """Remove a part of a space from the target, so that it is copied again."""

@@ -27,7 +27,7 @@ import memwell
 from memwell.cli import app
 from memwell.messages import human
 from memwell.models.scripted import HashEmbedder
-from memwell.runtime.wire.routes import ROUTES
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.settings import Settings, load_settings
 from tests.engines import postgres, redis
 from tests.engines.starting import start_on_free_port, wait_for_server
@@ -344,7 +344,7 @@ def test_the_probes_ask_what_the_service_answers():
     asked = {container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")}
     asked |= {re.findall(r"'GET', '([^']+)'", DOCKERFILE)[0]}
     assert asked == {"/health/live", "/health/ready"}
-    assert asked | {"/metrics"} <= {route.path for route in ROUTES.values()}
+    assert asked | {"/metrics"} <= {route.path for route in OPERATIONS.values()}
 
 
 def test_the_rules_are_about_figures_that_exist():

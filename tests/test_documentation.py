@@ -6,7 +6,6 @@ products of integers and of floats, with one thread and with two: in ``make test
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -19,9 +18,7 @@ import pytest
 
 from memwell.runtime.capacity import figures
 from memwell.runtime.wire.problems import HTTP_KINDS, KINDS
-from memwell.runtime.wire.routes import ROUTES
-from memwell.service import rest
-from memwell.service.call import HANDLERS
+from memwell.runtime.wire.table import OPERATIONS
 from tests.pages import ARITHMETICS, FORKS, Ended, Pages, run_alone
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -194,11 +191,10 @@ def between(page: str, name: str) -> str:
 
 
 def routes_table() -> str:
-    """Every route of the service with what its handler says of it, as the page has them."""
-    rest.register()
+    """Every operation of the service with what the table says of it, as the page has them."""
     lines = ["| | address | scope | |", "|---|---|---|---|"]
-    for route in ROUTES.values():
-        about = (inspect.getdoc(HANDLERS[route.name]) or "").partition("\n")[0].replace("``", "`").replace("|", "\\|")
+    for route in OPERATIONS.values():
+        about = route.about.partition("\n")[0].replace("``", "`").replace("|", "\\|")
         scope = {"any": "any key", "": "–"}.get(route.scope, route.scope)
         lines.append(f"| {route.method} | `{route.path}` | {scope} | {about} |")
     return "\n".join(lines) + "\n"

@@ -19,7 +19,7 @@ from urllib.parse import quote, urlencode
 
 import memwell
 from memwell.records import Space
-from memwell.runtime.wire.routes import Route
+from memwell.runtime.wire.operations import Operation
 from memwell.service.app import App, create_app
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
@@ -172,7 +172,7 @@ def _all_of(line: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def address(route: Route, **path: str) -> str:
+def address(route: Operation, **path: str) -> str:
     """The address of a route, with ids in its open places; ``x`` where none is named."""
     parts = [
         quote(path.get(part[1:-1], "0" if part == "{index}" else "x"), safe="") if part[0] == "{" else part

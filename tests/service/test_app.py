@@ -13,7 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from memwell.records import Space
-from memwell.runtime.wire.routes import ANY_KEY, ANYONE, ROUTES, Route
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import request_log as logs
 from memwell.service import rest
 from memwell.service.call import HANDLERS, Events, File
@@ -24,7 +25,7 @@ from tests.service.waiting import PATIENCE_S, until
 WORD = "zanzibar"
 """Only Ann says it."""
 
-ALL = sorted(ROUTES.values(), key=lambda route: route.name)
+ALL = sorted(OPERATIONS.values(), key=lambda route: route.name)
 CLOSED = [route for route in ALL if route.scope != ANYONE]
 SCOPED = [route for route in CLOSED if route.scope != ANY_KEY]
 
@@ -57,13 +58,13 @@ class Tenants:
         assert answer.status < 300, answer
         return answer.json
 
-    def address(self, route: Route) -> str:
+    def address(self, route: Operation) -> str:
         """The address of a route with Ann's ids."""
         noun = route.parts[1] if len(route.parts) > 1 else ""
         ids = {"memories": "memory", "documents": "document", "media": "medium", "jobs": "job", "receipts": "receipt"}
         return address(route, thread="talk", index="0", subject="Ann", id=self.ids.get(ids.get(noun, ""), "x"))
 
-    def body(self, route: Route) -> dict[str, Any]:
+    def body(self, route: Operation) -> dict[str, Any]:
         """The least that a route takes, with Ann's ids."""
         if route.takes is None:
             return {}
@@ -90,7 +91,7 @@ class Tenants:
         }
         return {field.encode_name: known[field.encode_name] for field in info.fields if field.required}
 
-    def ask(self, route: Route, token: str | None, **more: Any) -> Any:
+    def ask(self, route: Operation, token: str | None, **more: Any) -> Any:
         """A request that would be done, were the key the right one."""
         said = self.body(route) | more
         if route.takes_query:
@@ -190,7 +191,7 @@ def test_mcp_is_closed_without_a_key(tenants: Tenants, bad_tokens: dict[str, str
 
 
 def test_every_route_has_a_handler(tenants: Tenants):
-    assert set(HANDLERS) == set(ROUTES)
+    assert set(HANDLERS) == set(OPERATIONS)
 
 
 # What no client should send
@@ -282,7 +283,7 @@ def test_a_bad_body_is_refused_and_nothing_stored(tenants: Tenants):
 WRONG = (None, True, -1, 10**30, 0.5, "", "\x00", [], {}, [[]], [None], {"a": None}, "x" * 10_000)
 
 
-def wrong_bodies(route: Route, tenants: Tenants) -> Iterator[dict[str, Any]]:
+def wrong_bodies(route: Operation, tenants: Tenants) -> Iterator[dict[str, Any]]:
     """Each field of a request with values of every kind, most of them wrong."""
     info = shapes.type_info(route.takes)
     assert isinstance(info, shapes.StructType)

@@ -1,26 +1,44 @@
+"""One request: whose it is, what it may do, what it says, and that it has one effect."""
+
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from memwell.errors import AccessDenied, InvalidInput, NotGranted
+from memwell.errors import AccessDenied, BackendError, Busy, ConfigurationError, InvalidInput, NotFound, NotGranted
 from memwell.records import Space
-from memwell.runtime.wire.routes import ANY_KEY, ANYONE, ROUTES
-from memwell.service.call import HANDLERS, Call, handles
+from memwell.runtime.wire.codec import Request, decode
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, Operation
+from memwell.runtime.wire.problems import Problem, problem_of
+from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service import call as answering
+from memwell.service.call import HANDLERS, Answered, Asked, Call, answer, handles, refused
 from memwell.service.parts import Service
 from tests.service.rest.asking import key_of, service_at
+from tests.service.waiting import PATIENCE_S
+
+# Whose it is
 
 
 @pytest.fixture
-def service() -> Iterator[Service]:
-    with service_at() as opened:
+def service(tmp_path: Path) -> Iterator[Service]:
+    with service_at(tmp_path / "s.db") as opened:
         yield opened
 
 
+@pytest.fixture
+def ann(service: Service) -> Key:
+    return key_of(service, "acme", "ann")
+
+
 def test_a_call_reaches_the_space_of_its_key_alone(service: Service):
-    call = Call(service, ROUTES["me"], key_of(service, "acme", "ann"), {})
+    call = Call(service, OPERATIONS["me"], key_of(service, "acme", "ann"), {})
     assert call.space == call.memory.space == Space("acme", "ann")
     assert call.memory is call.memory
     assert call.memory_of(None) is call.memory
@@ -32,14 +50,14 @@ def test_a_call_reaches_the_space_of_its_key_alone(service: Service):
 
 
 def test_a_call_reaches_what_was_shared_with_it(service: Service):
-    ann, ben = (Call(service, ROUTES["me"], key_of(service, "acme", name), {}) for name in ("ann", "ben"))
+    ann, ben = (Call(service, OPERATIONS["me"], key_of(service, "acme", name), {}) for name in ("ann", "ben"))
     ann.memory.remember("Ann went to Lisbon.")
     ann.memory.grant(ben.space)
     assert ben.memory_of(["acme", "ann"]).count() == 1
 
 
 def test_scopes_do_not_include_one_another(service: Service):
-    call = Call(service, ROUTES["me"], key_of(service, "a", scopes=["admin", "read"]), {})
+    call = Call(service, OPERATIONS["me"], key_of(service, "a", scopes=["admin", "read"]), {})
     for scope in ("admin", "read", ANY_KEY, ANYONE):
         assert call.allow(scope) is None
     for scope in ("write", "erase"):
@@ -50,14 +68,14 @@ def test_scopes_do_not_include_one_another(service: Service):
 
 
 def test_a_file_is_taken_once(service: Service, tmp_path: Path):
-    call = Call(service, ROUTES["import"], key_of(service, "a"), {}, upload=tmp_path / "file")
+    call = Call(service, OPERATIONS["import"], key_of(service, "a"), {}, upload=tmp_path / "file")
     assert call.take_upload() == tmp_path / "file"
     with pytest.raises(InvalidInput, match="empty"):
         call.take_upload()
 
 
 def test_what_is_logged_names_the_key_and_the_space(service: Service):
-    call = Call(service, ROUTES["erase"], key_of(service, "acme", "ann"), {})
+    call = Call(service, OPERATIONS["erase"], key_of(service, "acme", "ann"), {})
     entry = call.log("m1", "m2", memories=2)
     assert (entry.action, entry.key, entry.space) == ("erase", call.key.id, call.space)
     assert (entry.targets, entry.detail) == (("m1", "m2"), {"memories": 2})
@@ -65,8 +83,162 @@ def test_what_is_logged_names_the_key_and_the_space(service: Service):
 
 
 def test_a_route_has_one_handler():
-    with pytest.raises(KeyError, match="no route"):
+    with pytest.raises(KeyError, match="no operation"):
         handles("fly")
     with pytest.raises(KeyError, match="already"):
         handles("me")(lambda call: None)
     assert "fly" not in HANDLERS
+
+
+# How it is answered
+
+
+def told(service: Service, key: Key, route: Operation | str, asked: Asked, **path: str) -> Answered:
+    return answer(Call(service, OPERATIONS[route] if isinstance(route, str) else route, key, path, id="r1"), asked)
+
+
+def code(answered: Answered) -> str:
+    assert isinstance(answered.body, bytes)
+    return decode(answered.body, Problem).code
+
+
+class Many(Request, frozen=True):
+    names: list[str] | None = None
+    pairs: tuple[str, ...] = ()
+    both: str | list[str] = ""
+    one: str = ""
+
+
+def test_which_fields_may_stand_several_times_is_read_from_the_shape():
+    many: Callable[[Any], frozenset[str]] = vars(answering)["_many"]
+    assert many(Many) == {"names", "pairs", "both"}
+    assert many(OPERATIONS["memories"].takes) == {"owner"}
+    assert many(OPERATIONS["add_medium"].takes) == {"features"}
+
+
+@pytest.mark.parametrize(
+    ("route", "asked"),
+    [
+        ("memories", Asked("GET", "/", {"limit": ["1", "2"]})),
+        ("memories", Asked("GET", "/", {"colour": ["1"]})),
+        ("memories", Asked("GET", "/", {"limit": ["many"]})),
+        ("owed", Asked("GET", "/", {"a": ["1"]})),
+        ("forget_one", Asked("DELETE", "/", {}, b'{"ids":[]}')),
+        ("undo", Asked("POST", "/", {}, b"[1]")),
+        ("undo", Asked("POST", "/", {"a": ["1"]})),
+        ("remember", Asked("POST", "/", {"a": ["1"]}, b'{"content":"a"}')),
+        ("remember", Asked("POST", "/", {}, b"")),
+        ("add_medium", Asked("POST", "/", {"kind": ["image"]}, b"{}x")),
+    ],
+)
+def test_what_is_not_asked_for_is_refused(route: str, asked: Asked, service: Service, ann: Key):
+    refused = told(service, ann, route, asked, id="x")
+    assert (refused.status, code(refused)) == (422, "invalid-input")
+
+
+@pytest.mark.parametrize("body", [b"", b" ", b"{}", b"null"])
+def test_nothing_may_be_said_in_several_ways(body: bytes, service: Service, ann: Key):
+    assert told(service, ann, "remember_thread", Asked("POST", "/", {}, body), thread="t").status in (200, 404)
+
+
+def test_errors_are_told_and_only_ours_are_kept_for_the_log(
+    service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch
+):
+    def raising(error: Exception) -> Callable[..., Any]:
+        def handler(call: Call) -> Any:
+            raise error
+
+        return handler
+
+    for error, status, kept in (
+        (NotFound("no such"), 404, False),
+        (ConfigurationError("in /etc/secret"), 500, True),
+        (ZeroDivisionError("words"), 500, True),
+        (RecursionError("words"), 500, True),
+    ):
+        monkeypatch.setitem(HANDLERS, "owed", raising(error))
+        answered = told(service, ann, "owed", Asked("GET", "/", {}))
+        assert answered.status == status
+        assert (answered.failed is error) == kept
+        assert b"secret" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]
+        assert b"words" not in bytes(answered.body)  # pyright: ignore[reportArgumentType]
+
+
+def remember(text: str, once: str | None = "k1") -> Asked:
+    return Asked("POST", "/v1/memories", {}, f'{{"content":"{text}"}}'.encode(), once)
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_asked_again_under_one_header_it_is_answered_again_and_done_once(atomic: bool, service: Service, ann: Key):
+    route = replace(OPERATIONS["remember"], atomic=atomic)
+    first = told(service, ann, route, remember("tea"))
+    again = told(service, ann, route, remember("tea"))
+    assert (again.status, again.body, again.replayed) == (201, first.body, True)
+    assert not first.replayed
+    assert service.memory_of(ann.space).count() == 1
+    assert code(told(service, ann, route, remember("coffee"))) == "idempotency-mismatch"
+    other = key_of(service, "acme", "ann")
+    assert not told(service, other, route, remember("tea")).replayed
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_what_failed_is_done_when_asked_again(
+    atomic: bool, service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch
+):
+    route, real = replace(OPERATIONS["remember"], atomic=atomic), HANDLERS["remember"]
+
+    def failing(call: Call, asked: Any) -> Any:
+        real(call, asked)
+        raise ZeroDivisionError
+
+    with monkeypatch.context() as patched:
+        patched.setitem(HANDLERS, "remember", failing)
+        assert told(service, ann, route, remember("tea")).status == 500
+    # In one transaction with its receipt nothing is left of it; otherwise what was done stays done.
+    assert service.memory_of(ann.space).count() == (0 if atomic else 1)
+    assert told(service, ann, route, remember("tea")).status == 201
+
+
+@pytest.mark.parametrize("atomic", [True, False])
+def test_of_those_who_race_one_does_it(atomic: bool, service: Service, ann: Key):
+    route = replace(OPERATIONS["remember"], atomic=atomic)
+    start, answers = threading.Barrier(6), list[Answered]()
+
+    def race() -> None:
+        start.wait(PATIENCE_S)
+        answers.append(told(service, ann, route, remember("tea")))
+
+    threads = [threading.Thread(target=race) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert {one.status for one in answers} <= {201, 409}
+    assert sum(one.status == 201 and not one.replayed for one in answers) == 1
+    assert service.memory_of(ann.space).count() == 1
+
+
+@pytest.mark.parametrize("header", ["", " ", "ü", "a" * 256, "a\nb"])
+def test_a_header_that_is_none_is_refused(header: str, service: Service, ann: Key):
+    assert code(told(service, ann, "remember", remember("tea", header))) == "invalid-input"
+    assert service.memory_of(ann.space).count() == 0
+
+
+def test_words_leave_kept_answers_before_they_are_erased(service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch):
+    made = service.memory_of(ann.space).remember("a pelican").ids[0]
+    pin = Asked("POST", f"/v1/memories/{made}/pin", {}, b"{}", "k1")
+    assert b"pelican" in bytes(told(service, ann, "pin", pin, id=made).body)  # pyright: ignore[reportArgumentType]
+
+    def killed(call: Call, asked: Any) -> Any:
+        again = told(service, ann, "pin", pin, id=made)
+        assert (again.status, code(again)) == (409, "answer-gone")
+        raise ZeroDivisionError
+
+    monkeypatch.setitem(HANDLERS, "erase", killed)
+    assert told(service, ann, "erase", Asked("POST", "/v1/erase", {}, b'{"everything":true}')).status == 500
+
+
+def test_to_be_busy_is_told_and_not_logged_as_a_failure():
+    for error, failed in ((Busy("come back later"), False), (BackendError("the disk is gone"), True)):
+        told = refused(problem_of(error, request="r"), error)
+        assert (told.status >= 500, told.failed is error) == (True, failed)

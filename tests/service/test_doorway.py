@@ -10,8 +10,8 @@ from starlette.requests import Request
 
 from memwell.errors import AccessDenied, Busy
 from memwell.records import Space
-from memwell.service.bodies import Refused
 from memwell.service.doorway import Doorway
+from memwell.service.http import Refused
 from memwell.service.parts import Service
 from memwell.settings import Settings
 from tests.service.rest.asking import service_at

@@ -7,14 +7,15 @@ import msgspec
 import pytest
 
 from memwell.messages import human
-from memwell.runtime.wire.routes import ROUTES, Route
+from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.running import Key
-from memwell.service.examples import REQUESTS
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service.fields import BOUNDS, MEANINGS, OWN_BOUNDS, OWN_MEANINGS, bounds_of, meaning_of
+from memwell.service.openapi import REQUESTS
 from memwell.service.parts import Service
 from tests.service.rest.asking import asked_with, key_of, service_at
 
-ASKING = [route for route in ROUTES.values() if route.takes is not None]
+ASKING = [route for route in OPERATIONS.values() if route.takes is not None]
 NUMBERS = [
     (route, field.encode_name)
     for route in ASKING
@@ -49,7 +50,7 @@ def test_nothing_is_told_of_what_is_not_there():
     assert meaning_of("Recall", "colour") == ""
 
 
-def asked(service: Service, key: Key, route: Route, field: str, value: float) -> int:
+def asked(service: Service, key: Key, route: Operation, field: str, value: float) -> int:
     least = {"subject": "Ann", "name": "a.txt", "start": "user"}
     said: dict[str, Any] = REQUESTS.get(route.name) or {
         one.encode_name: least[one.encode_name] for one in msgspec.structs.fields(route.takes) if one.required
@@ -61,7 +62,7 @@ def asked(service: Service, key: Key, route: Route, field: str, value: float) ->
 
 
 @pytest.mark.parametrize(("route", "field"), NUMBERS, ids=lambda one: one if isinstance(one, str) else one.name)
-def test_the_bounds_are_those_of_the_handlers(route: Route, field: str, service: Service, ann: Key):
+def test_the_bounds_are_those_of_the_handlers(route: Operation, field: str, service: Service, ann: Key):
     least, most = bounds_of(route.takes.__name__, field)
     assert asked(service, ann, route, field, -1 if least == 0 else 0) == 422
     # The question itself must fit into a budget.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -63,8 +62,8 @@ def once(backend: Backend, clock: Clock) -> Once:
 
 def test_the_same_request_gets_the_same_answer(once: Once):
     assert once.begin("k1", "h", PRINT) is None
-    once.finish("k1", "h", PRINT, 201, b'{"id":"m1"}', {"Location": "/v1/memories/m1"})
-    kept = Kept(201, {"Location": "/v1/memories/m1"}, b'{"id":"m1"}')
+    once.finish("k1", "h", PRINT, 201, b'{"id":"m1"}')
+    kept = Kept(201, b'{"id":"m1"}')
     assert once.begin("k1", "h", PRINT) == once.begin("k1", "h", PRINT) == kept
 
 
@@ -109,7 +108,7 @@ def test_what_was_finished_or_is_anothers_is_not_abandoned(once: Once):
         once.begin("k1", "h", PRINT)
     once.finish("k1", "h", PRINT, 200, b"x")
     once.abandon("k1", "h", PRINT)
-    assert once.begin("k1", "h", PRINT) == Kept(200, {}, b"x")
+    assert once.begin("k1", "h", PRINT) == Kept(200, b"x")
     once.abandon("k1", "unknown", PRINT)
 
 
@@ -135,7 +134,7 @@ def test_a_slow_one_that_nobody_overtook_finishes(once: Once, clock: Clock):
     once.begin("k1", "h", PRINT)
     clock.now += 600
     once.finish("k1", "h", PRINT, 200, b"x")
-    assert once.begin("k1", "h", PRINT) == Kept(200, {}, b"x")
+    assert once.begin("k1", "h", PRINT) == Kept(200, b"x")
 
 
 @pytest.mark.parametrize("second", [PRINT, OTHER])
@@ -155,7 +154,7 @@ def test_a_slow_one_that_was_overtaken_undoes_what_it_did(once: Once, backend: B
         first()
     assert backend.kv.get(Space("acme"), "effect") is None
     if second == PRINT:
-        assert once.begin("k1", "h", PRINT) == Kept(200, {}, b"second")
+        assert once.begin("k1", "h", PRINT) == Kept(200, b"second")
 
 
 def test_effect_and_receipt_are_stored_together_or_not_at_all(once: Once, backend: Backend):
@@ -178,18 +177,18 @@ def test_effect_and_receipt_are_stored_together_or_not_at_all(once: Once, backen
 def test_a_large_answer_is_not_kept(once: Once, backend: Backend):
     for header, size in (("fits", LARGEST_KEPT), ("large", LARGEST_KEPT + 1)):
         once.begin("k1", header, PRINT)
-        once.finish("k1", header, PRINT, 200, b"x" * size, {"A": "b"})
+        once.finish("k1", header, PRINT, 200, b"x" * size)
     fits, large = once.begin("k1", "fits", PRINT), once.begin("k1", "large", PRINT)
     assert fits is not None
     assert (len(fits.body), fits.whole) == (LARGEST_KEPT, True)
-    assert large == Kept(200, {"A": "b"}, b"", whole=False)
+    assert large == Kept(200, b"", whole=False)
 
 
 def test_a_token_is_not_kept(once: Once, backend: Backend):
     key, token = Keys(backend).create("phone", space="acme", scopes=["read"])
     once.begin("k1", "h", PRINT)
     once.finish("k1", "h", PRINT, 201, b'{"key":"' + key.id.encode() + b'","token":"' + token.encode() + b'"}')
-    assert once.begin("k1", "h", PRINT) == Kept(201, {}, b"", whole=False)
+    assert once.begin("k1", "h", PRINT) == Kept(201, b"", whole=False)
     assert not any(token.encode() in bytes(entry.value) for entry in backend.kv.scan(SERVICE / "once").items)
 
 
@@ -202,8 +201,8 @@ def test_the_words_of_answers_are_dropped_and_the_effect_stays_one(once: Once, b
     clock.now += 80_000
     assert once.drop_bodies("k1") == 120
     assert once.drop_bodies("k1") == 0
-    assert once.begin("k1", "7", PRINT) == Kept(200, {}, b"", whole=False)
-    assert once.begin("k11", "7", PRINT) == Kept(200, {}, b"her secret")
+    assert once.begin("k1", "7", PRINT) == Kept(200, b"", whole=False)
+    assert once.begin("k11", "7", PRINT) == Kept(200, b"her secret")
     left = [entry.value for entry in backend.kv.scan(SERVICE / "once", limit=1000).items if entry.key.startswith("k1/")]
     assert not any(b"her secret" in value for value in left)
     clock.now += 6_400
@@ -225,7 +224,7 @@ def test_any_visible_header_and_any_body_come_back(header: str, body: bytes):
         once = Once(backend)
         assert once.begin("0" * 16, header, PRINT) is None
         once.finish("0" * 16, header, PRINT, 207, body)
-        assert once.begin("0" * 16, header, PRINT) == Kept(207, {}, body)
+        assert once.begin("0" * 16, header, PRINT) == Kept(207, body)
 
 
 parts = st.tuples(st.text(max_size=3), st.text(max_size=3), st.binary(max_size=3))
@@ -263,7 +262,7 @@ class Racer:
             self._backend.kv.put(Space("acme"), f"effects-{number}", effects)
             body = f"{number}: {effects} by {threading.get_ident()}".encode()
             self._once.finish("k1", f"h{number}", PRINT, 200, body)
-        return Kept(200, {}, body)
+        return Kept(200, body)
 
 
 @pytest.mark.parametrize("lease_s", [60.0, 1e-6], ids=["reserved", "overtaken at once"])
@@ -281,15 +280,3 @@ def test_two_that_race_have_one_effect_and_one_answer(kind: str, lease_s: float,
         assert len(racers[0].answers) == 30
         counts = backend.kv.scan(Space("acme"), limit=100).items
         assert [entry.value for entry in counts] == [1] * 30
-
-
-def test_the_async_twins_do_the_same(once: Once):
-    async def run() -> None:
-        assert await once.abegin("k1", "h", PRINT) is None
-        await once.aabandon("k1", "h", PRINT)
-        assert await once.abegin("k1", "h", PRINT) is None
-        await once.afinish("k1", "h", PRINT, 200, b"x")
-        assert await once.abegin("k1", "h", PRINT) == Kept(200, {}, b"x")
-        assert await once.adrop_bodies("k1") == 1
-
-    asyncio.run(run())

@@ -1,25 +1,34 @@
+"""The description of the API: whole, valid, and true."""
+
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import msgspec
+import pytest
 from hypothesis import settings
 from jsonschema_rs import Draft202012Validator
 
 from benchmarks.service.fuzz import Fuzz
-from memwell.runtime.wire.routes import ANYONE, JSON, ROUTES, Route
+from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.operations import ANYONE, JSON, Operation
+from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi
-from memwell.service.answering import has_effect
-from memwell.service.examples import ANSWERS, REQUESTS
+from memwell.service.call import has_effect
+from memwell.service.openapi import ANSWERS, REQUESTS
+from memwell.service.parts import Service
+from tests.service.rest.asking import asked_with, key_of, service_at
 from tests.service.serving import running
 
 DESCRIBED: dict[str, Any] = json.loads(openapi.description())
 
 
-def operation(route: Route) -> dict[str, Any]:
+def operation(route: Operation) -> dict[str, Any]:
     return DESCRIBED["paths"][route.path][route.method.lower()]
 
 
@@ -33,7 +42,7 @@ def test_the_operations_are_the_routes():
         for path, at in DESCRIBED["paths"].items()
         for method, one in at.items()
     }
-    assert found == {name: (route.method, route.path) for name, route in ROUTES.items()}
+    assert found == {name: (route.method, route.path) for name, route in OPERATIONS.items()}
 
 
 def test_all_schemas_are_schemas_and_all_references_lead_somewhere():
@@ -53,7 +62,7 @@ def _references(value: Any) -> list[str]:
     return [found for inner in value for found in _references(inner)] if isinstance(value, list) else []
 
 
-def faults_of(route: Route) -> list[str]:
+def faults_of(route: Operation) -> list[str]:
     """What is wrong with the description of a route."""
     told, text = operation(route), json.dumps(operation(route))
     places = {one["name"] for one in told["parameters"] if one["in"] == "path"}
@@ -76,14 +85,14 @@ def faults_of(route: Route) -> list[str]:
 
 
 def test_every_route_is_described():
-    found = {name: faults_of(route) for name, route in ROUTES.items()}
+    found = {name: faults_of(route) for name, route in OPERATIONS.items()}
     assert {name: faults for name, faults in found.items() if faults} == {}
 
 
 def test_examples_fit_their_schemas():
     wrong = {}
     for name in sorted(REQUESTS | ANSWERS):
-        told, route = operation(ROUTES[name]), ROUTES[name]
+        told, route = operation(OPERATIONS[name]), OPERATIONS[name]
         contents: list[Any] = []
         if name in REQUESTS:
             contents.append(told["requestBody"]["content"][JSON])
@@ -97,7 +106,7 @@ def test_examples_fit_their_schemas():
 
 def test_every_field_of_a_request_is_described():
     wrong = {}
-    for route in [one for one in ROUTES.values() if one.takes is not None]:
+    for route in [one for one in OPERATIONS.values() if one.takes is not None]:
         if route.takes_query:
             fields = {one["name"]: one for one in operation(route)["parameters"] if one["in"] == "query"}
         else:
@@ -109,17 +118,17 @@ def test_every_field_of_a_request_is_described():
 
 
 def test_a_time_may_be_a_date():
-    schema = operation(ROUTES["recall"])["requestBody"]["content"][JSON]["schema"]
+    schema = operation(OPERATIONS["recall"])["requestBody"]["content"][JSON]["schema"]
     for since in ("2026-01-01", "2026-01-01T09:30:00Z", None):
         assert validator(schema).is_valid({"query": "a", "since": since})
     for since in ("yesterday", "2026-13-01", 5):
         assert not validator(schema).is_valid({"query": "a", "since": since})
-    asked = {one["name"]: one["schema"] for one in operation(ROUTES["facts_about"])["parameters"]}
+    asked = {one["name"]: one["schema"] for one in operation(OPERATIONS["facts_about"])["parameters"]}
     assert validator(asked["as_of"]).is_valid("2026-01-01")
 
 
 def test_a_request_with_a_field_too_many_does_not_fit():
-    schema = operation(ROUTES["remember"])["requestBody"]["content"][JSON]["schema"]
+    schema = operation(OPERATIONS["remember"])["requestBody"]["content"][JSON]["schema"]
     assert validator(schema).is_valid({"content": "a"})
     assert not validator(schema).is_valid({"content": "a", "colour": "red"})
 
@@ -130,6 +139,48 @@ def test_a_fuzzer_finds_nothing_in_an_eighth_of_the_routes(tmp_path: Path):
     with running(tmp_path / "s.db") as run:
         found = Fuzz(f"http://127.0.0.1:{run.port}", run.token()).run(wanted, every=8)
     assert found.requests == wanted
-    assert len(found.routes) >= len(ROUTES) // 8
+    assert len(found.routes) >= len(OPERATIONS) // 8
     assert found.wrong == {}
     assert max(found.statuses) < 500
+
+
+# Examples
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    with service_at() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def ann(service: Service) -> Key:
+    return key_of(service, "acme", "ann")
+
+
+def test_every_route_with_a_body_has_an_example():
+    bodies = {route.name for route in OPERATIONS.values() if route.takes is not None and not route.takes_query}
+    assert set(REQUESTS) == bodies
+    assert {"remember", "recall", "add_messages", "erase", "create_key", "export"} <= set(ANSWERS)
+
+
+@pytest.mark.parametrize("name", REQUESTS)
+def test_an_example_can_be_sent_as_it_is(name: str, service: Service, ann: Key):
+    route = OPERATIONS[name]
+    path = {part[1:-1]: "0" if part == "{index}" else "x" for part in route.parts if part.startswith("{")}
+    answered = asked_with(service, ann, route, path, REQUESTS[name])
+    # What it names need not exist, and an address on the web need not be reached from here.
+    assert answered.status in (route.status, 404), answered.body
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_answer_is_what_the_route_gives(name: str):
+    given = ANSWERS[name]
+    answer: Any = decode(msgspec.json.encode(given), OPERATIONS[name].gives)
+    # All fields are shown, and none that is no more.
+    assert set(given) == set(msgspec.json.decode(encode(answer)))
+
+
+def test_no_example_shows_a_token():
+    assert ANSWERS["create_key"]["token"].endswith("…")
+    assert ANSWERS["rotate_key"]["token"].endswith("…")

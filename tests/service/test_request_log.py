@@ -9,8 +9,8 @@ import pytest
 
 from memwell.errors import BackendError, BadModelOutput, ConfigurationError
 from memwell.records import Space
-from memwell.runtime.wire.routes import ROUTES
 from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import request_log as logs
 from memwell.values import now
 
@@ -38,10 +38,10 @@ def failed(error: Exception) -> Exception:
 def written(form: str, *failures: BaseException) -> str:
     out = io.StringIO()
     logs.set_up(form, out)
-    logs.request("r1", "GET", ROUTES["me"], 200, 0.0123, KEY)
-    logs.request("r2", "POST", ROUTES["recall"], 401, 0.001, None)
+    logs.request("r1", "GET", OPERATIONS["me"], 200, 0.0123, KEY)
+    logs.request("r2", "POST", OPERATIONS["recall"], 401, 0.001, None)
     for error in failures:
-        logs.failure("r3", ROUTES["recall"], error)
+        logs.failure("r3", OPERATIONS["recall"], error)
     logs.warn("figures could not be written", ConfigurationError(f"with {TOKEN}"))
     logging.getLogger("uvicorn.error").warning("a line of the web server with %s", TOKEN)
     return out.getvalue()

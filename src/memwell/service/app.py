@@ -24,19 +24,17 @@ from starlette.types import Message, Receive, Scope, Send
 from memwell.errors import Busy, InvalidInput, MemwellError
 from memwell.records import DEFAULT_SPACE, Space
 from memwell.runtime.metrics.recorder import Kind
+from memwell.runtime.wire.operations import ANYONE, Operation
 from memwell.runtime.wire.problems import http_problem, problem_of
-from memwell.runtime.wire.routes import ANYONE, ROUTES, Route
 from memwell.runtime.wire.running import Key
+from memwell.runtime.wire.table import OPERATIONS
 from memwell.service import openapi, pages, rest
 from memwell.service import request_log as logs
-from memwell.service.answering import Answered, Asked, answer, refused
-from memwell.service.bodies import Refused, read_file, read_json
-from memwell.service.call import Call
+from memwell.service.call import Answered, Asked, Call, answer, refused
 from memwell.service.doorway import Doorway
+from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
 from memwell.service.mcp_loading import LazyMcp
 from memwell.service.parts import Service
-from memwell.service.responses import SAFE, response_of
-from memwell.service.routing import Router
 from memwell.values import now
 
 _LOOK_S = 5.0
@@ -56,9 +54,9 @@ _NOT_THEIRS = frozenset({"missing-scope", "not-granted", "foreign-origin"})
 """What is refused to a good key or to a page, and stands in the audit log."""
 
 _NOBODY = Key(id="", name="nobody", space=DEFAULT_SPACE, scopes=(), created=now())
-_MCP = Route(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
-_PAGE = Route(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
-_UNKNOWN = Route(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+_MCP = Operation(name="mcp", method="POST", path="/mcp", scope=ANYONE, tag="mcp", kind="other")
+_PAGE = Operation(name="page", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
+_UNKNOWN = Operation(name="unknown", method="GET", path="/", scope=ANYONE, tag="page", kind="other")
 
 
 class _Seen:
@@ -88,7 +86,7 @@ class App:
         rest.register()
         self.service = service
         self.settings = service.settings
-        self._router = Router(ROUTES.values())
+        self._router = Router(OPERATIONS.values())
         self._mcp = LazyMcp()
         self._pool = ThreadPoolExecutor(self.settings.serve_threads, thread_name_prefix="memwell-request")
         self._door = Doorway(service, self._pool.submit)
@@ -219,7 +217,7 @@ class App:
         route = self._meant(request) if seen.route is _UNKNOWN else seen.route
         self._door.note_refusal(request, route.name, seen.code, seen.key)
 
-    def _meant(self, request: Request) -> Route:
+    def _meant(self, request: Request) -> Operation:
         path = _raw_path(request)
         if path == b"/mcp":
             return _MCP
@@ -283,7 +281,7 @@ class App:
         return asked._replace(body=await read_json(request, most, patience))
 
     def _page(self, request: Request, methods: tuple[str, ...], seen: _Seen) -> Answered | Response:
-        """What is not in the table of routes: the dashboard, the description of the API, or nothing."""
+        """What is not in the table of operations: the dashboard, the description of the API, or nothing."""
         if methods:
             return _not_that_way(methods, seen.id)
         path: str = request.scope["path"]

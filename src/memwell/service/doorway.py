@@ -12,7 +12,7 @@ from starlette.requests import Request
 from memwell.errors import AccessDenied
 from memwell.runtime.wire.problems import http_problem
 from memwell.runtime.wire.running import Key
-from memwell.service.bodies import Refused
+from memwell.service.http import Refused
 from memwell.service.keys import id_in_token
 from memwell.service.parts import Service
 from memwell.settings import Settings

@@ -1,11 +1,20 @@
-"""What the fields of requests mean, in words, and which numbers they take: for the description of the API.
+"""What the fields of requests mean, and which numbers they take: for the description of the API, and for checking them.
 
-A field means the same wherever it stands; where it does not, it is told under the name of its request.
+A field means the same wherever it stands; where it does not, it stands under the name of its request.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from functools import cache
+from typing import Any, Final, cast
+
+import msgspec
+
+from memwell.errors import InvalidInput
+from memwell.values import shown
+
+MOST = 1000
+"""How many things one request names and one answer lists at most."""
 
 _FILTER = 'A filter over the metadata, such as `{"city": "Paris"}` or `{"year": {"$ge": 2020}}`.'
 _PATH = 'The path of a space, its segments from the top, such as `["acme", "ann"]`.'
@@ -147,7 +156,7 @@ BOUNDS: Final[dict[str, Bounds]] = {
     "last": (0, 1000),
     "tokens": (0, 10_000_000),
 }
-"""The least and the most that a number may be. The tests ask the handlers whether it is so."""
+"""The least and the most that a number may be."""
 
 OWN_BOUNDS: Final[dict[str, Bounds]] = {
     "Ask.limit": (0, 1000),
@@ -163,11 +172,50 @@ OWN_BOUNDS: Final[dict[str, Bounds]] = {
 }
 
 
+COUNTS: Final[dict[str, Bounds]] = {
+    "AddMessages.messages": (1, MOST),
+    "AskContext.documents": (0, MOST),
+    "Erase.ids": (0, MOST),
+    "Forget.ids": (0, MOST),
+    "Mend.actions": (0, MOST),
+    "MergeMemories.others": (0, MOST),
+    "Remember.content": (0, MOST),
+    "Similarities.ids": (0, MOST),
+}
+"""How few and how many a list may hold."""
+
+
 def meaning_of(request: str, field: str) -> str:
-    """What a field of a request means; empty when nobody has said it."""
+    """What a field of a request means; empty when it is not described."""
     return OWN_MEANINGS.get(f"{request}.{field}") or MEANINGS.get(field, "")
 
 
 def bounds_of(request: str, field: str) -> Bounds:
     """The least and the most that a field takes; None where there is no such bound."""
     return OWN_BOUNDS.get(f"{request}.{field}") or BOUNDS.get(field, (None, None))
+
+
+def check_bounds(asked: msgspec.Struct) -> None:
+    """Raises ``InvalidInput`` for a number beyond its bounds and for a list that is too long: no request asks for all."""
+    for name, bounds, is_list in _bounded(type(asked)):
+        value: Any = getattr(asked, name)
+        if is_list and isinstance(value, list | tuple):
+            _check(len(cast("list[Any]", value)), f"the number of {name}", bounds)
+        elif not is_list and value is not None:
+            _check(value, name, bounds)
+
+
+def _check(value: float, what: str, bounds: Bounds) -> None:
+    least, most = bounds
+    if least is not None and value < least:
+        raise InvalidInput(f"{what} must be at least {least:,}, not {shown(value)}")
+    if most is not None and value > most:
+        raise InvalidInput(f"{what} must be at most {most:,}, not {value:,}")
+
+
+@cache
+def _bounded(request: type[msgspec.Struct]) -> tuple[tuple[str, Bounds, bool], ...]:
+    called = request.__name__
+    found = [(name, bounds_of(called, name), False) for name in request.__struct_fields__]
+    counted = [(name, COUNTS.get(f"{called}.{name}", (None, None)), True) for name in request.__struct_fields__]
+    return tuple(one for one in (*found, *counted) if one[1] != (None, None))

@@ -20,7 +20,7 @@ the first one was only slow, both get to ``finish``; the second one there raises
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
@@ -28,7 +28,6 @@ from hashlib import sha256
 import msgspec
 from msgspec.structs import replace
 
-from memwell._asyncify import asyncify
 from memwell.errors import Busy, Conflict, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Space, paged
@@ -37,7 +36,7 @@ from memwell.storage.protocols import Backend, Entry
 from memwell.values import shown
 
 LARGEST_KEPT = 1_000_000
-"""Of an answer with a larger body only the status and the headers are kept."""
+"""Of an answer with a larger body only the status is kept."""
 
 _ONCE = SERVICE / "once"
 """Each key has a space of its own in it, so that the requests of different keys never wait for each other."""
@@ -60,14 +59,13 @@ class InProgress(Busy):
 
 
 class Overtaken(Conflict):
-    """The same request was finished by somebody else meanwhile. Undo what was done here; ``begin`` gives the answer."""
+    """The same request was finished by another process meanwhile. Undo what was done here; ``begin`` gives the answer."""
 
 
 class Kept(msgspec.Struct, frozen=True):
     """An answer as it was given. When it is not ``whole``, its ``body`` was not kept, and is empty here."""
 
     status: int
-    headers: dict[str, str]
     body: bytes
     whole: bool = True
 
@@ -110,7 +108,7 @@ class Once:
             try:
                 self._kv.put(own, name, _written(_Held(fingerprint)), ttl=self._lease_s, expect=0)
             except Conflict:
-                # Somebody else was faster; what they did is to be seen now.
+                # Another request was faster; its reservation can be read now.
                 continue
             return None
         raise InProgress("the same request is being worked on, again and again")
@@ -122,11 +120,10 @@ class Once:
         fingerprint: bytes,
         status: int,
         body: bytes,
-        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Keep the answer, for a day. Inside a transaction it is stored with the rest of it, or not at all.
 
-        Raises ``Overtaken`` when somebody else took the header over after its minute and has finished, or asks for
+        Raises ``Overtaken`` when another process took the header over after its minute and has finished, or asks for
         something else. A body of more than a megabyte is left out, and one that holds the token of a key: it was to be
         seen once, and is stored nowhere.
         """
@@ -136,7 +133,7 @@ class Once:
         if held is not None and (held.answer is not None or held.fingerprint != fingerprint):
             raise Overtaken("the same request was finished by somebody else meanwhile")
         whole = len(body) <= LARGEST_KEPT and not holds_token(body)
-        answer = Kept(status, dict(headers or {}), body if whole else b"", whole)
+        answer = Kept(status, body if whole else b"", whole)
         version = 0 if entry is None else entry.version
         try:
             self._kv.put(own, name, _written(_Held(fingerprint, answer)), ttl=self._keep_s, expect=version)
@@ -146,7 +143,7 @@ class Once:
     def abandon(self, key_id: str, header: str, fingerprint: bytes) -> None:
         """Let the request be tried again at once. Does nothing when it was finished, or is another one.
 
-        Only for whom ``begin`` let go ahead: who was told ``InProgress`` would end the reservation of the one at work.
+        Only after ``begin`` returned None: after ``InProgress`` it would end the reservation of the request at work.
         """
         own, name = _ONCE / key_id, _name(header)
         entry = self._kv.get(own, name)
@@ -171,11 +168,6 @@ class Once:
         emptied = _Held(held.fingerprint, replace(held.answer, body=b"", whole=False))
         self._kv.put(own, entry.key, _written(emptied), ttl=left)
         return True
-
-    abegin = asyncify(begin)
-    afinish = asyncify(finish)
-    aabandon = asyncify(abandon)
-    adrop_bodies = asyncify(drop_bodies)
 
 
 def fingerprint_of(method: str, path: str, body: bytes) -> bytes:

@@ -29,7 +29,7 @@ class LazyMcp:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether somebody has asked for it."""
+        """Whether a request has loaded it."""
         return self._running is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -65,6 +65,3 @@ def _load() -> McpApp:
     from memwell.service.mcp.http import McpApp  # noqa: PLC0415 - this is what takes long
 
     return McpApp()
-
-
-__all__ = ["LazyMcp"]

@@ -1,8 +1,7 @@
-"""The description of the API (OpenAPI 3.1), made from the table of routes and the shapes themselves."""
+"""The description of the API (OpenAPI 3.1), made from the table of operations."""
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from functools import cache
@@ -12,12 +11,10 @@ import msgspec
 
 from memwell._version import VERSION
 from memwell.runtime.wire.codec import schema_of, times_of
+from memwell.runtime.wire.operations import ANY_KEY, ANYONE, EVENTS, JSON, Operation
 from memwell.runtime.wire.problems import HTTP_KINDS, KINDS, MEDIA_TYPE, Problem
-from memwell.runtime.wire.routes import ANY_KEY, ANYONE, EVENTS, JSON, ROUTES, Route
-from memwell.service import rest
-from memwell.service.answering import has_effect
-from memwell.service.call import HANDLERS
-from memwell.service.examples import ANSWERS, REQUESTS
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service.call import has_effect
 from memwell.service.fields import bounds_of, meaning_of
 
 _REFERENCE = "#/components/schemas/{name}"
@@ -39,19 +36,18 @@ def description() -> bytes:
 
 def described() -> dict[str, Any]:
     """The whole description."""
-    rest.register()
-    shapes = [shape for route in ROUTES.values() for shape in (route.takes, route.gives) if shape is not None]
+    shapes = [shape for route in OPERATIONS.values() for shape in (route.takes, route.gives) if shape is not None]
     _, components = msgspec.json.schema_components([*shapes, Problem], ref_template=_REFERENCE, schema_hook=schema_of)
-    for asked in {route.takes for route in ROUTES.values() if route.takes is not None}:
+    for asked in {route.takes for route in OPERATIONS.values() if route.takes is not None}:
         _tell_fields(asked, components[asked.__name__])
     paths: dict[str, dict[str, Any]] = {}
-    for route in ROUTES.values():
+    for route in OPERATIONS.values():
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
     return {
         "openapi": "3.1.0",
         "info": {"title": "memwell", "version": VERSION, "description": _ABOUT, "license": {"name": "Apache-2.0"}},
         "servers": [{"url": "/"}],
-        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in ROUTES.values())],
+        "tags": [{"name": tag} for tag in dict.fromkeys(route.tag for route in OPERATIONS.values())],
         "security": [{"key": []}],
         "paths": paths,
         "components": {
@@ -61,9 +57,8 @@ def described() -> dict[str, Any]:
     }
 
 
-def _operation(route: Route) -> dict[str, Any]:
-    about = inspect.getdoc(HANDLERS[route.name]) or route.name
-    summary, _, more = about.partition("\n")
+def _operation(route: Operation) -> dict[str, Any]:
+    summary, _, more = route.about.partition("\n")
     operation: dict[str, Any] = {
         "operationId": route.name,
         "tags": [route.tag],
@@ -82,7 +77,7 @@ def _operation(route: Route) -> dict[str, Any]:
     return operation
 
 
-def _parameters(route: Route) -> list[dict[str, Any]]:
+def _parameters(route: Operation) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {"name": part[1:-1], "in": "path", "required": True, "schema": _segment(part[1:-1])}
         for part in route.parts
@@ -114,8 +109,8 @@ def _tell_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
     times = times_of(asked)
     for name, field in schema["properties"].items():
         least, most = bounds_of(asked.__name__, name)
-        told = {"description": meaning_of(asked.__name__, name), "minimum": least, "maximum": most}
-        field.update({word: value for word, value in told.items() if value not in (None, "")})
+        words = {"description": meaning_of(asked.__name__, name), "minimum": least, "maximum": most}
+        field.update({word: value for word, value in words.items() if value not in (None, "")})
         if name in times:
             # What may be left out may also be null.
             others = [one for one in field.pop("anyOf", ()) if one["type"] != "string"]
@@ -124,7 +119,7 @@ def _tell_fields(asked: Any, schema: dict[str, Any]) -> dict[str, Any]:
     return schema
 
 
-def _body(route: Route) -> dict[str, Any] | None:
+def _body(route: Operation) -> dict[str, Any] | None:
     if route.upload:
         return {
             "required": False,
@@ -138,7 +133,7 @@ def _body(route: Route) -> dict[str, Any] | None:
     return {"required": True, "content": {JSON: content}}
 
 
-def _answer(route: Route) -> dict[str, Any]:
+def _answer(route: Operation) -> dict[str, Any]:
     if route.media_type == EVENTS:
         # A schema would be that of the whole stream, and has no way to say what one event is.
         about = f"Events as they come. The data of each is a `{route.gives.__name__}` as JSON."
@@ -152,20 +147,20 @@ def _answer(route: Route) -> dict[str, Any]:
     return {"description": "As asked.", "content": {JSON: content}}
 
 
-def _kind(route: Route) -> str:
+def _kind(route: Operation) -> str:
     # Files say themselves what they are.
     return "*/*" if route.media_type == "application/octet-stream" else route.media_type
 
 
-def _problems(route: Route) -> dict[str, Any]:
+def _problems(route: Operation) -> dict[str, Any]:
     """The ways it may fail, in one shape."""
-    told = {"$ref": _REFERENCE.format(name="Problem")}
+    shape = {"$ref": _REFERENCE.format(name="Problem")}
     statuses = {status for status, _ in HTTP_KINDS.values()} | {kind.status for kind in KINDS}
     if route.scope == ANYONE:
         # No key is looked at, and nothing changed.
         statuses -= {401, 404, 409, 501, 502}
     return {
-        str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": told}}}
+        str(status): {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": shape}}}
         for status in sorted(statuses)
     }
 
@@ -185,3 +180,146 @@ def _plainly(schemas: dict[str, Any]) -> dict[str, Any]:
         if "description" in schema:
             schema["description"] = _words(re.sub(r"\s*\n\s*", " ", schema["description"]))
     return schemas
+
+
+# Examples
+
+_SAID_AT = "2026-03-01T09:30:00Z"
+_ENDS_AT = "2030-01-01T00:00:00Z"
+_HIT: dict[str, Any] = {
+    "id": "0195f0a2b3c47d8e9f00112233445566",
+    "text": "Ann is allergic to nuts.",
+    "score": 1.42,
+    "time": _SAID_AT,
+    "kind": "memory",
+    "speaker": "",
+    "session": "",
+    "importance": 0.6,
+    "metadata": {},
+    "signals": {"meaning": {"value": 0.61, "share": 0.9}, "words": {"value": 3.2, "share": 0.52}},
+    "evidence": [],
+    "trust": "user",
+    "flags": [],
+    "pinned": False,
+    "asked": "what can Ann not eat?",
+    "accessed": None,
+}
+
+_MESSAGE: dict[str, Any] = {
+    "role": "human",
+    "parts": [{"type": "text", "text": "I am allergic to nuts."}],
+    "id": "0195f0a2b3c47d8e9f00112233445577",
+    "time": _SAID_AT,
+    "index": 0,
+    "round": 1,
+    "tokens": 10,
+}
+_KEY: dict[str, Any] = {
+    "id": "k7d2m4qx",
+    "name": "the phone app",
+    "space": ["acme", "ann"],
+    "scopes": ["read", "write"],
+    "created": _SAID_AT,
+    "expires": "2026-05-30T09:30:00Z",
+    "revoked": None,
+    "rotated": None,
+    "last_used": None,
+    "rate": None,
+}
+_JOB: dict[str, Any] = {
+    "id": "18e8508403e11a83442fc8bad01b3a84",
+    "action": "export",
+    "status": "waiting",
+    "created": _SAID_AT,
+    "updated": _SAID_AT,
+    "stage": "",
+    "done": 0,
+    "of": None,
+    "result": None,
+    "file": "",
+    "problem": None,
+    "note": "",
+}
+_ID: str = _HIT["id"]
+_OTHER_ID = "0195f0a2b3c47d8e9f00112233445588"
+
+REQUESTS: dict[str, dict[str, Any]] = {
+    # Conversations
+    "add_messages": {"messages": [{"role": "user", "content": "I am allergic to nuts."}], "remember": True},
+    "edit_message": {"content": "I am allergic to peanuts."},
+    "search_thread": {"query": "nuts", "limit": 5},
+    "window": {"tokens": 2000},
+    "annotate_thread": {"metadata": {"channel": "phone"}},
+    "trim_thread": {"rounds": 20},
+    # Memories
+    "remember": {"content": "Ann is allergic to nuts.", "speaker": "Ann", "metadata": {"source": "intake form"}},
+    "update": {"importance": 0.9, "reason": "it is about her health"},
+    "pin": {"pinned": True},
+    "feedback": {"useful": True},
+    "recall": {"query": "what can Ann not eat?", "limit": 5},
+    "similarities": {"query": "food", "ids": [_ID]},
+    "forget": {"ids": [_ID], "reason": "asked to"},
+    "forget_by": {"older_than_days": 365, "unused": True, "dry_run": True},
+    "erase": {"ids": [_ID]},
+    "compress": {"threshold": 0.9, "dry_run": True},
+    "merge": {"kept": _ID, "others": [_OTHER_ID]},
+    "reflect": {"least": 1, "most": 5},
+    "mend": {
+        "actions": [
+            {"verb": "forget", "space": ["acme", "ann"], "record": _OTHER_ID, "reason": "it says nothing", "others": []}
+        ]
+    },
+    # Prompts and documents
+    "context": {"query": "what can Ann not eat?", "budget": 1000, "system": "Answer briefly.", "profile": "user"},
+    "add_document": {"text": "Whales sing.", "id": "whales", "title": "Whales", "metadata": {"year": 2026}},
+    "fetch_document": {"url": "https://example.org/whales.html"},
+    "look_up": {"query": "what do whales do?", "where": {"year": {"$ge": 2020}}},
+    "ask": {"question": "what do whales do?", "language": "en"},
+    # Media
+    "recall_media": {"query": "the beach", "kinds": ["image"]},
+    "like_media": {"vector": [0.1, 0.7, 0.2], "limit": 3},
+    "erase_media": {"ids": [_OTHER_ID]},
+    # The service
+    "export": {"format": "jsonl"},
+    "grant": {"to": ["acme", "ben"], "until": "2030-01-01"},
+    "revoke_grant": {"to": ["acme", "ben"]},
+    "create_key": {"name": "the phone app", "space": ["acme", "ann"], "scopes": ["read", "write"], "expires_days": 90},
+    "rotate_key": {"grace_minutes": 60},
+}
+"""What is asked, by the name of the route: one of every route that takes a body. The tests send each to a service."""
+
+ANSWERS: dict[str, dict[str, Any]] = {
+    "add_messages": {"messages": [_MESSAGE], "remembered": {"ids": [_ID], "rejected": []}},
+    "window": {"messages": [_MESSAGE]},
+    "remember": {"ids": [_ID], "rejected": []},
+    "update": {**_HIT, "score": 0.0, "signals": {}, "asked": "", "importance": 0.9},
+    "recall": {"hits": [_HIT], "why": ["same meaning (63 %); same words: Ann (37 %)"]},
+    "similarities": {"similarities": {_ID: 0.61}},
+    "forget": {"ids": [_ID]},
+    "forget_by": {"reasons": {_OTHER_ID: "older than 365 days; never recalled"}, "kept": 41, "dry_run": True},
+    "erase": {"memories": 1, "derived": 0, "versions": 0, "facts": 1, "receipts": 0, "blobs": 0},
+    "add_document": {
+        "id": "whales",
+        "source": "",
+        "title": "Whales",
+        "media_type": "text/plain",
+        "digest": "a571c45ec62d897761834882383f90312b90c9a70bee0c94a9557e826719f2d9",
+        "size": 12,
+        "characters": 12,
+        "pages": None,
+        "chunks": 1,
+        "time": _SAID_AT,
+        "modified": None,
+        "metadata": {"year": 2026},
+        "warnings": [],
+    },
+    "export": _JOB,
+    "audit": {**_JOB, "action": "audit"},
+    "grant": {"owner": ["acme", "ann"], "to": ["acme", "ben"], "write": False, "since": _SAID_AT, "until": _ENDS_AT},
+    "revoke_grant": {"done": 1},
+    "create_key": {"key": _KEY, "token": "mw_k7d2m4qx_…"},
+    "rotate_key": {"key": {**_KEY, "rotated": _SAID_AT}, "token": "mw_k7d2m4qx_…"},
+    "job": {**_JOB, "status": "done", "stage": "write", "done": 42, "of": 42, "file": "memwell-export.jsonl"},
+    "live": {"status": "ok", "version": "1.0", "checks": None},
+}
+"""What is answered, by the name of the route, for the main ones. The tests read each by the shape of the answer."""

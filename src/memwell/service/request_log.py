@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any, TextIO, cast
 
 from memwell.errors import BadModelOutput, ConfigurationError, MemwellError
-from memwell.runtime.wire.routes import Route
+from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.running import Key
 from memwell.service.keys import without_tokens
 
@@ -24,7 +24,7 @@ _FIELDS = "memwell"
 FORMATS = ("text", "json", "off")
 
 
-def request(id_: str, method: str, route: Route, status: int, seconds: float, key: Key | None) -> None:
+def request(id_: str, method: str, route: Operation, status: int, seconds: float, key: Key | None) -> None:
     """A request was answered."""
     if not _log.isEnabledFor(logging.INFO):
         return
@@ -39,7 +39,7 @@ def request(id_: str, method: str, route: Route, status: int, seconds: float, ke
     _log.info("%s %s %s %.1f ms", method, route.name, status, seconds * 1000, extra={_FIELDS: fields})
 
 
-def failure(id_: str, route: Route, error: BaseException) -> None:
+def failure(id_: str, route: Operation, error: BaseException) -> None:
     """Something went wrong that the caller is not told of."""
     fields = {"request": id_, "route": route.name}
     _log.error("%s failed (request %s)", route.name, id_, exc_info=error, extra={_FIELDS: fields})

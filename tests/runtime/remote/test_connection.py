@@ -1,17 +1,20 @@
-"""The line to a service: tried again with one effect, errors as the library has them, and the key never shown."""
+"""The connection to a service: what is sent, what is sent again, and that the key is not shown."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memwell.errors import (
     AccessDenied,
@@ -23,9 +26,23 @@ from memwell.errors import (
     MemwellError,
     MissingDependency,
 )
-from memwell.runtime.remote import Connection, RemoteMemory
+from memwell.longterm.journal import Owed
+from memwell.records import Space
+from memwell.runtime.remote import RemoteMemory
+from memwell.runtime.remote.connection import (
+    Connection,
+    check_address,
+    finished,
+    is_loopback,
+    number_of,
+    result_of,
+    target_of,
+)
 from memwell.runtime.wire.problems import MEDIA_TYPE
-from memwell.runtime.wire.running import Me
+from memwell.runtime.wire.running import Job
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service.http import Router
+from memwell.service.jobs import Report
 from tests.runtime.remote.serving import QUICK, Line, Served, line_to, listening_to, serving
 
 SECRET = "mw_0123456789abcdef_" + "5ec2e7" * 10 + "dead"
@@ -142,7 +159,7 @@ def test_nobody_there():
         Connection(address, key=SECRET, patience=QUICK, pause=waits.append) as line,
         pytest.raises(BackendUnavailable, match=f"no service can be reached at {address}"),
     ):
-        line.call("me", Me)
+        line.call("me")
     assert len(waits) == QUICK.retries
 
 
@@ -261,18 +278,6 @@ def test_a_fork_has_a_line_of_its_own(served: Served, monkeypatch: pytest.Monkey
             after.pop(-1).close()
 
 
-def test_async_with(served: Served):
-    async def use() -> tuple[int, list[str]]:
-        async with served.memory("async") as m:
-            await asyncio.gather(*(m.aremember(f"Fact number {number} of some.") for number in range(5)))
-            hits = await m.arecall("fact number 3")
-            return await m.acount(), [hit.text for hit in hits]
-
-    count, texts = asyncio.run(use())
-    assert count == 5
-    assert texts[0] == "Fact number 3 of some."
-
-
 def test_a_line_in_clear_text_is_warned_of_unless_it_stays_on_this_machine(caplog: pytest.LogCaptureFixture):
     for address in ("http://127.0.0.1:1", "http://[::1]:1", "http://localhost:1", "https://memory.example"):
         Connection(address, key=SECRET).close()
@@ -293,3 +298,120 @@ def test_a_key_is_needed():
     for odd in ("", None, "mw_a\n", "mw_ä", 7):
         with pytest.raises(ConfigurationError):
             Connection("http://127.0.0.1:7411", key=odd)  # pyright: ignore[reportArgumentType]
+
+
+# Addresses
+
+
+MEDIA = OPERATIONS["media"].takes
+
+
+@pytest.mark.parametrize(
+    "odd", ["", "memory.db", "ftp://a", "http://", "http://[", "http://a:99999", "http://a b", 7, None]
+)
+def test_what_is_no_address(odd: object):
+    with pytest.raises(ConfigurationError, match="named by its address"):
+        check_address(odd)
+
+
+@pytest.mark.parametrize(
+    "odd", ["http://mw_secret@a", "http://u:mw_secret@a", "http://a/?key=mw_secret", "http://a#mw_secret"]
+)
+def test_a_key_in_an_address_is_refused_and_not_shown(odd: str):
+    with pytest.raises(ConfigurationError, match="key=") as raised:
+        check_address(odd)
+    assert "mw_secret" not in str(raised.value)
+
+
+def test_addresses():
+    assert check_address("http://127.0.0.1:7411/") == "http://127.0.0.1:7411"
+    assert check_address("https://a.example/memory/") == "https://a.example/memory"
+    assert [is_loopback(f"http://{host}") for host in ("127.0.0.1", "127.9.9.9:1", "[::1]:2", "localhost")] == [
+        True
+    ] * 4
+    assert [is_loopback(f"http://{host}") for host in ("10.0.0.1", "a.example", "127.0.0.1.example")] == [False] * 3
+
+
+@given(st.text(st.characters(exclude_characters="\0", codec="utf-8"), min_size=1, max_size=20))
+def test_any_id_comes_through(id_: str):
+    target = target_of(OPERATIONS["undo"], {"id": id_}, None)
+    route, path, _ = Router(OPERATIONS.values()).find(target.encode(), "POST")
+    assert route is OPERATIONS["undo"]
+    assert path == {"id": id_}
+    assert not {".", ".."} & set(urlsplit(target).path.split("/"))
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=20), st.lists(st.text(st.characters(codec="utf-8")), max_size=3))
+def test_any_query_comes_through(session: str, kinds: list[str]):
+    target = target_of(OPERATIONS["media"], {}, MEDIA(session=session, kinds=kinds or None, limit=3))
+    told = parse_qs(urlsplit(target).query, keep_blank_values=True)
+    assert told == {"session": [session], "limit": ["3"], **({"kinds": kinds} if kinds else {})}
+    assert unquote(urlsplit(target).path) == "/v1/media"
+
+
+def test_more_than_an_address_holds_is_refused():
+    assert target_of(OPERATIONS["media"], {}, MEDIA(session="x" * 50_000))
+    for session in ("x" * 60_001, "中" * 7_000):
+        with pytest.raises(InvalidInput, match="60,000"):
+            target_of(OPERATIONS["media"], {}, MEDIA(session=session))
+
+
+def test_what_is_no_id_is_refused():
+    for odd in ("", "a\0", "\ud800", "x" * 2000, 7):
+        with pytest.raises(InvalidInput):
+            target_of(OPERATIONS["undo"], {"id": odd}, None)  # pyright: ignore[reportArgumentType]
+
+
+# Jobs
+
+
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def ended(**fields: Any) -> Job:
+    return Job(id="j", action="settle", created=T0, updated=T0, **{"status": "done", **fields})
+
+
+def test_what_a_job_comes_to(served: Served):
+    def work(report: Report) -> Owed:
+        report("one", 1, 2)
+        return Owed(3, 4)
+
+    with Connection(served.address, key=served.token("work")) as line:
+        job = finished(line, served.service.jobs.start(Space("work"), "owed", work))
+    assert result_of(job, Owed) == Owed(3, 4)
+    assert (number_of(job, "words"), number_of(job, "nothing")) == (3, 0)
+    with pytest.raises(BackendError):
+        result_of(job, Job)
+
+
+def test_what_fails_there_is_raised_here(served: Served):
+    def work(report: Report) -> None:
+        raise InvalidInput("that breaks a rule")
+
+    with (
+        Connection(served.address, key=served.token("fail")) as line,
+        pytest.raises(InvalidInput, match="that breaks a rule"),
+    ):
+        finished(line, served.service.jobs.start(Space("fail"), "odd", work))
+
+
+def test_progress_is_told_when_it_changes():
+    states = [ended(status="running", done=done, of=3) for done in (1, 1, 2)] + [ended(done=3, of=3)]
+
+    class Line:
+        """A line on which a job goes its way."""
+
+        def call(self, name: str, **path: str) -> Job:
+            return states.pop(0)
+
+        def pause(self, seconds: float) -> None: ...
+
+    told: list[tuple[int, int | None]] = []
+    finished(Line(), ended(status="waiting"), lambda *at: told.append(at))  # pyright: ignore[reportArgumentType]
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_a_failure_without_a_reason_is_one_all_the_same():
+    with pytest.raises(MemwellError, match="settle"):
+        finished(None, ended(status="failed", problem={"odd": 1}))  # pyright: ignore[reportArgumentType]

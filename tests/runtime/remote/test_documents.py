@@ -1,17 +1,21 @@
-"""Documents behind a service: texts, questions and answers."""
+"""Documents and media behind a service, and files that are sent to it."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from memwell.errors import InvalidInput, NotFound, Unsupported
+from memwell.errors import FileError, InvalidInput, NotFound, Unsupported
 from memwell.knowledge import Parsed
 from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
-from tests.runtime.remote.serving import Served, serving
+from tests.media_files import picture, wav
+from tests.runtime.remote.serving import Served, line_to, serving
+
+# Documents
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +69,149 @@ def test_what_is_refused(served: Served):
         assert m.knowledge.count().documents == 0
 
 
-def test_the_async_twins(served: Served):
-    async def use() -> list[str]:
-        async with served.memory("twins") as m:
-            await m.knowledge.aadd("The harbour opens at nine.", id="h")
-            return [found.text for found in await m.knowledge.arecall("harbour")]
+# Media
 
-    assert asyncio.run(use()) == ["The harbour opens at nine."]
+
+T0 = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_a_picture_is_kept_found_and_erased(served: Served, tmp_path: Path):
+    path = tmp_path / "猫 & dog.png"
+    path.write_bytes(picture())
+    with served.memory("pictures") as m:
+        made = m.media.add(
+            path, description="A cat on a red sofa", features=["cat", "sofa, red"], sentiment=0.5,
+            session="s", speaker="Ann", metadata={"album": ["a", 1]}, time=T0,
+        )  # fmt: skip
+        assert (made.kind, made.name, made.features, made.sentiment) == ("image", path.name, ("cat", "sofa, red"), 0.5)
+        assert (made.session, made.speaker, made.metadata, made.time) == ("s", "Ann", {"album": ["a", 1]}, T0)
+        assert m.media.get(made.id) == made
+        assert m.media.data(made.id) == path.read_bytes()
+        shown = m.media.thumbnail(made.id)
+        assert (shown is not None) == made.has_thumbnail
+        found = m.media.recall("cat", kinds="image", session="s")
+        assert [one.id for one in found] == [made.id]
+        assert found[0].why()
+        assert [one.id for one in m.media.items(session="s")] == [made.id]
+        assert m.media.items(kinds=[]) == m.media.items(limit=0) == m.media.items(kinds="audio") == []
+        assert (m.media.erase(made.id).memories, m.media.remove(), m.media.items()) == (1, 0, [])
+        with pytest.raises(NotFound):
+            m.media.thumbnail(made.id)
+
+
+def test_media_that_are_only_described_and_features(served: Served):
+    with served.memory("described") as m:
+        sound = m.media.add(wav(), transcript="Good morning, Ann.")
+        assert (sound.kind, sound.sentiment is not None) == ("audio", True)
+        only = m.media.add(kind="video", features=[0.6, 0.8, 0.0])
+        other = m.media.add(kind="image", features=[0.0, 0.0, 1.0], sentiment="calm")
+        assert other.sentiment == "calm"
+        assert [one.id for one in m.media.like([0.6, 0.8, 0.1])] == [only.id, other.id]
+        large = m.media.add(kind="image", features=[float(number % 7) - 3 for number in range(3072)])
+        assert large.dimensions == 3072
+        assert m.media.thumbnail(only.id) is None
+        with pytest.raises(NotFound):
+            m.media.data(only.id)
+        assert m.media.remove(only.id, other.id) == 2
+
+
+def test_a_medium_whose_answer_was_lost_is_kept_once(served: Served):
+    with line_to(served.address) as line, served.patient([], line.address, "lost") as m:
+        line.cut = lambda piece: False if line.cuts < 2 else None
+        made = m.media.add(picture(), description="A cat")
+        assert line.cuts == 2
+        assert [one.id for one in m.media.items()] == [made.id]
+
+
+def test_media_that_are_refused(served: Served, tmp_path: Path):
+    with served.memory("refused") as m:
+        for odd in (b"", b"no picture at all", "cat.png", 7):
+            with pytest.raises(InvalidInput):
+                m.media.add(odd, kind="image", description="x")  # pyright: ignore[reportArgumentType]
+        with pytest.raises(FileError):
+            m.media.add(tmp_path / "nothing.png")
+        with pytest.raises(InvalidInput):
+            m.media.add(description="of no kind")
+        with pytest.raises(InvalidInput):
+            m.media.recall("x", kinds="smell")
+        with pytest.raises(InvalidInput):
+            m.media.like([0.0, 0.0])
+        assert m.media.items() == []
+
+
+# Files and folders
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[Served]:
+    with serving(serve_max_upload_mb=0.2) as one:
+        yield one
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "handbook"
+    (made / "old").mkdir(parents=True)
+    (made / "leave.md").write_text("# Leave\n\nThirty days a year.")
+    (made / "old" / "leave.md").write_text("# Leave\n\nTwenty days a year.")
+    (made / "假期.txt").write_text("员工每年有三十天假期。")
+    (made / "logo.png").write_bytes(picture())
+    return made
+
+
+def test_a_folder_is_taken_in_and_told_of(small: Served, folder: Path):
+    with small.memory("folder") as m:
+        told: list[tuple[int, int | None]] = []
+        done = m.knowledge.ingest(folder, metadata={"team": "people"}, progress=lambda *at: told.append(at))
+        assert len(done.added) == 3
+        assert [(one.source, one.reason) for one in done.refused] == [(str(folder / "logo.png"), "binary")]
+        assert (told[0], told[-1]) == ((0, 4), (4, 4))
+        assert told == sorted(told)
+        assert done.chunks == m.knowledge.count().chunks
+        sources = sorted(one.source for one in m.knowledge.documents({"team": "people"}))
+        assert sources == ["handbook › leave.md", "handbook › old › leave.md", "handbook › 假期.txt"]
+        assert m.knowledge.recall("twenty days")[0].text.endswith("Twenty days a year.")
+
+        (folder / "leave.md").write_text("# Leave\n\nForty days a year.")
+        (folder / "假期.txt").unlink()
+        again = m.knowledge.ingest(folder, metadata={"team": "people"})
+        assert again.changed == (str(folder / "leave.md"),)
+        assert again.unchanged == (str(folder / "old" / "leave.md"),)
+        assert (again.added, again.removed) == ((), ())
+        assert "1 more documents" in again.warnings[0]
+        assert m.knowledge.count().documents == 3
+
+
+def test_patterns_and_single_files(small: Served, folder: Path, tmp_path: Path):
+    with small.memory("files") as m:
+        done = m.knowledge.ingest(folder / "leave.md", str(folder / "old" / "leave.md"), patterns="*.txt")
+        assert done.added == (str(folder / "leave.md"),)
+        assert "the same name" in done.refused[0].detail
+        only = m.knowledge.ingest(folder, patterns=["*.txt"])
+        assert only.added == (str(folder / "假期.txt"),)
+
+
+def test_what_cannot_be_read_is_named_and_the_rest_goes_on(small: Served, folder: Path, tmp_path: Path):
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "blank.txt").write_text("  \n ")
+    (tmp_path / "large.txt").write_text("words and words " * 20_000)
+    (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and then nothing")
+    (tmp_path / "nobody").mkdir()
+    odd = ["empty.txt", "blank.txt", "large.txt", "broken.pdf", "missing.txt", "nobody"]
+    with small.memory("odd") as m:
+        done = m.knowledge.ingest(*[tmp_path / name for name in odd], folder / "leave.md")
+        assert done.added == (str(folder / "leave.md"),)
+        assert sorted(Path(one.source).name for one in done.refused) == sorted(odd)
+        reasons = {Path(one.source).name: one.reason for one in done.refused}
+        assert (reasons["empty.txt"], reasons["missing.txt"], reasons["nobody"]) == ("empty", "unreachable", "empty")
+        assert m.knowledge.ingest(tmp_path / "large.txt", most_bytes=10).refused[0].reason == "too-large"
+
+
+def test_pages_of_the_web_are_fetched_by_the_service(small: Served):
+    with small.memory("web") as m:
+        done = m.knowledge.ingest("http://127.0.0.1:9/page")
+        assert [(one.source, one.reason) for one in done.refused] == [("http://127.0.0.1:9/page", "forbidden-address")]
+        with pytest.raises(Unsupported, match="private"):
+            m.knowledge.ingest("http://127.0.0.1:9/page", allow_private=True)
+        with pytest.raises(InvalidInput):
+            m.knowledge.ingest("")

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -15,10 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import memwell
-from memwell.errors import AccessDenied, MemwellError, NotFound, Unsupported
+from memwell.errors import (
+    BackendUnavailable,
+    FileError,
+    InvalidInput,
+    MemwellError,
+    NotFound,
+    NotGranted,
+    Unsupported,
+)
 from memwell.filters import AnyOf, Where
 from memwell.history import History
 from memwell.knowledge import Knowledge
+from memwell.longterm.audit import Rules
 from memwell.longterm.changing import Forgetting
 from memwell.longterm.facts import Facts
 from memwell.longterm.media import MediaMemory
@@ -30,14 +40,12 @@ from memwell.runtime.context import Passage, Receipts, Shares
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 from memwell.runtime.remote import RemoteMemory
-from memwell.runtime.remote.documents import RemoteKnowledge
-from memwell.runtime.remote.facts import RemoteFacts, RemoteReceipts
-from memwell.runtime.remote.media import RemoteMedia
-from memwell.runtime.remote.refusing import Refused
-from memwell.runtime.remote.sharing import RemoteShared
-from memwell.runtime.remote.threads import RemoteHistory
+from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
+from memwell.runtime.remote.history import RemoteHistory
+from memwell.runtime.remote.memory import RemoteFacts, RemoteReceipts, RemoteShared
+from memwell.runtime.remote.methods import Refused
 from memwell.runtime.wire.codec import encode
-from tests.runtime.remote.serving import Served, serving
+from tests.runtime.remote.serving import Served, line_to, serving
 
 T0 = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -167,7 +175,7 @@ def test_a_service_is_opened_like_a_file(served: Served, monkeypatch: pytest.Mon
     monkeypatch.setenv("MEMWELL_KEY", token)
     with memwell.open(served.address + "/", space="opened") as m:
         assert [hit.text for hit in m.recall("what can Ann not eat?")] == ["Ann is allergic to nuts."]
-        assert repr(m) == f"<memwell {served.address} Space('opened')>"
+        assert repr(m) == f"RemoteMemory({served.address!r}, space=Space('opened'))"
 
 
 def test_another_space_needs_another_key(served: Served):
@@ -177,30 +185,6 @@ def test_another_space_needs_another_key(served: Served):
             m.at("bob")
         with pytest.raises(Unsupported):
             RemoteMemory.connect(served.address, key=served.token("ann"), space="bob")
-
-
-def test_two_keys_of_two_spaces_never_see_each_other(served: Served):
-    with served.memory("left") as left, served.memory("right") as right:
-        mine = left.remember("Ann is allergic to nuts.", id="the-same").id
-        right.remember("Bob dislikes rain a lot.", id="the-same")
-        left.thread("trip").add_human("a secret of the left")
-        assert [hit.text for hit in right.recall("Ann nuts allergic")] != ["Ann is allergic to nuts."]
-        assert [one.text for one in right.memories()] == ["Bob dislikes rain a lot."]
-        assert right.thread("trip").info() is None
-        assert right.facts.about("Ann") == []
-        right.forget("the-same")
-        assert left.get(mine).text == "Ann is allergic to nuts."
-        assert [one.text for one in left.memories()] == ["Ann is allergic to nuts."]
-        with pytest.raises(NotFound):
-            right.get("nobody's")
-
-
-def test_a_key_that_was_revoked_opens_nothing(served: Served):
-    token = served.token("revoked")
-    with RemoteMemory.connect(served.address, key=token) as m:
-        served.service.keys.revoke(token.split("_")[1])
-        with pytest.raises(AccessDenied):
-            m.count()
 
 
 # The same answers
@@ -249,8 +233,9 @@ def pending(m: Any) -> Any:
 
 
 def prompt(made: Any) -> Any:
-    # The question itself was asked just now, each time.
-    return made.openai(), made.tokens, made.receipt
+    # The question was asked just now, each time, and scores depend on that.
+    entered = [(one.kind, one.id, one.tokens, one.cut) for one in made.receipt.entered]
+    return made.openai(), made.tokens, entered, made.receipt.left_out
 
 
 OPERATIONS = st.one_of(
@@ -456,3 +441,123 @@ def test_the_async_twins_do_the_same(served: Served):
     done = asyncio.run(use())
     with served.memory("twins") as m:
         assert done == [["a"], ["Where to?"], "nuts", "hb", 2000, m.thread("trip").tokens]
+
+
+# Jobs, files and grants
+
+
+def test_settling_owed_work(served: Served):
+    with served.memory("settled") as m:
+        m.remember("Ann is allergic to nuts.")
+        told: list[tuple[int, int | None]] = []
+        m.settle(lambda done, of: told.append((done, of)))
+        assert (m.owed().words, m.owed().vectors, m.failures()) == (0, 0, [])
+        m.catch_up()
+
+
+def test_an_audit_and_its_plan(served: Served):
+    with served.memory("audited") as m, memwell.open("memory:", embedder=None) as engine:
+        here = engine.at("audited")
+        texts = ["Ann is allergic to all nuts.", "Ann is allergic to all nuts!", "ok", "The report is due on Friday."]
+        for one in (m, here):
+            for number, text in enumerate(texts):
+                one.remember(text, id=str(number), kind="note")
+        told: list[int] = []
+        report = m.audit(progress=told.append)
+        assert (report.records, report.counts) == (here.audit().records, here.audit().counts)
+        assert [(step.verb, step.record) for step in report.plan] == [(s.verb, s.record) for s in here.audit().plan]
+        assert m.mend(report.plan) == here.mend(here.audit().plan)
+        assert [one.id for one in m.memories()] == [one.id for one in here.memories()]
+        assert m.mend([]) == 0
+        with pytest.raises(Unsupported, match="rules"):
+            m.audit(rules=Rules())
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".md"])
+def test_what_is_carried_off_can_be_brought_in(served: Served, tmp_path: Path, ending: str):
+    path = tmp_path / f"all{ending}"
+    with served.memory(f"from{ending}") as m, served.memory(f"to{ending}") as other:
+        m.remember("Ann is allergic to nuts.")
+        m.thread("trip").add_human("Where to?")
+        assert m.export(path) >= 1
+        done = other.bring(str(path))
+        assert done.new >= 1
+        assert [one.text for one in other.memories()] == ["Ann is allergic to nuts."]
+        assert len(other.thread("trip")) == (1 if ending == ".jsonl" else 0)
+        assert other.bring(path).new == 0
+    with memwell.open("memory:", embedder=None) as engine:
+        assert engine.bring(path).new == done.new
+
+
+def test_a_file_is_whole_or_the_old_one_stays(served: Served, tmp_path: Path):
+    path = tmp_path / "all.jsonl"
+    path.write_text("the old one")
+    with line_to(served.address) as line, served.patient([], line.address, "cut") as m:
+        m.remember([f"Fact number {number}: " + "so it is, and not otherwise. " * 10 for number in range(200)])
+        line.cut = lambda piece: True if b"content-disposition" in piece.lower() else None
+        with pytest.raises(BackendUnavailable, match="was cut"):
+            m.export(path)
+        assert line.cuts == 1
+        assert path.read_text() == "the old one"
+        line.cut = lambda piece: None
+        assert m.export(path) >= 200
+        assert path.read_text().count("Fact number") >= 200
+    assert [one.name for one in tmp_path.iterdir()] == ["all.jsonl"]
+
+
+def test_files_that_cannot_be(served: Served, tmp_path: Path):
+    (tmp_path / "odd.json").write_text("[1, 2, 3")
+    (tmp_path / "empty.jsonl").write_text("")
+    with served.memory("files") as m:
+        for odd in ("", "all.csv", 7, "a\0b"):
+            with pytest.raises(InvalidInput):
+                m.export(odd)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(FileError):
+            m.export(tmp_path / "no folder" / "all.jsonl")
+        with pytest.raises(FileError):
+            m.bring(tmp_path / "nothing.jsonl")
+        for name in ("odd.json", "empty.jsonl"):
+            with pytest.raises((InvalidInput, FileError)):
+                m.bring(tmp_path / name)
+        with pytest.raises(InvalidInput, match="unknown format"):
+            m.bring(tmp_path / "odd.json", format="no such format")
+
+
+def test_grants(served: Served):
+    with served.memory("planner") as planner, served.memory(Space("team", "critic")) as critic:
+        me = Space("team", "critic")
+        planner.remember("The plan is to sail on Friday.", id="p")
+        with pytest.raises(NotGranted):
+            critic.shared("planner")
+        until = datetime.now(UTC) + timedelta(hours=1)
+        given = planner.grant(me, until=until)
+        assert (given.to, given.write, given.until) == (me, False, until)
+        assert planner.grants() == critic.shared_with_me() == [given]
+        board = critic.shared("planner")
+        assert board.grant == given
+        assert [hit.id for hit in board.recall("what is the plan?", kinds="memory")] == ["p"]
+        assert board.recall("plan", limit=0) == []
+        assert (board.count(), board.get("p").text) == (1, "The plan is to sail on Friday.")
+        assert [one.id for one in board.memories(where={"@id": "p"}, limit=5)] == ["p"]
+        assert board.memories(limit=0) == []
+        assert [one.id for one in board.page(limit=1).items] == [one.id for one in board.memories()] == ["p"]
+        with pytest.raises(NotGranted):
+            board.remember("I would rather stay ashore.")
+        with pytest.raises(NotFound):
+            board.get("q")
+        planner.grant(me, write=True)
+        done = board.remember("I would rather stay ashore.", importance=0.9)
+        assert planner.get(done.id).speaker == "critic"
+        with pytest.raises(InvalidInput):
+            board.remember("I signed this.", speaker="planner")
+        assert critic.count() == 0
+        assert planner.revoke(me) is True
+        assert planner.revoke(me) is False
+        for asked in (lambda: board.recall("plan"), board.count, lambda: board.grant, lambda: board.get("p")):
+            with pytest.raises(NotGranted):
+                asked()
+        for odd in ("planner", Space("memwell", "service")):
+            with pytest.raises(InvalidInput):
+                planner.grant(odd)
+        with pytest.raises(InvalidInput):
+            critic.shared(me)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -58,12 +56,6 @@ def _is_list(shape: shapes.Type) -> bool:
     return isinstance(shape, shapes.StructType) and shape.array_like
 
 
-def structs_of(module: ModuleType) -> list[type[msgspec.Struct]]:
-    """The shapes that a module defines."""
-    found = [one for one in vars(module).values() if inspect.isclass(one) and issubclass(one, msgspec.Struct)]
-    return [one for one in found if one.__module__ == module.__name__]
-
-
 def check_survives(types: Iterable[type[msgspec.Struct]]) -> None:
     """That values of these types, with and without what may be left out, come back from JSON as they went."""
     lost = [(type_.__name__, whole) for type_ in types for whole in (False, True) if not _survives(type_, whole)]
@@ -89,4 +81,4 @@ def _with_a_field_too_many(type_: type[msgspec.Struct]) -> bytes:
     return msgspec.json.encode({**built(shapes.type_info(type_), whole=False), "colour": "red"})
 
 
-__all__ = ["built", "check_survives", "check_unknown_fields", "structs_of"]
+__all__ = ["built", "check_survives", "check_unknown_fields"]

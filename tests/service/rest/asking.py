@@ -17,19 +17,19 @@ from urllib.parse import quote
 import memwell
 from memwell.records import Space
 from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.problems import Problem, error_of
-from memwell.runtime.wire.routes import ROUTES, Route
 from memwell.runtime.wire.running import Job, Key
-from memwell.service.answering import Answered, Asked, answer
-from memwell.service.call import Call, Events, File
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service.call import Answered, Asked, Call, Events, File, answer
+from memwell.service.http import Router
 from memwell.service.keys import SCOPES
 from memwell.service.parts import Service
 from memwell.service.rest import register
-from memwell.service.routing import Router
 from memwell.settings import load_settings
 from tests.service.waiting import until
 
-_ROUTER = Router(ROUTES.values())
+_ROUTER = Router(OPERATIONS.values())
 
 
 def service_at(url: str | Path = "memory:", **options: Any) -> Service:
@@ -47,7 +47,7 @@ def key_of(service: Service, *space: str, scopes: Iterable[str] = SCOPES) -> Key
 
 def ask(service: Service, key: Key, name: str, path: dict[str, str] | None = None, /, **body: Any) -> Any:
     """What a route gives back for an address and a body, by its own shape. Raises the error that a problem tells of."""
-    route = ROUTES[name]
+    route = OPERATIONS[name]
     answered = asked_with(service, key, route, path or {}, body)
     if isinstance(answered.body, File | Events):
         return answered.body
@@ -57,7 +57,7 @@ def ask(service: Service, key: Key, name: str, path: dict[str, str] | None = Non
     return decode(answered.body, route.gives)
 
 
-def asked_with(service: Service, key: Key, route: Route, path: dict[str, str], body: dict[str, Any]) -> Answered:
+def asked_with(service: Service, key: Key, route: Operation, path: dict[str, str], body: dict[str, Any]) -> Answered:
     """The whole answer. Raises ``AccessDenied`` when the key lacks the scope."""
     found, named, _ = _ROUTER.find(_address(route, path).encode(), route.method)
     assert found is route
@@ -76,7 +76,7 @@ def ended(service: Service, key: Key, job: Job) -> Job:
     return service.jobs.get(key.space, job.id)
 
 
-def _address(route: Route, path: dict[str, str]) -> str:
+def _address(route: Operation, path: dict[str, str]) -> str:
     parts = [quote(path[part[1:-1]], safe="") if part.startswith("{") else part for part in route.parts]
     return "/" + "/".join(parts)
 

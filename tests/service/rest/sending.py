@@ -8,10 +8,9 @@ from typing import Any
 
 from memwell.runtime.wire.codec import decode
 from memwell.runtime.wire.problems import Problem, error_of
-from memwell.runtime.wire.routes import ROUTES
 from memwell.runtime.wire.running import Key
-from memwell.service.answering import Asked, answer
-from memwell.service.call import Call
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service.call import Asked, Call, answer
 from memwell.service.parts import Service
 
 
@@ -20,7 +19,7 @@ def send(service: Service, key: Key, called: str, body: bytes | None, folder: Pa
 
     ``folder`` is where the file lies meanwhile.
     """
-    route = ROUTES[called]
+    route = OPERATIONS[called]
     upload = None
     if body is not None:
         upload = folder / "upload-1"

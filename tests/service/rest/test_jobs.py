@@ -200,15 +200,6 @@ def test_exports_and_imports_are_logged_without_a_word_of_their_content(service:
     assert "secret" not in repr(entries)
 
 
-def test_erasing_takes_exports_away(service: Service, ann: Key):
-    ask(service, ann, "add_document", id="leave", text="Everybody has 28 days of leave.")
-    job = ended(service, ann, ask(service, ann, "export"))
-    assert ask(service, ann, "remove_document", {"id": "leave"}).done == 1
-    assert ask(service, ann, "job", {"id": job.id}).file == ""
-    with pytest.raises(NotFound):
-        ask(service, ann, "job_file", {"id": job.id})
-
-
 @pytest.mark.parametrize(
     ("name", "label"),
     [

@@ -1,33 +1,33 @@
-"""Memories over REST: the same answers as the library, nothing of another space, and a log without words."""
+"""Conversations, memories, prompts and facts over REST: what the service does beyond the methods of the engine.
+
+That the answers are those of the library is seen through the client, in ``tests/runtime/remote``.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
-import memwell
-from memwell.errors import AccessDenied, Conflict, InvalidInput, MemwellError, NotFound, NotGranted
+from memwell.errors import Conflict, InvalidInput, NotFound, NotGranted
 from memwell.longterm.audit import Report
-from memwell.longterm.changing import Forgetting, Forgotten
-from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
+from memwell.messages import Image, Message, Role, Text, ToolCall, ai, encode_message, human
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire.codec import decode, encode
 from memwell.runtime.wire.running import Key
 from memwell.service.parts import Service
+from memwell.service.rest import memories as handlers
 from tests.service.rest.asking import ask, ended, key_of, service_at
 
 NUTS = "Ann is allergic to nuts."
+TRIP = {"thread": "trip"}
+KNOWN = ("I live in Graz.", "My sister Eva lives in Wien.", "I like green tea.", "I am allergic to nuts.")
 
 
 @pytest.fixture
@@ -47,6 +47,134 @@ def remembered(service: Service, key: Key, *texts: str, **given: Any) -> list[st
 
 def memory_path(id_: str) -> dict[str, str]:
     return {"id": id_}
+
+
+def said(*texts: str) -> list[dict[str, Any]]:
+    return [{"role": "user" if place % 2 == 0 else "assistant", "content": text} for place, text in enumerate(texts)]
+
+
+def fill(service: Service, key: Key, *texts: str, thread: str = "trip") -> list[Message]:
+    return ask(service, key, "add_messages", {"thread": thread}, messages=said(*texts)).messages
+
+
+# Conversations
+
+
+def test_both_shapes_of_messages_are_taken_and_may_be_mixed(service: Service, ann: Key):
+    own = ai((Text("a picture"), Image(data=b"\x89PNG", media_type="image/png"), ToolCall("1", "look", {"at": 3})))
+    given_own = memwell_shape(own)
+    mixed = [{"role": "user", "content": [{"type": "text", "text": "见 here"}]}, given_own]
+    added = ask(service, ann, "add_messages", TRIP, messages=mixed)
+    assert [one.role for one in added.messages] == [Role.HUMAN, Role.AI]
+    read = ask(service, ann, "message", {**TRIP, "message": own.id})
+    assert (read.parts, read.time, read.id) == (own.parts, own.time, own.id)
+    assert added.remembered is None
+
+
+def memwell_shape(message: Message) -> dict[str, Any]:
+    return json.loads(encode_message(message))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"role": "nobody", "content": "x"},
+        {"role": "human", "parts": "x"},
+        {"role": "human", "parts": [], "colour": "red"},
+        {"role": "human", "parts": [{"type": "text", "text": "\0"}]},
+        {"role": "human", "parts": [{"type": "text", "text": "x"}], "id": ""},
+        {"role": "human", "parts": [{"type": "text", "text": "x"}], "id": "x" * 2000},
+        {"role": "user", "content": 3},
+        {},
+    ],
+)
+def test_a_bad_message_stores_nothing_of_its_batch(service: Service, ann: Key, bad: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        ask(service, ann, "add_messages", TRIP, messages=[*said("good"), bad])
+    with pytest.raises(NotFound):
+        ask(service, ann, "thread", TRIP)
+
+
+def test_an_id_that_is_there_already_is_a_conflict(service: Service, ann: Key):
+    twice = {"role": "human", "parts": [], "id": "same"}
+    with pytest.raises(Conflict):
+        ask(service, ann, "add_messages", TRIP, messages=[twice, twice])
+
+
+def test_what_is_added_is_remembered_when_it_is_asked_for(service: Service, ann: Key):
+    messages = [{"role": "system", "content": "Be brief."}, *said("Ann is allergic to nuts."), said("", "")[1]]
+    added = ask(service, ann, "add_messages", TRIP, messages=messages, remember=True)
+    assert len(added.messages) == 3
+    assert added.remembered.ids == [added.messages[1].id]
+    [hit] = ask(service, ann, "recall", query="what is Ann allergic to?").hits
+    assert (hit.text, hit.session) == ("Ann is allergic to nuts.", "trip")
+    assert ask(service, ann, "remember_thread", TRIP).count == 1
+    assert ask(service, ann, "count").count == 1
+
+
+def test_a_message_is_edited_removed_and_restored_and_the_log_says_so(service: Service, ann: Key):
+    fill(service, ann, "before", "answer")
+    place = {**TRIP, "index": "0"}
+    assert ask(service, ann, "edit_message", place, content="after").text == "after"
+    changed = ask(service, ann, "edit_message", place, message={"role": "user", "content": "whole"})
+    assert (changed.text, changed.index) == ("whole", 0)
+    assert ask(service, ann, "remove_message", place).done == 1
+    with pytest.raises(NotFound):
+        ask(service, ann, "message_at", place)
+    assert ask(service, ann, "restore_message", place).text == "whole"
+    assert ask(service, ann, "message_at", place).text == "whole"
+    held = [None if one.message is None else one.message.text for one in versions_of(service, ann, place)]
+    assert held == ["before", "after", "whole", None]
+    entries = service.log.entries().items
+    assert [one.action for one in entries] == ["restore_message", "remove_message", "edit_message", "edit_message"]
+    assert all(one.targets == ("trip",) and one.detail == {"place": 0} for one in entries)
+
+
+def versions_of(service: Service, key: Key, place: dict[str, str]) -> list[Any]:
+    return ask(service, key, "message_versions", place).versions
+
+
+@pytest.mark.parametrize("body", [{}, {"content": "a", "message": {"role": "user", "content": "b"}}])
+def test_an_edit_takes_exactly_one_change(service: Service, ann: Key, body: dict[str, Any]):
+    fill(service, ann, "before")
+    with pytest.raises(InvalidInput, match="either"):
+        ask(service, ann, "edit_message", {**TRIP, "index": "0"}, **body)
+    assert ask(service, ann, "message_at", {**TRIP, "index": "0"}).text == "before"
+
+
+def test_a_conversation_too_long_for_one_answer_needs_a_number(service: Service, ann: Key):
+    history = service.memory_of(ann.space).thread("trip")
+    for start in range(0, 1001, 91):
+        history.add(*(human(f"question {number}") for number in range(start, min(start + 91, 1001))))
+    for route in ("rounds", "window"):
+        with pytest.raises(InvalidInput, match="1,001 rounds"):
+            ask(service, ann, route, TRIP)
+    assert len(ask(service, ann, "rounds", TRIP, last=1000).rounds) == 1000
+    assert len(ask(service, ann, "window", TRIP, tokens=100).messages) < 100
+
+
+def test_metadata_is_replaced_as_a_whole_and_a_round_closed(service: Service, ann: Key):
+    fill(service, ann, "one")
+    assert ask(service, ann, "annotate_thread", TRIP, metadata={"title": "A", "old": 1}).metadata["old"] == 1
+    assert ask(service, ann, "annotate_thread", TRIP, metadata={"title": "B"}).metadata == {"title": "B"}
+    noted = ask(service, ann, "annotate_thread", TRIP, end_round=True)
+    assert (noted.ended_round, noted.metadata) == (1, {"title": "B"})
+    assert ask(service, ann, "thread", TRIP) == noted
+    with pytest.raises(InvalidInput, match="nothing to note"):
+        ask(service, ann, "annotate_thread", TRIP)
+
+
+def test_trimming_and_deleting_are_logged_when_something_went(service: Service, ann: Key):
+    fill(service, ann, "one", "uno", "two", "dos")
+    assert ask(service, ann, "trim_thread", TRIP, rounds=1).count == 2
+    assert ask(service, ann, "trim_thread", TRIP, rounds=1).count == 0
+    with pytest.raises(InvalidInput):
+        ask(service, ann, "trim_thread", TRIP)
+    assert ask(service, ann, "delete_thread", TRIP).done == 1
+    assert ask(service, ann, "delete_thread", TRIP).done == 0
+    assert [one.action for one in service.log.entries().items] == ["delete_thread", "trim_thread"]
+    assert service.log.entries().items[1].detail == {"messages": 2}
+    assert ask(service, ann, "threads").items == []
 
 
 # In and out
@@ -73,17 +201,6 @@ def test_all_that_remember_takes_is_kept(service: Service, ann: Key):
     assert (kept.metadata, kept.importance, kept.evidence[0].message) == ({"city": "巴黎"}, 0.75, "m")
     with pytest.raises(Conflict):
         ask(service, ann, "remember", content="other", id="mine")
-
-
-def test_texts_and_messages_of_both_shapes_are_remembered_in_order(service: Service, ann: Key):
-    own = {"role": "human", "parts": [{"type": "text", "text": "Ann lives in Graz."}], "id": "own"}
-    content = [NUTS, {"role": "user", "content": "Ann plays chess."}, own, "Bob paints."]
-    ids = ask(service, ann, "remember", content=content, session="s").ids
-    texts = [ask(service, ann, "memory", memory_path(id_)).text for id_ in ids]
-    assert texts == [NUTS, "Ann plays chess.", "Ann lives in Graz.", "Bob paints."]
-    assert ids[2] == "own"
-    assert ask(service, ann, "remember", content=own).ids == ["own"]
-    assert ask(service, ann, "count").count == 4
 
 
 def test_what_is_refused_is_told_with_the_reason(service: Service, ann: Key):
@@ -118,106 +235,17 @@ def test_weights_of_the_request_count(service: Service, ann: Key):
             ask(service, ann, "recall", query="nuts", weights=bad)
 
 
-def test_a_recall_can_be_narrowed_and_asked_of_the_past(service: Service, ann: Key):
-    [old] = remembered(service, ann, "Ann lives in Graz.", session="s1", metadata={"n": 1}, kind="note")
-    remembered(service, ann, "Ann lives with Bob.", session="s2", metadata={"n": 2})
-    before = datetime.now(UTC)
-    ask(service, ann, "update", memory_path(old), text="Ann lives in Wien.")
-
-    def texts(**narrowed: Any) -> set[str]:
-        return {hit.text for hit in ask(service, ann, "recall", query="where Ann lives", **narrowed).hits}
-
-    assert texts() == {"Ann lives in Wien.", "Ann lives with Bob."}
-    assert texts(as_of=before.isoformat()) == {"Ann lives in Graz.", "Ann lives with Bob."}
-    assert texts(session="s2") == texts(where={"n": {"$gt": 1}}) == {"Ann lives with Bob."}
-    assert texts(kinds=["note"]) == {"Ann lives in Wien."}
-    assert texts(until="2020-01-01T00:00:00Z") == set()
-
-
-def test_all_that_a_recall_is_asked_for_reaches_the_library(
-    service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch
-):
-    moments = {
-        name: datetime(2026, 3, day, tzinfo=UTC) for day, name in enumerate(("since", "until", "as_of", "now"), 1)
-    }
-    plain = {
-        "limit": 3,
-        "kinds": ["note"],
-        "speaker": "Ann",
-        "session": "s",
-        "where": {"a": 1},
-        "diversity": 0.5,
-    }
-    heard: dict[str, Any] = {}
-
-    def recall(memory: Engine, query: str, **given: Any) -> list[Recalled]:
-        heard.update(given, query=query)
-        return []
-
-    monkeypatch.setattr(Engine, "recall", recall)
-    told = {name: moment.isoformat() for name, moment in moments.items()}
-    assert ask(service, ann, "recall", query="q", **plain, **told).hits == []
-    assert heard == {"query": "q", "weights": None, **plain, **moments}
-
-
-@pytest.mark.parametrize(
-    ("route", "method", "body", "expected"),
-    [
-        ("update", "update", {"text": "t", "reason": "why"}, {"reason": "why", "kind": None}),
-        ("update", "update", {"kind": "k", "importance": 0.2, "trust": "tool"}, {"importance": 0.2, "trust": "tool"}),
-        ("update", "update", {"time": "2026-03-01T00:00:00Z"}, {"time": datetime(2026, 3, 1, tzinfo=UTC)}),
-        ("forget", "forget", {"ids": ["x"], "reason": "why"}, {"reason": "why"}),
-        ("compress", "compress", {"where": {"a": 1}, "threshold": 0.5}, {"where": {"a": 1}, "threshold": 0.5}),
-        ("reflect", "reflect", {"where": {"a": 1}, "most": 2}, {"where": {"a": 1}, "most": 2, "least": 3}),
-    ],
-)
-def test_all_that_is_asked_for_reaches_the_library(
-    service: Service,
-    ann: Key,
-    monkeypatch: pytest.MonkeyPatch,
-    route: str,
-    method: str,
-    body: dict[str, Any],
-    expected: dict[str, Any],
-):
-    heard: dict[str, Any] = {}
-
-    def called(memory: Engine, *args: Any, **given: Any) -> None:
-        heard.update(given)
-        raise NotFound("heard")
-
-    monkeypatch.setattr(Engine, method, called)
-    with pytest.raises(NotFound, match="heard"):
-        ask(service, ann, route, {"id": "x"} if route == "update" else {}, **body)
-    assert expected.items() <= heard.items()
-
-
-def test_a_policy_reaches_the_library_whole(service: Service, ann: Key, monkeypatch: pytest.MonkeyPatch):
-    heard: list[Forgetting] = []
-
-    def forget_by(memory: Engine, policy: Forgetting, *, dry_run: bool) -> Forgotten:
-        heard.append(policy)
-        return Forgotten({}, 0, dry_run)
-
-    monkeypatch.setattr(Engine, "forget_by", forget_by)
-    same = {"importance_below": 0.5, "unused": True, "kinds": ["note"], "where": {"a": 1}, "most": 3}
-    assert ask(service, ann, "forget_by", older_than_days=2, **same).ids == []
-    assert heard == [Forgetting(older_than=timedelta(days=2), **{**same, "kinds": ("note",)})]
-
-
-def test_pages_lead_through_all_memories(service: Service, ann: Key):
-    ids = remembered(service, ann, *(f"Ann has {number} cats." for number in range(7)), metadata={"about": "cats"})
-    seen: list[str] = []
-    cursor = None
-    while True:
-        page = ask(service, ann, "memories", limit=3, cursor=cursor, where=json.dumps({"about": "cats"}))
-        seen += [one.id for one in page.items]
-        cursor = page.next
-        if cursor is None:
-            break
-    assert seen == ids[::-1]
-    assert [one.id for one in ask(service, ann, "memories", limit=2, newest_first=False).items] == ids[:2]
-    assert ask(service, ann, "memories", where='{"about": "dogs"}').items == []
+def test_dates_stand_for_their_midnight(service: Service, ann: Key):
+    made = ask(service, ann, "remember", content="Ann came to Graz.", time="2026-03-01").ids[0]
+    assert ask(service, ann, "memory", {"id": made}).time == datetime(2026, 3, 1, tzinfo=UTC)
+    for since, until, found in (
+        ("2026-03-01", "2026-03-02", 1),
+        ("2026-03-02", None, 0),
+        ("2026-02-01T00:00:00", None, 1),
+    ):
+        hits = ask(service, ann, "recall", query="Ann Graz", since=since, until=until).hits
+        assert [one.id for one in hits].count(made) == found, (since, until)
+    assert ask(service, ann, "facts_about", subject="Ann", as_of="2026-03-02").facts is not None
 
 
 @pytest.mark.parametrize("where", ["{", "[]", "3", "null", '"x"', '{"$what": 1}', '{"a": {"$gt": []}}', "\ud800", "["])
@@ -230,39 +258,38 @@ def test_a_filter_that_is_none_is_refused(service: Service, ann: Key, where: str
 @pytest.mark.parametrize(
     ("route", "body"),
     [
-        ("recall", {"query": "x", "limit": 0}),
-        ("recall", {"query": "x", "limit": 1001}),
-        ("recall", {"query": "x", "limit": 10**30}),
         ("recall", {"query": "x\0"}),
-        ("recall", {"query": "x", "diversity": 2}),
         ("recall", {"query": "x", "owner": []}),
-        ("recall", {"query": "x", "colour": "red"}),
         ("recall", {}),
-        ("memories", {"limit": 1001}),
-        ("memories", {"limit": "many"}),
         ("memories", {"cursor": "nonsense"}),
         ("remember", {"content": ["x"] * 1001}),
         ("remember", {"content": 3}),
         ("remember", {"content": [["x"]]}),
-        ("remember", {"content": "x", "importance": 2}),
         ("remember", {"content": "x", "ttl": -1}),
         ("remember", {"content": "x", "metadata": {"memwell": 1}}),
         ("remember", {"content": ["x", "y"], "id": "one"}),
+        ("add_messages", {"messages": []}),
+        ("add_messages", {"messages": [{"role": "user", "content": "x"}] * 1001}),
+        ("messages", {"cursor": "nonsense"}),
         ("forget", {"ids": ["x"] * 1001}),
         ("forget", {"ids": [""]}),
-        ("forget_by", {"older_than_days": 1e12}),
-        ("forget_by", {"older_than_days": -1}),
-        ("forget_by", {"importance_below": 2}),
-        ("forget_by", {"most": -1}),
+        ("merge", {"kept": "x", "others": ["y"] * 1001}),
         ("compress", {"threshold": 0}),
-        ("reflect", {"most": 1001}),
-        ("reflect", {"least": 0}),
         ("similarities", {"query": "x", "ids": ["x"] * 1001}),
         ("erase", {}),
         ("erase", {"ids": ["x"], "everything": True}),
         ("erase", {"ids": [], "where": {"a": 1}}),
         ("erase", {"where": {}}),
+        ("erase", {"ids": ["x"] * 1001}),
         ("mend", {"actions": [{"verb": "burn", "space": ["a"], "record": "r", "reason": ""}]}),
+        ("context", {"query": "x", "language": "fr"}),
+        ("context", {"query": "x", "shares": {"history": -1}}),
+        ("context", {"query": "x", "documents": [{"id": "p"}]}),
+        ("context", {"query": "x", "documents": [{"id": "p", "text": "x"}] * 1001}),
+        ("facts_about", {"subject": ""}),
+        ("facts_about", {"subject": "user", "relation": "no such"}),
+        ("facts_about", {"subject": "user", "as_of": "yesterday"}),
+        ("graph", {"start": ""}),
     ],
 )
 def test_what_breaks_a_rule_is_refused_and_changes_nothing(
@@ -271,7 +298,7 @@ def test_what_breaks_a_rule_is_refused_and_changes_nothing(
     remembered(service, ann, NUTS)
     before = ask(service, ann, "memories")
     with pytest.raises(InvalidInput):
-        ask(service, ann, route, **body)
+        ask(service, ann, route, TRIP if route in ("messages", "add_messages") else {}, **body)
     assert ask(service, ann, "memories") == before
     assert service.log.entries().items == []
 
@@ -323,6 +350,14 @@ def test_a_policy_tells_first_and_forgets_then(service: Service, ann: Key):
     assert ask(service, ann, "count").count == 1
 
 
+def test_a_policy_without_a_condition_is_refused(service: Service, ann: Key):
+    ask(service, ann, "remember", content=NUTS)
+    for given in ({}, {"dry_run": True}):
+        with pytest.raises(InvalidInput, match="at least one condition"):
+            ask(service, ann, "forget_by", **given)
+    assert ask(service, ann, "count").count == 1
+
+
 def test_like_memories_are_merged(service: Service, ann: Key):
     first, second = remembered(service, ann, "Ann moved to Graz in May.", "In May Ann moved to Graz!")
     told = ask(service, ann, "compress", threshold=0.5, dry_run=True)
@@ -367,13 +402,7 @@ def test_erasing_drops_what_jobs_gave(service: Service, ann: Key):
     assert service.jobs.get(ann.space, job.id).file == ""
 
 
-def test_erasing_takes_the_scope_to_erase(service: Service):
-    app = key_of(service, "acme", "ann", scopes=["read", "write"])
-    with pytest.raises(AccessDenied, match="erase"):
-        ask(service, app, "erase", everything=True)
-
-
-# What is owed, and what is wrong
+# What is pending, and what is wrong
 
 
 def test_what_is_owed_is_done_by_a_job():
@@ -470,126 +499,84 @@ def test_a_memory_that_was_shared_is_read_and_added_to_until_the_grant_ends(serv
         ask(service, bob, "memory", memory_path(id_), owner=owner)
 
 
-def test_the_services_own_spaces_are_nobodys_to_read(service: Service, ann: Key):
-    for owner in (["memwell", "grants"], ["memwell", "spaces"], ["memwell", "service"], ["memwell", "service", "keys"]):
-        with pytest.raises((InvalidInput, NotGranted)):
-            ask(service, ann, "memories", owner=owner)
+# Prompts and facts
 
 
-# The same as the library
+@pytest.fixture
+def known(service: Service, ann: Key) -> Key:
+    remembered(service, ann, *KNOWN)
+    return ann
 
 
-WORDS = ("Ann", "Bob", "tea", "coffee", "Graz", "likes", "lives in", "nuts", "茶", "喜欢", "北京")
+def test_a_prompt_is_the_librarys_with_its_receipt(service: Service, known: Key):
+    ask(service, known, "add_messages", {"thread": "t"}, messages=[{"role": "user", "content": "Hello there."}])
+    body = {"query": "what may I not eat?", "thread": "t", "budget": 2000, "system": "Be brief.", "profile": "user"}
+    prompt = ask(service, known, "context", **body)
+    library = service.memory_of(known.space).context(**body)
+    assert [one.text for one in prompt.messages] == [one.text for one in library.messages]
+    assert (prompt.tokens, prompt.budget) == (library.tokens, 2000)
+    assert prompt.openai == library.openai()
+    assert any("nuts" in str(one["content"]) for one in prompt.openai)
+    assert prompt.receipt.memories == library.receipt.memories
+    assert {one.kind for one in prompt.receipt.entered} >= {"system", "memory", "message", "query", "profile"}
 
 
-class SameAsTheLibrary(RuleBasedStateMachine):
-    """One store behind handlers, one behind the library: whatever is done to both, they answer the same."""
+def test_passages_that_are_given_and_looked_up_go_in(service: Service, known: Key):
+    service.memory_of(known.space).knowledge.add("The train to Graz leaves at nine.", id="timetable")
+    passage = {"id": "p1", "text": "Trains to Graz are slow.", "title": "A guide"}
+    none = ask(service, known, "context", query="when does the train to Graz leave?", documents=[passage])
+    both = ask(service, known, "context", query="when does the train to Graz leave?", documents=[passage], look_up=3)
 
-    ids: Bundle[str] = Bundle("ids")
+    def documents(prompt: Any) -> list[str]:
+        return [one.id for one in prompt.receipt.entered if one.kind == "document"]
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.service = service_at()
-        self.key = key_of(self.service, "ann")
-        self.library = memwell.open("memory:", embedder=None, work=False).at("ann")
-        self.number = 0
-
-    def teardown(self) -> None:
-        self.service.close()
-        self.library.close()
-
-    def same(self, asked: Any, called: Any) -> None:
-        """Both do it, or both refuse it in the same way."""
-        try:
-            expected = called()
-        except MemwellError as error:
-            with pytest.raises(type(error)):
-                asked()
-            return
-        assert _plain(asked()) == _plain(expected)
-
-    def ask(self, route: str, path: dict[str, str] | None = None, **body: Any) -> Any:
-        return ask(self.service, self.key, route, path, **body)
-
-    @rule(target=ids, words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4))
-    def remember(self, words: list[str]) -> str:
-        self.number += 1
-        id_, text = f"m{self.number}", " ".join(words)
-        time = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=self.number)
-        done = self.ask("remember", content=text, id=id_, time=time.isoformat())
-        assert done.ids == self.library.remember(text, id=id_, time=time).ids
-        return id_
-
-    @rule(query=st.sampled_from(WORDS), limit=st.integers(1, 5))
-    def recall(self, query: str, limit: int) -> None:
-        now = datetime(2026, 6, 1, tzinfo=UTC)
-        mine = self.ask("recall", query=query, limit=limit, now=now.isoformat()).hits
-        assert _plain(mine) == _plain(self.library.recall(query, limit=limit, now=now))
-
-    @rule(id_=ids, words=st.lists(st.sampled_from(WORDS), max_size=3))
-    def update(self, id_: str, words: list[str]) -> None:
-        text = " ".join(words)
-        self.same(
-            lambda: self.ask("update", {"id": id_}, text=text, metadata={"n": len(words)}),
-            lambda: self.library.update(id_, text, metadata={"n": len(words)}),
-        )
-
-    @rule(id_=ids)
-    def forget(self, id_: str) -> None:
-        self.same(lambda: self.ask("forget", ids=[id_]).ids, lambda: self.library.forget([id_]))
-
-    @rule(id_=ids)
-    def undo(self, id_: str) -> None:
-        self.same(lambda: self.ask("undo", {"id": id_}), lambda: self.library.undo(id_))
-
-    @rule(target=ids, id_=consumes(ids))
-    def erase(self, id_: str) -> Any:
-        self.same(lambda: self.ask("erase", ids=[id_]), lambda: self.library.erase([id_]))
-        return multiple()
-
-    @invariant()
-    def they_hold_the_same(self) -> None:
-        mine = ask(self.service, self.key, "memories", newest_first=False).items
-        assert _plain(mine) == _plain(self.library.page(newest_first=False).items)
-        assert self.ask("count").count == self.library.count()
+    assert documents(none) == ["p1"]
+    assert len(documents(both)) == 2
+    assert any("leaves at nine" in str(one["content"]) for one in both.openai)
 
 
-def _plain(value: Any) -> Any:
-    """Without when it was last recalled: two stores are not asked in the same microsecond."""
-    if isinstance(value, Recalled):
-        return msgspec.structs.replace(value, accessed=None)
-    return [_plain(one) for one in value] if isinstance(value, list) else value
+def test_receipts_are_listed_newest_first_and_by_memory(service: Service, known: Key):
+    for query in ("what may I not eat?", "where does Eva live?", "what do I drink?"):
+        ask(service, known, "context", query=query, budget=300)
+    listed = ask(service, known, "receipts").receipts
+    assert len(listed) == 3
+    assert ask(service, known, "receipts", limit=1).receipts == listed[:1]
+    assert ask(service, known, "receipt", {"id": listed[0].id}) == listed[0]
+    memory = listed[0].memories[0]
+    assert ask(service, known, "receipts", memory=memory).receipts == [one for one in listed if memory in one.memories]
+    assert ask(service, known, "receipts", memory="no such").receipts == []
+    for bad in ("999999999999", "x", "../1"):
+        with pytest.raises(NotFound):
+            ask(service, known, "receipt", {"id": bad})
 
 
-SameAsTheLibrary.TestCase.settings = settings(max_examples=15, stateful_step_count=15)
-TestSameAsTheLibrary = SameAsTheLibrary.TestCase
+def test_facts_are_told_as_they_are_and_were(service: Service, known: Key):
+    before = datetime.now(UTC)
+    ask(service, known, "remember", content="I moved to Linz.")
+
+    def home(**asked: Any) -> list[str]:
+        found = ask(service, known, "facts_about", subject="user", relation="lives_in", **asked).facts
+        return [fact.object for fact in found]
+
+    assert home() == ["Linz"]
+    assert home(known_at=before.isoformat()) == ["Graz"]
+    long_ago = datetime(1990, 1, 1, tzinfo=UTC)
+    then = service.memory_of(known.space).facts_about("user", relation="lives_in", as_of=long_ago)
+    assert home(as_of=long_ago.isoformat()) == [fact.object for fact in then] != ["Linz"]
+    history = ask(service, known, "facts_history", subject="user", relation="lives_in").facts
+    assert [fact.object for fact in history] == ["Graz", "Linz"]
+    everything = ask(service, known, "facts_about", subject="user").facts
+    assert everything == service.memory_of(known.space).facts_about("user")
+    assert ask(service, known, "facts_about", subject="nobody").facts == []
 
 
-def test_it_is_the_same_in_a_file(tmp_path: Path):
-    with service_at(tmp_path / "app.db") as service:
-        ann = key_of(service, "ann")
-        [id_] = remembered(service, ann, NUTS)
-    with service_at(tmp_path / "app.db") as again:
-        assert ask(again, ann, "memory", memory_path(id_)).text == NUTS
-        assert again.log.entries().items == []
+def test_profiles_name_the_most_known_first(service: Service, known: Key):
+    listed = ask(service, known, "profiles").subjects
+    assert [(one.name, one.facts) for one in listed][:2] == [("user", 4), ("Eva", 1)]
+    for one in listed:
+        assert one.facts == len(ask(service, known, "facts_about", subject=one.name).facts)
 
 
-def test_a_policy_without_a_condition_is_refused(service: Service, ann: Key):
-    ask(service, ann, "remember", content=NUTS)
-    for given in ({}, {"dry_run": True}):
-        with pytest.raises(InvalidInput, match="at least one condition"):
-            ask(service, ann, "forget_by", **given)
-    assert ask(service, ann, "count").count == 1
-
-
-def test_dates_stand_for_their_midnight(service: Service, ann: Key):
-    made = ask(service, ann, "remember", content="Ann came to Graz.", time="2026-03-01").ids[0]
-    assert ask(service, ann, "memory", {"id": made}).time == datetime(2026, 3, 1, tzinfo=UTC)
-    for since, until, found in (
-        ("2026-03-01", "2026-03-02", 1),
-        ("2026-03-02", None, 0),
-        ("2026-02-01T00:00:00", None, 1),
-    ):
-        hits = ask(service, ann, "recall", query="Ann Graz", since=since, until=until).hits
-        assert [one.id for one in hits].count(made) == found, (since, until)
-    assert ask(service, ann, "facts_about", subject="Ann", as_of="2026-03-02").facts is not None
+def test_profiles_read_a_bounded_number_of_facts(service: Service, known: Key, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(handlers, "_FACTS_COUNTED", 2)
+    assert sum(one.facts for one in ask(service, known, "profiles").subjects) == 2

@@ -1,4 +1,4 @@
-"""The line to a service: requests sent, tried again when that may help, and never with the key shown.
+"""The connection to a service: requests are sent, sent again when that may help, and never show the key.
 
 Raises the library's own errors: those that the service tells of, ``BackendUnavailable`` when it cannot be reached, and
 ``BackendError`` for an answer that is none of a memwell service. The HTTP library's errors hold the request and with it the
@@ -7,8 +7,10 @@ key, so none of them is chained.
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import os
+import re
 import ssl
 import threading
 import time
@@ -17,7 +19,8 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar, cast
+from urllib.parse import quote, quote_plus, urlsplit
 
 import msgspec
 
@@ -30,15 +33,16 @@ from memwell.errors import (
     MemwellError,
     MissingDependency,
 )
-from memwell.runtime.remote.address import check_address, check_key, is_loopback, target_of
 from memwell.runtime.transfer.files import named
-from memwell.runtime.wire.codec import Request, decode, encode
+from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.operations import Operation
 from memwell.runtime.wire.problems import MEDIA_TYPE, Problem, error_of
-from memwell.runtime.wire.routes import ROUTES, Route
-from memwell.values import drawn_between, new_id, shown
+from memwell.runtime.wire.running import Job
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.values import check_id, drawn_between, new_id, shown
 
 if TYPE_CHECKING:
-    # It takes a fifth of a second to load; whoever keeps a memory in a file need not wait for it.
+    # It takes a fifth of a second to load, and only a memory behind a service needs it.
     import httpx
 
 T = TypeVar("T")
@@ -112,7 +116,7 @@ class Connection(Closing):
         self._lock = threading.Lock()
         self._clients: dict[int, httpx.Client] = {}
         self._closed = False
-        # Whoever forgets to close it must not keep connections open.
+        # One that is not closed must not keep connections open.
         self._ends = weakref.finalize(self, _close, self._clients)
         if self.address.lower().startswith("http:") and not is_loopback(self.address):
             _log.warning("%s is not encrypted: the key and all memories can be read on the way to it", self.address)
@@ -120,16 +124,16 @@ class Connection(Closing):
     def __repr__(self) -> str:
         return f"Connection({self.address!r})"
 
-    def call(self, name: str, gives: type[T], asked: Request | None = None, /, **path: str) -> T:
-        """Ask for a route by its name, and return what it gives. ``path`` fills the open segments of its address."""
-        return self.upload(name, gives, asked, None, **path)
+    def call(self, name: str, asked: Any = None, /, **path: str) -> Any:
+        """Ask for an operation by its name, and return its answer. ``path`` fills the open segments of its address."""
+        return self.upload(name, asked, None, **path)
 
-    def upload(self, name: str, gives: type[T], asked: Request | None, body: Body, /, **path: str) -> T:
+    def upload(self, name: str, asked: Any, body: Body, /, **path: str) -> Any:
         """The same with a file, by its bytes or its path. Raises ``FileError`` when it cannot be read."""
-        route = ROUTES[name]
-        response = self._answered(self._sending(route, asked, body, path), stream=False)
+        operation = OPERATIONS[name]
+        response = self._answered(self._sending(operation, asked, body, path), stream=False)
         try:
-            return decode(response.content, gives)
+            return decode(response.content, operation.gives)
         except InvalidInput as error:
             if response.headers.get("idempotent-replayed"):
                 raise BackendError("it was done, but what was answered then is no longer kept") from None
@@ -137,14 +141,14 @@ class Connection(Closing):
 
     def fetch(self, name: str, /, **path: str) -> bytes:
         """The bytes of a file that the service has."""
-        return self._answered(self._sending(ROUTES[name], None, None, path), stream=False).content
+        return self._answered(self._sending(OPERATIONS[name], None, None, path), stream=False).content
 
     def download(self, name: str, file: BinaryIO, /, **path: str) -> int:
         """Write a file that the service has to another piece by piece; how many bytes it was.
 
         Raises ``BackendUnavailable`` when the line is cut before its end.
         """
-        response = self._answered(self._sending(ROUTES[name], None, None, path), stream=True)
+        response = self._answered(self._sending(OPERATIONS[name], None, None, path), stream=True)
         failure: _Failure | None = None
         size = 0
         try:
@@ -165,7 +169,7 @@ class Connection(Closing):
 
     # Sending
 
-    def _sending(self, route: Route, asked: Request | None, body: Body, path: dict[str, str]) -> _Sending:
+    def _sending(self, route: Operation, asked: Any, body: Body, path: dict[str, str]) -> _Sending:
         try:
             url = self.address + target_of(route, path, asked)
             if asked is not None and not route.takes_query:
@@ -262,7 +266,7 @@ class Connection(Closing):
             return _Failure(BackendError(self._foreign(response)))
         if problem.code == "no-such-address":
             return _Failure(ConfigurationError(self._nothing_there(response)))
-        # A model that failed is tried again by whoever set it up, and not by everybody who asks.
+        # The service has tried a failed model again itself.
         passing = (status in _PASSING and problem.code != "model") or problem.code == "in-progress"
         return _Failure(error_of(problem), passing, after if after is not None else problem.retry_after)
 
@@ -290,7 +294,7 @@ class Connection(Closing):
 
 @contextmanager
 def _content(body: Body) -> Generator[Any]:
-    """What is sent, from its beginning: a file is opened anew each time."""
+    """What is sent, from its beginning: a file is opened each time."""
     with ExitStack() as held:
         if isinstance(body, Path):
             held.enter_context(named(body, "read"))
@@ -325,4 +329,142 @@ def _httpx() -> Any:
         raise MissingDependency('a service over HTTP needs httpx: pip install "memwell[server]"') from error
 
 
-__all__ = ["Body", "Connection", "Patience"]
+# Addresses
+
+_EXAMPLE = "such as 'http://127.0.0.1:7411'"
+_LONGEST_ADDRESS = 60_000
+"""An address may be this long: the HTTP library and most servers end a little above."""
+
+_UNREADABLE = re.compile(r"[^!-~]")
+
+
+def check_address(url: object) -> str:
+    """The address of a service without a slash at its end.
+
+    Raises ``ConfigurationError`` for what is no address of http or https, and for one that holds a password or a query:
+    it is not shown then, for it may be a key.
+    """
+    text = str(url)
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+        hidden = parts.username is not None or parts.password is not None or parts.query or parts.fragment
+    except ValueError:
+        raise ConfigurationError(f"a service is named by its address, {_EXAMPLE}") from None
+    if hidden:
+        raise ConfigurationError("an address must hold no key, no password and no query; give the key as key=…")
+    if parts.scheme.lower() not in ("http", "https") or not parts.hostname or _UNREADABLE.search(text):
+        raise ConfigurationError(f"a service is named by its address, {_EXAMPLE}, not {shown(text)}")
+    return text.rstrip("/")
+
+
+def check_key(key: object) -> str:
+    """Return it when it may be a key. Raises ``ConfigurationError``, which does not show it."""
+    if not isinstance(key, str) or not key:
+        raise ConfigurationError(
+            "a service needs a key: memwell.open(url, key='mw_…'), or MEMWELL_KEY; `memwell keys create` makes one"
+        )
+    if _UNREADABLE.search(key):
+        # It must not get as far as the HTTP library, whose error would show it.
+        raise ConfigurationError("a key is made of visible ASCII characters; is there a line break at its end?")
+    return key
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is one of this very machine."""
+    host = urlsplit(address).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def target_of(route: Operation, path: dict[str, str], asked: Any) -> str:
+    """The address of a request: the path with its open segments filled in, and the query where the route takes one.
+
+    Raises ``InvalidInput`` for a segment that can be no id, and for more than an address can hold.
+    """
+    parts = [_segment(path[part[1:-1]]) if part.startswith("{") else part for part in route.parts]
+    target = "/" + "/".join(parts)
+    if asked is None or not route.takes_query:
+        return target
+    query = "&".join(f"{name}={_quoted(value)}" for name, value in _pairs(asked))
+    if len(query) > _LONGEST_ADDRESS:
+        raise InvalidInput(
+            f"what is asked stands in an address, which holds {_LONGEST_ADDRESS:,} characters, not {len(query):,}; a "
+            "letter that is not ASCII takes three for each of its bytes"
+        )
+    return f"{target}?{query}" if query else target
+
+
+def _segment(value: object) -> str:
+    text = quote(check_id(value, "an id"), safe="")
+    # A lone dot is a step in a path to everybody on the way.
+    return text.replace(".", "%2E") if text in (".", "..") else text
+
+
+def _quoted(text: str) -> str:
+    return quote_plus(text, safe="[]{},:")
+
+
+def _pairs(asked: Any) -> list[tuple[str, str]]:
+    said = cast("dict[str, Any]", msgspec.to_builtins(asked))
+    pairs: list[tuple[str, str]] = []
+    for name, value in said.items():
+        if isinstance(value, list | tuple):
+            pairs += [(name, _plain(one)) for one in cast("list[Any]", value)]
+        elif value is not None:
+            pairs.append((name, _plain(value)))
+    return pairs
+
+
+def _plain(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+# Jobs
+
+Progress = Callable[[int, int | None], None]
+
+_FIRST_S, _MOST_S = 0.01, 1.0
+_ENDED = ("done", "failed")
+
+
+def finished(connection: Connection, job: Job, progress: Progress | None = None) -> Job:
+    """The job once it is done; ``progress`` is called with how far it is each time that changes.
+
+    Raises what the work raised, as the problem of the job tells it.
+    """
+    wait, seen = _FIRST_S, (0, cast("int | None", None))
+    while job.status not in _ENDED:
+        connection.pause(wait)
+        wait = min(2 * wait, _MOST_S)
+        job = connection.call("job", id=job.id)
+        if progress is not None and (job.done, job.of) != seen:
+            seen = (job.done, job.of)
+            progress(*seen)
+    if job.status == "failed":
+        raise error_of(_problem(job))
+    return job
+
+
+def result_of(job: Job, gives: type[T]) -> T:
+    """What came of a job. Raises ``BackendError`` when it is of another shape."""
+    try:
+        return decode(encode(job.result), gives)
+    except InvalidInput as error:
+        raise BackendError(f"the job {job.action!r} ended with something else than expected: {error}") from None
+
+
+def number_of(job: Job, name: str) -> int:
+    """A number in a job's result, by its name; 0 when it is not there."""
+    return int((job.result or {}).get(name, 0))
+
+
+def _problem(job: Job) -> Problem:
+    try:
+        return msgspec.convert(job.problem, Problem)
+    except msgspec.ValidationError:
+        return Problem(type="", title=f"the job {job.action!r} failed", status=500, code="internal")

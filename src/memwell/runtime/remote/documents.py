@@ -1,82 +1,72 @@
-"""Documents behind a service: sent there, recalled with exact citations, and asked."""
+"""Documents and media behind a service: sent there, recalled with exact citations or by what they show, and asked.
+
+A file is known there by its name alone, and one in a folder by the names on the way to it, the folder's own first. Nothing
+is removed because a folder no longer has it: another machine may have a folder of the same name. The report tells of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memwell._asyncify import asyncify
-from memwell.errors import Unsupported
-from memwell.filters import FilterLike
-from memwell.knowledge.answers import Answer
-from memwell.knowledge.documents import Document, Found, Parsed
-from memwell.knowledge.handle import MOST_BYTES, Counts
-from memwell.knowledge.ingest import Ingested, Progress
+from memwell.errors import ConfigurationError, FileError, InvalidInput, NotFound, UnreadableDocument, Unsupported
+from memwell.history.media import MediaLimits
+from memwell.knowledge.documents import Document
+from memwell.knowledge.handle import MOST_BYTES, Knowledge
+from memwell.knowledge.ingest import Ingested, files_under, is_url
+from memwell.knowledge.ingest import Progress as IngestProgress
+from memwell.knowledge.ingest import Refused as RefusedSource
 from memwell.longterm.journal import knowledge_space
-from memwell.longterm.weights import Weights
-from memwell.messages import Message
+from memwell.longterm.media import MediaMemory
+from memwell.longterm.media.items import (
+    Data,
+    Features,
+    MediaItem,
+    check_features,
+    check_kinds,
+    check_sentiment,
+    read_data,
+)
 from memwell.records import Space
-from memwell.runtime.remote.connection import Connection
-from memwell.runtime.remote.given import filter_data, filter_text, messages_data, metadata_data
-from memwell.runtime.remote.refusing import Refused, refuse
-from memwell.runtime.remote.uploading import Upload, check_private
-from memwell.runtime.remote.working import finished
-from memwell.runtime.wire import documents as wire
-from memwell.runtime.wire.running import Done, Job
-from memwell.values import check_count, check_id, check_text
+from memwell.runtime.remote.connection import Body, Connection, finished, result_of
+from memwell.runtime.remote.methods import Remote, called, refuses
+from memwell.runtime.wire.operations import json_text
+from memwell.runtime.wire.running import Job
+from memwell.runtime.wire.table import OPERATIONS, AddMedium, FetchDocument, UploadDocument
+from memwell.values import as_utc, check_count, check_id, check_metadata, check_text
 
-_OWN = "it is the service's own; say so where the service is set up"
-_CUT = "how documents are cut is chosen for all at the service; do it over the store itself"
-_OWED = "a service tells what all of the memory is owed together: memory.owed(); settle() waits until nothing is"
-_PARSED = "a service keeps the structure of a document to itself; text() gives its text"
+if TYPE_CHECKING:
+    from memwell.runtime.remote.memory import RemoteMemory
+
+_OWED = "a service counts the pending work of all of the memory: memory.owed(); settle() waits until it is done"
+_MOST_MEDIA = 1000
+"""How many media a service lists at most."""
 
 
-class RemoteKnowledge:
+@refuses("it is the service's own; say so where the service is set up", "embedder", "chat")
+@refuses("the service drops what is removed from its caches itself", "uncache")
+@refuses("how documents are cut is chosen for all at the service; do it over the store itself", "chunking", "rechunk")
+@refuses("a service keeps the structure of a document to itself; text() gives its text", "parsed")
+@refuses(_OWED, "owed")
+class RemoteKnowledge(Remote):
     """The documents of the key's space. Every method has an async twin with an ``a`` in front."""
 
-    embedder = Refused(_OWN)
-    chat = Refused(_OWN)
-    uncache = Refused("the service drops what is removed from its caches itself")
-    chunking = Refused(_CUT)
-    rechunk = Refused(_CUT)
-    arechunk = Refused(_CUT)
-    parsed = Refused(_PARSED)
-    aparsed = Refused(_PARSED)
-    owed = Refused(_OWED)
-    aowed = Refused(_OWED)
-
     def __init__(self, connection: Connection, space: Space) -> None:
+        super().__init__(connection)
         self.space = knowledge_space(space)
-        self._connection = connection
 
-    # Taking in
-
-    def add(
-        self,
-        text: str | Parsed,
-        *,
-        id: str | None = None,  # noqa: A002 - the word that documents have
-        source: str = "",
-        title: str = "",
-        metadata: Mapping[str, Any] | None = None,
-    ) -> Document:
-        """Take a text in as a document, and return it as it is kept.
-
-        Without an ``id`` it is a new document each time. One with the given id is replaced as a whole; the same again
-        changes nothing. Raises ``InvalidInput`` for a text without a word, and for what breaks a rule; ``Unsupported`` for
-        what was read already: ``ingest`` sends a file to be read there.
-        """
-        if isinstance(text, Parsed):
-            raise Unsupported("a service reads documents itself; ingest() sends it the file, add() a text")
-        asked = wire.AddDocument(
-            text=check_text(text, "a document's text"),
-            id=id,
-            source=check_text(source, "a source"),
-            title=check_text(title, "a title"),
-            metadata=metadata_data(metadata),
-        )
-        return self._connection.call("add_document", Document, asked)
+    add, aadd = called("add_document", Knowledge.add)
+    documents, adocuments = called("documents", Knowledge.documents)
+    get, aget = called("document", Knowledge.get)
+    text, atext = called("document_text", Knowledge.text)
+    count, acount = called("document_count", Knowledge.count)
+    recall, arecall = called("look_up", Knowledge.recall)
+    answer, aanswer = called("ask", Knowledge.answer)
 
     def ingest(
         self,
@@ -86,117 +76,334 @@ class RemoteKnowledge:
         remove_missing: bool = True,
         most_bytes: int = MOST_BYTES,
         allow_private: bool = False,
-        progress: Progress | None = None,
+        progress: IngestProgress | None = None,
     ) -> Ingested:
         """Send files and folders of this machine, have http(s) addresses fetched, and say what became of each.
 
         What is unchanged stays as it is, what has changed is replaced. A source that cannot be read is named in the report,
-        and the rest goes on. ``progress`` is told how many are done and of how many. Nothing is removed, whatever
+        and the rest goes on. ``progress`` is called with how many are done and of how many. Nothing is removed, whatever
         ``remove_missing`` says: the report tells of documents that a folder of the same name no longer has. Raises
         ``InvalidInput`` for an argument that breaks a rule, ``Unsupported`` for ``allow_private`` with an address.
         """
-        check_private(sources, allow_private)
+        if allow_private and any(is_url(source) for source in sources):
+            raise Unsupported("a service fetches no page of a private network; save it and ingest the file")
         run = Upload(
             self._connection,
             self.documents(),
-            metadata=metadata_data(metadata),
+            metadata=None if metadata is None else check_metadata(metadata),
             patterns=(patterns,) if isinstance(patterns, str) else tuple(patterns),
             most_bytes=check_count(most_bytes, "most_bytes", least=1),
             progress=progress,
         )
         return run.run(sources)
 
-    # Looking at documents
-
-    def documents(self, where: FilterLike | None = None) -> list[Document]:
-        """The documents, by their ids; ``where`` filters by their metadata (``@id``, ``@time`` and ``@kind``, the media
-        type, too). Raises ``InvalidInput`` for a filter that breaks a rule.
-        """
-        asked = wire.ListDocuments(where=filter_text(where))
-        return self._connection.call("documents", wire.Documents, asked).documents
-
-    def get(self, id: str, /) -> Document:  # noqa: A002
-        """One document. Raises ``NotFound``."""
-        return self._connection.call("document", Document, None, id=check_id(id, "a document's id"))
-
-    def text(self, id: str, /) -> str:  # noqa: A002
-        """The text of a document as it was read; the spans of citations are places in it. Raises ``NotFound``."""
-        named = check_id(id, "a document's id")
-        return self._connection.call("document_text", wire.DocumentText, None, id=named).text
-
-    def count(self) -> Counts:
-        """How many documents and chunks there are."""
-        return self._connection.call("document_count", Counts)
-
-    # Taking away
-
     def remove(self, *ids: str) -> int:
         """Remove documents for good, from the store's files too; how many there were. An id that is not there is fine."""
         named = [check_id(id_, "a document's id") for id_ in ids]
-        return sum(self._connection.call("remove_document", Done, None, id=id_).done for id_ in named)
+        return sum(self._connection.call("remove_document", id=id_).done for id_ in named)
 
     def erase_all(self) -> int:
         """Remove every document of the space for good; how many there were."""
         return self.remove(*[document.id for document in self.documents()])
 
-    def settle(self, progress: Progress | None = None) -> None:
-        """Have the service make all vectors that are owed, those of memories too, and wait for it."""
-        finished(self._connection, self._connection.call("settle", Job), progress)
+    def settle(self, progress: IngestProgress | None = None) -> None:
+        """Have the service make all pending vectors, those of memories too, and wait for it."""
+        finished(self._connection, self._connection.call("settle"), progress)
 
-    # Asking
-
-    def recall(
-        self,
-        query: str,
-        *,
-        limit: int = 5,
-        where: FilterLike | None = None,
-        documents: str | Iterable[str] | None = None,
-        expand: bool = True,
-        weights: Weights | None = None,
-    ) -> list[Found]:
-        """The passages that answer ``query`` best, best first, each with its exact place in its document.
-
-        Raises ``InvalidInput`` for a query or a filter that breaks a rule, ``Unsupported`` for ``weights``.
-        """
-        refuse(weights, "the weights of passages", "they are the service's own; leave them out")
-        named = None if documents is None else [documents] if isinstance(documents, str) else list(documents)
-        asked = wire.LookUp(
-            query=check_text(query, "a query"),
-            limit=check_count(limit, "limit"),
-            where=filter_data(where),
-            documents=None if named is None else [check_id(one, "a document's id") for one in named],
-            expand=bool(expand),
-        )
-        return self._connection.call("look_up", wire.Passages, asked).passages
-
-    def answer(
-        self, question: str, *, limit: int = 5, language: str | None = None, history: Sequence[Message] = ()
-    ) -> Answer:
-        """What the documents say to a question, with the passages it rests on; *I don't know* when they say nothing.
-
-        ``limit`` passages are looked at; ``language`` is ``en`` or ``zh``, the question's own unless given; ``history`` is
-        the conversation so far. Raises ``InvalidInput``.
-        """
-        asked = wire.Ask(
-            question=check_text(question, "a question"),
-            limit=check_count(limit, "limit"),
-            language=language,
-            history=tuple(messages_data(history)),
-        )
-        return self._connection.call("ask", Answer, asked)
-
-    aadd = asyncify(add)
     aingest = asyncify(ingest)
-    adocuments = asyncify(documents)
-    aget = asyncify(get)
-    atext = asyncify(text)
-    acount = asyncify(count)
     aremove = asyncify(remove)
     aerase_all = asyncify(erase_all)
     asettle = asyncify(settle)
-    arecall = asyncify(recall)
-    aanswer = asyncify(answer)
 
 
-__all__ = ["RemoteKnowledge"]
+class RemoteMedia(Remote):
+    """The media of the key's space. Every method has an async twin with an ``a`` in front.
+
+    ``limits`` are those that are looked at here, before anything is sent; the service has its own.
+    """
+
+    def __init__(self, connection: Connection, memory: RemoteMemory, *, limits: MediaLimits | None = None) -> None:
+        super().__init__(connection)
+        self.memory = memory
+        self.limits = limits or MediaLimits()
+
+    def add(
+        self,
+        data: Data | None = None,
+        *,
+        kind: str | None = None,
+        description: str = "",
+        transcript: str = "",
+        features: Features | None = None,
+        sentiment: str | float | None = None,
+        session: str | None = None,
+        speaker: str | None = None,
+        name: str = "",
+        metadata: Mapping[str, Any] | None = None,
+        time: datetime | None = None,
+    ) -> MediaItem:
+        """Remember a picture, sound or film, and return when the service has it on disk with its thumbnail.
+
+        What is known of it stands in the address of the request, which holds 60,000 characters: some 6,000 vector numbers,
+        or as many letters of Chinese. Raises ``InvalidInput`` for more, for bytes that are not what their kind or name says
+        or are over the limits, and for other values that break a rule; ``FileError`` for a file that cannot be read;
+        nothing is stored then.
+        """
+        words, vector = check_features(features)
+        feeling = None if sentiment is None else check_sentiment(sentiment, "")
+        asked = AddMedium(
+            kind=kind,
+            description=check_text(description, "a description"),
+            transcript=check_text(transcript, "a transcript"),
+            features=list(words) or None,
+            vector=None if vector is None else _numbers(vector),
+            sentiment=None if feeling is None else str(feeling),
+            session=session,
+            speaker=speaker,
+            name=name or getattr(data, "name", ""),
+            metadata=None if metadata is None else json_text(check_metadata(metadata)),
+            time=None if time is None else as_utc(time, "a medium's time"),
+        )
+        return self._connection.upload("add_medium", asked, self._body(data))
+
+    def _body(self, data: Data | None) -> Body:
+        if data is None:
+            return None
+        if not isinstance(data, Path):
+            content = read_data(data, self.limits)
+            if not content:
+                raise InvalidInput("a medium must not be empty")
+            return content
+        if not data.is_file():
+            raise FileError(f"{str(data)!r} is not a file that can be read")
+        size = data.stat().st_size
+        if not 0 < size <= self.limits.most_bytes:
+            raise InvalidInput(
+                f"the file {str(data)!r} has {size:,} bytes; a medium has 1 to {self.limits.most_bytes:,}"
+            )
+        return data
+
+    recall, arecall = called("recall_media", MediaMemory.recall)
+    like, alike = called("like_media", MediaMemory.like)
+    get, aget = called("medium", MediaMemory.get)
+    erase, aerase = called("erase_media", MediaMemory.erase)
+
+    def items(
+        self, *, session: str | None = None, kinds: str | Iterable[str] | None = None, limit: int | None = None
+    ) -> list[MediaItem]:
+        """The media of the memory or of one session, oldest first.
+
+        Raises ``InvalidInput`` for a kind that is none, ``Unsupported`` when there are a thousand or more and no ``limit``
+        says how many are wanted.
+        """
+        wanted, chosen = _MOST_MEDIA if limit is None else check_count(limit, "limit"), check_kinds(kinds)
+        if not wanted or not chosen:
+            return []
+        asked = OPERATIONS["media"].request({"session": session, "kinds": chosen, "limit": wanted})
+        found: list[MediaItem] = self._connection.call("media", asked).media
+        if limit is None and len(found) == _MOST_MEDIA:
+            raise Unsupported(f"a service lists {_MOST_MEDIA:,} media; give a limit, or a session")
+        return found
+
+    def data(self, id_: str, /) -> bytes:
+        """The bytes of a medium as they were given. Raises ``NotFound`` as ``get``, and for one that is only described."""
+        return self._connection.fetch("medium_data", id=id_)
+
+    def thumbnail(self, id_: str, /) -> bytes | None:
+        """A small picture of a medium as JPEG, or None when there is none. Raises ``NotFound`` as ``get``."""
+        try:
+            return self._connection.fetch("medium_thumbnail", id=id_)
+        except NotFound:
+            self.get(id_)
+            return None
+
+    def remove(self, *ids: str) -> int:
+        """Remove media for good as ``erase`` does, given one by one: nothing brings them back. Returns how many went."""
+        return self.erase(ids).memories if ids else 0
+
+    aadd = asyncify(add)
+    aitems = asyncify(items)
+    adata = asyncify(data)
+    athumbnail = asyncify(thumbnail)
+    aremove = asyncify(remove)
+
+
+def _numbers(vector: Iterable[float]) -> str:
+    # A store keeps half precision, so that no more digits count.
+    return f"[{','.join(f'{number:.6g}' for number in vector)}]"
+
+
+# Files, folders and pages
+
+STEP = " › "
+"""What stands between the names on the way to a file: a service takes what is behind the last slash for the name."""
+
+_UNDER_WAY = 4
+"""How many files are read at the service while the next ones are sent."""
+
+
+class Item(NamedTuple):
+    """Something to take in: what it is called here, what it is called there, and where its bytes lie."""
+
+    source: str
+    name: str
+    path: Path | None = None
+
+
+class _Begun(NamedTuple):
+    item: Item
+    job: Job
+
+
+class Upload:
+    """One run over some sources."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        known: Sequence[Document],
+        *,
+        metadata: dict[str, Any] | None,
+        patterns: Sequence[str],
+        most_bytes: int,
+        progress: IngestProgress | None,
+    ) -> None:
+        self._connection = connection
+        self._known = {one.id: one for one in known}
+        self._sources = {one.source for one in known}
+        self._metadata = metadata
+        self._patterns = patterns
+        self._most_bytes = most_bytes
+        self._progress = progress
+        self._outcomes: dict[str, list[str]] = {"added": [], "changed": [], "unchanged": []}
+        self._refused: list[RefusedSource] = []
+        self._warnings: list[str] = []
+        self._chunks = 0
+
+    def run(self, sources: Iterable[str | Path]) -> Ingested:
+        """Send the sources, and wait until each was taken in or refused."""
+        began = time.monotonic()
+        items = self._distinct(sources)
+        waiting: deque[_Begun] = deque()
+        done = 0
+        for item in items:
+            self._tell(done, len(items))
+            begun = self._tried(item, lambda item=item: _Begun(item, self._send(item)))
+            if begun is None:
+                done += 1
+                continue
+            waiting.append(begun)
+            if len(waiting) >= _UNDER_WAY:
+                self._finish(waiting.popleft())
+                done += 1
+        while waiting:
+            self._finish(waiting.popleft())
+            done += 1
+            self._tell(done, len(items))
+        self._tell(len(items), len(items))
+        return self._report(time.monotonic() - began)
+
+    def _tell(self, done: int, total: int) -> None:
+        if self._progress is not None:
+            self._progress(done, total)
+
+    def _report(self, seconds: float) -> Ingested:
+        outcomes = {name: tuple(found) for name, found in self._outcomes.items()}
+        refused, warnings = tuple(self._refused), tuple(self._warnings)
+        return Ingested(**outcomes, refused=refused, warnings=warnings, chunks=self._chunks, seconds=seconds)
+
+    # What there is
+
+    def _distinct(self, sources: Iterable[str | Path]) -> list[Item]:
+        found: dict[str, Item] = {}
+        for item in self._listed(sources):
+            before = found.setdefault(item.name, item)
+            if before.source != item.source:
+                detail = f"{before.source} has the same name, by which a service knows a file; rename one of them"
+                self._refused.append(RefusedSource(item.source, "broken", detail))
+        return list(found.values())
+
+    def _listed(self, sources: Iterable[str | Path]) -> Iterator[Item]:
+        for source in sources:
+            if is_url(source):
+                address = str(source).partition("#")[0]
+                yield Item(address, address)
+                continue
+            path = Path(source).expanduser().resolve()
+            if path.is_dir():
+                yield from self._folder(path)
+            else:
+                yield Item(str(path), path.name, path)
+
+    def _folder(self, folder: Path) -> Iterator[Item]:
+        files = list(files_under(folder, patterns=self._patterns, on_error=self._unlisted))
+        if not files:
+            self._refused.append(RefusedSource(str(folder), "empty", f"no file to read in {folder}"))
+        names = {STEP.join((folder.name, *file.relative_to(folder).parts)): file for file in files}
+        yield from (Item(str(file), name, file) for name, file in names.items())
+        gone = [one for one in self._sources if one.startswith(folder.name + STEP) and one not in names]
+        if gone and not self._patterns:
+            self._warnings.append(
+                f"{folder}: the service has {len(gone)} more documents of a folder of this name; remove() drops them"
+            )
+
+    def _unlisted(self, folder: Path, error: OSError) -> None:
+        self._refused.append(RefusedSource(str(folder), "unreachable", f"{folder} cannot be read: {error.strerror}"))
+
+    # One source
+
+    def _send(self, item: Item) -> Job:
+        if item.path is None:
+            asked = FetchDocument(url=item.source, metadata=self._metadata)
+            return self._connection.call("fetch_document", asked)
+        self._check_file(item.path)
+        metadata = None if self._metadata is None else json_text(self._metadata)
+        asked = UploadDocument(name=item.name, metadata=metadata)
+        return self._connection.upload("upload_document", asked, item.path)
+
+    def _check_file(self, path: Path) -> None:
+        if not path.exists():
+            raise UnreadableDocument(f"there is no {path}", reason="unreachable")
+        if not path.is_file():
+            raise UnreadableDocument(f"{path} is no file", reason="unsupported")
+        size = path.stat().st_size
+        if size == 0:
+            raise UnreadableDocument(f"{path} is empty", reason="empty")
+        if size > self._most_bytes:
+            raise UnreadableDocument(f"{path} has {size:,} bytes, more than {self._most_bytes:,}", reason="too-large")
+
+    def _finish(self, begun: _Begun) -> None:
+        job = self._tried(begun.item, lambda: finished(self._connection, begun.job))
+        if job is None:
+            return
+        if begun.item.path is None:
+            self._note_page(result_of(job, Ingested))
+        else:
+            self._note_file(begun.item, result_of(job, Document))
+
+    def _note_page(self, done: Ingested) -> None:
+        for name, found in self._outcomes.items():
+            found += getattr(done, name)
+        self._warnings += done.warnings
+        self._chunks += done.chunks
+
+    def _note_file(self, item: Item, document: Document) -> None:
+        before = self._known.get(document.id)
+        outcome = "added" if before is None else "unchanged" if before == document else "changed"
+        self._outcomes[outcome].append(item.source)
+        if outcome != "unchanged":
+            self._chunks += document.chunks
+            self._warnings += [f"{item.source}: {warning}" for warning in document.warnings]
+
+    def _tried(self, item: Item, step: Callable[[], Any]) -> Any:
+        """What a step gives, or None when the source was refused: the rest goes on."""
+        try:
+            return step()
+        except UnreadableDocument as error:
+            reason, detail = error.reason, str(error)
+        except FileError as error:
+            reason, detail = "unreachable", str(error)
+        except (InvalidInput, ConfigurationError) as error:
+            reason, detail = ("broken" if isinstance(error, InvalidInput) else "unsupported"), str(error)
+        self._refused.append(RefusedSource(item.source, reason, detail))
+        return None

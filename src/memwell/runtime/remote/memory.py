@@ -1,51 +1,71 @@
-"""A memory behind a service, with the names of one in a file."""
+"""A memory behind a service, with the methods of one in a file."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from memwell._asyncify import Closing
-from memwell.errors import AccessDenied, Unsupported
-from memwell.records import Space, SpaceLike, as_space
-from memwell.runtime.remote.asking import Asking
-from memwell.runtime.remote.connection import Connection, Patience
-from memwell.runtime.remote.facts import RemoteFacts, RemoteReceipts
-from memwell.runtime.remote.keeping import Keeping
-from memwell.runtime.remote.refusing import Refused
-from memwell.runtime.remote.telling import Telling
-from memwell.runtime.remote.threads import RemoteHistory
+from memwell._asyncify import Closing, asyncify
+from memwell.errors import AccessDenied, InvalidInput, NotGranted, Unsupported
+from memwell.filters import FilterLike, as_filter, as_mapping
+from memwell.longterm.audit import Action, Report, Rules
+from memwell.longterm.base import as_ids
+from memwell.longterm.changing import Forgetting, Forgotten
+from memwell.longterm.erasing import Erased
+from memwell.longterm.facts import Facts
+from memwell.longterm.journal import inner_space
+from memwell.longterm.recall import Recalled
+from memwell.records import Page, Space, SpaceLike, as_space, paged
+from memwell.runtime.context import Context, Receipt, Receipts
+from memwell.runtime.engine import Engine
+from memwell.runtime.grants import Grant, SharedMemory
+from memwell.runtime.remote.connection import Connection, Patience, finished, number_of, result_of
+from memwell.runtime.remote.history import RemoteHistory
+from memwell.runtime.remote.methods import Remote, called, refuses
+from memwell.runtime.transfer import Imported, Progress
+from memwell.runtime.transfer.files import named, written
+from memwell.runtime.wire import running, table
 from memwell.runtime.wire.running import Me
+from memwell.values import check_count, check_id, shown
 
 if TYPE_CHECKING:
-    from memwell.runtime.remote.documents import RemoteKnowledge
-    from memwell.runtime.remote.media import RemoteMedia
+    from memwell.runtime.remote.documents import RemoteKnowledge, RemoteMedia
 
 _OWN = "it is the service's own; say so where the service is set up"
 _STORE = "the store is the service's own; call the methods of the memory"
 
+_EXPORTED = {"": "jsonl", ".jsonl": "jsonl", ".ndjson": "jsonl", ".md": "markdown", ".markdown": "markdown"}
+"""What is written to a file by the ending of its name."""
 
-class RemoteMemory(Closing, Asking, Telling, Keeping):
+_BLOCK = 500
+_MOST_RECEIPTS = 1000
+_STEPS = 500
+"""How many steps of a plan are sent at once."""
+
+_SECONDS_A_DAY = 86_400
+
+
+@refuses(_STORE, "backend", "indexer", "attend")
+@refuses(_OWN, "embedder", "chat", "reranker")
+@refuses("the weights are the service's own; recall takes others for one question", "weights")
+@refuses("the service goes by its own clock; recall takes a now for one question", "clock")
+@refuses("the service drops what it erases from its caches itself", "uncache")
+@refuses("another handle of the same memory is another memwell.open of the same address and key", "sharing")
+@refuses("the service counts what it recalls; feedback() says whether it helped", "note_uses")
+@refuses("the service erases what was forgotten when its retention is over; erase() does so at once", "purge")
+@refuses("the service does so before it erases; settle() does all pending work", "settle_journal")
+class RemoteMemory(Closing, Remote):
     """The memory of a key's space behind a service. It is made by ``memwell.open("http://…", key="mw_…")``.
 
-    Every method of a memory in a file is here with the same arguments and gives the same values, and has an async twin with
-    an ``a`` in front. What cannot be had over the wire raises ``Unsupported``. Safe to use from several threads. Use it in
-    a ``with`` or ``async with`` block, or call ``close``.
+    It has the methods of an ``Engine``, with the same parameters, results and errors, and an async twin of each with an
+    ``a`` in front. What cannot be had over the wire raises ``Unsupported``. Safe to use from several threads. Use it in a
+    ``with`` or ``async with`` block, or call ``close``.
     """
 
-    backend = Refused(_STORE)
-    indexer = Refused(_STORE)
-    attend = Refused(_STORE)
-    aattend = Refused(_STORE)
-    embedder = Refused(_OWN)
-    chat = Refused(_OWN)
-    reranker = Refused(_OWN)
-    weights = Refused("the weights are the service's own; recall takes others for one question")
-    clock = Refused("the service goes by its own clock; recall takes a now for one question")
-    uncache = Refused("the service drops what it erases from its caches itself")
-    sharing = Refused("another handle of the same memory is another memwell.open of the same address and key")
-
     def __init__(self, connection: Connection, *, space: SpaceLike | None = None) -> None:
-        self._connection = connection
+        super().__init__(connection)
         self._me = self._asked_for_me()
         if space is not None:
             self.at(space)
@@ -67,7 +87,7 @@ class RemoteMemory(Closing, Asking, Telling, Keeping):
 
     def _asked_for_me(self) -> Me | None:
         try:
-            return self._connection.call("me", Me)
+            return self._connection.call("me")
         except AccessDenied as error:
             if error.code == "missing-scope":
                 # A key that may only write is a key all the same; it cannot be asked which space it opens.
@@ -77,7 +97,7 @@ class RemoteMemory(Closing, Asking, Telling, Keeping):
     @property
     def space(self) -> Space:
         """The space of the key. Raises ``AccessDenied`` for a key that may not read, which cannot be asked."""
-        me = self._me or self._connection.call("me", Me)
+        me: Me = self._me or self._connection.call("me")
         return me.key.space
 
     def at(self, space: SpaceLike) -> Self:
@@ -86,6 +106,8 @@ class RemoteMemory(Closing, Asking, Telling, Keeping):
         if wanted != self.space:
             raise Unsupported(f"this key opens {self.space!r}; to open {wanted!r} call memwell.open with a key of that")
         return self
+
+    # Rooms
 
     def thread(self, id_: str, /) -> RemoteHistory:
         """A conversation of this space, made when the first message is added."""
@@ -112,17 +134,291 @@ class RemoteMemory(Closing, Asking, Telling, Keeping):
     @property
     def media(self) -> RemoteMedia:
         """The images, recordings and videos of this space, kept safely and recalled by what they show or say."""
-        from memwell.runtime.remote.media import RemoteMedia  # noqa: PLC0415 - as for knowledge
+        from memwell.runtime.remote.documents import RemoteMedia  # noqa: PLC0415 - as for knowledge
 
         return RemoteMedia(self._connection, self)
+
+    def shared(self, owner: SpaceLike) -> RemoteShared:
+        """The memory of a space that was granted to this one. Raises ``NotGranted`` when it was not.
+
+        The service asks for the grant at every call, so that it is of no more use the moment the grant ends.
+        """
+        return RemoteShared(self._connection, as_space(owner), self.space)
+
+    # Remembering and recalling
+
+    remember, aremember = called("remember", Engine.remember)
+    remember_thread, aremember_thread = called("remember_thread", Engine.remember_thread)
+    recall, arecall = called("recall", Engine.recall, nothing={"limit": list})
+    similarities, asimilarities = called("similarities", Engine.similarities, nothing={"ids": dict})
+    get, aget = called("memory", Engine.get)
+    page, apage = called("memories", Engine.page)
+    history, ahistory = called("versions", Engine.history)
+    count, acount = called("count", Engine.count)
+    evaluate, aevaluate = called("worth", Engine.evaluate)
+    profile, aprofile = called("profile", Engine.profile)
+    facts_about, afacts_about = called("facts_about", Engine.facts_about)
+    owed, aowed = called("owed", Engine.owed)
+    failures, afailures = called("failures", Engine.failures)
+    threads, athreads = called("threads", Engine.threads)
+    context, acontext = called(
+        "context", Engine.context, reads=lambda made: Context(made.messages, made.tokens, made.budget, made.receipt)
+    )
+
+    def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
+        """The memories of the space, oldest first. They are fetched page by page."""
+        return _all_of(self.page, where, limit)
+
+    def catch_up(self) -> None:
+        """Does nothing: the service makes all findable by its words before it answers any question."""
+
+    # Changing
+
+    update, aupdate = called("update", Engine.update)
+    pin, apin = called("pin", Engine.pin)
+    feedback, afeedback = called("feedback", Engine.feedback)
+    forget, aforget = called("forget", Engine.forget)
+    undo, aundo = called("undo", Engine.undo)
+    compress, acompress = called("compress", Engine.compress)
+    merge, amerge = called("merge", Engine.merge)
+    reflect, areflect = called("reflect", Engine.reflect)
+
+    def forget_by(self, policy: Forgetting, *, dry_run: bool = False) -> Forgotten:
+        """Forget what a policy names, or only say what it would forget."""
+        if not isinstance(policy, Forgetting):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"forget_by takes a Forgetting, not {shown(policy)}")
+        older = policy.older_than
+        asked = table.ForgetBy(
+            importance_below=policy.importance_below,
+            older_than_days=None if older is None else older.total_seconds() / _SECONDS_A_DAY,
+            unused=policy.unused,
+            kinds=policy.kinds,
+            where=_data(policy.where),
+            most=policy.most,
+            dry_run=dry_run,
+        )
+        return self._connection.call("forget_by", asked)
+
+    def erase(self, ids: str | Iterable[str]) -> Erased:
+        """Remove memories for good, forgotten ones too, with all that was derived from them alone or in part.
+
+        Raises ``NotFound`` for an id that never was, and removes nothing then.
+        """
+        return self._connection.call("erase", table.Erase(ids=as_ids(ids)))
+
+    def erase_where(self, where: FilterLike) -> Erased:
+        """Remove every memory that satisfies a filter, for good. Raises ``InvalidInput`` for a filter that says nothing."""
+        if not where:
+            raise InvalidInput("a filter that says nothing would erase everything; erase_all() is for that")
+        return self._connection.call("erase", table.Erase(where=_data(where)))
+
+    def erase_all(self) -> Erased:
+        """Remove the whole memory of the space with its documents and media, for good. Its conversations stay."""
+        return self._connection.call("erase", table.Erase(everything=True))
+
+    # Jobs, which are waited for
+
+    def settle(self, progress: Callable[[int, int | None], None] | None = None) -> None:
+        """Have the service do all pending work, and wait for it: words, facts and vectors, those of documents too.
+
+        ``progress`` is called with how many memories or chunks are done, and of how many.
+        """
+        finished(self._connection, self._connection.call("settle"), progress)
+
+    def audit(self, *, rules: Rules | None = None, progress: Callable[[int], None] | None = None) -> Report:
+        """Look the whole memory over for junk, duplicates, contradictions, secrets and more, with a plan to repair it.
+
+        A service tells of a thousand problems at most, and without the texts of memories. Raises ``Unsupported`` for
+        ``rules``: it has its own.
+        """
+        if rules is not None:
+            raise Unsupported("the rules of an audit cannot be sent to a service: it has its own; leave them out")
+        heard = None if progress is None else _of_one(progress)
+        return result_of(finished(self._connection, self._connection.call("audit"), heard), Report)
+
+    def mend(self, actions: list[Action]) -> int:
+        """Carry out a plan of an audit; how many of its steps were done. Every one can be undone."""
+        steps, operation = list(actions), table.OPERATIONS["mend"]
+        parts = [steps[start : start + _STEPS] for start in range(0, len(steps), _STEPS)]
+        return sum(self._connection.call("mend", operation.request({"actions": part})).done for part in parts)
+
+    def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
+        """Write the memory and the conversations of the key's space to a file here: ``.md`` or ``.jsonl``, by its ending.
+
+        Returns how many things were written. The file appears whole or not at all, in the place of one that is there.
+        Raises ``FileError`` when it cannot be written, ``InvalidInput`` for an ending of another format.
+        """
+        _check_path(path)
+        ending = Path(path).suffix.lower()
+        if ending not in _EXPORTED:
+            raise InvalidInput(
+                f"no export ends in {ending!r}; known: .jsonl (everything) and .md (the memories, to be read)"
+            )
+        asked = running.Export(format=_EXPORTED[ending], vectors=vectors)
+        with written(path) as file:
+            job = finished(self._connection, self._connection.call("export", asked), progress)
+            self._connection.download("job_file", file, id=job.id)
+        return number_of(job, "written")
+
+    def bring(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,  # noqa: A002
+        user: str | None = None,
+        progress: Progress | None = None,
+    ) -> Imported:
+        """Send a file to the service to be taken in: memwell's own, mem0's, LangChain's, MCP's, ChatGPT's.
+
+        It is known by its content unless named. ``user`` takes what belongs to one user of mem0's. Doing it again changes
+        nothing. Raises ``FileError`` when it cannot be read, ``InvalidInput`` for an unknown format.
+        """
+        _check_path(path)
+        source = Path(path)
+        with named(source, "read"):
+            if source.stat().st_size == 0:
+                raise InvalidInput(f"the file {str(path)!r} is empty")
+        asked = running.Import(name=source.name, format=format, user=None if user is None else check_id(user, "a user"))
+        job = self._connection.upload("import", asked, source)
+        return result_of(finished(self._connection, job, progress), Imported)
+
+    # Grants
+
+    grant, agrant = called("grant", Engine.grant)
+    revoke, arevoke = called("revoke_grant", Engine.revoke, reads=bool)
+
+    def grants(self) -> list[Grant]:
+        """Who may see this memory now, and who may add to it."""
+        return self._connection.call("grants").given
+
+    def shared_with_me(self) -> list[Grant]:
+        """Whose memories this space may see now."""
+        return self._connection.call("grants").received
 
     def close(self) -> None:
         """Let go of the line to the service, which goes on by itself."""
         self._connection.close()
 
     def __repr__(self) -> str:
-        whose = "" if self._me is None else f" {self._me.key.space!r}"
-        return f"<memwell {self._connection.address}{whose}>"
+        whose = "" if self._me is None else f", space={self._me.key.space!r}"
+        return f"RemoteMemory({self._connection.address!r}{whose})"
+
+    amemories = asyncify(memories)
+    acatch_up = asyncify(catch_up)
+    aforget_by = asyncify(forget_by)
+    aerase = asyncify(erase)
+    aerase_where = asyncify(erase_where)
+    aerase_all = asyncify(erase_all)
+    asettle = asyncify(settle)
+    aaudit = asyncify(audit)
+    amend = asyncify(mend)
+    aexport = asyncify(export)
+    abring = asyncify(bring)
+    agrants = asyncify(grants)
+    ashared_with_me = asyncify(shared_with_me)
+    ashared = asyncify(shared)
 
 
-__all__ = ["RemoteMemory"]
+@refuses(
+    "facts are read from what is remembered, and go when it is forgotten; call remember, forget or undo",
+    "learn",
+    "retract",
+    "restore",
+)
+class RemoteFacts(Remote):
+    """The facts of the key's space. Every method has an async twin with an ``a`` in front."""
+
+    def __init__(self, connection: Connection, space: Space) -> None:
+        super().__init__(connection)
+        self.space = inner_space(space)
+
+    about, aabout = called("facts_about", Facts.about)
+    history, ahistory = called("facts_history", Facts.history)
+    all, aall = called("all_facts", Facts.all)
+    conflicts, aconflicts = called("conflicts", Facts.conflicts)
+    walk, awalk = called("graph", Facts.walk)
+
+
+@refuses("context() writes the receipt of the prompt that it makes", "put")
+@refuses("erase() takes what it removes out of the receipts", "forget")
+class RemoteReceipts(Remote):
+    """The receipts of the key's space, the newest thousand of them."""
+
+    def __init__(self, connection: Connection, space: Space) -> None:
+        super().__init__(connection)
+        self.space = inner_space(space)
+
+    get, aget = called("receipt", Receipts.get)
+
+    def all(self) -> Iterator[Receipt]:
+        """The receipts, newest first."""
+        return iter(self._connection.call("receipts", table.ListReceipts(limit=_MOST_RECEIPTS)).receipts)
+
+    def of_memory(self, memory_id: str) -> list[Receipt]:
+        """The prompts that a memory went into, newest first."""
+        asked = table.ListReceipts(limit=_MOST_RECEIPTS, memory=check_id(memory_id, "a memory's id"))
+        return self._connection.call("receipts", asked).receipts
+
+    aof_memory = asyncify(of_memory)
+
+
+class RemoteShared(Remote):
+    """The memory of another space. Made by ``RemoteMemory.shared``.
+
+    The service asks for the grant at every call and raises ``NotGranted`` when it is not there, or no longer.
+    """
+
+    def __init__(self, connection: Connection, owner: Space, reader: Space) -> None:
+        if owner == reader:
+            raise InvalidInput(f"{owner!r} needs no grant for its own memory")
+        super().__init__(connection, owner=list(owner))
+        self.owner, self.reader = owner, reader
+        _ = self.grant
+
+    @property
+    def grant(self) -> Grant:
+        """The grant as it is now. Raises ``NotGranted`` when there is none."""
+        given: list[Grant] = self._connection.call("grants").received
+        found = next((one for one in given if one.owner == self.owner), None)
+        if found is None:
+            raise NotGranted(f"{self.owner!r} has not granted its memory to {self.reader!r}, or no longer does")
+        return found
+
+    recall, arecall = called("recall", SharedMemory.recall, nothing={"limit": list})
+    get, aget = called("memory", SharedMemory.get)
+    page, apage = called("memories", SharedMemory.page)
+    count, acount = called("count", SharedMemory.count)
+    remember, aremember = called("remember", SharedMemory.remember)
+
+    def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
+        """The owner's memories, oldest first. They are fetched page by page."""
+        return _all_of(self.page, where, limit)
+
+    amemories = asyncify(memories)
+
+    def __repr__(self) -> str:
+        return f"<the memory of {self.owner!r}, shared with {self.reader!r}, at {self._connection.address}>"
+
+
+def _all_of(page: Callable[..., Page[Recalled]], where: FilterLike | None, limit: int | None) -> list[Recalled]:
+    """What the pages hold, oldest first, up to a limit."""
+    wanted = None if limit is None else check_count(limit, "limit")
+    if wanted == 0:
+        return []
+    block = _BLOCK if wanted is None else min(wanted, _BLOCK)
+    pages = paged(lambda cursor: page(where=where, limit=block, cursor=cursor, newest_first=False))
+    return list(islice(pages, wanted))
+
+
+def _data(where: FilterLike | None) -> dict[str, object] | None:
+    found = as_filter(where)
+    return None if found is None else as_mapping(found)
+
+
+def _of_one(progress: Callable[[int], None]) -> Callable[[int, int | None], None]:
+    return lambda done, of: progress(done)
+
+
+def _check_path(path: object) -> None:
+    if not isinstance(path, str | Path) or not str(path).strip() or "\0" in str(path):
+        raise InvalidInput(f"expected the path of a file, not {shown(path)}")

@@ -1,6 +1,4 @@
-"""What goes over the wire between the service and its clients: shapes, routes, and how errors are told.
+"""What goes over HTTP between the service and its clients: the table of operations, JSON, and errors.
 
-Both sides import these, so that they cannot drift apart: ``routes.ROUTES`` is the one list of what the service can do.
+Both sides derive from ``table.OPERATIONS``, so that they cannot drift apart.
 """
-
-__all__: list[str] = []

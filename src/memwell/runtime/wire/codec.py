@@ -139,6 +139,3 @@ def _encoded(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(cast("Mapping[str, Any]", value))
     raise NotImplementedError(f"no JSON for {type(value).__name__}")
-
-
-__all__ = ["Answer", "NotJson", "Request", "convert", "decode", "encode", "schema_of", "times_of"]

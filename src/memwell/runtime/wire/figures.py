@@ -170,19 +170,3 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     operations: list[OperationFigures]
     """Of this process alone; empty in the figures of a space."""
     trends: list[Point]
-
-
-__all__ = [
-    "Active",
-    "Availability",
-    "Costs",
-    "Failure",
-    "Figures",
-    "Latency",
-    "ModelCost",
-    "OperationFigures",
-    "Point",
-    "Quality",
-    "Queue",
-    "Stored",
-]

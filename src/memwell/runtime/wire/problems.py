@@ -1,4 +1,4 @@
-"""How errors are told over HTTP, in one table: the service writes by it, the client reads by it."""
+"""Errors over HTTP, in one table: the service writes problems by it, and the client reads them by it."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _BY_CODE = {kind.code: kind for kind in KINDS}
 
 
 def kind_of(error: MemwellError) -> Kind:
-    """The line of the table that an error is told by."""
+    """The line of the table for an error."""
     code = getattr(error, "code", None)
     if isinstance(code, str) and code in _BY_CODE:
         return _BY_CODE[code]
@@ -105,7 +105,7 @@ def kind_of(error: MemwellError) -> Kind:
 
 
 def problem_of(error: MemwellError, *, request: str = "") -> Problem:
-    """An error as it is told. What the store or the set-up says of itself stays in the service's log."""
+    """The problem of an error. What the store or the set-up says of itself stays in the service's log."""
     kind = kind_of(error)
     return Problem(
         type=_TYPES + kind.code,
@@ -120,7 +120,7 @@ def problem_of(error: MemwellError, *, request: str = "") -> Problem:
 
 
 def _detail(error: MemwellError, kind: Kind, request: str) -> str:
-    """What is told to whoever asked. Where the store is, is nothing to him."""
+    """The sentence for the caller. It does not name the store."""
     if kind.code == "unavailable":
         stored = "; what was written may or may not be stored" if _UNSURE.search(str(error)) else ""
         return f"the store cannot be reached or stays busy{stored}; try again"
@@ -133,8 +133,8 @@ def _detail(error: MemwellError, kind: Kind, request: str) -> str:
 
 def _plainly(text: str) -> str:
     """A message of the library for those who do not speak Python."""
-    for call, told in _CALLS.items():
-        text = text.replace(call, told)
+    for call, words in _CALLS.items():
+        text = text.replace(call, words)
     return _SPACE.sub(lambda found: " / ".join(ast.literal_eval(f"({found[1]},)")), text)
 
 
@@ -166,6 +166,3 @@ def error_of(problem: Problem) -> MemwellError:
     elif issubclass(kind.error, UnreadableDocument):
         options = {"reason": problem.reason or "broken"}
     return kind.error(message, **options)
-
-
-__all__ = ["HTTP_KINDS", "KINDS", "Kind", "MEDIA_TYPE", "Problem", "error_of", "http_problem", "kind_of", "problem_of"]

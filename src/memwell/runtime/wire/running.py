@@ -1,4 +1,4 @@
-"""Keys, jobs, the log, grants and the service's own state, as they are asked for and told of."""
+"""Keys, jobs, the audit log, grants and the state of the service: requests and answers that no engine has."""
 
 from __future__ import annotations
 
@@ -118,20 +118,6 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     head: str
 
 
-class GiveGrant(Request, frozen=True):
-    """To whom to show this memory."""
-
-    to: list[str]
-    write: bool = False
-    until: datetime | None = None
-
-
-class EndGrant(Request, frozen=True):
-    """Whose grant to end."""
-
-    to: list[str]
-
-
 class GrantList(Answer, frozen=True):
     """Who may see this memory, and whose memories this key may see."""
 
@@ -179,28 +165,3 @@ class Health(Answer, frozen=True):
     status: str
     version: str
     checks: dict[str, str] | None = None
-
-
-__all__ = [
-    "AskFigures",
-    "CreateKey",
-    "Done",
-    "EndGrant",
-    "Export",
-    "GiveGrant",
-    "GrantList",
-    "Health",
-    "Import",
-    "Job",
-    "Jobs",
-    "Key",
-    "KeyList",
-    "ListKeys",
-    "ListLog",
-    "LogEntry",
-    "Me",
-    "NewKey",
-    "Outcome",
-    "RotateKey",
-    "Verified",
-]

@@ -9,8 +9,7 @@ from memwell.errors import MissingDependency
 
 try:
     from memwell.service.mcp.http import CALL, McpApp
-    from memwell.service.mcp.server import TOOLS, Choice, build_server
-    from memwell.service.mcp.stdio import serve_stdio
+    from memwell.service.mcp.server import TOOLS, Choice, build_server, serve_stdio
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("mcp", "mcp_types", "starlette", "pydantic", "anyio"):
         raise

@@ -1,4 +1,4 @@
-"""Who is asking: the memory that a request may touch, and what it may do with it."""
+"""The caller of a request: the memory that it may touch, and what it may do with it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WRITE = "write"
 
 
 class Caller(Protocol):
-    """Whoever a request comes from. It holds the one memory that the request may touch."""
+    """The caller of a request. It holds the one memory that the request may touch."""
 
     @property
     def memory(self) -> Engine: ...
@@ -26,16 +26,16 @@ class Caller(Protocol):
         ...
 
     def note_refusal(self, action: str) -> None:
-        """Note that a scope was missing for something, for whoever looks after the memory."""
+        """Log that a scope was missing for something."""
         ...
 
     def log(self, *targets: str, action: str, **detail: str | int) -> object:
-        """Note what was changed, for whoever looks after the memory: ids and numbers, never a text."""
+        """Log what was changed: ids and numbers, never a text."""
         ...
 
 
 class LocalCaller(msgspec.Struct, frozen=True):
-    """Who started the program: the memory is theirs, to read and, unless told otherwise, to write."""
+    """The user who started the program: the memory is theirs to read, and to write unless it is opened read-only."""
 
     memory: Engine
     scopes: tuple[str, ...] = (READ, WRITE)
@@ -46,10 +46,7 @@ class LocalCaller(msgspec.Struct, frozen=True):
             raise AccessDenied(f"this memory was opened without the scope {scope!r}", code="missing-scope")
 
     def note_refusal(self, action: str) -> None:
-        """Nothing, as for ``log``."""
+        """Does nothing, as ``log``."""
 
     def log(self, *targets: str, action: str, **detail: str | int) -> None:
-        """Nothing: nobody but its owner looks after it."""
-
-
-__all__ = ["READ", "WRITE", "Caller", "LocalCaller"]
+        """Does nothing: the memory has no audit log."""

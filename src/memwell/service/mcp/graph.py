@@ -1,7 +1,8 @@
-"""The knowledge graph of the MCP reference memory server, kept as memories, so that it is recalled, exported and undone.
+"""The knowledge graph of the MCP reference memory server, kept as memories, and its nine tools.
 
-Each observation and each relation is one memory, in the shape in which the server's own file is taken in. Deleting is
-forgetting. Reading asks the store for the memories of the graph alone, and by name for those of the named entities alone.
+Each observation and each relation is one memory, in the shape in which the server's own file is taken in, so that it is
+recalled, exported and undone. Deleting is forgetting. Reading asks the store for the memories of the graph alone, and by
+name for those of the named entities alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,10 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Meta
 
 from memwell.errors import Conflict, InvalidInput, MemwellError, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Where
@@ -18,6 +22,8 @@ from memwell.language.quoting import clean
 from memwell.runtime.engine import Engine
 from memwell.runtime.transfer.intake import Arrival, derived_id
 from memwell.runtime.transfer.mcp import KEY, Entity, Graph, Observed, Related, observed, part_of, related
+from memwell.service.mcp.calls import WRITE
+from memwell.service.mcp.tool import Answer, Tool, argument, arguments, json_of
 from memwell.values import shown
 
 _T = TypeVar("_T")
@@ -48,7 +54,7 @@ class Removed(NamedTuple):
 
 
 class KnowledgeGraph:
-    """The graph of one memory. Changes made in one process do not mix; no part is ever kept twice, whoever writes it."""
+    """The graph of one memory. Changes made in one process do not mix, and no part is kept twice."""
 
     def __init__(self, memory: Engine) -> None:
         self._memory = memory
@@ -233,7 +239,7 @@ class KnowledgeGraph:
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Nobody else of this process changes the graph meanwhile: it is read first, and written by what was read."""
+        """Keeps other threads of this process from changing the graph: it is read first, and written by what was read."""
         with _LOCKS[id(self._memory) // 64 % len(_LOCKS)]:
             yield
 
@@ -313,4 +319,247 @@ def _says(entity: Entity, query: str) -> bool:
     return any(query in text.lower() for text in (entity.name, entity.kind, *entity.observations))
 
 
-__all__ = ["MOST_PARTS", "KnowledgeGraph", "Removed"]
+# Tools
+
+MOST_ITEMS = 1_000
+MOST_QUERY = 2_048
+
+_Name = Annotated[str, Meta(min_length=1, max_length=1_000)]
+_Observation = Annotated[str, Meta(min_length=1, max_length=90_000)]
+_Observations = Annotated[list[_Observation], Meta(max_length=MOST_ITEMS)]
+
+
+class GraphEntity(msgspec.Struct, frozen=True, rename="camel"):
+    """An entity with what was observed of it."""
+
+    name: Annotated[_Name, Meta(description="The name, which is its identity.")]
+    entity_type: Annotated[_Name, Meta(description="What kind of thing it is, such as person.")]
+    observations: Annotated[_Observations, Meta(description="Single facts about it.")]
+
+
+class GraphRelation(msgspec.Struct, frozen=True, rename="camel"):
+    """A relation from one entity to another."""
+
+    from_: Annotated[_Name, Meta(description="The entity it starts at.")] = msgspec.field(name="from")
+    to: Annotated[_Name, Meta(description="The entity it leads to.")]
+    relation_type: Annotated[_Name, Meta(description="What it is, in the active voice, such as works_at.")]
+
+
+class Contents(msgspec.Struct, frozen=True, rename="camel"):
+    """Observations for one entity."""
+
+    entity_name: _Name
+    contents: _Observations
+
+
+class Deletion(msgspec.Struct, frozen=True, rename="camel"):
+    """Observations of one entity."""
+
+    entity_name: _Name
+    observations: _Observations
+
+
+class Added(msgspec.Struct, frozen=True, rename="camel"):
+    """The observations of one entity that were new."""
+
+    entity_name: str
+    added_observations: list[str]
+
+
+def _answer(name: str, **fields: Any) -> Any:
+    return msgspec.defstruct(name, list(fields.items()), frozen=True)
+
+
+Entities = _answer("Entities", entities=list[GraphEntity])
+Relations = _answer("Relations", relations=list[GraphRelation])
+Results = _answer("Results", results=list[Added])
+Outcome = _answer("Outcome", success=bool, message=str)
+Nodes = _answer("Nodes", entities=list[GraphEntity], relations=list[GraphRelation])
+
+
+def _many(type_: Any, **more: Any) -> tuple[Any]:
+    return (Annotated[list[type_], Meta(max_length=MOST_ITEMS, **more)],)
+
+
+_NAMES = _many(_Name, description="The names of the entities.")
+_RELATIONS = arguments(relations=_many(GraphRelation))
+
+
+def _create_entities(memory: Engine, given: Any) -> Answer:
+    wanted = [Entity(one.name, one.entity_type, dict.fromkeys(one.observations)) for one in given.entities]
+    made = [_entity(one) for one in KnowledgeGraph(memory).create(wanted)]
+    return Answer(json_of(made), Entities(made))
+
+
+def _create_relations(memory: Engine, given: Any) -> Answer:
+    made = [_relation(one) for one in KnowledgeGraph(memory).relate(_related(given))]
+    return Answer(json_of(made), Relations(made))
+
+
+def _add_observations(memory: Engine, given: Any) -> Answer:
+    done = KnowledgeGraph(memory).observe([(one.entity_name, one.contents) for one in given.observations])
+    added = [Added(name, contents) for name, contents in done]
+    return Answer(json_of(added), Results(added))
+
+
+def _delete_entities(memory: Engine, given: Any) -> Answer:
+    done = KnowledgeGraph(memory).delete(given.entityNames)
+    missing = f" Not found: {', '.join(done.missing)}"
+    return _outcome(done, "Entities", len(given.entityNames), missing)
+
+
+def _delete_observations(memory: Engine, given: Any) -> Answer:
+    done = KnowledgeGraph(memory).retract([(one.entity_name, one.observations) for one in given.deletions])
+    missing = f" Entities not found: {', '.join(done.missing)}" if done.missing else ""
+    return _outcome(done, "Observations", sum(len(one.observations) for one in given.deletions), missing)
+
+
+def _delete_relations(memory: Engine, given: Any) -> Answer:
+    done = KnowledgeGraph(memory).part(_related(given))
+    return _outcome(done, "Relations", len(given.relations), " The rest matched nothing.")
+
+
+def _outcome(done: Removed, what: str, wanted: int, otherwise: str) -> Answer:
+    whole = f"{what} deleted successfully"
+    message = whole if done.number == wanted else f"Deleted {done.number} of {wanted} {what.lower()}.{otherwise}"
+    # The results are the reference server's; the ids that undo takes are notes.
+    notes = {"memwell/forgotten": done.ids} if done.ids else {}
+    return Answer(message, Outcome(True, message), changed=tuple(done.ids), notes=notes)
+
+
+def _read_graph(memory: Engine, given: Any) -> Answer:
+    return _nodes(KnowledgeGraph(memory).read())
+
+
+def _search_nodes(memory: Engine, given: Any) -> Answer:
+    return _nodes(KnowledgeGraph(memory).search(given.query))
+
+
+def _open_nodes(memory: Engine, given: Any) -> Answer:
+    return _nodes(KnowledgeGraph(memory).open(given.names))
+
+
+def _nodes(graph: Graph) -> Answer:
+    nodes = Nodes([_entity(one) for one in graph.entities.values()], [_relation(one) for one in graph.relations])
+    return Answer(json_of(nodes), nodes)
+
+
+def _entity(one: Entity) -> GraphEntity:
+    return GraphEntity(one.name, one.kind, list(one.observations))
+
+
+def _relation(one: Related) -> GraphRelation:
+    return GraphRelation(from_=one.from_, to=one.to, relation_type=one.kind)
+
+
+def _related(given: Any) -> list[Related]:
+    return [Related(one.from_, one.to, one.relation_type) for one in given.relations]
+
+
+GRAPH_TOOLS = (
+    Tool(
+        name="create_entities",
+        title="Create entities",
+        description=(
+            "Add entities with observations to the knowledge graph. One whose name exists is passed over: use "
+            f"add_observations for it. At most {MOST_ITEMS:,} each call."
+        ),
+        takes=arguments(entities=_many(GraphEntity)),
+        gives=Entities,
+        does=_create_entities,
+        scope=WRITE,
+        group="graph",
+    ),
+    Tool(
+        name="create_relations",
+        title="Create relations",
+        description=(
+            "Add relations between entities that exist, in the active voice, such as works_at. One that exists is passed "
+            "over; an unknown entity is an error."
+        ),
+        takes=_RELATIONS,
+        gives=Relations,
+        does=_create_relations,
+        scope=WRITE,
+        group="graph",
+    ),
+    Tool(
+        name="add_observations",
+        title="Add observations",
+        description="Add facts to entities that exist; only new ones are added. An unknown entity is an error.",
+        takes=arguments(observations=_many(Contents)),
+        gives=Results,
+        does=_add_observations,
+        scope=WRITE,
+        group="graph",
+    ),
+    Tool(
+        name="delete_entities",
+        title="Delete entities",
+        description=(
+            "Remove entities with their observations and relations. They are forgotten, not erased: list_memories with "
+            "`forgotten` shows them, undo brings each back."
+        ),
+        takes=arguments(entityNames=_NAMES),
+        gives=Outcome,
+        does=_delete_entities,
+        scope=WRITE,
+        group="graph",
+        destructive=True,
+    ),
+    Tool(
+        name="delete_observations",
+        title="Delete observations",
+        description="Remove observations from entities, which stay. Each is forgotten, and undo brings it back.",
+        takes=arguments(deletions=_many(Deletion)),
+        gives=Outcome,
+        does=_delete_observations,
+        scope=WRITE,
+        group="graph",
+        destructive=True,
+    ),
+    Tool(
+        name="delete_relations",
+        title="Delete relations",
+        description="Remove relations. Each is forgotten, and undo brings it back.",
+        takes=_RELATIONS,
+        gives=Outcome,
+        does=_delete_relations,
+        scope=WRITE,
+        group="graph",
+        destructive=True,
+    ),
+    Tool(
+        name="read_graph",
+        title="Read graph",
+        description=(
+            "Read the whole knowledge graph. Use search_nodes or open_nodes when it may be large: above "
+            f"{MOST_PARTS:,} observations and relations it is refused."
+        ),
+        takes=arguments(),
+        gives=Nodes,
+        does=_read_graph,
+        group="graph",
+    ),
+    Tool(
+        name="search_nodes",
+        title="Search nodes",
+        description=(
+            "Find entities by a part of their name, type or observations, in capitals or not, with the relations that "
+            "touch them. It compares letters; to find by meaning, use recall."
+        ),
+        takes=arguments(query=argument("Part of a name, a type or an observation.", str, max_length=MOST_QUERY)),
+        gives=Nodes,
+        does=_search_nodes,
+        group="graph",
+    ),
+    Tool(
+        name="open_nodes",
+        title="Open nodes",
+        description="Read entities by their exact names, with the relations that touch them. Unknown ones are passed over.",
+        takes=arguments(names=_NAMES),
+        gives=Nodes,
+        does=_open_nodes,
+        group="graph",
+    ),
+)

@@ -1,7 +1,7 @@
 """MCP over streamable HTTP, for a service that has found out who is asking.
 
-Whoever serves it puts the caller into the scope of each request under ``memwell.call``. There are no sessions: every
-request is answered for the caller it came with, so nobody can go on with what another began.
+The service puts the caller into the scope of each request under ``memwell.call``. There are no sessions: every request is
+answered for the caller it came with.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 class McpApp:
     """An ASGI app at one address. Run it inside ``running``, once.
 
-    ``hosts`` and ``origins`` are those a request may name beside the machine itself: ``"memory.example.org"`` or
+    ``hosts`` and ``origins`` are those a request may name, in addition to the machine itself: ``"memory.example.org"`` or
     ``"memory.example.org:*"``, and ``"https://memory.example.org"``. A request for another host is answered 421, one from a
     page of another origin 403, before anything is read of it.
     """
@@ -68,7 +68,7 @@ class McpApp:
         is_post = scope["method"] == "POST"
         refusal = await self._check(Request(scope), is_post=is_post)
         if refusal is None and CALL not in scope:
-            refusal = Response("nobody has said who is asking", status_code=401)
+            refusal = Response("the request has no caller", status_code=401)
         if refusal is None and not is_post:
             refusal = Response("only POST is answered here", status_code=405, headers={"Allow": "POST"})
         await (refusal or self._manager.handle_request)(scope, receive, send)
@@ -79,9 +79,6 @@ def _with_ports(hosts: Iterable[str]) -> list[str]:
 
 
 def _caller(context: Context) -> Caller:
-    """Who a request is from, as whoever serves it has said."""
+    """The caller of a request, from its scope."""
     request = cast(Request, context.request)
     return cast(Caller, request.scope[CALL])
-
-
-__all__ = ["CALL", "MOST_BYTES", "McpApp"]

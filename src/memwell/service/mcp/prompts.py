@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from memwell.errors import InvalidInput
 from memwell.messages import Role
 from memwell.runtime.engine import Engine
+from memwell.service.mcp.answers import language_for
 from memwell.service.mcp.calls import READ, WRITE
-from memwell.service.mcp.fencing import language_for
 from memwell.values import shown
 
 MOST_CHARACTERS = 10_000
@@ -121,5 +121,3 @@ PROMPTS = (
         _answer,
     ),
 )
-
-__all__ = ["PROMPTS", "Argument", "Prompt", "Turn"]

@@ -12,17 +12,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.records import Page
 from memwell.runtime.engine import Engine
-from memwell.service.mcp.fencing import entry, fenced, language_for
+from memwell.service.mcp.answers import Item, entry, fenced, item, language_for
 from memwell.service.mcp.graph import KnowledgeGraph
-from memwell.service.mcp.shapes import Item, item
 from memwell.service.mcp.tool import json_of
-from memwell.storage.protocols import ThreadInfo
 from memwell.values import shown
 
 SCHEME = "memwell"
@@ -109,7 +106,7 @@ def _memories(memory: Engine, place: str | None) -> tuple[list[Listing], str | N
 
 
 def _conversations(memory: Engine, place: str | None) -> tuple[list[Listing], str | None]:
-    page = threads(memory, limit=PAGE, cursor=place)
+    page = memory.threads(limit=PAGE, cursor=place)
     return [_listing("conversations", one.thread.id, f"{one.messages} messages") for one in page.items], page.next
 
 
@@ -136,7 +133,7 @@ def _listing(kind: str, id_: str, about: str) -> Listing:
 
 
 def _short(id_: str) -> str:
-    """So much of an id that it is known again; an id that could be somebody's words becomes a number."""
+    """The beginning of an id; one that could be words becomes a number."""
     if _MADE_ID.fullmatch(id_):
         return id_[:_SHORT]
     return id_ if _PLAIN_ID.fullmatch(id_) else sha256(id_.encode(errors="surrogatepass")).hexdigest()[:_SHORT]
@@ -145,15 +142,6 @@ def _short(id_: str) -> str:
 def uri_of(kind: str, id_: str) -> str:
     """The address of a memory, a conversation or a document."""
     return f"{SCHEME}://{kind}/{quote(id_, safe='')}"
-
-
-def threads(memory: Engine, *, limit: int, cursor: str | None) -> Page[ThreadInfo]:
-    """One page of the conversations of a memory."""
-    lists = getattr(cast(Any, memory), "threads", None)
-    if lists is not None:
-        # One behind a service has no store here, and lists them itself.
-        return cast("Page[ThreadInfo]", lists(limit=limit, cursor=cursor))
-    return memory.backend.log.threads(memory.space, limit=limit, cursor=cursor)
 
 
 # Reading
@@ -223,6 +211,3 @@ def _document(memory: Engine, id_: str, start: int) -> str:
     heading = (document.title, document.source, f"{start}–{end} / {len(text)}")
     more = "" if end >= len(text) else f"\nGoes on: {uri_of('documents', id_)}?start={end}"
     return fenced([entry(1, heading, piece)], language_for(piece)) + more
-
-
-__all__ = ["GRAPH", "SCHEME", "TEMPLATES", "Content", "Listing", "Template", "listed", "read", "threads", "uri_of"]

@@ -1,4 +1,4 @@
-"""The MCP server: tools, resources and prompts over the memory of whoever is asking.
+"""The MCP server: tools, resources and prompts over the memory of the caller.
 
 It keeps nothing between two requests. Each is answered for its own caller, with that caller's memory and scopes, in a
 thread of its own, so that the loop never waits for a store.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -19,21 +20,22 @@ import mcp_types as types
 import msgspec
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 from memwell.errors import AccessDenied, BackendError, BackendUnavailable, MemwellError, ReadOnlyStore
+from memwell.runtime.engine import Engine
 from memwell.runtime.wire.problems import problem_of
 from memwell.service.mcp import resources
-from memwell.service.mcp.calls import READ, Caller
-from memwell.service.mcp.documents import DOCUMENT_TOOLS
-from memwell.service.mcp.fencing import one_line
-from memwell.service.mcp.graph_tools import GRAPH_TOOLS
-from memwell.service.mcp.memories import MEMORY_TOOLS
+from memwell.service.mcp.answers import one_line
+from memwell.service.mcp.calls import READ, WRITE, Caller, LocalCaller
+from memwell.service.mcp.graph import GRAPH_TOOLS
 from memwell.service.mcp.prompts import PROMPTS, Prompt
 from memwell.service.mcp.tool import Answer, Tool, schema_of
+from memwell.service.mcp.tools import MEMORY_TOOLS
 from memwell.values import shown
 
-TOOLS = (*MEMORY_TOOLS, *DOCUMENT_TOOLS, *GRAPH_TOOLS)
+TOOLS = (*MEMORY_TOOLS, *GRAPH_TOOLS)
 """Every tool there is."""
 
 Choice: TypeAlias = Literal["all", "memory", "graph"]
@@ -189,7 +191,7 @@ class _Answering:
             raise MCPError(types.INVALID_PARAMS, _said(error)) from None
 
     async def _in_thread(self, work: Callable[[], T]) -> T:
-        """Run what may wait for a store. What goes wrong inside is logged here, and nothing of it is told."""
+        """Run what may wait for a store. What goes wrong inside is logged here, and the caller learns nothing of it."""
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(self._at_once)
         try:
@@ -203,7 +205,7 @@ class _Answering:
 
 def _used(tool: Tool, caller: Caller, arguments: object) -> Answer:
     _allow(caller, tool.scope, tool.name)
-    answer = tool.does(caller.memory, tool.decoded(arguments))
+    answer = tool.used(caller.memory, tool.decoded(arguments))
     if answer.changed:
         caller.log(*answer.changed[:100], action=tool.name, memories=len(answer.changed))
     return answer
@@ -227,7 +229,7 @@ def _refusal(error: MemwellError) -> types.CallToolResult:
 
 
 def _said(error: MemwellError) -> str:
-    """What the caller is told. Where the store is stands in the log alone."""
+    """The sentence for the caller. Where the store is stands in the log alone."""
     text = one_line(str(error)) or type(error).__name__
     if not isinstance(error, BackendError):
         return text
@@ -271,4 +273,14 @@ def _media_type(uri: str) -> str:
     return "application/json" if uri == resources.GRAPH else "text/plain"
 
 
-__all__ = ["TOOLS", "Choice", "FindCaller", "build_server", "chosen"]
+def serve_stdio(memory: Engine, *, tools: Choice = "all", read_only: bool = False) -> None:
+    """Answer what comes in until the input ends. Nothing but the protocol is written out; logs go to the error stream."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    caller = LocalCaller(memory, (READ,) if read_only else (READ, WRITE))
+    anyio.run(_serve, caller, tools)
+
+
+async def _serve(caller: LocalCaller, tools: Choice) -> None:
+    server = build_server(lambda context: caller, tools)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())

@@ -1,16 +1,13 @@
-"""The handlers of the routes, one file a noun. Importing this registers all of them."""
+"""What the service does beyond calling methods of the engine: handlers, by what they are about."""
 
 from __future__ import annotations
 
 import importlib
 
-ROOMS = ("threads", "memories", "known", "documents", "media", "jobs", "running")
+ROOMS = ("memories", "documents", "jobs", "running")
 
 
 def register() -> None:
-    """Load every room, so that each route has its handler."""
+    """Load every room, so that each operation has its handler."""
     for room in ROOMS:
         importlib.import_module(f"{__name__}.{room}")
-
-
-__all__ = ["ROOMS", "register"]

@@ -1,10 +1,13 @@
-"""Documents over REST: texts at once, files and pages of the web as jobs, and questions to all of them."""
+"""Documents and media over REST: files and pages of the web are read as jobs.
+
+Pictures, sounds and films are sent as they are, with what is known of them in the address.
+"""
 
 from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,23 +15,24 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from memwell.errors import UnreadableDocument
-from memwell.knowledge.answers import Answer
+from memwell.errors import InvalidInput, NotFound, UnreadableDocument
+from memwell.history.media import HEAD, types_of
 from memwell.knowledge.documents import Document
-from memwell.knowledge.handle import MOST_BYTES, Counts, Knowledge
+from memwell.knowledge.handle import MOST_BYTES, Knowledge
 from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
 from memwell.knowledge.reading import read_document
 from memwell.knowledge.reading.sniffing import kind_of
 from memwell.knowledge.reading.web import is_public
 from memwell.knowledge.shelf import checked_metadata
+from memwell.longterm.media.items import MediaItem
 from memwell.runtime.engine import Engine
-from memwell.runtime.wire import documents
 from memwell.runtime.wire.codec import decode
-from memwell.runtime.wire.running import Done, Job
-from memwell.service.call import Call, handles
+from memwell.runtime.wire.operations import data_of
+from memwell.runtime.wire.running import Job
+from memwell.runtime.wire.table import AddMedium, FetchDocument, Media, Passages, UploadDocument
+from memwell.service.call import Call, File, handles
 from memwell.service.jobs import Ongoing, Report, Work, repeated
-from memwell.service.rest.jobs import taken_upload
-from memwell.service.rest.threads import bounded, messages_of
+from memwell.service.rest.jobs import label_of, taken_upload
 from memwell.values import check_text, shown
 
 T = TypeVar("T")
@@ -37,29 +41,19 @@ UPLOAD = "upload"
 """What the ids of documents begin with that were sent as files."""
 
 _STALLED_S = 30.0
-"""When for so long no vector was made, nobody waits for more: the embedder fails, or nothing works in the background."""
+"""How long a job waits for the next vector: after that the embedder fails, or nothing works in the background."""
 
 _LONGEST_URL = 8192
 _UNKNOWN_HOST = re.compile("the host .* is not found: ", re.DOTALL)
 _NOT_PUBLIC = "the address leads to nothing on the public internet that pages are fetched from"
 
 
-@handles("add_document")
-def add_document(call: Call, asked: documents.AddDocument) -> Document:
-    """Take a text in as a document, and return when its words can be found."""
-    added = call.memory.knowledge.add(
-        asked.text, id=asked.id, source=asked.source, title=asked.title, metadata=asked.metadata
-    )
-    call.log(added.id, chunks=added.chunks)
-    return added
-
-
 @handles("upload_document")
-def upload_document(call: Call, asked: documents.UploadDocument) -> Job:
+def upload_document(call: Call, asked: UploadDocument) -> Job:
     """Read a file and take it in, as a job. What cannot be a document by its first look is refused before there is one."""
     with taken_upload(call, asked.name) as (path, label):
         title = check_text(asked.title, "a title")
-        metadata = checked_metadata(None if asked.metadata is None else decode(asked.metadata.encode(), dict[str, Any]))
+        metadata = checked_metadata(None if asked.metadata is None else data_of(asked.metadata))
         knowledge, id_ = call.memory.knowledge, document_id(UPLOAD, label)
         _check_kind(path, label)
 
@@ -77,7 +71,7 @@ def upload_document(call: Call, asked: documents.UploadDocument) -> Job:
 
 
 @handles("fetch_document")
-def fetch_document(call: Call, asked: documents.FetchDocument) -> Job:
+def fetch_document(call: Call, asked: FetchDocument) -> Job:
     """Fetch a page and take it in, as a job. An address that is seen to be private is refused before there is one."""
     _check_address(asked.url)
     most = min(MOST_BYTES, int(call.service.settings.serve_max_upload_mb * 1e6))
@@ -110,67 +104,14 @@ def _fetch(memory: Engine, asked: _Fetched) -> Work:
     return work
 
 
-@handles("documents")
-def list_documents(call: Call, asked: documents.ListDocuments) -> documents.Documents:
-    """The documents, by their ids."""
-    where: Mapping[str, Any] | None = None if asked.where is None else decode(asked.where.encode(), dict[str, Any])
-    return documents.Documents(documents=call.memory.knowledge.documents(where))
-
-
-@handles("document_count")
-def document_count(call: Call) -> Counts:
-    """How many documents and chunks there are."""
-    return call.memory.knowledge.count()
-
-
-@handles("document")
-def document(call: Call) -> Document:
-    """One document. Raises ``NotFound``."""
-    return call.memory.knowledge.get(call.path["id"])
-
-
-@handles("document_text")
-def document_text(call: Call) -> documents.DocumentText:
-    """The text of a document as it was read. Raises ``NotFound``."""
-    return documents.DocumentText(text=call.memory.knowledge.text(call.path["id"]))
-
-
-@handles("remove_document")
-def remove_document(call: Call) -> Done:
-    """Remove a document for good. One that is not there is fine."""
-    removed = call.memory.knowledge.remove(call.path["id"])
-    if removed:
-        call.log(call.path["id"])
-        # An export or a result may hold the words of what is gone.
-        call.service.jobs.drop_results(call.space)
-    return Done(done=removed)
-
-
 @handles("look_up")
-def look_up(call: Call, asked: documents.LookUp) -> documents.Passages:
-    """The passages that answer a question best, with the reasons and their places."""
-    found = call.memory.knowledge.recall(
-        asked.query,
-        limit=bounded(asked.limit, "limit", least=0),
-        where=asked.where,
-        documents=asked.documents,
-        expand=asked.expand,
-    )
-    return documents.Passages(
+def look_up(call: Call, asked: Any) -> Passages:
+    """Each passage comes with its reasons and its place in words."""
+    found = call.run(asked)
+    return Passages(
         passages=found,
         why=[one.why(language=asked.language) for one in found],
         places=[one.citation.in_words(asked.language) for one in found],
-    )
-
-
-@handles("ask")
-def ask(call: Call, asked: documents.Ask) -> Answer:
-    """What the documents say to a question, with the passages it rests on."""
-    return call.memory.knowledge.answer(
-        asked.question,
-        limit=bounded(asked.limit, "limit", least=0),
-        language=asked.language,
-        history=messages_of(asked.history),
     )
 
 
@@ -186,7 +127,7 @@ def _check_kind(path: Path, label: str) -> None:
 
 
 def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
-    """What came of taking a document in, once the vectors are made that the space is owed: nobody's thread waits for them.
+    """The result of taking a document in, once the pending vectors of the space are made. No thread waits for them.
 
     The words of a document are found from before that. Without an embedder there is nothing to wait for.
     """
@@ -207,7 +148,7 @@ def _with_vectors(knowledge: Knowledge, result: Callable[[], T]) -> T | Ongoing:
 
 
 def _check_address(url: str) -> None:
-    """Raises ``UnreadableDocument`` for what can be seen to be refused without asking anybody."""
+    """Raises ``UnreadableDocument`` for an address that is refused without a look-up."""
     try:
         parts = urlsplit(url)
         host, _ = (parts.hostname or "").rstrip("."), parts.port
@@ -232,11 +173,91 @@ def _is_private_number(host: str) -> bool:
 
 
 def _as_error(refused: Refused) -> UnreadableDocument:
-    """Why a page was not taken in. Of what is not on the public internet nothing is told, not even whether it is there:
+    """Why a page was not taken in. What is not on the public internet is not described, not even whether it is there:
     neither what a name of the own network stands for, nor that it stands for nothing."""
     if refused.reason == "forbidden-address" or _UNKNOWN_HOST.match(refused.detail):
         return UnreadableDocument(_NOT_PUBLIC, reason="forbidden-address")
     return UnreadableDocument(refused.detail, reason=refused.reason)
 
 
-__all__ = ["UPLOAD"]
+# Media
+
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+_BYTES = "application/octet-stream"
+
+
+@handles("add_medium")
+def add_medium(call: Call, asked: AddMedium) -> MediaItem:
+    """Remember a medium with the bytes that were sent, or one that is only described when there are none."""
+    return call.memory.media.add(
+        None if call.upload is None else _sent(call.take_upload()),
+        kind=asked.kind,
+        description=asked.description,
+        transcript=asked.transcript,
+        features=_features(asked),
+        sentiment=_sentiment(asked.sentiment),
+        session=asked.session,
+        speaker=asked.speaker,
+        name=label_of(asked.name) if asked.name else "",
+        metadata=None if asked.metadata is None else data_of(asked.metadata),
+        time=asked.time,
+    )
+
+
+@handles("recall_media", "like_media")
+def found_media(call: Call, asked: Any) -> Media:
+    """Each medium comes with its reasons."""
+    found, language = call.run(asked), getattr(asked, "language", "en")
+    return Media(media=found, why=tuple(item.why(language=language) for item in found))
+
+
+@handles("medium_data")
+def medium_data(call: Call) -> File:
+    """The bytes of a medium as they were given. Raises ``NotFound``."""
+    item = call.memory.media.get(call.path["id"])
+    data = call.memory.media.data(item.id)
+    return File(content=data, media_type=_type_of(data, item.media_type), name=_saved_as(item))
+
+
+@handles("medium_thumbnail")
+def medium_thumbnail(call: Call) -> File:
+    """A small picture of a medium. Raises ``NotFound`` when it has none."""
+    data = call.memory.media.thumbnail(call.path["id"])
+    if data is None:
+        raise NotFound(f"the medium {call.path['id']!r} has no thumbnail")
+    return File(content=data, media_type=_type_of(data, "image/jpeg"))
+
+
+def _sent(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    finally:
+        path.unlink()
+
+
+def _features(asked: AddMedium) -> list[str] | list[float] | None:
+    if asked.vector is None:
+        return asked.features
+    if asked.features:
+        raise InvalidInput("give the features of a medium as words or as a vector, not both")
+    return decode(asked.vector.encode(), list[float])
+
+
+def _sentiment(given: str | None) -> str | float | None:
+    """A number when it is written as one, or else a word."""
+    return float(given) if given is not None and _NUMBER.fullmatch(given) else given
+
+
+def _type_of(data: bytes, said: str) -> str:
+    """What the bytes are. What is said of them may have come with an import, and could pass a page off as a picture."""
+    found = types_of(data[:HEAD])
+    if said in found:
+        return said
+    return found[0] if found else _BYTES
+
+
+def _saved_as(item: MediaItem) -> str:
+    try:
+        return label_of(item.name)
+    except InvalidInput:
+        return item.id

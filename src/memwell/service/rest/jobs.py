@@ -147,14 +147,14 @@ def _file_name(space: Space, now: datetime, ending: str) -> str:
 
 
 def _with_ending(path: Path, label: str) -> Path:
-    """The file under a name that ends as the one it was sent under: some formats are told by nothing else."""
+    """The file under a name that ends as the one it was sent under: some formats are known by nothing else."""
     suffix = Path(label).suffix.lower()
     return path.rename(path.with_name(path.name + suffix)) if _SUFFIX.fullmatch(suffix) else path
 
 
 @contextmanager
 def _called(label: str, path: Path) -> Generator[None]:
-    """Errors name the file as whoever sent it does, and not where it lies on this machine."""
+    """Errors name the file as its sender does, and not where it lies on this machine."""
     try:
         yield
     except InvalidInput as error:
@@ -165,6 +165,3 @@ def _called(label: str, path: Path) -> Generator[None]:
 
 def _renamed(message: str, path: Path, label: str) -> str:
     return message.replace(repr(str(path)), repr(label)).replace(str(path), label)
-
-
-__all__ = ["label_of", "taken_upload"]

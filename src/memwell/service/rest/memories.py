@@ -1,232 +1,162 @@
-"""Memories over REST: remembered, recalled, changed, forgotten, erased, audited and mended."""
+"""Conversations, memories, prompts and facts over REST: what is done beyond calling the method of the engine.
+
+An operation without a handler is the method alone: its request is read, the method is called, its result is the answer.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
+from itertools import islice
 from typing import Any, cast
 
 import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.filters import FilterLike
+from memwell.history import History
 from memwell.language.secrets import findings, redacted
 from memwell.longterm.audit import Action, Problem, reason_of
 from memwell.longterm.audit import Report as AuditReport
+from memwell.longterm.base import utc_now
 from memwell.longterm.changing import Forgetting, Forgotten
-from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
+from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.longterm.journal import Owed
 from memwell.longterm.profiles import LANGUAGES
 from memwell.longterm.recall import Recalled
-from memwell.longterm.remembering import Rememberable, Remembered
-from memwell.longterm.weights import Weights
-from memwell.records import Page
+from memwell.messages import Message, Role
+from memwell.records import Page, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
-from memwell.runtime.wire import memories
-from memwell.runtime.wire.codec import decode
-from memwell.runtime.wire.running import Done, Job
-from memwell.runtime.wire.threads import Counted
-from memwell.service.call import Call, handles
+from memwell.runtime.wire import table
+from memwell.runtime.wire.operations import Note, data_of, messages_of
+from memwell.runtime.wire.running import Done, GrantList, Job
+from memwell.service.call import Call, handles, perform
+from memwell.service.fields import MOST
 from memwell.service.jobs import Report, Work, repeated
-from memwell.service.rest.threads import MOST, bounded, messages_of
+from memwell.storage.protocols import ThreadInfo
 from memwell.values import shown
 
 _LOGGED = 100
 """How many ids one entry of the log names; of more it tells the number."""
 
-_LONGEST_DAYS = 366_000
-"""A thousand years: more than any memory is old, and a number that a clock can still reckon with."""
+_FACTS_COUNTED = 10_000
+"""How many facts are read to tell whom something is known of: what a request costs does not grow beyond that."""
+
+# Conversations
 
 
-def filter_of(where: str | None) -> FilterLike | None:
-    """The filter that JSON in an address says. Raises ``InvalidInput`` when it is no JSON object."""
-    return None if where is None else decode(where.encode(errors="surrogatepass"), dict[str, Any])
+@handles("thread")
+def thread(call: Call) -> ThreadInfo:
+    """An answer is no None: a conversation that has not begun is not found."""
+    info = call.run()
+    if info is None:
+        raise NotFound(f"there is no conversation {shown(call.path['thread'])}")
+    return info
+
+
+@handles("add_messages")
+def add_messages(call: Call, asked: table.AddMessages) -> table.Added:
+    """Messages are stored first, and remembered after that."""
+    history = _history(call)
+    stored = history.add(*messages_of(asked.messages))
+    said = [one for one in stored if _is_said(one)] if asked.remember else []
+    remembered = call.memory.remember(said, session=history.thread.id) if asked.remember else None
+    return table.Added(messages=stored, remembered=remembered)
+
+
+def _is_said(message: Message) -> bool:
+    # As for remember_thread: instructions are not said by a speaker, and what is hidden is not recalled for models.
+    return bool(message.text.strip()) and message.for_model and message.role is not Role.SYSTEM
+
+
+@handles("edit_message")
+def edit_message(call: Call, asked: table.EditMessage) -> Message:
+    """Either words or a whole message. Raises ``InvalidInput`` for both and for neither."""
+    if (asked.content is None) == (asked.message is None):
+        raise InvalidInput("an edit takes either 'content' or 'message'")
+    change = asked.content if asked.message is None else messages_of([asked.message])[0]
+    place = call.place()
+    edited = _history(call).edit(place, change or "")
+    call.log(call.path["thread"], place=place)
+    return edited
+
+
+@handles("search_thread")
+def search_thread(call: Call, asked: Any) -> Any:
+    """A pair of the engine has names on the wire."""
+    return call.route.answer([table.FoundMessage(message=one, score=score) for one, score in call.run(asked)])
+
+
+@handles("window", "rounds")
+def some_rounds(call: Call, asked: Any) -> Any:
+    """Raises ``InvalidInput`` for more rounds than one answer holds, be they asked for by leaving the number out."""
+    name = "last" if call.route.name == "rounds" else "rounds"
+    if getattr(asked, name) is None and getattr(asked, "tokens", None) is None:
+        info = _history(call).info()
+        if info is not None and info.rounds > MOST:
+            raise InvalidInput(
+                f"the conversation has {info.rounds:,} rounds; say with {name!r} how many, at most {MOST:,}"
+            )
+    return perform(call, asked)
+
+
+@handles("annotate_thread")
+def annotate_thread(call: Call, asked: table.AnnotateThread) -> ThreadInfo:
+    """Metadata, the end of a round, or both."""
+    if asked.metadata is None and not asked.end_round:
+        raise InvalidInput("there is nothing to note: give 'metadata', 'end_round' or both")
+    history = _history(call)
+    info = history.log.annotate(history.thread, metadata=asked.metadata, end_round=asked.end_round)
+    call.log(history.thread.id)
+    return info
+
+
+def _history(call: Call) -> History:
+    return call.memory.thread(call.path["thread"])
+
+
+# Memories
 
 
 def check_language(language: str) -> str:
-    """The language, when reasons are told in it. Raises ``InvalidInput``, also where there is nothing to tell."""
+    """The language of the reasons. Raises ``InvalidInput`` for an unknown one, also where there are no reasons."""
     if language not in LANGUAGES:
         raise InvalidInput(f"a language is one of {', '.join(LANGUAGES)}, not {shown(language)}")
     return language
 
 
-# In and out
-
-
-@handles("remember")
-def remember(call: Call, asked: memories.Remember) -> Remembered:
-    """Store texts or messages, in the key's own memory or in one that was shared for writing."""
-    memory = call.memory_of(asked.owner)
-    return memory.remember(
-        _content(asked.content),
-        speaker=asked.speaker,
-        session=asked.session,
-        time=asked.time,
-        kind=asked.kind,
-        metadata=asked.metadata,
-        importance=asked.importance,
-        ttl=asked.ttl,
-        pinned=asked.pinned,
-        trust=asked.trust,
-        evidence=asked.evidence,
-        id=asked.id,
-    )
-
-
-def _content(given: str | dict[str, Any] | list[str | dict[str, Any]]) -> Rememberable:
-    if isinstance(given, str):
-        return given
-    if isinstance(given, dict):
-        return messages_of([given])[0]
-    bounded(len(given), "the number of things to remember", least=0)
-    read = iter(messages_of([one for one in given if not isinstance(one, str)]))
-    return [one if isinstance(one, str) else next(read) for one in given]
-
-
 @handles("recall")
-def recall(call: Call, asked: memories.Recall) -> memories.Recollection:
-    """The memories that answer a question, each with its reasons in words."""
+def recall(call: Call, asked: Any) -> table.Recollection:
+    """Each memory comes with its reasons in words."""
     language = check_language(asked.language)
-    hits = call.memory_of(asked.owner).recall(
-        asked.query,
-        limit=bounded(asked.limit, "limit"),
-        kinds=asked.kinds,
-        speaker=asked.speaker,
-        session=asked.session,
-        since=asked.since,
-        until=asked.until,
-        where=asked.where,
-        as_of=asked.as_of,
-        now=asked.now,
-        weights=_weights(asked.weights),
-        diversity=asked.diversity,
-    )
-    return memories.Recollection(hits=hits, why=[hit.why(query=asked.query, language=language) for hit in hits])
-
-
-def _weights(given: memories.WeightsGiven | None) -> Weights | None:
-    return None if given is None else Weights(given.curves, given.decay, given.note)
-
-
-@handles("similarities")
-def similarities(call: Call, asked: memories.Similarities) -> memories.Nearness:
-    """How near memories are to a query in meaning."""
-    _check_ids(asked.ids)
-    return memories.Nearness(similarities=call.memory.similarities(asked.query, asked.ids))
+    hits = call.run(asked)
+    return table.Recollection(hits=hits, why=[hit.why(query=asked.query, language=language) for hit in hits])
 
 
 @handles("memories")
-def list_memories(call: Call, asked: memories.ListMemories) -> Page[Recalled]:
-    """One page of the memories. What the owner of a shared one has forgotten is not told."""
-    limit, where = bounded(asked.limit, "limit"), filter_of(asked.where)
+def list_memories(call: Call, asked: Any) -> Page[Recalled]:
+    """Only the owner of a shared memory lists what was forgotten."""
     memory = call.memory_of(asked.owner)
-    if isinstance(memory, SharedMemory):
-        if asked.forgotten:
-            raise InvalidInput("what was forgotten is told to the owner of a memory alone")
-        return memory.page(where=where, limit=limit, cursor=asked.cursor, newest_first=asked.newest_first)
-    return memory.page(
-        where=where,
-        limit=limit,
-        cursor=asked.cursor,
-        newest_first=asked.newest_first,
-        forgotten=asked.forgotten,
-    )
-
-
-@handles("memory")
-def memory(call: Call, asked: memories.OwnerOnly) -> Recalled:
-    """One memory. Raises ``NotFound``."""
-    return call.memory_of(asked.owner).get(call.path["id"])
-
-
-@handles("count")
-def count(call: Call, asked: memories.OwnerOnly) -> Counted:
-    """How many memories may be recalled. It reads all of them."""
-    return Counted(count=call.memory_of(asked.owner).count())
-
-
-@handles("versions")
-def versions(call: Call) -> memories.Versions:
-    """What a memory was before."""
-    return memories.Versions(versions=call.memory.history(call.path["id"]))
-
-
-@handles("worth")
-def worth(call: Call) -> memories.Worth:
-    """What a memory has shown to be worth."""
-    return memories.Worth(worth=call.memory.evaluate(call.path["id"]))
-
-
-# Changing what can be changed back
-
-
-@handles("update")
-def update(call: Call, asked: memories.UpdateMemory) -> Recalled:
-    """Change a memory; what is left out stays."""
-    changed = call.memory.update(
-        call.path["id"],
-        asked.text,
-        metadata=asked.metadata,
-        time=asked.time,
-        kind=asked.kind,
-        importance=asked.importance,
-        evidence=asked.evidence,
-        trust=asked.trust,
-        reason=asked.reason,
-    )
-    call.log(changed.id)
-    return changed
-
-
-@handles("undo")
-def undo(call: Call) -> Recalled:
-    """Take the last change of a memory back."""
-    restored = call.memory.undo(call.path["id"])
-    call.log(restored.id)
-    return restored
-
-
-@handles("pin")
-def pin(call: Call, asked: memories.Pin) -> Recalled:
-    """Keep a memory from every policy, or stop keeping it."""
-    return call.memory.pin(call.path["id"], pinned=asked.pinned)
-
-
-@handles("feedback")
-def feedback(call: Call, asked: memories.Feedback) -> Recalled:
-    """Say whether a memory was of use."""
-    return call.memory.feedback(call.path["id"], useful=asked.useful)
-
-
-@handles("forget_one")
-def forget_one(call: Call) -> memories.Ids:
-    """Forget one memory; ``undo`` brings it back."""
-    return _forgotten(call, call.memory.forget(call.path["id"]))
-
-
-@handles("forget")
-def forget(call: Call, asked: memories.Forget) -> memories.Ids:
-    """Forget memories, all or none of them."""
-    return _forgotten(call, call.memory.forget(_check_ids(asked.ids), reason=asked.reason))
-
-
-def _forgotten(call: Call, ids: list[str]) -> memories.Ids:
-    _log_ids(call, ids)
-    return memories.Ids(ids=ids)
+    if not isinstance(memory, SharedMemory):
+        return call.run(asked)
+    if asked.forgotten:
+        raise InvalidInput("what was forgotten is told to the owner of a memory alone")
+    where = None if asked.where is None else data_of(asked.where)
+    return memory.page(where=where, limit=asked.limit, cursor=asked.cursor, newest_first=asked.newest_first)
 
 
 @handles("forget_by")
-def forget_by(call: Call, asked: memories.ForgetBy) -> Forgotten:
-    """Forget what a policy names, or tell what it would forget. A policy without any condition is refused."""
-    if asked == memories.ForgetBy(dry_run=asked.dry_run):
+def forget_by(call: Call, asked: table.ForgetBy) -> Forgotten:
+    """A policy without any condition would forget everything, and is refused."""
+    if asked == table.ForgetBy(dry_run=asked.dry_run):
         raise InvalidInput("a policy needs at least one condition, or it would forget everything")
     policy = Forgetting(
         importance_below=asked.importance_below,
-        older_than=_days(asked.older_than_days),
+        older_than=None if asked.older_than_days is None else timedelta(days=asked.older_than_days),
         unused=asked.unused,
         kinds=asked.kinds,
         where=asked.where,
@@ -234,92 +164,43 @@ def forget_by(call: Call, asked: memories.ForgetBy) -> Forgotten:
     )
     done = call.memory.forget_by(policy, dry_run=asked.dry_run)
     if not done.dry_run:
-        _log_ids(call, done.ids)
+        call.note(table.noted_ids(done.ids))
     return done
-
-
-def _days(given: float | None) -> timedelta | None:
-    if given is None:
-        return None
-    if not 0 <= given <= _LONGEST_DAYS:
-        raise InvalidInput(f"older_than_days must be from 0 to {_LONGEST_DAYS:,}, not {shown(given)}")
-    return timedelta(days=given)
-
-
-@handles("compress")
-def compress(call: Call, asked: memories.Compress) -> Compression:
-    """Merge memories that say nearly the same, or tell which it would merge. It reads all of them."""
-    done = call.memory.compress(threshold=asked.threshold, where=asked.where, dry_run=asked.dry_run)
-    if not done.dry_run:
-        _log_ids(call, [merge.kept for merge in done.merges])
-    return done
-
-
-@handles("merge")
-def merge(call: Call, asked: memories.MergeMemories) -> Recalled:
-    """Let one memory stand for others."""
-    kept = call.memory.merge(asked.kept, _check_ids(asked.others))
-    _log_ids(call, [kept.id, *asked.others])
-    return kept
-
-
-@handles("reflect")
-def reflect(call: Call, asked: memories.Reflect) -> memories.Memories:
-    """Remember what many memories show together. It reads all of them."""
-    made = call.memory.reflect(
-        least=bounded(asked.least, "least"),
-        most=bounded(asked.most, "most"),
-        where=asked.where,
-        metadata=asked.metadata,
-    )
-    _log_ids(call, [one.id for one in made])
-    return memories.Memories(memories=made)
-
-
-# For good
 
 
 @handles("erase")
-def erase(call: Call, asked: memories.Erase) -> Erased:
-    """Remove memories for good: by id, by a filter, or all of them. Raises ``InvalidInput`` unless it is one of these."""
+def erase(call: Call, asked: table.Erase) -> Erased:
+    """By id, by a filter, or all of them. Raises ``InvalidInput`` unless it is one of these."""
     if (asked.ids is not None) + (asked.where is not None) + asked.everything != 1:
         raise InvalidInput("erase takes exactly one of 'ids', 'where' and 'everything'")
     if asked.ids is not None:
-        erased = call.memory.erase(_check_ids(asked.ids))
+        how, erased = "ids", call.memory.erase(asked.ids)
     elif asked.where is not None:
-        erased = call.memory.erase_where(asked.where)
+        how, erased = "where", call.memory.erase_where(asked.where)
     else:
-        erased = call.memory.erase_all()
+        how, erased = "everything", call.memory.erase_all()
     if erased.total or asked.everything:
-        how = "ids" if asked.ids is not None else "where" if asked.where is not None else "everything"
-        call.log(*(asked.ids or ())[:_LOGGED], how=how, memories=erased.memories, total=erased.total)
-        # An export or a result may hold the words of what is gone.
-        call.service.jobs.drop_results(call.space)
+        counts = {"how": how, "memories": erased.memories, "total": erased.total}
+        call.note(Note((asked.ids or ())[:_LOGGED], counts))
     return erased
 
 
-# What is owed, and what is wrong
+# What is pending, and what is wrong
 
 
 @handles("owed")
 def owed(call: Call) -> Owed:
-    """What is stored and still lacks its words or vectors, documents too."""
-    own, documents = call.memory.owed(), 0
+    """Documents count too."""
+    own, documents = call.run(), 0
     # A space may lie too deep for documents.
     with suppress(InvalidInput):
         documents = call.memory.knowledge.owed().vectors
     return Owed(own.words, own.vectors + documents)
 
 
-@handles("failures")
-def failures(call: Call) -> memories.Ids:
-    """The memories that the embedder cannot take, at most 1,000 of them."""
-    return memories.Ids(ids=call.memory.failures())
-
-
 @handles("settle")
 def settle(call: Call) -> Job:
-    """Do the work that is owed, as a job."""
+    """The work that is pending, as a job."""
     return call.service.jobs.repeat(call.memory, "settle", {})
 
 
@@ -334,7 +215,7 @@ def _settle(memory: Engine, asked: object) -> Work:
 
 @handles("audit")
 def audit(call: Call) -> Job:
-    """Look the whole memory over, as a job."""
+    """An audit, as a job."""
     return call.service.jobs.repeat(call.memory, "audit", {})
 
 
@@ -351,29 +232,28 @@ def audited(found: AuditReport) -> dict[str, Any]:
 
     It holds no text of a memory: a result is kept for days, and what is erased meanwhile must not be read there.
     """
-    told = AuditReport(found.records, tuple(map(_without_texts, found.problems[:MOST])))
-    fields = {"records": told.records, "problems": told.problems, "plan": told.plan}
-    more = {"counts": found.counts, "left_out": len(found.problems) - len(told.problems)}
+    listed = AuditReport(found.records, tuple(map(_without_texts, found.problems[:MOST])))
+    fields = {"records": listed.records, "problems": listed.problems, "plan": listed.plan}
+    more = {"counts": found.counts, "left_out": len(found.problems) - len(listed.problems)}
     return cast("dict[str, Any]", msgspec.to_builtins({**fields, **more}))
 
 
 def _without_texts(problem: Problem) -> Problem:
     details, action = problem.details, replace(problem.action, text="")
     if problem.code == "facts":
-        # The facts in words; whoever wants those asks for the conflicts.
+        # The facts in words are those of ``conflicts``.
         details = {"other": problem.record, "kept": ", ".join(action.others)}
         action = replace(action, reason=reason_of(problem.code, details, "en"))
     return replace(problem, example="", details=details, action=action)
 
 
 @handles("mend")
-def mend(call: Call, asked: memories.Mend) -> Done:
-    """Carry out steps of an audit's plan. Raises ``InvalidInput`` for a step that is about another space."""
-    bounded(len(asked.actions), "the number of actions", least=0)
+def mend(call: Call, asked: Any) -> Done:
+    """Steps of the key's own space alone. Raises ``InvalidInput`` for a step that is about another."""
     for action in asked.actions:
         if action.space != call.space:
             raise InvalidInput(f"the plan is for {action.space!r}, not for the space of this key")
-    done = call.memory.mend([_with_text(call.memory, action) for action in asked.actions])
+    done = call.run(asked, actions=[_with_text(call.memory, action) for action in asked.actions])
     if done:
         call.log(*[action.record for action in asked.actions[:_LOGGED]], done=done)
     return Done(done=done)
@@ -391,15 +271,47 @@ def _with_text(memory: Engine, action: Action) -> Action:
     return replace(action, text=redacted(text, [one for one in findings(text) if one.secret]))
 
 
-def _check_ids(ids: list[str]) -> list[str]:
-    bounded(len(ids), "the number of ids", least=0)
-    return ids
+# Prompts, facts and grants
 
 
-def _log_ids(call: Call, ids: Sequence[str]) -> None:
-    """Note what was done to memories; nothing when it was done to none."""
-    if ids:
-        call.log(*ids[:_LOGGED], memories=len(ids))
+@handles("context")
+def context(call: Call, asked: Any) -> table.Prompt:
+    """With ``look_up`` the documents are searched as well."""
+    found = call.memory.knowledge.recall(asked.query, limit=asked.look_up) if asked.look_up else []
+    made = call.run(asked, documents=[*asked.documents, *found])
+    return table.Prompt(
+        messages=made.messages, tokens=made.tokens, budget=made.budget, receipt=made.receipt, openai=made.openai()
+    )
 
 
-__all__ = ["audited", "check_language", "filter_of"]
+@handles("receipts")
+def receipts(call: Call, asked: table.ListReceipts) -> Any:
+    """All of them, or those of one memory."""
+    kept = call.memory.receipts
+    wanted = kept.all() if asked.memory is None else kept.of_memory(asked.memory)
+    return call.route.answer(list(islice(wanted, asked.limit)))
+
+
+@handles("profiles")
+def profiles(call: Call) -> Any:
+    """Names are counted however they are written."""
+    moment = utc_now()
+    held = (fact for fact in _first(call.memory.facts) if fact.retired_at is None and fact.holds_at(moment))
+    counts: Counter[str] = Counter()
+    spelt: dict[str, str] = {}
+    for fact in held:
+        key = name_key(fact.subject)
+        counts[key] += 1
+        spelt.setdefault(key, fact.subject)
+    ranked = sorted(counts, key=lambda key: (-counts[key], key))[:MOST]
+    return call.route.answer([table.Subject(name=spelt[key], facts=counts[key]) for key in ranked])
+
+
+def _first(facts: Facts) -> Iterator[Fact]:
+    return islice(paged(lambda cursor: facts.all(limit=MOST, cursor=cursor)), _FACTS_COUNTED)
+
+
+@handles("grants")
+def grants(call: Call) -> GrantList:
+    """In both directions."""
+    return GrantList(given=call.memory.grants(), received=call.memory.shared_with_me())

@@ -1,4 +1,4 @@
-"""The service itself over REST: who asks, figures, grants, keys, the log, and whether it is up."""
+"""The service itself over REST: who asks, figures, keys, the audit log, and whether it is up."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ from memwell._version import VERSION
 from memwell.errors import Busy, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Page, Space
-from memwell.runtime.grants import Grant
 from memwell.runtime.metrics import exposition, figures_of
 from memwell.runtime.wire import running
 from memwell.runtime.wire.figures import Figures
-from memwell.runtime.wire.routes import ADMIN
+from memwell.runtime.wire.operations import ADMIN
 from memwell.service import keys as own
 from memwell.service.call import Call, File, handles
-from memwell.service.rest.threads import bounded
 from memwell.values import shown
 
 _LONGEST_DAYS = 366_000
 """A thousand years: a key that lasts longer has no end."""
-
-_LONGEST_MINUTES = 366 * 24 * 60
 
 
 @handles("me")
@@ -45,7 +41,7 @@ def figures(call: Call, asked: running.AskFigures) -> Figures:
     if asked.whole:
         call.allow(ADMIN)
     service = call.service
-    # What others do, and what it costs, is nobody's business but the operator's.
+    # What other spaces do, and what it costs, is for the operator alone.
     if not asked.whole:
         return figures_of(service.metrics, call.memory, span=asked.span)
     return figures_of(
@@ -61,33 +57,6 @@ def metrics(call: Call) -> File:
         service.metrics, service.engine, version=VERSION, jobs=service.jobs.busy, ledger=service.ledger
     )
     return File(content=text, media_type=media_type)
-
-
-# Grants
-
-
-@handles("grants")
-def grants(call: Call) -> running.GrantList:
-    """Who may see this memory, and whose memories this key may see."""
-    return running.GrantList(given=call.memory.grants(), received=call.memory.shared_with_me())
-
-
-@handles("grant")
-def grant(call: Call, asked: running.GiveGrant) -> Grant:
-    """Let another space read this memory, or add to it too."""
-    given = call.memory.grant(Space(*asked.to), write=asked.write, until=asked.until)
-    call.log(given.to.encoded(), write=int(given.write))
-    return given
-
-
-@handles("revoke_grant")
-def revoke_grant(call: Call, asked: running.EndGrant) -> running.Done:
-    """End a grant at once."""
-    to = Space(*asked.to)
-    done = call.memory.revoke(to)
-    if done:
-        call.log(to.encoded())
-    return running.Done(done=int(done))
 
 
 # Keys
@@ -125,8 +94,6 @@ def _in_days(days: float | None) -> datetime | None:
 @handles("rotate_key")
 def rotate_key(call: Call, asked: running.RotateKey) -> running.NewKey:
     """Give a key another secret, also the one that asks. Raises ``NotFound``."""
-    if not 0 <= asked.grace_minutes <= _LONGEST_MINUTES:
-        raise InvalidInput(f"grace_minutes must be from 0 to {_LONGEST_MINUTES:,}, not {shown(asked.grace_minutes)}")
     turned, token = call.service.keys.rotate(call.path["id"], grace=timedelta(minutes=asked.grace_minutes))
     call.log(turned.id, grace_s=round(asked.grace_minutes * 60))
     return running.NewKey(key=_key(turned), token=token)
@@ -141,7 +108,7 @@ def revoke_key(call: Call) -> running.Key:
 
 
 def _key(key: own.Key | running.Key) -> running.Key:
-    """A key as it is told: the same fields, and no more."""
+    """A key for an answer: without its secret."""
     return running.Key(**msgspec.structs.asdict(key))
 
 
@@ -151,7 +118,7 @@ def _key(key: own.Key | running.Key) -> running.Key:
 @handles("log")
 def log(call: Call, asked: running.ListLog) -> Page[running.LogEntry]:
     """One page of the audit log, newest first."""
-    return call.service.log.entries(limit=bounded(asked.limit, "limit"), cursor=asked.cursor)
+    return call.service.log.entries(limit=asked.limit, cursor=asked.cursor)
 
 
 @handles("verify_log")
@@ -160,7 +127,7 @@ def verify_log(call: Call) -> running.Verified:
     return call.service.log.verify()
 
 
-# Health, which anybody may ask: nothing of a key is looked at, and nothing told of what is stored
+# Health, which needs no key and says nothing of what is stored
 
 
 @handles("live")
@@ -178,6 +145,3 @@ def ready(call: Call) -> running.Health:
     if call.service.models == "loading":
         raise Busy("the models are being loaded", code="loading", retry_after=2)
     return running.Health(status="ok", version=VERSION, checks={"store": "ok", "models": call.service.models})
-
-
-__all__: list[str] = []

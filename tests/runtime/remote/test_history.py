@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import pytest
 
 from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
-from memwell.messages import Image, Message, Text, ToolCall, ToolResult, human
+from memwell.messages import Image, Text, ToolCall, ToolResult, human
 from tests.media_files import picture
 from tests.runtime.remote.serving import Served, serving
 
@@ -96,16 +95,3 @@ def test_bytes_beside_a_conversation_are_refused(served: Served):
         for odd in (Image(url="https://a.example/cat.png"), "x"):
             with pytest.raises(InvalidInput):
                 thread.data_of(odd)  # pyright: ignore[reportArgumentType]
-
-
-def test_the_async_twins(served: Served):
-    async def use() -> tuple[list[str], list[Message]]:
-        async with served.memory("twins") as m:
-            thread = m.thread("a")
-            async with thread:
-                await thread.aadd(human("one"), human("two"))
-            await thread.aset_metadata(title="t")
-            return [one.text async for one in thread], await thread.awindow(rounds=1)
-
-    texts, window = asyncio.run(use())
-    assert (texts, [one.text for one in window]) == (["one", "two"], ["two"])

@@ -1,0 +1,414 @@
+"""What an operation of the service is, and how its request and its call are derived from a method of the engine.
+
+A row of the table names a method such as ``Engine.recall``. Its parameters become the fields of the request, by ``SHAPES``:
+for each type of parameter the type on the wire, how a client writes a value and how the service reads it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, cast, get_type_hints
+
+import msgspec
+
+from memwell.errors import InvalidInput, Unsupported
+from memwell.filters import FilterLike, as_filter, as_mapping
+from memwell.knowledge.documents import Found, Parsed
+from memwell.longterm.audit import Action
+from memwell.longterm.base import as_ids
+from memwell.longterm.remembering import Rememberable, check_evidence, is_number
+from memwell.longterm.traits import Evidence
+from memwell.longterm.weights import Curve, Weights
+from memwell.messages import Message, Role, check_message, decode_message
+from memwell.records import Space, SpaceLike, Vector, as_space, as_vector
+from memwell.runtime.context.assembly import Shares
+from memwell.runtime.context.choosing import Passage
+from memwell.runtime.wire.codec import Answer, Request, decode, encode
+from memwell.transcript import from_openai
+from memwell.values import as_utc, check_metadata, check_text, shown
+
+READ, WRITE, ERASE, ADMIN = "read", "write", "erase", "admin"
+ANY_KEY, ANYONE = "any", ""
+"""The scopes of what every key may do, and of what needs no key."""
+
+JSON, BYTES, EVENTS, TEXT = "application/json", "application/octet-stream", "text/event-stream", "text/plain"
+
+_ROLES = tuple(role.value for role in Role)
+_OWN_FIELDS = frozenset(Message.__struct_fields__)
+
+
+# Values that JSON has in another form
+
+
+class WeightsGiven(Request, frozen=True):
+    """Other weights for one recall: curves by the name of their signal."""
+
+    curves: dict[str, Curve]
+    decay: float = 0.001
+    note: str = ""
+
+
+def json_text(data: object) -> str:
+    """JSON as it stands in a query."""
+    return msgspec.json.encode(data).decode()
+
+
+def data_of(text: str) -> dict[str, Any]:
+    """The JSON object in a query. Raises ``InvalidInput`` when it is none."""
+    return decode(text.encode(errors="surrogatepass"), dict[str, Any])
+
+
+def message_data(message: Message) -> dict[str, Any]:
+    """A message in memwell's own shape. Raises ``InvalidInput`` when it is none, or breaks a rule."""
+    return msgspec.to_builtins(check_message(message))
+
+
+def _messages_data(given: Iterable[Message]) -> tuple[dict[str, Any], ...]:
+    return tuple(message_data(one) for one in given)
+
+
+def messages_of(given: Sequence[Mapping[str, Any]]) -> list[Message]:
+    """Messages in the shape of Chat Completions, or with ``parts`` in memwell's own. Raises ``InvalidInput``."""
+    if not any("parts" in one for one in given):
+        return from_openai(given)
+    return [_own(one) if "parts" in one else from_openai([one])[0] for one in given]
+
+
+def _own(given: Mapping[str, Any]) -> Message:
+    unknown = sorted(given.keys() - _OWN_FIELDS)
+    if unknown:
+        raise InvalidInput(f"a message has no field {shown(unknown[0])}")
+    role = given.get("role")
+    if isinstance(role, str) and role not in _ROLES:
+        raise InvalidInput(f"the role of a message with 'parts' is one of {', '.join(_ROLES)}, not {shown(role)}")
+    return decode_message(encode(given))
+
+
+def _content_data(content: Rememberable) -> str | dict[str, Any] | list[str | dict[str, Any]]:
+    if isinstance(content, str | Message | Mapping):
+        return _item_data(cast("object", content))
+    if isinstance(content, bytes) or not isinstance(content, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"remember takes texts and messages, not {shown(content)}")
+    return [_item_data(one) for one in content]
+
+
+def _item_data(one: object) -> str | dict[str, Any]:
+    if isinstance(one, str):
+        return check_text(one, "a memory's text")
+    if isinstance(one, Message):
+        return message_data(one)
+    if isinstance(one, Mapping):
+        return check_metadata(cast("Mapping[str, Any]", one), "a message")
+    raise InvalidInput(f"remember takes texts and messages, not {shown(one)}")
+
+
+def _content_of(given: str | dict[str, Any] | list[str | dict[str, Any]]) -> Rememberable:
+    if isinstance(given, str):
+        return given
+    if isinstance(given, dict):
+        return messages_of([given])[0]
+    read = iter(messages_of([one for one in given if not isinstance(one, str)]))
+    return [one if isinstance(one, str) else next(read) for one in given]
+
+
+def _filter_data(where: FilterLike) -> dict[str, Any] | None:
+    found = as_filter(where)
+    return None if found is None else as_mapping(found)
+
+
+def _listed(given: str | Iterable[str], name: str) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"{name} must be a text or several, not {shown(given)}")
+    return list(given)
+
+
+def _weights_data(weights: Weights, name: str) -> WeightsGiven:
+    if not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"{name} must be Weights, not {shown(weights)}")
+    return WeightsGiven(curves=dict(weights.curves), decay=weights.decay, note=weights.note)
+
+
+def _weights_of(given: WeightsGiven) -> Weights:
+    return Weights(given.curves, given.decay, given.note)
+
+
+def _space_data(space: SpaceLike) -> list[str]:
+    return list(as_space(space))
+
+
+def _space_of(path: list[str]) -> Space:
+    return Space(*path)
+
+
+def _vector_data(vector: Vector) -> list[float]:
+    return as_vector(vector).tolist()
+
+
+def _number(value: float, name: str) -> float:
+    if not is_number(value) or not math.isfinite(value):
+        # JSON has no word for it: it would arrive as nothing at all.
+        raise InvalidInput(f"{name} must be a number, not {shown(value)}")
+    return value
+
+
+def _plain_text(text: str | Parsed) -> str:
+    if isinstance(text, Parsed):
+        raise Unsupported("a service reads documents itself; ingest() sends it the file, add() a text")
+    return check_text(text, "a document's text")
+
+
+def _passages(documents: Sequence[Passage | Found]) -> tuple[Passage, ...]:
+    return tuple(one if isinstance(one, Passage) else _passage(one) for one in documents)
+
+
+def _passage(found: Found) -> Passage:
+    return Passage(id=found.id, text=found.text, title=found.citation.in_words(), score=found.score, flags=found.flags)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _as_given(value: Any, name: str) -> Any:
+    return value
+
+
+Sent = Callable[[Any, str], Any]
+Read = Callable[[Any], Any]
+
+
+def _by(change: Callable[[Any], Any]) -> Sent:
+    return lambda value, name: change(value)
+
+
+class Shape(NamedTuple):
+    """How one type of parameter goes over the wire. ``text`` says that it stands in a query as JSON.
+
+    ``sent`` writes what a caller gave, by the name of the parameter, and raises ``InvalidInput`` for what JSON could not
+    say; ``read`` reads it.
+    """
+
+    wire: Any
+    sent: Sent = _as_given
+    read: Read = _same
+    text: bool = False
+
+
+_Data = dict[str, Any]
+
+SHAPES: dict[Any, Shape] = {
+    str: Shape(str),
+    int: Shape(int),
+    bool: Shape(bool),
+    float: Shape(float, _number),
+    datetime: Shape(datetime, as_utc),
+    Shares: Shape(Shares),
+    FilterLike: Shape(_Data, _by(_filter_data), text=True),
+    Mapping[str, Any]: Shape(_Data, check_metadata, text=True),
+    str | Iterable[str]: Shape(list[str], _listed),
+    Iterable[str]: Shape(list[str], _by(as_ids)),
+    Sequence[str]: Shape(list[str], _listed),
+    Vector: Shape(list[float], _by(_vector_data)),
+    SpaceLike: Shape(list[str], _by(_space_data), _space_of),
+    Weights: Shape(WeightsGiven, _weights_data, _weights_of),
+    Rememberable: Shape(str | _Data | list[str | _Data], _by(_content_data), _content_of),
+    Iterable[Evidence]: Shape(tuple[Evidence, ...], _by(check_evidence)),
+    Sequence[Message]: Shape(tuple[_Data, ...], _by(_messages_data), messages_of),
+    Sequence[Passage | Found]: Shape(tuple[Passage, ...], _by(_passages)),
+    list[Action]: Shape(list[Action]),
+    str | Parsed: Shape(str, _by(_plain_text)),
+}
+"""By the type of a parameter; what may also be None is sent as null."""
+
+
+# An operation
+
+
+class Argument(NamedTuple):
+    """A parameter of the engine's method that is a field of the request."""
+
+    name: str
+    sent: Sent
+    read: Read
+
+
+class Note(NamedTuple):
+    """What the audit log has of an operation: the ids of what it was done to, and numbers."""
+
+    targets: Sequence[str]
+    detail: Mapping[str, str | int] = {}
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing the service can be asked: REST, its description, the client and MCP's tools are derived from it.
+
+    ``takes`` is the body of a POST, PUT or PATCH, and the query of a GET, a DELETE, and of an ``upload``, whose body is a
+    file. ``gives`` is the answer, and ``field`` the name of what the method returns in it; empty is the whole answer.
+    ``kind`` is what the figures count it as; ``logged`` whether the audit log notes it. ``atomic`` is whether it is quick
+    and changes the store alone, so that it can be one transaction with its receipt.
+
+    ``does`` is the method of the engine, or of its room: ``thread``, ``facts``, ``knowledge``, ``media``, ``receipts``. The
+    open segments of the path are its first arguments; the first one names the conversation where ``thread`` is the room.
+    ``notes`` says what the audit log is to have of a result: ids and numbers, or None when nothing was done. ``unsent`` are
+    parameters that a client refuses, with the reason.
+    """
+
+    name: str
+    method: str
+    path: str
+    scope: str
+    tag: str
+    about: str = ""
+    takes: Any = None
+    gives: Any = None
+    field: str = ""
+    status: int = 200
+    upload: bool = False
+    media_type: str = JSON
+    kind: str = "read"
+    logged: bool = False
+    atomic: bool = False
+    does: Any = None
+    room: str = ""
+    arguments: tuple[Argument, ...] = ()
+    notes: Callable[[Any, Any, Mapping[str, str]], Note | None] | None = None
+    unsent: dict[str, str] = {}
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The segments of the path; one in braces stands for any text."""
+        return tuple(self.path.strip("/").split("/"))
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The names of the open segments."""
+        return tuple(part[1:-1] for part in self.parts if part.startswith("{"))
+
+    @property
+    def takes_query(self) -> bool:
+        """Whether what it takes stands in the address."""
+        return self.upload or self.method in ("GET", "DELETE")
+
+    def run(self, memory: Any, path: Mapping[str, str], asked: Any, **instead: Any) -> Any:
+        """What the engine's method returns for a request; ``instead`` are arguments in the place of the request's."""
+        places = [place_of(value) if name == "index" else value for name, value in path.items()]
+        named = {one.name: one.read(getattr(asked, one.name)) for one in self.arguments}
+        return self.call(memory, *places, **{**named, **instead})
+
+    def call(self, memory: Any, *places: Any, **arguments: Any) -> Any:
+        """What the engine's method returns for arguments; ``places`` are what stands in the open segments of the path."""
+        if self.room == "thread":
+            memory, places = memory.thread(places[0]), places[1:]
+        elif self.room:
+            memory = getattr(memory, self.room)
+        return getattr(memory, self.does.__name__)(*places, **arguments)
+
+    def answer(self, result: Any) -> Any:
+        """What the method returned, as the answer has it. A method that returns nothing has done one thing."""
+        if not self.field:
+            return result
+        made = (1 if result is None else int(result)) if self.field == "done" else result
+        return self.gives(**{self.field: made})
+
+    def request(self, given: Mapping[str, Any]) -> Any:
+        """The request for some arguments of the method. Raises ``InvalidInput`` for one that breaks its shape."""
+        for name, why in self.unsent.items():
+            if given.get(name) is not None:
+                raise Unsupported(f"{name} cannot be sent to a service: {why}")
+        if self.takes is None:
+            return None
+        values = {one.name: _sent(one, given[one.name]) for one in self.arguments if one.name in given}
+        more = {name: value for name, value in given.items() if name in self.takes.__struct_fields__}
+        try:
+            return msgspec.convert({**more, **values}, self.takes)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"{self.name} cannot be asked so: {error}") from None
+
+
+def place_of(given: str) -> int:
+    """A place of a message in an address. Raises ``InvalidInput`` for anything but a number in plain digits."""
+    if not (given.isascii() and given.isdigit() and len(given) < 19):
+        raise InvalidInput(f"a place is a whole number, not {shown(given)}")
+    return int(given)
+
+
+def derived(
+    does: Callable[..., Any], takes: tuple[str, str], *, skip: int, query: bool, fields: Mapping[str, Any]
+) -> tuple[Any, tuple[Argument, ...]]:
+    """The request for a method, by its name and a sentence about it, and the arguments in it.
+
+    The first ``skip`` parameters stand in the path. ``fields`` are further fields, or other types and defaults for those of
+    the method, as pairs; None leaves a parameter out.
+    """
+    hints = hints_of(does)
+    found: dict[str, Any] = {}
+    arguments: list[Argument] = []
+    for parameter in list(inspect.signature(does).parameters.values())[skip + 1 :]:
+        name = parameter.name
+        if fields.get(name, ...) is None:
+            continue
+        shape, optional = _shape_of(hints[name], f"{does.__qualname__}({name})")
+        wire: Any = str if query and shape.text else shape.wire
+        own = (
+            wire | None if optional else wire,
+            *([] if parameter.default is parameter.empty else [parameter.default]),
+        )
+        found[name] = fields.get(name, own)
+        if query and shape.text:
+            arguments.append(Argument(name, _as_text(shape.sent), _unless_none(data_of)))
+        else:
+            arguments.append(Argument(name, shape.sent, _unless_none(shape.read)))
+    found |= {name: field for name, field in fields.items() if field is not None}
+    listed = [(name, *field) for name, field in found.items()]
+    # A field that must be there may stand behind one that need not: all are named.
+    made = msgspec.defstruct(
+        takes[0], listed, bases=(Request,), namespace={"__doc__": takes[1]}, module=__name__, frozen=True, kw_only=True
+    )
+    return made, tuple(arguments)
+
+
+def hints_of(method: Callable[..., Any]) -> dict[str, Any]:
+    """The types of a method. A name that its module imports for type checkers alone is one of those imported here."""
+    return get_type_hints(method, {**globals(), **inspect.unwrap(method).__globals__})
+
+
+def _shape_of(hint: Any, what: str) -> tuple[Shape, bool]:
+    if hint in SHAPES:
+        return SHAPES[hint], False
+    for known, shape in SHAPES.items():
+        if hint == known | None:
+            return shape, True
+    raise TypeError(f"no form on the wire is known for {what}: {hint}")
+
+
+def _sent(argument: Argument, value: Any) -> Any:
+    return None if value is None else argument.sent(value, argument.name)
+
+
+def _as_text(sent: Sent) -> Sent:
+    return lambda value, name: json_text(sent(value, name))
+
+
+def _unless_none(read: Read) -> Read:
+    return read if read is _same else lambda value: None if value is None else read(value)
+
+
+class Wrapped(NamedTuple):
+    """An answer with one field, which holds what the method returns."""
+
+    gives: Any
+    field: str
+
+
+def wrapped(name: str, about: str, **field: Any) -> Wrapped:
+    """An answer of one field, given as its name and type."""
+    ((key, type_),) = field.items()
+    made = msgspec.defstruct(
+        name, [(key, type_)], bases=(Answer,), namespace={"__doc__": about}, module=__name__, frozen=True, kw_only=True
+    )
+    return Wrapped(made, key)

@@ -1,0 +1,619 @@
+"""The one table of operations: what the service can be asked. REST, OpenAPI, the client and MCP's tools come from it.
+
+A row has the operation's name, its method and address, the engine's method that does it, a sentence about it, and what
+cannot be seen from the method: the name of the request, further fields, and how the answer is called. A row without a
+method of the engine is done by a function of the service, ``memwell.service.rest``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec.structs import replace
+
+from memwell.history import History
+from memwell.knowledge.documents import Document, Found
+from memwell.knowledge.handle import Knowledge
+from memwell.longterm.base import Version
+from memwell.longterm.changing import Forgotten
+from memwell.longterm.consolidation import Compression
+from memwell.longterm.erasing import Erased
+from memwell.longterm.facts import Clash, Edge, Fact, Facts
+from memwell.longterm.media.items import MediaItem
+from memwell.longterm.media.memory import MediaMemory
+from memwell.longterm.recall import Recalled
+from memwell.longterm.remembering import Remembered
+from memwell.messages import Message
+from memwell.records import Page, Space
+from memwell.runtime.context.choosing import Receipt, Receipts
+from memwell.runtime.engine import Engine
+from memwell.runtime.grants import Grant
+from memwell.runtime.wire import running
+from memwell.runtime.wire.codec import Answer, Request
+from memwell.runtime.wire.figures import Figures
+from memwell.runtime.wire.operations import (
+    ADMIN,
+    ANY_KEY,
+    ANYONE,
+    BYTES,
+    ERASE,
+    EVENTS,
+    READ,
+    TEXT,
+    WRITE,
+    Note,
+    Operation,
+    Wrapped,
+    derived,
+    hints_of,
+    place_of,
+    wrapped,
+)
+from memwell.storage.protocols import ThreadInfo
+from memwell.storage.protocols import Version as MessageVersion
+from memwell.windows import Round
+
+# Requests that are no method's arguments
+
+
+class AddMessages(Request, frozen=True):
+    """Messages to add at the end, all or none: in the shape of Chat Completions (``role``, ``content``), or memwell's own
+    (``role``, ``parts``). With ``remember`` they are also remembered.
+    """
+
+    messages: list[dict[str, Any]]
+    remember: bool = False
+
+
+class EditMessage(Request, frozen=True):
+    """What to put in a message's place: other words, or a whole message."""
+
+    content: str | None = None
+    message: dict[str, Any] | None = None
+
+
+class AnnotateThread(Request, frozen=True):
+    """What to note of a conversation; metadata replaces what was noted before."""
+
+    metadata: dict[str, Any] | None = None
+    end_round: bool = False
+
+
+class ForgetBy(Request, frozen=True):
+    """A policy: memories that satisfy all that is given are forgotten; with ``dry_run`` it is only told which."""
+
+    importance_below: float | None = None
+    older_than_days: float | None = None
+    unused: bool = False
+    kinds: tuple[str, ...] = ()
+    where: dict[str, Any] | None = None
+    most: int | None = None
+    dry_run: bool = False
+
+
+class Erase(Request, frozen=True):
+    """What to remove for good: memories by id, those that satisfy a filter, or ``everything``. Exactly one is given."""
+
+    ids: list[str] | None = None
+    where: dict[str, Any] | None = None
+    everything: bool = False
+
+
+class ListReceipts(Request, frozen=True):
+    """The newest receipts, or those of the prompts that a memory went into."""
+
+    limit: int = 50
+    memory: str | None = None
+
+
+class UploadDocument(Request, frozen=True):
+    """What is known of a file whose bytes are the body. ``metadata`` is JSON. The same ``name`` again replaces it."""
+
+    name: str
+    title: str = ""
+    metadata: str | None = None
+
+
+class FetchDocument(Request, frozen=True):
+    """A page on the web to take in. Addresses of private networks are refused."""
+
+    url: str
+    metadata: dict[str, Any] | None = None
+
+
+class AddMedium(Request, frozen=True):
+    """What is known of a picture, sound or film whose bytes are the body; without a body it is only described.
+
+    ``features`` are words; ``vector`` a list of numbers as JSON; ``metadata`` is JSON.
+    """
+
+    kind: str | None = None
+    description: str = ""
+    transcript: str = ""
+    features: list[str] | None = None
+    vector: str | None = None
+    sentiment: str | None = None
+    session: str | None = None
+    speaker: str | None = None
+    name: str = ""
+    metadata: str | None = None
+    time: datetime | None = None
+
+
+# Answers
+
+
+class Added(Answer, frozen=True):
+    """The messages as they were stored, with their places."""
+
+    messages: list[Message]
+    remembered: Remembered | None = None
+
+
+class FoundMessage(Answer, frozen=True):
+    """A message that was found, and how well it fits."""
+
+    message: Message
+    score: float
+
+
+class Recollection(Answer, frozen=True):
+    """The memories that answer, best first, and for each the reasons in words."""
+
+    hits: list[Recalled]
+    why: list[str]
+
+
+class Prompt(Answer, frozen=True):
+    """A prompt: its messages, what it takes, and the receipt of what went in; ``openai`` has the messages as Chat
+    Completions takes them.
+    """
+
+    messages: list[Message]
+    tokens: int
+    budget: int
+    receipt: Receipt
+    openai: list[dict[str, Any]]
+
+
+class Subject(Answer, frozen=True):
+    """A name, and how many facts there are of it."""
+
+    name: str
+    facts: int
+
+
+class Passages(Answer, frozen=True):
+    """The passages that answer, best first, with the reasons and their places in words."""
+
+    passages: list[Found]
+    why: list[str]
+    places: list[str]
+
+
+class Media(Answer, frozen=True):
+    """Media; those that were found best first, with the reasons in words."""
+
+    media: list[MediaItem]
+    why: tuple[str, ...] = ()
+
+
+CLASHES = wrapped("Clashes", "Pairs of facts that cannot both be true.", clashes=list[Clash])
+COUNTED = wrapped("Counted", "How many there were, or are.", count=int)
+DOCUMENTS = wrapped("Documents", "Documents, by their ids.", documents=list[Document])
+DONE = Wrapped(running.Done, "done")
+EDGES = wrapped("Graph", "What is connected: facts as edges between names.", edges=list[Edge])
+FACTS = wrapped("FactList", "Facts.", facts=list[Fact])
+FOUND_MESSAGES = wrapped("FoundMessages", "Messages that were found, best first.", hits=list[FoundMessage])
+IDS = wrapped("Ids", "The ids of memories.", ids=list[str])
+MEDIA = Wrapped(Media, "media")
+MEMORIES = wrapped("Memories", "Memories.", memories=list[Recalled])
+MESSAGES = wrapped("Messages", "Messages in order.", messages=list[Message])
+NEARNESS = wrapped(
+    "Nearness", "How near memories are to a query in meaning, by their ids.", similarities=dict[str, float]
+)
+RECEIPTS = wrapped("ReceiptList", "Receipts, newest first.", receipts=list[Receipt])
+ROUNDS = wrapped("Rounds", "Rounds, oldest first.", rounds=list[Round])
+SUBJECTS = wrapped(
+    "Subjects", "Whom something is known of: names with how many facts, the most known first.", subjects=list[Subject]
+)
+TEXT_OF = wrapped("DocumentText", "The text of a document as it was read.", text=str)
+MESSAGE_VERSIONS = wrapped("MessageVersions", "What a message was before, oldest first.", versions=list[MessageVersion])
+VERSIONS = wrapped("Versions", "What a memory was before, oldest first.", versions=list[Version])
+WORTH = wrapped("Worth", "What a memory has shown to be worth, from 0 to 1.", worth=float)
+
+
+# Rows
+
+_ROOMS = {History: "thread", Facts: "facts", Receipts: "receipts", Knowledge: "knowledge", MediaMemory: "media"}
+_SHARED_REQUESTS: dict[str, Any] = {}
+OWNER: dict[str, Any] = {"owner": (list[str] | None, None)}
+"""For what may be asked of a memory that another space has shared."""
+
+LANGUAGE: dict[str, Any] = {"language": (str, "en")}
+
+
+def _row(
+    name: str,
+    address: str,
+    does: Callable[..., Any] | None,
+    about: str,
+    /,
+    *,
+    takes: tuple[str, str] | type[Request] | None = None,
+    gives: Any = ...,
+    fields: dict[str, Any] | None = None,
+    of: type = Engine,
+    **more: Any,
+) -> Operation:
+    """A row. ``takes`` is the name of the request and a sentence about it, or the request itself."""
+    method, _, path = address.partition(" ")
+    room = _ROOMS.get(of, "")
+    if gives is ...:
+        assert does is not None
+        gives = hints_of(does)["return"]
+    if isinstance(gives, Wrapped):
+        gives, more["field"] = gives
+    query = method in ("GET", "DELETE")
+    if isinstance(takes, tuple):
+        assert does is not None
+        request, arguments = derived(
+            does, takes, skip=path.count("{") - (room == "thread"), query=query, fields=fields or {}
+        )
+        # Two operations that take the same have one request.
+        more |= {"takes": _SHARED_REQUESTS.setdefault(takes[0], request), "arguments": arguments}
+    else:
+        more["takes"] = takes
+    usual = {"scope": READ, "kind": "read"} if method == "GET" else {"scope": WRITE, "kind": "write"}
+    chosen: dict[str, Any] = {**usual, "logged": "notes" in more, **more}
+    return Operation(
+        name=name, method=method, path=path, tag="", about=about, gives=gives, does=does, room=room, **chosen
+    )
+
+
+_ASKS: dict[str, Any] = {"scope": READ, "kind": "read"}
+"""A question that is too long for an address. It changes nothing."""
+
+_RECALLS: dict[str, Any] = {"scope": READ, "kind": "recall"}
+_CHANGES: dict[str, Any] = {"atomic": True}
+_ERASES: dict[str, Any] = {"scope": ERASE}
+_JOB: dict[str, Any] = {"gives": running.Job, "status": 202}
+"""Work that takes a while: answered at once with a job, which says how far it is."""
+
+# What the audit log has of a result
+
+_LOGGED = 100
+"""How many ids one entry of the log names; of more it has the number."""
+
+
+def noted_ids(ids: Sequence[str]) -> Note | None:
+    """A note about memories by their ids, if there are any."""
+    return Note(ids[:_LOGGED], {"memories": len(ids)}) if ids else None
+
+
+def _one(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([done.id])
+
+
+def _ids(done: list[str], asked: Any, path: Mapping[str, str]) -> Note | None:
+    return noted_ids(done)
+
+
+def _place(done: Any, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([path["thread"]], {"place": place_of(path["index"])})
+
+
+def _named(done: Any, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note(list(path.values())) if done else None
+
+
+def _trimmed(count: int, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note([path["thread"]], {"messages": count}) if count else None
+
+
+def _merges(done: Compression, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return None if done.dry_run else noted_ids([merge.kept for merge in done.merges])
+
+
+def _merged(kept: Recalled, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return noted_ids([kept.id, *asked.others])
+
+
+def _made(made: list[Recalled], asked: Any, path: Mapping[str, str]) -> Note | None:
+    return noted_ids([one.id for one in made])
+
+
+def _document(added: Document, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([added.id], {"chunks": added.chunks})
+
+
+def _erased(erased: Erased, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note(asked.ids, {"memories": erased.memories, "total": erased.total}) if erased.total else None
+
+
+def _granted(given: Grant, asked: Any, path: Mapping[str, str]) -> Note:
+    return Note([given.to.encoded()], {"write": int(given.write)})
+
+
+def _revoked(done: bool, asked: Any, path: Mapping[str, str]) -> Note | None:
+    return Note([Space(*asked.to).encoded()]) if done else None
+
+
+_CONVERSATIONS = (
+    _row("threads", "GET /v1/threads", Engine.threads, "One page of the conversations, by id.",
+         takes=("ListThreads", "Which page of the conversations.")),
+    _row("thread", "GET /v1/threads/{thread}", History.info, "What is known of one conversation. Raises ``NotFound``.",
+         of=History, gives=ThreadInfo),
+    _row("messages", "GET /v1/threads/{thread}/messages", History.page,
+         "One page of a conversation; one that has not begun is empty.",
+         of=History, takes=("ListMessages", "Which page of the messages.")),
+    _row("add_messages", "POST /v1/threads/{thread}/messages", None,
+         "Add messages, all or none; what of them is for memory is remembered after that, if it is asked for.",
+         takes=AddMessages, gives=Added, status=201, atomic=True),
+    _row("message", "GET /v1/threads/{thread}/messages/{message}", History.get,
+         "One message by its id. Raises ``NotFound``.", of=History),
+    _row("message_at", "GET /v1/threads/{thread}/places/{index}", History.get,
+         "One message by its place. Raises ``NotFound``.", of=History),
+    _row("edit_message", "PUT /v1/threads/{thread}/places/{index}", None,
+         "Put other words or another message in a place; what was there stays among its versions.",
+         takes=EditMessage, gives=Message, logged=True, **_CHANGES),
+    _row("remove_message", "DELETE /v1/threads/{thread}/places/{index}", History.remove,
+         "Take a message out; it stays among its versions.", of=History, gives=DONE, notes=_place, **_CHANGES),
+    _row("restore_message", "POST /v1/threads/{thread}/places/{index}/restore", History.restore,
+         "Put back what a place held before its last change.", of=History, notes=_place, **_CHANGES),
+    _row("message_versions", "GET /v1/threads/{thread}/places/{index}/versions", History.versions,
+         "What a place held before.", of=History, gives=MESSAGE_VERSIONS),
+    _row("search_thread", "POST /v1/threads/{thread}/search", History.search,
+         "The messages that share a word with the query.", of=History,
+         takes=("SearchThread", "What to look for in a conversation."), gives=FOUND_MESSAGES, **_RECALLS),
+    _row("window", "POST /v1/threads/{thread}/window", History.window, "The last rounds that fit, for a model.",
+         of=History, takes=("Window", "What a model is to be given: at most so many tokens or rounds."),
+         gives=MESSAGES, **_ASKS),
+    _row("rounds", "GET /v1/threads/{thread}/rounds", History.rounds, "The last rounds, oldest first.", of=History,
+         takes=("ListRounds", "How many of the last rounds; all without a number."), gives=ROUNDS),
+    _row("annotate_thread", "PATCH /v1/threads/{thread}", None,
+         "Note metadata in the place of what was noted, or close the round. A conversation that has not begun, begins.",
+         takes=AnnotateThread, gives=ThreadInfo, logged=True, **_CHANGES),
+    _row("trim_thread", "POST /v1/threads/{thread}/trim", History.trim, "Drop the oldest rounds for good.", of=History,
+         takes=("TrimThread", "What to keep of a conversation: so many rounds, or what fits so many tokens."),
+         gives=COUNTED, notes=_trimmed, **_ERASES),
+    _row("delete_thread", "DELETE /v1/threads/{thread}", History.delete, "Drop a conversation for good.", of=History,
+         gives=DONE, notes=_named, **_ERASES),
+    _row("remember_thread", "POST /v1/threads/{thread}/remember", Engine.remember_thread,
+         "Remember every message of a conversation that is not remembered yet.", gives=COUNTED, atomic=True),
+)  # fmt: skip
+
+_MEMORIES = (
+    _row("remember", "POST /v1/memories", Engine.remember,
+         "Store texts or messages, in the key's own memory or in one that was shared for writing.", fields=OWNER,
+         takes=("Remember", "Something to remember: a text, a message, or several; ``owner`` is the space of a memory "
+                "that was shared for writing.\n\n``time`` is when it was said, ``ttl`` after how many seconds it is to "
+                "vanish."), status=201, atomic=True),
+    _row("memories", "GET /v1/memories", Engine.page,
+         "One page of the memories. What the owner of a shared one has forgotten is not told.", fields=OWNER,
+         takes=("ListMemories", "Which page of the memories; ``where`` is a filter as JSON, ``owner`` the space of a "
+                "memory that was shared.")),
+    _row("memory", "GET /v1/memories/{id}", Engine.get, "One memory. Raises ``NotFound``.", fields=OWNER,
+         takes=("OwnerOnly", "Whose memory: the key's own, or that of a space that shared it.")),
+    _row("update", "PATCH /v1/memories/{id}", Engine.update, "Change a memory; what is left out stays.",
+         takes=("UpdateMemory", "What to change of a memory. What is left out stays."), notes=_one, **_CHANGES),
+    _row("forget_one", "DELETE /v1/memories/{id}", Engine.forget, "Forget one memory; ``undo`` brings it back.",
+         gives=IDS, notes=_ids, **_CHANGES),
+    _row("undo", "POST /v1/memories/{id}/undo", Engine.undo, "Take the last change of a memory back.", notes=_one,
+         **_CHANGES),
+    _row("pin", "POST /v1/memories/{id}/pin", Engine.pin, "Keep a memory from every policy, or stop keeping it.",
+         takes=("Pin", "Whether a memory is never to be forgotten by a policy."), atomic=True),
+    _row("feedback", "POST /v1/memories/{id}/feedback", Engine.feedback, "Say whether a memory was of use.",
+         takes=("Feedback", "Whether a memory was of use."), atomic=True),
+    _row("versions", "GET /v1/memories/{id}/versions", Engine.history, "What a memory was before.", gives=VERSIONS),
+    _row("worth", "GET /v1/memories/{id}/worth", Engine.evaluate, "What a memory has shown to be worth.", gives=WORTH),
+    _row("count", "GET /v1/count", Engine.count, "How many memories may be recalled. It reads all of them.",
+         fields=OWNER, takes=("OwnerOnly", ""), gives=COUNTED),
+    _row("recall", "POST /v1/recall", Engine.recall,
+         "The memories that answer a question, each with its reasons in words.", fields=LANGUAGE | OWNER,
+         takes=("Recall", "A question to the memory. ``language`` is that of the reasons (``en`` or ``zh``); ``owner`` "
+                "is the space of a memory that was shared."), gives=Wrapped(Recollection, "hits"), **_RECALLS),
+    _row("similarities", "POST /v1/similarities", Engine.similarities, "How near memories are to a query in meaning.",
+         takes=("Similarities", "Which memories to compare with a query."), gives=NEARNESS, **_RECALLS),
+    _row("forget", "POST /v1/forget", Engine.forget, "Forget memories, all or none of them.", gives=IDS,
+         takes=("Forget", "Which memories to forget, and why. Each can be brought back until the retention time is "
+                "over."), notes=_ids, **_CHANGES),
+    _row("forget_by", "POST /v1/forget-by", None,
+         "Forget what a policy names, or tell what it would forget. A policy without any condition is refused.",
+         takes=ForgetBy, gives=Forgotten, logged=True),
+    _row("erase", "POST /v1/erase", None,
+         "Remove memories for good: by id, by a filter, or all of them. Raises ``InvalidInput`` unless it is one of "
+         "these.", takes=Erase, gives=Erased, logged=True, **_ERASES),
+    _row("compress", "POST /v1/compress", Engine.compress,
+         "Merge memories that say nearly the same, or tell which it would merge. It reads all of them.",
+         takes=("Compress", "How alike memories must be to be merged."), notes=_merges),
+    _row("merge", "POST /v1/merge", Engine.merge, "Let one memory stand for others.",
+         takes=("MergeMemories", "Memories that say the same: which one stays, and which are merged into it."),
+         notes=_merged, **_CHANGES),
+    _row("reflect", "POST /v1/reflect", Engine.reflect,
+         "Remember what many memories show together. It reads all of them.", gives=MEMORIES,
+         takes=("Reflect", "How many insights to make, and of what."), notes=_made),
+    _row("owed", "GET /v1/owed", Engine.owed, "What is stored and still lacks its words or vectors, documents too."),
+    _row("failures", "GET /v1/failures", Engine.failures,
+         "The memories that the embedder cannot take, at most 1,000 of them.", gives=IDS),
+    _row("settle", "POST /v1/settle", None, "Do the work that is owed, as a job.", **_JOB),
+    _row("audit", "POST /v1/audit", None, "Look the whole memory over, as a job.", **_JOB, **_ASKS),
+    _row("mend", "POST /v1/mend", Engine.mend,
+         "Carry out steps of an audit's plan. Raises ``InvalidInput`` for a step that is about another space.",
+         takes=("Mend", "Steps of an audit's plan to carry out."), gives=DONE, logged=True),
+)  # fmt: skip
+
+_PROMPTS = (
+    # It leaves a receipt, but changes nothing of what is known.
+    _row("context", "POST /v1/context", Engine.context,
+         "A prompt that asks a question, within a budget; with ``look_up`` the documents are searched for it too.",
+         fields={"look_up": (int, 0)}, gives=Prompt,
+         takes=("AskContext", "A question to put into a prompt of at most ``budget`` tokens.\n\n``documents`` are "
+                "passages to offer; with ``look_up`` so many are looked up in the documents as well."), **_RECALLS),
+    _row("receipts", "GET /v1/receipts", None,
+         "The newest receipts, or those of the prompts that a memory went into.", takes=ListReceipts, gives=RECEIPTS),
+    _row("receipt", "GET /v1/receipts/{id}", Receipts.get, "What went into one prompt. Raises ``NotFound``.",
+         of=Receipts),
+)  # fmt: skip
+
+_FACTS = (
+    _row("facts_about", "GET /v1/facts", Facts.about,
+         "What holds of someone or something, at a moment, as it is or was believed.", of=Facts, gives=FACTS,
+         takes=("FactsAbout", "Of whom or what, and when; ``known_at`` asks what was believed then.")),
+    _row("all_facts", "GET /v1/facts/all", Facts.all, "One page of all facts.", of=Facts,
+         takes=("ListFacts", "Which page of all facts.")),
+    _row("facts_history", "GET /v1/facts/history", Facts.history,
+         "All that was ever believed of someone or something.", of=Facts, gives=FACTS,
+         takes=("FactsHistory", "Of whom or what: all that was ever believed.")),
+    _row("conflicts", "GET /v1/facts/conflicts", Facts.conflicts,
+         "The facts that contradict each other. Without a subject it reads all facts.", of=Facts, gives=CLASHES,
+         takes=("Conflicts", "Of whom or what; of all without a name.")),
+    _row("graph", "GET /v1/graph", Facts.walk, "The facts that lead from a name to others and on.", of=Facts,
+         fields={"start": (str, "user")}, takes=("WalkGraph", "Where to begin, and how far to go."), gives=EDGES),
+    _row("profiles", "GET /v1/profiles", None,
+         "Whom something is known of, the most known first.\n\nAt most 10,000 facts are read, in the order of their "
+         "subjects, and at most 1,000 subjects told.", gives=SUBJECTS),
+    _row("profile", "GET /v1/profiles/{subject}", Engine.profile,
+         "What is known of someone; nothing is known of a stranger. It reads all memories.",
+         takes=("ProfileOf", "In which language a profile is told: ``en`` or ``zh``.")),
+)  # fmt: skip
+
+_DOCUMENTS = (
+    _row("documents", "GET /v1/documents", Knowledge.documents, "The documents, by their ids.", of=Knowledge,
+         takes=("ListDocuments", "Which documents; ``where`` is a filter as JSON."), gives=DOCUMENTS),
+    _row("add_document", "POST /v1/documents", Knowledge.add,
+         "Take a text in as a document, and return when its words can be found.", of=Knowledge,
+         takes=("AddDocument", "A text to take in as a document. One with the same ``id`` is replaced as a whole."),
+         status=201, notes=_document),
+    _row("upload_document", "POST /v1/documents/upload", None,
+         "Read a file and take it in, as a job. What cannot be a document by its first look is refused before there is "
+         "one.", takes=UploadDocument, upload=True, logged=True, **_JOB),
+    _row("fetch_document", "POST /v1/documents/fetch", None,
+         "Fetch a page and take it in, as a job. An address that is seen to be private is refused before there is one.",
+         takes=FetchDocument, logged=True, **_JOB),
+    _row("document_count", "GET /v1/documents/count", Knowledge.count, "How many documents and chunks there are.",
+         of=Knowledge),
+    _row("document", "GET /v1/documents/{id}", Knowledge.get, "One document. Raises ``NotFound``.", of=Knowledge),
+    _row("document_text", "GET /v1/documents/{id}/text", Knowledge.text,
+         "The text of a document as it was read. Raises ``NotFound``.", of=Knowledge, gives=TEXT_OF),
+    _row("remove_document", "DELETE /v1/documents/{id}", Knowledge.remove,
+         "Remove a document for good. One that is not there is fine.", of=Knowledge, gives=DONE, notes=_named, **_ERASES),
+    _row("look_up", "POST /v1/documents/recall", Knowledge.recall,
+         "The passages that answer a question best, with the reasons and their places.", of=Knowledge,
+         fields=LANGUAGE | {"weights": None}, unsent={"weights": "those of passages are the service's own"},
+         takes=("LookUp", "A question to the documents. ``language`` is that of the reasons."),
+         gives=Wrapped(Passages, "passages"), **_RECALLS),
+    _row("ask", "POST /v1/ask", Knowledge.answer,
+         "What the documents say to a question, with the passages it rests on.", of=Knowledge,
+         takes=("Ask", "A question to be answered from the documents; ``history`` is the conversation so far, in the "
+                "shape of messages."), **_RECALLS),
+)  # fmt: skip
+
+_MEDIA = (
+    _row("add_medium", "POST /v1/media", None,
+         "Remember a medium with the bytes that were sent, or one that is only described when there are none.",
+         takes=AddMedium, gives=MediaItem, upload=True, status=201),
+    _row("media", "GET /v1/media", MediaMemory.items, "The media of the space, oldest first.", of=MediaMemory,
+         fields={"limit": (int, 50)}, takes=("ListMedia", "Which media."), gives=MEDIA),
+    _row("recall_media", "POST /v1/media/recall", MediaMemory.recall,
+         "The media that answer a question best, with the reasons.", of=MediaMemory, fields=LANGUAGE,
+         takes=("RecallMedia", "A question to the media."), gives=MEDIA, **_RECALLS),
+    _row("like_media", "POST /v1/media/like", MediaMemory.like,
+         "The media whose features are most like the given ones.", of=MediaMemory,
+         takes=("LikeMedia", "A vector of features to find the like of."), gives=MEDIA, **_RECALLS),
+    _row("erase_media", "POST /v1/media/erase", MediaMemory.erase,
+         "Remove media for good. Raises ``NotFound`` for an id that is no medium, and removes nothing then.",
+         of=MediaMemory, takes=("EraseMedia", "Which media to remove for good."), notes=_erased, **_ERASES),
+    _row("medium", "GET /v1/media/{id}", MediaMemory.get, "One medium. Raises ``NotFound``.", of=MediaMemory),
+    _row("medium_data", "GET /v1/media/{id}/data", None,
+         "The bytes of a medium as they were given. Raises ``NotFound``.", gives=None, media_type=BYTES),
+    _row("medium_thumbnail", "GET /v1/media/{id}/thumbnail", None,
+         "A small picture of a medium. Raises ``NotFound`` when it has none.", gives=None, media_type=BYTES),
+)  # fmt: skip
+
+_SERVICE = (
+    _row("me", "GET /v1/me", None, "Who asks, and what the service is.", gives=running.Me, scope=ANY_KEY),
+    _row("figures", "GET /v1/figures", None,
+         "The figures of the key's space; those of the whole service are for its operator.",
+         takes=running.AskFigures, gives=Figures),
+    _row("metrics", "GET /metrics", None, "The figures of the whole for Prometheus.", gives=None, scope=ADMIN,
+         media_type=TEXT),
+)  # fmt: skip
+
+_JOBS = (
+    _row("export", "POST /v1/exports", None,
+         "Write the whole space to a file, as a job. Raises ``InvalidInput`` for an unknown format.",
+         takes=running.Export, logged=True, **_JOB, **_ASKS),
+    _row("import", "POST /v1/imports", None,
+         "Take in a file, as a job. Raises ``InvalidInput`` for a file of no known format, before there is a job.",
+         takes=running.Import, upload=True, logged=True, **_JOB),
+    _row("jobs", "GET /v1/jobs", None, "The jobs of the key's space, newest first.", gives=running.Jobs),
+    _row("job", "GET /v1/jobs/{id}", None, "One job. Raises ``NotFound``, for one of another space too.",
+         gives=running.Job),
+    _row("cancel_job", "DELETE /v1/jobs/{id}", None,
+         "End a job: at once while it waits, at its next step while it runs. What it has stored stays. Raises "
+         "``NotFound``.", gives=running.Job, logged=True),
+    _row("job_events", "GET /v1/jobs/{id}/events", None,
+         "A job whenever it has changed, until it has ended. Raises ``NotFound``.", gives=running.Job,
+         media_type=EVENTS),
+    _row("job_file", "GET /v1/jobs/{id}/file", None,
+         "The file that a job has made. Raises ``NotFound`` when there is none, or no longer.", gives=None,
+         media_type=BYTES),
+)  # fmt: skip
+
+_GRANTS = (
+    _row("grants", "GET /v1/grants", None, "Who may see this memory, and whose memories this key may see.",
+         gives=running.GrantList),
+    _row("grant", "POST /v1/grants", Engine.grant, "Let another space read this memory, or add to it too.",
+         takes=("GiveGrant", "To whom to show this memory."), status=201, notes=_granted, **_CHANGES),
+    _row("revoke_grant", "POST /v1/grants/revoke", Engine.revoke, "End a grant at once.",
+         takes=("EndGrant", "Whose grant to end."), gives=DONE, notes=_revoked, **_CHANGES),
+)  # fmt: skip
+
+_OPERATOR: dict[str, Any] = {"scope": ADMIN, "logged": True}
+_KEYS = (
+    _row("keys", "GET /v1/keys", None, "All keys, or those of one space.", takes=running.ListKeys,
+         gives=running.KeyList, scope=ADMIN),
+    _row("create_key", "POST /v1/keys", None,
+         "Make a key for any space but memwell's own. Its token is told this once.", takes=running.CreateKey,
+         gives=running.NewKey, status=201, **_OPERATOR),
+    _row("rotate_key", "POST /v1/keys/{id}/rotate", None,
+         "Give a key another secret, also the one that asks. Raises ``NotFound``.", takes=running.RotateKey,
+         gives=running.NewKey, **_OPERATOR),
+    _row("revoke_key", "DELETE /v1/keys/{id}", None,
+         "End a key at once and for good, also the one that asks. Raises ``NotFound``.", gives=running.Key,
+         **_OPERATOR),
+)  # fmt: skip
+
+_LOG = (
+    _row("log", "GET /v1/log", None, "One page of the audit log, newest first.", takes=running.ListLog,
+         gives=Page[running.LogEntry], scope=ADMIN),
+    _row("verify_log", "GET /v1/log/verify", None, "Whether the log is as it was written. It reads all of it.",
+         gives=running.Verified, scope=ADMIN),
+)  # fmt: skip
+
+_HEALTH = (
+    _row("live", "GET /health/live", None, "The process answers.", gives=running.Health, scope=ANYONE, kind="other"),
+    _row("ready", "GET /health/ready", None,
+         "The service can do its work. Raises ``Busy`` while it stops, and within a second what the store raises.",
+         gives=running.Health, scope=ANYONE, kind="other"),
+)  # fmt: skip
+
+_TAGS: dict[str, Iterable[Operation]] = {
+    "conversations": _CONVERSATIONS,
+    "memories": _MEMORIES,
+    "prompts": _PROMPTS,
+    "facts": _FACTS,
+    "documents": _DOCUMENTS,
+    "media": _MEDIA,
+    "service": _SERVICE,
+    "jobs": _JOBS,
+    "grants": _GRANTS,
+    "keys": _KEYS,
+    "log": _LOG,
+    "health": _HEALTH,
+}
+OPERATIONS = {row.name: replace(row, tag=tag) for tag, rows in _TAGS.items() for row in rows}
+"""Every operation by its name."""

@@ -1,0 +1,272 @@
+"""What HTTP itself has: which operation an address means, the body that comes in, and the response that goes out.
+
+An address is cut at its slashes before it is decoded, so that an id may hold any character. A body is read up to a limit
+and within a time, JSON into memory and files onto disk. Each response has the headers that keep it harmless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable, Iterator
+from concurrent.futures import Executor
+from email.utils import quote
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote as percent
+from urllib.parse import unquote_to_bytes
+
+from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from memwell.errors import InvalidInput
+from memwell.runtime.wire.codec import decode, encode
+from memwell.runtime.wire.operations import Operation
+from memwell.runtime.wire.problems import Problem, http_problem
+from memwell.service.call import Answered, Events, File
+from memwell.service.parts import Service
+
+SAFE = {
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+}
+"""On every answer of the API: it is data, never a page, and not to be cached."""
+
+_SANDBOX = "default-src 'none'; sandbox; frame-ancestors 'none'"
+_SHOWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
+"""Pictures that cannot hold a script; everything else is saved and not shown."""
+
+_LINE_OPEN_S = 15.0
+
+
+# Addresses
+
+
+class _Node:
+    """A place in the tree of addresses: what follows by name, what follows by any name, and what answers here."""
+
+    __slots__ = ("any", "name", "named", "routes")
+
+    def __init__(self) -> None:
+        self.named: dict[str, _Node] = {}
+        self.any: _Node | None = None
+        self.name = ""
+        self.routes: dict[str, Operation] = {}
+
+
+class Router:
+    """Finds routes. A segment that is named goes before one that may be anything."""
+
+    def __init__(self, routes: Iterable[Operation]) -> None:
+        self._root = _Node()
+        for route in routes:
+            self._add(route)
+
+    def _add(self, route: Operation) -> None:
+        node = self._root
+        for part in route.parts:
+            if part.startswith("{"):
+                node.any = node.any or _Node()
+                node.any.name = part[1:-1]
+                node = node.any
+            else:
+                node = node.named.setdefault(part, _Node())
+        node.routes[route.method] = route
+
+    def find(self, raw_path: bytes, method: str) -> tuple[Operation | None, dict[str, str], tuple[str, ...]]:
+        """The route, the values of its open segments, and which methods the address knows.
+
+        No route and no methods: there is no such address. Raises ``InvalidInput`` for a segment that is not UTF-8.
+        """
+        parts = raw_path.split(b"?", 1)[0].strip(b"/").split(b"/")
+        for node, path in self._ends(self._root, [_decoded(part) for part in parts], {}):
+            if node.routes:
+                return node.routes.get(method), path, tuple(node.routes)
+        return None, {}, ()
+
+    def _ends(self, node: _Node, parts: list[str], path: dict[str, str]) -> Iterator[tuple[_Node, dict[str, str]]]:
+        if not parts:
+            yield node, path
+            return
+        first, rest = parts[0], parts[1:]
+        if first in node.named:
+            yield from self._ends(node.named[first], rest, path)
+        if node.any is not None and first:
+            yield from self._ends(node.any, rest, {**path, node.any.name: first})
+
+
+def _decoded(part: bytes) -> str:
+    try:
+        return unquote_to_bytes(part).decode()
+    except UnicodeDecodeError:
+        raise InvalidInput("a part of the address is not UTF-8") from None
+
+
+# Bodies
+
+
+class Refused(Exception):
+    """A request that HTTP itself refuses; ``problem`` says why."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(problem.title)
+        self.problem = problem
+
+
+async def read_json(request: Request, most: int, timeout_s: float) -> bytes:
+    """The whole body. Raises ``Refused`` when it is larger than ``most`` bytes or does not arrive in time."""
+    _check_length(request, most)
+    kind = request.headers.get("content-type", "")
+    if kind and not _is_json(kind):
+        raise Refused(http_problem("media-type", f"expected application/json, not {kind[:80]}"))
+    chunks: list[bytes] = []
+    size = 0
+    async with _InTime(timeout_s):
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > most:
+                raise Refused(_too_large(most))
+            chunks.append(chunk)
+    return b"".join(chunks)
+
+
+async def read_file(request: Request, most: int, timeout_s: float, folder: Path) -> Path | None:
+    """The body as a file in ``folder``, or None when it is empty. Nothing stays behind when it is refused."""
+    _check_length(request, most)
+    kind = request.headers.get("content-type", "")
+    if kind.startswith("multipart/"):
+        raise Refused(http_problem("media-type", "send the file itself as the body, not a form around it"))
+    handle, name = tempfile.mkstemp(dir=folder, prefix="upload-")
+    path, size, whole = Path(name), 0, False
+    try:
+        with os.fdopen(handle, "wb") as file:
+            # Between two pieces, and not over all: a slow line may take its time with a large file.
+            stream = request.stream().__aiter__()
+            while True:
+                async with _InTime(timeout_s):
+                    chunk = await anext(stream, None)
+                if chunk is None:
+                    break
+                size += len(chunk)
+                if size > most:
+                    raise Refused(_too_large(most))
+                file.write(chunk)
+        whole = size > 0
+    finally:
+        if not whole:
+            os.unlink(path)
+    return path if whole else None
+
+
+class _InTime:
+    """Raises ``Refused`` when the body does not come within the time, or never will."""
+
+    def __init__(self, seconds: float) -> None:
+        self._limit = asyncio.timeout(seconds)
+
+    async def __aenter__(self) -> None:
+        await self._limit.__aenter__()
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        try:
+            await self._limit.__aexit__(kind, error, trace)  # pyright: ignore[reportArgumentType]
+        except TimeoutError:
+            raise Refused(http_problem("too-slow")) from None
+        if isinstance(error, ClientDisconnect):
+            raise Refused(http_problem("malformed", "the line was cut before the request was whole")) from None
+
+
+def _is_json(kind: str) -> bool:
+    bare = kind.partition(";")[0].strip().casefold()
+    return bare == "application/json" or bare.endswith("+json")
+
+
+def _check_length(request: Request, most: int) -> None:
+    length = request.headers.get("content-length", "0")
+    if not length.isascii() or not length.isdigit():
+        raise Refused(http_problem("malformed", "Content-Length is not a number"))
+    # Longer than any number that fits: no need to find out how much it is.
+    if len(length) > 15 or int(length) > most:
+        raise Refused(_too_large(most))
+
+
+def _too_large(most: int) -> Problem:
+    return http_problem("too-large", f"at most {most:,} bytes are taken here")
+
+
+# Responses
+
+
+def response_of(answered: Answered, headers: dict[str, str], *, pool: Executor, service: Service) -> Response:
+    """The response for an answer."""
+    headers = {**SAFE, **headers, **dict(answered.headers)}
+    if answered.replayed:
+        headers["idempotent-replayed"] = "true"
+    match answered.body:
+        case File() as file:
+            return _file(file, headers)
+        case Events() as events:
+            stream = _stream(events, pool, service)
+            return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
+        case body:
+            if answered.code:
+                headers |= _problem_headers(answered, body)
+            return Response(body, answered.status, headers, answered.media_type)
+
+
+def _problem_headers(answered: Answered, body: bytes) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    if answered.status == 401:
+        headers["www-authenticate"] = 'Bearer realm="memwell"'
+    problem: Problem = decode(body, Problem)
+    if problem.retry_after is not None:
+        headers["retry-after"] = str(max(1, math.ceil(problem.retry_after)))
+    return headers
+
+
+def _file(file: File, headers: dict[str, str]) -> Response:
+    kind = file.media_type.partition(";")[0]
+    headers["content-security-policy"] = _SANDBOX
+    if kind not in _SHOWN:
+        headers["content-disposition"] = _attachment(file.name)
+    if isinstance(file.content, bytes):
+        return Response(file.content, 200, headers, file.media_type)
+    gone = BackgroundTask(file.content.unlink, missing_ok=True) if file.forget else None
+    return FileResponse(Path(file.content), headers=headers, media_type=file.media_type, background=gone)
+
+
+def _attachment(name: str) -> str:
+    if not name:
+        return "attachment"
+    plain = quote("".join(one if " " <= one <= "~" else "_" for one in name))
+    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{percent(name, safe='')}"
+
+
+async def _stream(events: Events, pool: Executor, service: Service) -> AsyncIterator[bytes]:
+    """Each value as an event. A comment now and then keeps proxies from cutting a quiet line."""
+    loop = asyncio.get_running_loop()
+    sent = time.monotonic()
+    while not service.stopping:
+        more, value = await loop.run_in_executor(pool, _next, events.values)
+        if not more:
+            return
+        if value is not None:
+            sent = time.monotonic()
+            yield b"data: " + encode(value) + b"\n\n"
+        elif time.monotonic() - sent > _LINE_OPEN_S:
+            sent = time.monotonic()
+            yield b": still here\n\n"
+        await asyncio.sleep(events.pause_s)
+
+
+def _next(values: Iterator[Any]) -> tuple[bool, Any]:
+    # StopIteration cannot be raised into a future.
+    for value in values:
+        return True, value
+    return False, None

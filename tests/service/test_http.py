@@ -1,0 +1,315 @@
+"""Addresses, bodies and responses."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.responses import Response
+
+from memwell.errors import AccessDenied, Busy, InvalidInput
+from memwell.runtime.wire.operations import Operation
+from memwell.runtime.wire.problems import problem_of
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service.call import Answered, Events, File, refused
+from memwell.service.http import SAFE, Refused, Router, read_file, read_json, response_of
+from memwell.service.parts import Service
+from tests.service.rest.asking import service_at
+
+# Addresses
+
+
+ROUTER = Router(OPERATIONS.values())
+NAMED = {part for route in OPERATIONS.values() for part in route.parts}
+
+
+@given(st.sampled_from(sorted(OPERATIONS)), st.data())
+def test_every_route_is_found_whatever_its_ids_are(name: str, data: st.DataObject):
+    route: Operation = OPERATIONS[name]
+    ids = {
+        part[1:-1]: data.draw(st.text(min_size=1).filter(lambda text: text not in NAMED))
+        for part in route.parts
+        if part.startswith("{")
+    }
+    parts = [quote(ids[part[1:-1]], safe="") if part.startswith("{") else part for part in route.parts]
+    found, path, methods = ROUTER.find(("/" + "/".join(parts)).encode(), route.method)
+    assert found is route
+    assert path == ids
+    assert route.method in methods
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        (b"/v1/documents/upload", "upload_document"),
+        (b"/v1/media/recall", "recall_media"),
+        (b"/v1/documents/%75pload", "upload_document"),
+        (b"/v1/documents/upload/", "upload_document"),
+    ],
+)
+def test_a_name_goes_before_what_may_be_anything(path: bytes, name: str):
+    assert ROUTER.find(path, "POST")[0] is OPERATIONS[name]
+
+
+def test_an_encoded_slash_is_part_of_an_id():
+    _, path, _ = ROUTER.find(b"/v1/threads/a%2Fb%2F..%2Fc/messages", "GET")
+    assert path == {"thread": "a/b/../c"}
+
+
+@pytest.mark.parametrize(
+    "path", [b"", b"/", b"/v1", b"/v1/threads//messages", b"/v1/x", b"/v1/threads/a/b/c/d/e/f", b"*"]
+)
+def test_what_is_no_address_has_no_methods(path: bytes):
+    assert ROUTER.find(path, "GET") == (None, {}, ())
+
+
+def test_another_method_is_told_from_no_address():
+    found, _, methods = ROUTER.find(b"/v1/memories", "DELETE")
+    assert found is None
+    assert set(methods) == {"GET", "POST"}
+
+
+def test_what_is_not_utf8_is_refused():
+    with pytest.raises(InvalidInput, match="UTF-8"):
+        ROUTER.find(b"/v1/memories/%ff", "GET")
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_found_or_not(raw: bytes):
+    try:
+        found, _, methods = ROUTER.find(raw, "GET")
+    except InvalidInput:
+        return
+    assert found is None or "GET" in methods
+
+
+# Bodies
+
+
+JSON = {"content-type": "application/json"}
+
+
+class _NoWaiting(selectors.DefaultSelector):
+    """Waits for nothing: the time that would pass has passed."""
+
+    now = 0.0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        found = super().select(0)
+        self.now += 0 if found else timeout or 0
+        return found
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop whose time is what those in it wait for, however slow the machine is."""
+
+    def __init__(self) -> None:
+        self._waits = _NoWaiting()
+        super().__init__(self._waits)
+
+    def time(self) -> float:
+        return self._waits.now
+
+
+def run(work: Any) -> Any:
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        return runner.run(work)
+
+
+def request(pieces: Iterable[bytes | float | None], **headers: str) -> Request:
+    """A request whose body comes in pieces; a number is a pause, None the end of the line."""
+    waiting = [*pieces]
+
+    async def receive() -> Any:
+        if waiting and isinstance(waiting[0], float):
+            await asyncio.sleep(waiting[0])
+            del waiting[0]
+        if not waiting:
+            return {"type": "http.request", "body": b"", "more_body": False}
+        piece = waiting.pop(0)
+        if piece is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": piece, "more_body": True}
+
+    sent = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return Request({"type": "http", "method": "POST", "path": "/", "headers": sent}, receive)
+
+
+def refusal(work: Any) -> tuple[int, str]:
+    with pytest.raises(Refused) as refused:
+        run(work)
+    return refused.value.problem.status, refused.value.problem.code
+
+
+@given(st.lists(st.binary(max_size=20), max_size=6))
+def test_a_body_is_read_whole_up_to_the_limit(pieces: list[bytes]):
+    whole = b"".join(pieces)
+    assert run(read_json(request(pieces), len(whole), 5)) == whole
+    if whole:
+        assert refusal(read_json(request(pieces), len(whole) - 1, 5)) == (413, "too-large")
+
+
+@pytest.mark.parametrize("length", ["11", "1" + "0" * 400, "9" * 16])
+def test_a_body_that_says_it_is_too_large_is_not_read(length: str):
+    never = request([None], content_length=length)
+    assert refusal(read_json(never, 10, 5)) == (413, "too-large")
+    assert refusal(read_file(never, 10, 5, Path())) == (413, "too-large")
+
+
+@pytest.mark.parametrize("length", ["-1", "ten", "1.5", "²", "1 1"])
+def test_a_length_that_is_no_number_is_refused(length: str):
+    assert refusal(read_json(request([], content_length=length), 10, 5)) == (400, "malformed")
+
+
+def test_a_slow_body_is_not_waited_for(tmp_path: Path):
+    assert refusal(read_json(request([b"a", 5.0]), 10, 0.05)) == (408, "too-slow")
+    assert refusal(read_file(request([b"a", 5.0]), 10, 0.05, tmp_path)) == (408, "too-slow")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_take_its_time_as_long_as_something_comes(tmp_path: Path):
+    pieces: list[bytes | float | None] = [b"a", 0.1, b"b", 0.1, b"c", 0.1]
+    path = run(read_file(request(pieces), 10, 0.25, tmp_path))
+    assert path is not None
+    assert path.read_bytes() == b"abc"
+    assert refusal(read_json(request(pieces), 10, 0.25)) == (408, "too-slow")
+
+
+def test_a_line_that_is_cut_leaves_nothing(tmp_path: Path):
+    assert refusal(read_json(request([b"a", None]), 10, 5)) == (400, "malformed")
+    assert refusal(read_file(request([b"a", None]), 10, 5, tmp_path)) == (400, "malformed")
+    assert refusal(read_file(request([b"a" * 20]), 10, 5, tmp_path)) == (413, "too-large")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_empty_file_is_none(tmp_path: Path):
+    assert run(read_file(request([]), 10, 5, tmp_path)) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/a+json", ""])
+def test_json_has_several_names(kind: str):
+    assert run(read_json(request([b"{}"], content_type=kind), 10, 5)) == b"{}"
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "json", "x" * 5000])
+def test_other_kinds_are_refused(kind: str):
+    assert refusal(read_json(request([b"{}"], content_type=kind), 10, 5)) == (415, "media-type")
+
+
+def test_a_file_is_not_a_form(tmp_path: Path):
+    form = request([b"x"], content_type="multipart/form-data; boundary=x")
+    assert refusal(read_file(form, 10, 5, tmp_path)) == (415, "media-type")
+
+
+# Responses
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with service_at() as opened:
+        yield opened
+
+
+def response(answered: Answered, service: Service) -> Response:
+    with ThreadPoolExecutor(1) as pool:
+        return response_of(answered, {"x-request-id": "r1"}, pool=pool, service=service)
+
+
+def sent(answered: Answered, service: Service) -> bytes:
+    pieces: list[bytes] = []
+
+    async def send(message: Any) -> None:
+        pieces.append(message.get("body", b""))
+
+    async def receive() -> Any:
+        # Nobody hangs up.
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        with ThreadPoolExecutor(1) as pool:
+            made = response_of(answered, {}, pool=pool, service=service)
+            await made({"type": "http", "method": "GET", "headers": []}, receive, send)
+
+    asyncio.run(run())
+    return b"".join(pieces)
+
+
+@pytest.mark.parametrize("body", [b"{}", File(content=b"x"), Events(iter([]))])
+def test_every_answer_is_harmless(body: Any, service: Service):
+    headers = response(Answered(200, body), service).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert headers["x-request-id"] == "r1"
+    assert set(SAFE) <= set(headers)
+
+
+@pytest.mark.parametrize(("seconds", "header"), [(0.01, "1"), (1.0, "1"), (1.2, "2"), (59.5, "60")])
+def test_nobody_is_told_to_come_back_too_early(seconds: float, header: str, service: Service):
+    busy = refused(problem_of(Busy("later", retry_after=seconds)))
+    assert response(busy, service).headers["retry-after"] == header
+
+
+def test_a_browser_is_told_how_to_sign_in(service: Service):
+    assert response(refused(problem_of(AccessDenied("no"))), service).headers["www-authenticate"].startswith("Bearer")
+    assert response(Answered(200, b"{}", replayed=True), service).headers["idempotent-replayed"] == "true"
+    assert response(Answered(405, b"{}", headers=(("allow", "GET"),)), service).headers["allow"] == "GET"
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/html", "image/svg+xml", "application/javascript", "text/plain; charset=utf-8", ""]
+)
+def test_what_may_hold_a_script_is_saved_and_not_shown(kind: str, service: Service):
+    headers = response(Answered(200, File(content=b"x", media_type=kind, name="a.x")), service).headers
+    assert headers["content-disposition"].startswith("attachment")
+    assert "sandbox" in headers["content-security-policy"]
+    picture = response(Answered(200, File(content=b"x", media_type="image/png")), service)
+    assert "content-disposition" not in picture.headers
+
+
+@pytest.mark.parametrize("name", ['a"b.txt', "a\r\nSet-Cookie: x=1", "备份.jsonl", "../../etc/passwd", "a" * 300])
+def test_no_name_of_a_file_breaks_out_of_its_header(name: str, service: Service):
+    header = response(Answered(200, File(content=b"x", name=name)), service).headers["content-disposition"]
+    assert header.isascii()
+    assert "\r" not in header
+    assert "\n" not in header
+    assert header.count('"') - header.count('\\"') == 2
+
+
+def test_a_file_is_removed_once_it_was_sent(service: Service, tmp_path: Path):
+    path = tmp_path / "export"
+    path.write_bytes(b"all of it")
+    assert sent(Answered(200, File(content=path, forget=True)), service) == b"all of it"
+    assert not path.exists()
+
+
+def test_events_are_sent_one_by_one_and_end(service: Service):
+    values = iter([{"n": 1}, None, {"n": 2, "text": "a\nb"}])
+    assert (
+        sent(Answered(200, Events(values, pause_s=0.0)), service)
+        == b'data: {"n":1}\n\ndata: {"n":2,"text":"a\\nb"}\n\n'
+    )
+
+
+def test_a_quiet_line_is_kept_open(service: Service, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("memwell.service.http._LINE_OPEN_S", -1.0)
+    assert sent(Answered(200, Events(iter([None]), pause_s=0.0)), service) == b": still here\n\n"
+
+
+def test_events_end_with_the_service(service: Service):
+    def forever() -> Iterator[Any]:
+        while True:
+            yield None
+            service.stopping = True
+
+    assert sent(Answered(200, Events(forever(), pause_s=0.0)), service) == b""

@@ -23,7 +23,7 @@ from memwell.longterm.journal import Owed
 from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
-from memwell.runtime.jobs import REGISTRY, Pending
+from memwell.runtime.jobs import REGISTRY, PendingList
 from memwell.runtime.worker import Worker, listed_spaces, pending_by_space, told_afterwards
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
@@ -108,7 +108,7 @@ def test_a_space_that_another_process_is_at_is_left_alone_until_it_is_free(
 ):
     monkeypatch.setattr(worker_module, "_AGAIN_S", 0.01)
     with memwell.open(tmp_path / "app.db", embedder=None, work=False) as other:
-        elsewhere, key = Pending(other.backend.kv, REGISTRY), other.space.encoded()
+        elsewhere, key = PendingList(other.backend.kv, REGISTRY), other.space.encoded()
         elsewhere.offer(key)
         assert elsewhere.claim(key)
         with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
@@ -135,7 +135,7 @@ class _Hooked(HashEmbedder):
 def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(Pending, "_beat_on", lambda pending: None)
+    monkeypatch.setattr(PendingList, "_beat_on", lambda pending: None)
     monkeypatch.setattr(worker_module, "LEASE_S", 0.05)
     other = memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False)
     asked: list[int] = []
@@ -144,7 +144,7 @@ def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
         asked.append(len(texts))
         if len(asked) == 1:
             # The lease runs out meanwhile. Another process owns the space now, and does all there is to do.
-            elsewhere = Pending(other.backend.kv, REGISTRY)
+            elsewhere = PendingList(other.backend.kv, REGISTRY)
             assert _wait_until(lambda: elsewhere.claim(other.space.encoded()))
             other.settle()
 

@@ -28,7 +28,7 @@ from memwell.knowledge.ingest import Ingested
 from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime.engine import Engine
-from memwell.runtime.jobs import SERVICE_JOBS, Job, Kept, Queue
+from memwell.runtime.jobs import SERVICE_JOBS, Job, JobQueue, Kept
 from memwell.service import job_files
 from memwell.service import jobs as jobs_module
 from memwell.service.job_files import Made
@@ -635,7 +635,7 @@ def left_behind(backend: Backend, **fields: Any) -> Job:
     """A job that runs by what is stored, and whose process is gone."""
     job = Job(id=new_id(), action="count", status="running", created=utc_now(), updated=utc_now(), stage="half", done=1)
     kept = Kept(job, space=tuple(ANN), again=msgspec.msgpack.encode({"n": 1}))
-    gone = Queue(backend, SERVICE_JOBS, kept_s=60)
+    gone = JobQueue(backend, SERVICE_JOBS, kept_s=60)
     gone.add(key_of(ANN, job.id), replace(kept, **fields))
     gone.close()
     return job
@@ -669,7 +669,7 @@ def test_what_nobody_can_go_on_with_has_failed(
             # The second time that is what is stored.
             assert jobs.take_up(memory.at) == 0
     assert counted.begun == []
-    assert list(Queue(backend, SERVICE_JOBS).free()) == []
+    assert list(JobQueue(backend, SERVICE_JOBS).free()) == []
 
 
 def test_what_was_cancelled_before_anybody_went_on_is_not_begun(backend: Backend, memory: Engine, counted: Counted):

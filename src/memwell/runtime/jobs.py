@@ -1,16 +1,16 @@
 """The job queue of a store: durable jobs, each owned by one process under a lease, with retries, progress and results.
 
-    queue = Queue(backend, Space("memwell", "service", "jobs"))
+    queue = JobQueue(backend, Space("memwell", "service", "jobs"))
     version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to whoever claims it
     for found in queue.free(): ...                   # open jobs that no living process owns
     found = queue.claim(found.key)                   # one process gets it
     version = queue.write(key, kept, version)        # progress, and at last the end
 
 Three kinds of work wait here: the jobs of the service, the pieces of batches, and the spaces whose memories are to be
-indexed. Everything is in the key-value part of the store. ``Pending`` is the list of keys with open work; its entries name
-the owner. ``Queue`` adds the state of each job. A process that owns something renews one entry every few seconds. When
-the entry runs out, what the process owned is free, and another process claims it. An owner writes a job at the version
-that it wrote last: an owner that finds another version has lost the job.
+indexed. Everything is in the key-value part of the store. A ``PendingList`` has the keys of open work, each with its owner.
+``JobQueue`` adds the state of each job. A process that owns something renews one entry every few seconds. When the entry
+runs out, what the process owned is free, and another process claims it. An owner writes a job at the version that it wrote
+last: an owner that finds another version has lost the job.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
         return replace(self.job, status="failed", note="", problem=problem)
 
 
-class Pending:
+class PendingList:
     """Keys of open work in a space of the store, each owned by at most one living process.
 
     An entry holds its owner's id; an empty one, or one of an owner that is gone, is free. An entry of an earlier version
@@ -283,7 +283,7 @@ def _owner(entry: Entry) -> str:
     return entry.value if isinstance(entry.value, str) else ""
 
 
-class Found(NamedTuple):
+class FoundJob(NamedTuple):
     """A job of a queue, and the version at which it is stored."""
 
     key: str
@@ -291,7 +291,7 @@ class Found(NamedTuple):
     version: int
 
 
-class Queue:
+class JobQueue:
     """Jobs with their states, in a space of the store. ``kept_s`` is how long a job is kept after its last change."""
 
     def __init__(
@@ -309,7 +309,7 @@ class Queue:
         self._results = space / "results"
         self._cancelled = space / "cancelled"
         self._kept_s = kept_s
-        self.pending = Pending(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
+        self.pending = PendingList(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
 
     # A job from its beginning to its end
 
@@ -322,7 +322,7 @@ class Queue:
             self.pending.offer(key, mine=mine)
             return self._put(key, replace(kept, owner=self.pending.owner if mine else ""), expect=0)
 
-    def claim(self, key: str) -> Found | None:
+    def claim(self, key: str) -> FoundJob | None:
         """Own a job that is free, and return it as it is now. None when another process was faster, or it has ended."""
         if not self.pending.claim(key):
             return None
@@ -363,7 +363,7 @@ class Queue:
             self._put(key, replace(kept, owner=""), expect=version)
             self.pending.release(key)
 
-    def retry(self, found: Found, failed: Job, tries: int) -> None:
+    def retry(self, found: FoundJob, failed: Job, tries: int) -> None:
         """Count a try that failed: the job is free again, or ends as ``failed`` when it was begun ``tries`` times."""
         kept = replace(found.kept, begun=found.kept.begun + 1)
         # When another process has claimed it, that one counts its own tries.
@@ -385,7 +385,7 @@ class Queue:
 
     # Finding jobs
 
-    def free(self) -> Iterator[Found]:
+    def free(self) -> Iterator[FoundJob]:
         """The open jobs that no living process owns."""
         for key in list(self.pending.free()):
             found = self.find(key)
@@ -398,27 +398,27 @@ class Queue:
             elif not self.pending.is_alive(found.kept.owner):
                 yield found
 
-    def find(self, key: str) -> Found | None:
+    def find(self, key: str) -> FoundJob | None:
         """A job as it is stored."""
         entry = self._kv.get(self._space, key)
-        return None if entry is None else Found(key, _read(entry), entry.version)
+        return None if entry is None else FoundJob(key, _read(entry), entry.version)
 
     def get(self, key: str) -> Job | None:
         """A job with its result, as it is to be shown."""
         found = self.find(key)
         return None if found is None else self.with_result(found)
 
-    def with_result(self, found: Found) -> Job:
+    def with_result(self, found: FoundJob) -> Job:
         """A job with its result, also one that is stored apart."""
         apart = self._kv.get(self._results, found.key) if found.kept.apart else None
         job = self._as_seen(found.kept)
         return job if apart is None else replace(job, result=msgspec.json.decode(apart.value))
 
-    def all(self, prefix: str = "") -> Iterator[Found]:
+    def all(self, prefix: str = "") -> Iterator[FoundJob]:
         """The jobs whose keys begin so, without results that are stored apart."""
         where = id_begins_with(prefix)
         for entry in paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor)):
-            yield Found(entry.key, _read(entry), entry.version)
+            yield FoundJob(entry.key, _read(entry), entry.version)
 
     def shown(self, prefix: str) -> dict[str, Job]:
         """The jobs whose keys begin so, as they are to be shown, without results that are stored apart."""

@@ -2,8 +2,8 @@
 
 The worker keeps no state of its own. What is to be done is in the journals of the store, so a worker may be killed at any
 moment, and the next one goes on after the last commit. The workers of all processes share one list of spaces with pending
-work (``jobs.Pending``), and each space is owned by one worker at a time. Two that work on one space would lose nothing: the
-second finds the journal moved on, and stores nothing.
+work (``jobs.PendingList``), and each space is owned by one worker at a time. Two that work on one space would lose nothing:
+the second finds the journal moved on, and stores nothing.
 
 Spaces take turns after each batch, so that a large one does not hold up the others.
 """
@@ -30,7 +30,7 @@ from memwell.longterm.indexing import BATCH
 from memwell.longterm.journal import Journal, Owed, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.records import MAX_SEGMENTS, Space
-from memwell.runtime.jobs import LEASE_S, REGISTRY, Pending
+from memwell.runtime.jobs import LEASE_S, REGISTRY, PendingList
 from memwell.storage.protocols import Backend
 
 _log = logging.getLogger("memwell.jobs")
@@ -99,7 +99,7 @@ class Worker:
         self._backend = backend
         self._memory_of = memory_of
         self._retention_s = retention_s
-        self._pending = Pending(backend.kv, REGISTRY, lease_s=LEASE_S)
+        self._pending = PendingList(backend.kv, REGISTRY, lease_s=LEASE_S)
         self._sure: dict[Space, float] = {}
         """When a space was last seen on the list."""
         self._owing: set[Space] = set()
@@ -376,7 +376,7 @@ def pending_by_space(backend: Backend) -> dict[Space, Owed]:
 
 def listed_spaces(backend: Backend) -> Iterator[Space]:
     """The spaces on the pending list: their first memories may not be indexed yet."""
-    return (Space.decode(entry.key) for entry in Pending(backend.kv, REGISTRY).entries())
+    return (Space.decode(entry.key) for entry in PendingList(backend.kv, REGISTRY).entries())
 
 
 def _pending_in(backend: Backend, space: Space) -> Owed:

@@ -1,7 +1,7 @@
 """The job queue of a store: durable jobs, each owned by one process under a lease, with retries, progress and results.
 
     queue = JobQueue(backend, Space("memwell", "service", "jobs"))
-    version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to whoever claims it
+    version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to any process
     for found in queue.free(): ...                   # open jobs that no living process owns
     found = queue.claim(found.key)                   # one process gets it
     version = queue.write(key, kept, version)        # progress, and at last the end
@@ -73,8 +73,7 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
 
     A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
-    vectors are made. When nobody waits for them any longer (the service stops, somebody cancels the job, none was made for
-    half a minute) it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
+    vectors are made. When the service stops, the job is cancelled, or no vector was made for half a minute, it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
     """
 
     id: str
@@ -226,7 +225,7 @@ class PendingList:
         return entry if entry is not None and entry.value == self.owner else None
 
     def _hold(self, key: str) -> None:
-        # Said before anything is owned: an owner that nobody hears of counts as gone.
+        # Said before anything is owned: an owner without a lease counts as gone.
         self.beat()
         with self._lock:
             self._held.add(key)
@@ -269,7 +268,7 @@ class PendingList:
         self._stop.set()
         heart = self._heart
         if heart is not None:
-            # Not for ever: it may wait for a transaction of whoever closes this.
+            # Not for ever: it may wait for a transaction that the caller is in.
             heart.join(_CLOSING_S)
         with self._lock:
             self._held.clear()

@@ -371,7 +371,7 @@ def pending_by_space(backend: Backend) -> dict[Space, Owed]:
     listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
     spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *listed_spaces(backend)])
     found = {space: _pending_in(backend, space) for space in spaces if len(space) < MAX_SEGMENTS}
-    return {space: owed for space, owed in found.items() if owed.words or owed.vectors}
+    return {space: lacks for space, lacks in found.items() if lacks.words or lacks.vectors}
 
 
 def listed_spaces(backend: Backend) -> Iterator[Space]:
@@ -380,14 +380,14 @@ def listed_spaces(backend: Backend) -> Iterator[Space]:
 
 
 def _pending_in(backend: Backend, space: Space) -> Owed:
-    owed = Journal(backend, space).owed()
+    lacks = Journal(backend, space).owed()
     # Documents lack vectors alone: their words are stored with them.
-    return owed if _owner_of_documents(space) is None else replace(owed, words=0)
+    return lacks if _owner_of_documents(space) is None else replace(lacks, words=0)
 
 
 def _is_pending(memory: Eraser) -> bool:
-    owed = memory.owed()
-    return bool(owed.words or (owed.vectors and memory.embedder is not None))
+    lacks = memory.owed()
+    return bool(lacks.words or (lacks.vectors and memory.embedder is not None))
 
 
 def _owner_of_documents(space: Space) -> Space | None:

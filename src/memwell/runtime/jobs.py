@@ -73,7 +73,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
 
     A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
-    vectors are made. When the service stops, the job is cancelled, or no vector was made for half a minute, it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
+    vectors are made. When the service stops, the job is cancelled, or no vector was made for half a minute, it is ``done``
+    too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
     """
 
     id: str

@@ -1,8 +1,9 @@
 """The connections to one SQLite file: many readers, one writer a process, and group commit.
 
 A write is an *operation*: a function that is given a session inside a transaction. A writer that finds no write under way
-*leads*: it runs its own operation and all that have queued up meanwhile in one transaction, and commits once for all. No work is handed to another thread, so a lone writer pays nothing for it. Each operation of a group has a
-savepoint: one that fails is rolled back alone.
+*leads*: it runs its own operation and all that have queued up meanwhile in one transaction, and commits once for all. No
+work is handed to another thread, so a lone writer pays nothing for it. Each operation of a group has a savepoint: one that
+fails is rolled back alone.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, NotFound, ReadOnlyStore
 from memwell.records import Space, Thread
@@ -423,18 +424,6 @@ class Marks:
         """Note it; None for not known."""
         self._target.kv.put(MOVING, _name("records", space.encoded()), state)
 
-    def reached(self, thread: Thread) -> int | None:
-        """The last index of a thread that is only half copied; None for one that is whole or not there."""
-        return _number(self._target, _thread_name(thread))
-
-    def reach(self, thread: Thread, index: int) -> None:
-        """Note it."""
-        self._target.kv.put(MOVING, _thread_name(thread), index)
-
-    def finish(self, thread: Thread) -> None:
-        """The thread is whole, or gone."""
-        self._target.kv.delete(MOVING, _thread_name(thread))
-
 
 def _identity_of(source: Backend) -> str:
     """A name for the store that stays with it, made when it is first moved."""
@@ -459,10 +448,6 @@ def _value(backend: Backend, key: str) -> dict[str, Any]:
 def _number(backend: Backend, key: str) -> int | None:
     found = backend.kv.get(MOVING, key)
     return None if found is None else cast("int | None", found.value)
-
-
-def _thread_name(thread: Thread) -> str:
-    return _name("thread", thread.space.encoded(), thread.id)
 
 
 def _name(kind: str, *parts: str) -> str:
@@ -590,9 +575,8 @@ class Copier:
                     changed += 1
                 continue
             self._tell(mine.messages)
-            reached = self._marks.reached(mine.thread) if _is_long(mine) else None
-            if theirs is None or reached is not None or info_key(mine) != info_key(theirs):
-                self._thread(mine, theirs, reached)
+            if theirs is None or info_key(mine) != info_key(theirs):
+                self._thread(mine, theirs)
                 changed += 1
         return changed
 
@@ -600,44 +584,22 @@ class Copier:
         for thread in threads:
             self._target.log.delete(thread)
 
-    def _thread(self, info: ThreadInfo, held: ThreadInfo | None, reached: int | None) -> None:
-        same = held is not None and _made_of(held) == _made_of(info)
-        if same and reached is not None:
-            self._pieces(info, reached)
-        elif held is not None and same and held.next <= info.next:
-            after = held.next - 1
-            self._writes.add(lambda _: self._restore(info, after), None, _SMALL * (info.next - held.next))
-        elif _is_long(info):
-            self._begin(info)
-            self._pieces(info, -1)
+    def _thread(self, info: ThreadInfo, held: ThreadInfo | None) -> None:
+        """Copy what a thread has grown by, or all of it again after anything else; a long one in pieces of their own."""
+        grown = held is not None and _made_of(held) == _made_of(info) and held.next <= info.next
+        after = held.next - 1 if held is not None and grown else -1
+        if info.next - max(after, info.first) <= _LONG:
+            self._writes.add(lambda _: self._restore(info, after, whole=not grown), None, _SMALL * (info.next - after))
         else:
-            self._writes.add(lambda _: self._whole(info), None, _SMALL * info.messages)
+            self._restore(info, after, whole=not grown)
 
-    def _whole(self, info: ThreadInfo) -> None:
-        self._target.log.delete(info.thread)
-        self._marks.finish(info.thread)
-        self._restore(info, -1)
-
-    def _restore(self, info: ThreadInfo, after: int) -> None:
-        """Copy the places behind an index; the listing is taken over even when there are none."""
-        self._target.log.restore(info, [])
-        for places in place_pages(self._source, info.thread, after, info.next):
-            self._target.log.restore(info, places)
-
-    def _begin(self, info: ThreadInfo) -> None:
-        with self._target.transaction():
+    def _restore(self, info: ThreadInfo, after: int, *, whole: bool) -> None:
+        if whole:
             self._target.log.delete(info.thread)
-            self._marks.reach(info.thread, -1)
-            self._target.log.restore(info, [])
-
-    def _pieces(self, info: ThreadInfo, after: int) -> None:
         for places in place_pages(self._source, info.thread, after, info.next):
-            with self._target.transaction():
-                self._target.log.restore(info, places)
-                self._marks.reach(info.thread, places[-1].index)
-        with self._target.transaction():
-            self._target.log.restore(info, [])
-            self._marks.finish(info.thread)
+            # The listing says how far the copy is: a killed move goes on from there.
+            self._target.log.restore(replace(info, next=places[-1].index + 1), places)
+        self._target.log.restore(info, [])
 
     def blobs(self, space: Space) -> int:
         """Blobs are the same when their digests are."""
@@ -675,15 +637,10 @@ class Copier:
                 self._target.index.delete(space, [record.id])
         elif part == "threads":
             for info in threads_of(self._target, space):
-                self._marks.finish(info.thread)
                 self._target.log.delete(info.thread)
         else:
             for digest in digests_of(self._target, space):
                 self._target.blobs.delete(space, digest)
-
-
-def _is_long(info: ThreadInfo) -> bool:
-    return info.next - info.first > _LONG
 
 
 def _made_of(info: ThreadInfo) -> tuple[object, ...]:

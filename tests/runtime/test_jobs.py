@@ -62,6 +62,17 @@ def test_a_key_has_one_owner_until_it_is_released_or_the_owner_is_gone(backend: 
     one.close()
 
 
+def test_a_forked_child_owns_nothing_of_its_parents(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    pending = PendingList(backend.kv, REGISTRY)
+    pending.offer("a", mine=True)
+    pending.offer("b")
+    parent = pending.owner
+    monkeypatch.setattr(jobs_module.os, "getpid", lambda: -1)
+    assert [pending.claim("a"), pending.claim("b")] == [False, True]
+    assert pending.owned_by(parent) == ["a"]
+    pending.close()
+
+
 def test_what_an_earlier_version_listed_is_free(backend: Backend):
     backend.kv.put(REGISTRY, "old", True)
     pending = PendingList(backend.kv, REGISTRY)

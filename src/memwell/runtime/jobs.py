@@ -15,6 +15,7 @@ last: an owner that finds another version has lost the job.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -142,12 +143,23 @@ class PendingList:
         self._space = space
         self._lease_s = lease_s
         self._kept_s = kept_s
-        self.owner = new_id() if owner is None else owner
+        self._begin(new_id() if owner is None else owner)
+
+    def _begin(self, owner: str) -> None:
+        self._pid = os.getpid()
+        self._owner = owner
         self._lock = threading.Lock()
         self._held: set[str] = set()
         self._beaten = float("-inf")
         self._heart: threading.Thread | None = None
         self._stop = threading.Event()
+
+    @property
+    def owner(self) -> str:
+        """The id of this process as an owner. A forked child has one of its own, and owns nothing of its parent's."""
+        if self._pid != os.getpid():
+            self._begin(new_id())
+        return self._owner
 
     # The list
 
@@ -247,8 +259,9 @@ class PendingList:
 
     def beat(self) -> None:
         """Renew the lease, unless that was done a moment ago."""
+        owner = self.owner
         if time.monotonic() - self._beaten > self._lease_s / 4:
-            self._kv.put(_OWNERS, self.owner, True, ttl=self._lease_s)
+            self._kv.put(_OWNERS, owner, True, ttl=self._lease_s)
             self._beaten = time.monotonic()
 
     def _beat_on(self) -> None:

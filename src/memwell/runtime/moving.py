@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
-from memwell.runtime.transfer import Moved, MoveRefused, move
+from memwell.runtime import transfer
 
-warnings.warn("memwell.runtime.moving is memwell.runtime.transfer now", DeprecationWarning, stacklevel=2)
 
-__all__ = ["MoveRefused", "Moved", "move"]
+def __getattr__(name: str) -> Any:
+    if name not in ("MoveRefused", "Moved", "move"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"{__name__}.{name} is memwell.runtime.transfer.{name} now", DeprecationWarning, stacklevel=2)
+    return getattr(transfer, name)

@@ -24,8 +24,7 @@ from rich.table import Table
 
 from benchmarks.forking import child, forked, rest_of
 from benchmarks.report import RESULTS, console, facts, step, today
-from memwell.compat.langchain.files import FileChatMessageHistory
-from memwell.compat.langchain.messages import HumanMessage
+from memwell.compat.langchain import FileChatMessageHistory, HumanMessage
 
 _LIFE = 40
 """So many kills a file lives through; then a new one takes its place, whose creation is killed too."""
@@ -92,7 +91,7 @@ def _killed(path: Path, opener: Opener, start: int, lot: random.Random) -> list[
     """What a writer acknowledged until it was killed."""
     early, life, seed = lot.random() < 0.1, lot.uniform(0.0, 0.06), lot.getrandbits(32)
     with child(lambda pipe: _write_on(path, opener, start, seed, pipe)) as (pid, pipe):
-        # One in ten is killed at a moment counted from its birth: while it opens, heals or creates the file.
+        # One in ten is killed at a moment counted from its birth: while it opens or creates the file.
         first = b"" if early else os.read(pipe, 64)
         time.sleep(life)
         os.kill(pid, signal.SIGKILL)
@@ -241,7 +240,7 @@ Made by `python -m benchmarks.langchain_files`, the newest last.
 ## Kills
 
 A child appends to a file and is killed with SIGKILL at a random moment. *Met*: an append was under way and is there.
-*Unreadable*: right after the kill, before anything was healed, the file was no JSON. *Destroyed*: the class itself could
+*Unreadable*: right after the kill the file was no JSON. *Destroyed*: the class itself could
 not read it any more. *Lost*: messages that were acknowledged, or seen after an earlier kill, and are gone. *Phantom*:
 messages that were never written, or not in order.
 

@@ -8,7 +8,6 @@ import asyncio
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -43,7 +42,6 @@ from memwell.compat.langchain import (
     ConversationSummaryMemory,
     ConversationTokenBufferMemory,
     EntityInfo,
-    FileChatMessageHistory,
     FunctionMessage,
     HumanMessage,
     MemoryMetrics,
@@ -53,7 +51,6 @@ from memwell.compat.langchain import (
     ToolMessage,
     VectorStoreRetrieverMemory,
     get_buffer_string,
-    prompts,
 )
 
 with warnings.catch_warnings():
@@ -431,9 +428,9 @@ def test_models_of_langchain(llm: Any) -> None:
 def test_our_prompts_have_the_blanks_of_theirs() -> None:
     with quiet():
         from langchain_classic.memory import prompt
-    for name in prompts.__all__:
+    for name in ours.__all__:
         if name.endswith("_PROMPT"):
-            assert set(getattr(prompts, name).input_variables) == set(getattr(prompt, name).input_variables)
+            assert set(getattr(ours, name).input_variables) == set(getattr(prompt, name).input_variables)
 
 
 # The guide
@@ -491,50 +488,6 @@ def test_the_guides_chat_message_history() -> None:
     history.clear()
     assert history.messages == []
     assert ChatMessageHistory(messages=[HumanMessage(content="x")]).messages == [HumanMessage(content="x")]
-
-
-def test_the_guides_file_history_is_there_again(tmp_path: Path) -> None:
-    path = str(tmp_path / "chat.json")
-    memory = ConversationBufferMemory(chat_memory=FileChatMessageHistory(path))
-    memory.save_context({"input": "你好"}, {"output": "你好！"})
-    again = ConversationBufferMemory(chat_memory=FileChatMessageHistory(path), human_prefix="人")
-    assert again.buffer == "人: 你好\nAI: 你好！"
-
-
-def test_the_guides_buffer() -> None:
-    memory = ConversationBufferMemory(memory_key="chat_history", return_messages=False)
-    memory.save_context({"input": "a"}, {"output": "b"})
-    assert memory.memory_variables == ["chat_history"]
-    assert memory.get_memory_stats()["message_count"] == 2
-    assert set(memory.get_memory_stats()) == {
-        "message_count",
-        "buffer_size_chars",
-        "created_at",
-        "last_accessed",
-        "memory_type",
-    }
-
-
-def test_the_guides_window() -> None:
-    memory = ConversationBufferWindowMemory(k=2)
-    for number in range(4):
-        memory.save_context({"input": f"q{number}"}, {"output": f"a{number}"})
-    assert memory.load_memory_variables({}) == {"history": "Human: q2\nAI: a2\nHuman: q3\nAI: a3"}
-    assert memory.get_window_info() == {
-        "max_window_size": 2,
-        "current_window_size": 2,
-        "total_messages_processed": 8,
-        "messages_pruned": 4,
-        "window_utilization": 1.0,
-        "pruning_efficiency": 0.5,
-    }
-
-
-def test_the_guides_tokens() -> None:
-    memory = ConversationTokenBufferMemory(llm=Model(), max_token_limit=20)
-    for number in range(4):
-        memory.save_context({"input": f"q{number}"}, {"output": f"a{number}"})
-    assert memory.load_memory_variables({}) == {"history": "Human: q3\nAI: a3"}
 
 
 def test_the_guides_summary() -> None:

@@ -1,8 +1,9 @@
+"""Anthropic's Messages, to our messages and back."""
+
 from __future__ import annotations
 
 import copy
 import itertools
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +13,6 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
 from memwell.messages import (
-    Audio,
     Image,
     Message,
     Opaque,
@@ -21,9 +21,7 @@ from memwell.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Video,
     ai,
-    encode_message,
     human,
     message,
     system,
@@ -102,12 +100,9 @@ class TestLaws:
     @given(st.lists(carriable(), max_size=4))
     def test_what_was_said_comes_back_up_to_merging(self, said: list[Message]):
         prompt, shapes = to_anthropic(said)
-        assert turns(from_anthropic(shapes, prompt)) == turns(said)
-
-    @given(st.lists(carriable(), max_size=4))
-    def test_shapes_come_back_as_they_went(self, said: list[Message]):
-        prompt, shapes = to_anthropic(said)
-        assert to_anthropic(from_anthropic(shapes, prompt)) == (prompt, shapes)
+        back = from_anthropic(shapes, prompt)
+        assert turns(back) == turns(said)
+        assert to_anthropic(back) == (prompt, shapes)
 
     @given(strategies.conversations())
     def test_a_conversation_comes_back_with_one_message_a_result(self, said: list[Message]):
@@ -130,22 +125,6 @@ class TestLaws:
             if shape["role"] == "user" and isinstance(shape["content"], list):
                 is_result = [block.get("type") == "tool_result" for block in shape["content"]]
                 assert is_result == sorted(is_result, reverse=True)
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_any_message_goes_out_as_json(self, said: list[Message]):
-        prompt, shapes = to_anthropic(said)
-        assert json.loads(json.dumps([prompt, shapes])) == [prompt, shapes]
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_only_what_is_for_models_goes_out(self, said: list[Message]):
-        assert to_anthropic(said) == to_anthropic([item for item in said if item.for_model])
-        assert to_anthropic([item.changed(hidden=True) for item in said]) == ("", [])
-
-    @given(st.lists(strategies.messages() | carriable(), max_size=3))
-    def test_what_goes_out_shares_nothing_with_the_messages(self, said: list[Message]):
-        before = [encode_message(item) for item in said]
-        wreck(list(to_anthropic(said)))
-        assert [encode_message(item) for item in said] == before
 
     @given(st.lists(carriable(), max_size=3))
     def test_what_comes_in_is_neither_changed_nor_shared(self, said: list[Message]):
@@ -232,13 +211,6 @@ class TestShapes:
             said = from_anthropic([{"role": "user", "content": "x"}], given_prompt)
             assert [(item.role, item.text) for item in said] == [(Role.SYSTEM, "a"), (Role.HUMAN, "x")]
 
-    def test_neighbours_on_one_side_become_one_turn(self):
-        said = [human("a"), message("chat", "b", chat_role="Judge"), ai("c"), message("chat", "d", chat_role="ai")]
-        assert to_anthropic(said)[1] == [
-            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
-            {"role": "assistant", "content": [{"type": "text", "text": "c"}, {"type": "text", "text": "d"}]},
-        ]
-
     def test_words_said_before_a_result_follow_it(self):
         said = [ai(tool_calls=[ToolCall("1", "f")]), human("hurry"), tool_result("1", "done")]
         assert [block["type"] for block in to_anthropic(said)[1][1]["content"]] == ["tool_result", "text"]
@@ -255,9 +227,6 @@ class TestShapes:
         assert [shape["role"] for shape in to_anthropic([mixed])[1]] == ["assistant", "user", "assistant"]
         assert [shape["role"] for shape in to_anthropic([system([ToolResult("1")])])[1]] == ["user"]
 
-    def test_a_call_that_no_model_made_goes_as_words(self):
-        assert to_anthropic([human(ToolCall("1", "f", {"a": 1}))])[1][0]["content"] == '[calls f({"a":1})]'
-
     @pytest.mark.parametrize(
         ("arguments", "given_input"),
         [
@@ -272,36 +241,9 @@ class TestShapes:
         (shape,) = to_anthropic([ai(tool_calls=[ToolCall("1", "f", arguments)])])[1]
         assert shape["content"][0]["input"] == given_input
 
-    @pytest.mark.parametrize(
-        ("part", "words"),
-        [
-            (Video(url="https://example.org/a.mp4", text="a dog"), "[video: a dog]"),
-            (Audio(data=b"x"), "[audio]"),
-            (Image(blob="abc", text="a cat"), "[image: a cat]"),
-        ],
-    )
-    def test_media_the_shape_cannot_carry_go_as_words(self, part: Part, words: str):
-        assert to_anthropic([human(part)])[1] == [{"role": "user", "content": words}]
-
     def test_a_data_url_goes_as_bytes(self):
         (shape,) = to_anthropic([human(Image(url="data:image/png;base64,iVBORw0KGgo="))])[1]
         assert shape["content"] == [{"type": "image", "source": PIXEL_SOURCE}]
-
-    @pytest.mark.parametrize(
-        "block",
-        [
-            THINKING,
-            {"type": "redacted_thinking", "data": "abc"},
-            {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
-            {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "x"}},
-            {"type": "image", "source": {"type": "file", "file_id": "f1"}},
-            {"type": "tool_result", "tool_use_id": "1", "content": [{"type": "search_result", "title": "x"}]},
-            {"type": "text of the future", "lc": 1, "__class__": "x"},
-        ],
-    )
-    def test_what_is_not_interpreted_goes_back_unchanged(self, block: dict[str, Any]):
-        shapes = [{"role": "user", "content": [block]}]
-        assert to_anthropic(from_anthropic(copy.deepcopy(shapes))) == ("", shapes)
 
     def test_what_belongs_to_another_provider_stays_behind(self):
         said = from_openai(
@@ -310,27 +252,6 @@ class TestShapes:
         assert to_anthropic(said) == ("", [])
         thinking = from_anthropic([{"role": "assistant", "content": [THINKING, {"type": "text", "text": "x"}]}])
         assert to_openai(thinking) == [{"role": "assistant", "content": "x"}]
-
-    def test_results_come_in_as_tool_messages_apart_from_words(self):
-        result = {"type": "tool_result", "tool_use_id": "1", "content": "r"}
-        (before, one, two, after) = from_anthropic(
-            [
-                {
-                    "role": "user",
-                    "content": [{"type": "text", "text": "a"}, result, result, {"type": "text", "text": "b"}],
-                }
-            ]
-        )
-        assert [item.role for item in (before, one, two, after)] == [Role.HUMAN, Role.TOOL, Role.TOOL, Role.HUMAN]
-        assert one.parts == two.parts == (ToolResult("1", (Text("r"),)),)
-
-    @pytest.mark.parametrize("lookalike", strategies.SERIALISED_LOOKALIKES)
-    def test_a_dict_that_looks_like_an_object_stays_a_dict(self, lookalike: dict[str, Any]):
-        prompt, shapes = to_anthropic([ai(tool_calls=[ToolCall("1", "f", lookalike)])])
-        (read,) = from_anthropic(shapes, prompt)
-        arguments = read.tool_calls[0].arguments
-        assert type(arguments) is dict
-        assert arguments == lookalike
 
 
 def user(*content: Any) -> dict[str, Any]:
@@ -344,29 +265,24 @@ class TestBadShapes:
             ("text", "a message must be an object, not 'text'"),
             ({}, "unknown role None; known roles: user, assistant"),
             ({"role": "system", "content": "x"}, "unknown role 'system'"),
-            ({"role": {}, "content": "x"}, "unknown role {}"),
             ({"role": "user"}, "content must be a list, not None"),
-            ({"role": "user", "content": 5}, "content must be a list, not 5"),
             ({"role": "user", "content": "\x00"}, "text must not contain NUL: '.x00'"),
             (user("x"), r"content\[0\]: a block must be an object, not 'x'"),
             (user({}), r"content\[0\]: type must be a string, not None"),
             (user({"type": "text"}), r"content\[0\]: text must be a string, not None"),
             (user({"type": "image"}), r"content\[0\]: source must be an object, not None"),
-            (user({"type": "image", "source": {"type": "url"}}), "url must be a string, not None"),
             (user({"type": "image", "source": {"type": "base64", "data": "?"}}), r"data must be base64, not '\?'"),
             (
                 user({"type": "image", "source": {"type": "base64", "data": ""}}),
                 "media_type must be a string, not None",
             ),
             (user({"type": "tool_use", "name": "f", "input": {}}), "id must be a string, not None"),
-            (user({"type": "tool_use", "id": "1", "input": {}}), "name must be a string, not None"),
             (user({"type": "tool_use", "id": "1", "name": "f"}), "input must be an object, not None"),
             (
                 user({"type": "tool_use", "id": "1", "name": "f", "input": {"a": {1}}}),
                 r"input\['a'\] must be plain JSON",
             ),
             (user({"type": "tool_result"}), "tool_use_id must be a string, not None"),
-            (user({"type": "tool_result", "tool_use_id": ""}), "call_id must not be empty"),
             (user({"type": "tool_result", "tool_use_id": "1", "content": 5}), r"content\[0\]: content must be a list"),
             (
                 user({"type": "tool_result", "tool_use_id": "1", "content": [{}]}),
@@ -380,12 +296,6 @@ class TestBadShapes:
             from_anthropic([{"role": "user", "content": "fine"}, shape])
         assert str(caught.value).startswith("messages[1]: ")
 
-    @pytest.mark.parametrize("messages", ["text", None, 5, {"role": "user"}])
-    def test_messages_are_a_list(self, messages: Any):
-        with pytest.raises(InvalidInput, match="messages must be a list, not") as caught:
-            from_anthropic(messages)
-        assert repr(messages) in str(caught.value)
-
     def test_a_bad_prompt_is_refused(self):
         with pytest.raises(InvalidInput, match=r"system must be a list, not 5"):
             from_anthropic([], 5)  # pyright: ignore[reportArgumentType]
@@ -393,7 +303,3 @@ class TestBadShapes:
             from_anthropic([], [{"type": "text"}])
         with pytest.raises(InvalidInput, match=r"text must not contain NUL"):
             from_anthropic([], "\x00")
-
-    def test_a_message_no_store_would_keep_is_refused(self):
-        with pytest.raises(InvalidInput, match=r"messages\[0\]: a tool call's arguments\['a'\] must be plain JSON"):
-            to_anthropic([ai(tool_calls=[ToolCall("1", "f", {"a": {1}})])])

@@ -1,7 +1,8 @@
+"""OpenAI's Chat Completions, to our messages and back."""
+
 from __future__ import annotations
 
 import copy
-import json
 from typing import Any
 
 import pytest
@@ -19,7 +20,6 @@ from memwell.messages import (
     Text,
     ToolCall,
     ToolResult,
-    Video,
     ai,
     encode_message,
     human,
@@ -115,13 +115,10 @@ def carriable(draw: st.DrawFn) -> Message:
 class TestLaws:
     @given(st.lists(carriable(), max_size=3))
     def test_messages_come_back_as_they_went(self, said: list[Message]):
-        back = from_openai(to_openai(said))
-        assert [carried(item) for item in back] == [carried(item) for item in said]
-
-    @given(st.lists(carriable(), max_size=3))
-    def test_shapes_come_back_as_they_went(self, said: list[Message]):
         shapes = to_openai(said)
-        assert to_openai(from_openai(shapes)) == shapes
+        back = from_openai(shapes)
+        assert [carried(item) for item in back] == [carried(item) for item in said]
+        assert to_openai(back) == shapes
 
     @given(strategies.conversations())
     def test_a_conversation_comes_back_with_one_message_a_result(self, said: list[Message]):
@@ -131,22 +128,6 @@ class TestLaws:
             for item in ([message(Role.TOOL, part) for part in whole.parts] if whole.role is Role.TOOL else [whole])
         ]
         assert [carried(item) for item in from_openai(to_openai(said))] == apart
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_any_message_goes_out_as_json(self, said: list[Message]):
-        shapes = to_openai(said)
-        assert json.loads(json.dumps(shapes)) == shapes
-
-    @given(st.lists(strategies.messages(), max_size=3))
-    def test_only_what_is_for_models_goes_out(self, said: list[Message]):
-        assert to_openai(said) == to_openai([item for item in said if item.for_model])
-        assert to_openai([item.changed(hidden=True) for item in said]) == []
-
-    @given(st.lists(strategies.messages() | carriable(), max_size=3))
-    def test_what_goes_out_shares_nothing_with_the_messages(self, said: list[Message]):
-        before = [encode_message(item) for item in said]
-        wreck(to_openai(said))
-        assert [encode_message(item) for item in said] == before
 
     @given(st.lists(carriable(), max_size=3))
     def test_what_comes_in_is_neither_changed_nor_shared(self, said: list[Message]):
@@ -185,12 +166,6 @@ class TestShapes:
             {"role": "assistant", "content": "It rains."},
         ]
 
-    def test_a_developer_is_a_system_message_and_goes_back_as_developer(self):
-        shapes = [{"role": "developer", "content": "Be kind."}]
-        (read,) = from_openai(shapes)
-        assert read.role is Role.SYSTEM
-        assert to_openai([read]) == shapes
-
     @pytest.mark.parametrize(
         ("chat_role", "expected"),
         [
@@ -204,13 +179,6 @@ class TestShapes:
     )
     def test_a_chat_role_is_a_role_or_else_the_name_of_a_person(self, chat_role: str | None, expected: dict[str, Any]):
         assert to_openai([message("chat", "x", chat_role=chat_role)]) == [expected]
-
-    def test_several_results_go_one_a_message_each_under_its_own_call(self):
-        both = message("tool", [ToolResult("a", (Text("1"),)), ToolResult("b", (Text("2"),))])
-        assert to_openai([both]) == [
-            {"role": "tool", "tool_call_id": "a", "content": "1"},
-            {"role": "tool", "tool_call_id": "b", "content": "2"},
-        ]
 
     def test_results_go_before_a_users_words_and_after_a_models(self):
         result = ToolResult("a", (Text("1"),))
@@ -226,35 +194,6 @@ class TestShapes:
             {"role": "function", "name": "function", "content": "x"},
             {"role": "user", "content": "hi"},
         ]
-
-    def test_a_call_that_no_model_made_goes_as_words(self):
-        assert to_openai([human(ToolCall("1", "f", {"a": 1}))]) == [{"role": "user", "content": '[calls f({"a":1})]'}]
-
-    @pytest.mark.parametrize(
-        ("part", "words"),
-        [
-            (Video(url="https://example.org/a.mp4", text="a dog"), "[video: a dog]"),
-            (Audio(url="https://example.org/a.mp3"), "[audio]"),
-            (Image(blob="abc", text="a cat"), "[image: a cat]"),
-            (Image(), "[image]"),
-        ],
-    )
-    def test_media_the_shape_cannot_carry_go_as_words(self, part: Part, words: str):
-        assert to_openai([human(part)]) == [{"role": "user", "content": words}]
-
-    @pytest.mark.parametrize(
-        ("data", "media_type"),
-        [
-            (b"\x89PNG....", "image/png"),
-            (b"\xff\xd8\xff\xe0", "image/jpeg"),
-            (b"GIF89a", "image/gif"),
-            (b"RIFF\n\x00\x00\x00WEBPVP8", "image/webp"),
-            (b"?", "image/png"),
-        ],
-    )
-    def test_a_picture_without_a_type_is_looked_at(self, data: bytes, media_type: str):
-        (shape,) = to_openai([human(Image(data=data))])
-        assert shape["content"][0]["image_url"]["url"].startswith(f"data:{media_type};base64,")
 
     @pytest.mark.parametrize(
         ("part", "sound"),
@@ -296,30 +235,6 @@ class TestShapes:
         assert read.parts == (Image(url=url),)
         assert to_openai([read]) == shapes
 
-    @pytest.mark.parametrize(
-        "shape",
-        [
-            {"role": "assistant", "content": "", "refusal": "No."},
-            {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
-            {"role": "assistant", "content": "x", "reasoning_content": "thought", "audio": {"id": "a1"}},
-            {"role": "user", "content": [{"type": "file", "file": {"file_id": "f1"}}]},
-            {"role": "user", "content": [{"type": "video_url", "video_url": {"url": "https://example.org/a.mp4"}}]},
-            {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": '{"a":1}'}},
-            {"role": "function", "name": "f", "content": "1"},
-            {
-                "role": "assistant",
-                "content": None,
-                "tool_calls": [
-                    {"id": "1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}},
-                    {"id": "2", "type": "function", "function": {"name": "f", "arguments": "{}"}},
-                ],
-            },
-        ],
-    )
-    def test_what_is_not_interpreted_goes_back_unchanged(self, shape: dict[str, Any]):
-        (read,) = from_openai([copy.deepcopy(shape)])
-        assert to_openai([read]) == [shape]
-
     def test_a_retired_function_call_is_paired_with_its_result(self):
         call, result = from_openai(
             [
@@ -354,13 +269,6 @@ class TestShapes:
 
 
 class TestArguments:
-    @pytest.mark.parametrize("lookalike", strategies.SERIALISED_LOOKALIKES)
-    def test_a_dict_that_looks_like_an_object_stays_a_dict(self, lookalike: dict[str, Any]):
-        (read,) = from_openai(to_openai([ai(tool_calls=[ToolCall("1", "f", lookalike)])]))
-        arguments = read.tool_calls[0].arguments
-        assert type(arguments) is dict
-        assert arguments == lookalike
-
     @pytest.mark.parametrize(
         "text",
         [
@@ -408,20 +316,15 @@ class TestBadShapes:
         ("shape", "rule"),
         [
             ("text", "a message must be an object, not 'text'"),
-            (None, "a message must be an object, not None"),
             ({}, "unknown role None; known roles: user, assistant, system, developer, tool, function"),
-            ({"role": "bogus"}, "unknown role 'bogus'"),
             ({"role": ["user"]}, r"unknown role \['user'\]"),
             ({"role": "user", "content": 5}, "content must be a list, not 5"),
-            ({"role": "user", "content": {"type": "text"}}, "content must be a list, not {'type': 'text'}"),
             ({"role": "user", "content": "\x00"}, "text must not contain NUL: '.x00'"),
-            ({"role": "user", "content": "\ud800"}, "text must not contain lone surrogates: '.ud800'"),
             ({"role": "user", "content": "x", "name": 5}, "name must be a string, not 5"),
             ({"role": "user", "content": "x", "extra": {1}}, r"a message\['extra'\] must be plain JSON data, not set"),
             (user("text"), r"content\[0\]: a part must be an object, not 'text'"),
             (user({}), r"content\[0\]: type must be a string, not None"),
             (user({"type": "text"}), r"content\[0\]: text must be a string, not None"),
-            (user({"type": "text", "text": 5}), r"content\[0\]: text must be a string, not 5"),
             (user({"type": "text", "text": ""}, {"type": "image_url"}), r"content\[1\]: image_url must be an object"),
             (user({"type": "image_url", "image_url": {}}), "url must be a string, not None"),
             (user({"type": "image_url", "image_url": {"url": "u", "a": {1}}}), r"options\['a'\] must be plain JSON"),
@@ -429,18 +332,13 @@ class TestBadShapes:
                 user({"type": "input_audio", "input_audio": {"data": "?", "format": "wav"}}),
                 r"data must be base64, not '\?'",
             ),
-            (user({"type": "input_audio", "input_audio": {"data": "é", "format": "wav"}}), "data must be base64"),
-            (user({"type": "input_audio", "input_audio": {"data": ""}}), "format must be a string, not None"),
             (user({"type": "new", "a": float("nan")}), r"a part\['a'\] must hold finite numbers, not nan"),
             (user({"type": ""}), None),
             ({"role": "tool", "content": "x"}, "tool_call_id must be a string, not None"),
-            ({"role": "tool", "content": "x", "tool_call_id": ""}, "call_id must not be empty"),
             ({"role": "function", "content": "x"}, "name must be a string, not None"),
             (assistant(tool_calls=5), "tool_calls must be a list, not 5"),
-            (assistant(tool_calls=["x"]), r"tool_calls\[0\]: a tool call must be an object, not 'x'"),
             (assistant(tool_calls=[{"id": "1"}]), r"tool_calls\[0\]: function must be an object, not None"),
             (assistant(tool_calls=[{"function": {"name": "f"}}]), "id must be a string, not None"),
-            (assistant(tool_calls=[{"id": "1", "function": {}}]), "name must be a string, not None"),
             (
                 assistant(tool_calls=[{"id": "1", "function": {"name": "f", "arguments": 5}}]),
                 "arguments must be an object",
@@ -455,15 +353,3 @@ class TestBadShapes:
         with pytest.raises(InvalidInput, match=rule) as caught:
             from_openai([{"role": "user", "content": "fine"}, shape])
         assert str(caught.value).startswith("messages[1]: ")
-
-    @pytest.mark.parametrize("messages", ["text", None, 5, {"role": "user", "content": "x"}])
-    def test_messages_are_a_list(self, messages: Any):
-        with pytest.raises(InvalidInput, match="messages must be a list, not") as caught:
-            from_openai(messages)
-        assert repr(messages) in str(caught.value)
-
-    def test_a_message_no_store_would_keep_is_refused(self):
-        with pytest.raises(InvalidInput, match=r"messages\[0\]: a tool call's arguments\['a'\] must be plain JSON"):
-            to_openai([ai(tool_calls=[ToolCall("1", "f", {"a": {1}})])])
-        with pytest.raises(InvalidInput, match=r"messages\[1\]: expected a Message, not 'x'"):
-            to_openai([human("x"), "x"])  # pyright: ignore[reportArgumentType]

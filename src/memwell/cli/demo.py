@@ -172,8 +172,7 @@ def explain_command(
     if unknown:
         raise InvalidInput(say("explain_what", given=repr(unknown[0]), known=", ".join(_NAMES)))
     # Drawing takes a third of a second to load, which the other commands do without.
-    from memwell.compat.guide.pictures import attention_figure, context_figure  # noqa: PLC0415
-    from memwell.compat.guide.roadmap import TechnologyRoadmap  # noqa: PLC0415
+    from memwell.compat.guide.pictures import TechnologyRoadmap, attention_figure, context_figure  # noqa: PLC0415
     from memwell.plotting import save  # noqa: PLC0415
 
     drawn = {

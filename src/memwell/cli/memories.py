@@ -19,7 +19,7 @@ from memwell.cli.stores import SpaceOption, Store, check_exists, check_export, i
 from memwell.cli.terminal import AsJson, console, fact_table, hit_table, one_line, print_json, progress_bar, visible
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.remembering import Rejection
-from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl
+from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
 from memwell.runtime.worker import pending_by_space
 from memwell.settings import load_settings
 from memwell.values import check_text, shown
@@ -312,17 +312,21 @@ def import_command(
     source: Annotated[
         str,
         typer.Argument(
-            help="memwell, mem0, LangChain, MCP or ChatGPT file, or the URL of LangChain's tables or keys. 来源文件或网址。"
+            help="memwell, mem0, LangChain, MCP or ChatGPT file, or the URL of tables or keys. 来源文件或网址。"
         ),
     ],
     store: Store,
     space: SpaceOption = None,
     format_: Annotated[str | None, typer.Option("--format", help="Its format, if it is not seen. 文件格式。")] = None,
-    user: Annotated[str | None, typer.Option(help="Only what belongs to this user of mem0. 只要某个用户的。")] = None,
+    user: Annotated[
+        str | None, typer.Option(help="Only what belongs to this user of mem0 or AgentScope. 只要某个用户的。")
+    ] = None,
     table: Annotated[str, typer.Option(help="LangChain's table in a database. 数据库中的表。")] = "message_store",
-    key_prefix: Annotated[str, typer.Option(help="LangChain's keys in Redis. Redis 键的前缀。")] = "message_store:",
+    key_prefix: Annotated[
+        str | None, typer.Option(help="Keys in Redis; LangChain's message_store: by default. Redis 键的前缀。")
+    ] = None,
 ) -> None:
-    """Take in a file, or what LangChain kept; again changes nothing. 导入，重复导入不会改变任何内容。"""
+    """Take in a file, or what LangChain or AgentScope kept; again changes nothing. 导入，重复导入不会改变任何内容。"""
     if "://" not in source:
         # Before the store is opened: what cannot be read must not leave a new one behind.
         with naming_file(Path(source), "file_unreadable"):
@@ -330,7 +334,7 @@ def import_command(
     with opened(store, space, make=True) as engine:
         with naming_file(Path(source), "file_unreadable"), progress_bar(say("importing")) as progress:
             done = (
-                _from_url(engine, source, format_, table, key_prefix, progress)
+                _from_url(engine, source, format_, table, key_prefix, user, progress)
                 if "://" in source
                 else engine.bring(Path(source), format=format_, user=user, progress=progress)
             )
@@ -361,15 +365,23 @@ def _in_words(counts: dict[str, int]) -> str:
 
 
 def _from_url(
-    engine: memwell.Engine, source: str, format_: str | None, table: str, key_prefix: str, progress: Progress
+    engine: memwell.Engine,
+    source: str,
+    format_: str | None,
+    table: str,
+    key_prefix: str | None,
+    user: str | None,
+    progress: Progress,
 ) -> Imported:
+    if format_ == "agentscope":
+        return import_agentscope(engine, source, user=user, key_prefix=key_prefix or "", progress=progress)
     if format_ not in (None, "langchain"):
         raise InvalidInput(say("url_is_langchain", format=visible(format_)))
     # Only this needs the whole room of LangChain's names, which takes a moment to load.
     from memwell.compat.langchain.importing import import_redis, import_sql  # noqa: PLC0415
 
     if source.startswith(("redis://", "rediss://", "unix://")):
-        return import_redis(engine, source, key_prefix=key_prefix, progress=progress)
+        return import_redis(engine, source, key_prefix=key_prefix or "message_store:", progress=progress)
     return import_sql(engine, source, table_name=table, progress=progress)
 
 

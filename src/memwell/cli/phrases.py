@@ -175,8 +175,8 @@ _PHRASES = {
     ),
     "importing": ("Importing", "正在导入"),
     "url_is_langchain": (
-        "From a URL only LangChain's conversations are imported, not {format}.",
-        "从网址只能导入 LangChain 的对话，不能导入 {format}。",
+        "From a URL the formats langchain and agentscope are imported, not {format}.",
+        "从网址可以导入 langchain 和 agentscope 格式，不能导入 {format}。",
     ),
     "imported": (
         "Read as {format}. New: {counts}. Known before: {known}.",

@@ -168,6 +168,3 @@ def _simple_part(shape: Shape) -> Text | Image | Opaque:
         if source.get("type") == "url":
             return Image(url=string(source, "url"))
     return Opaque(f"anthropic.{kind}", plain_object(shape, "a block"))
-
-
-__all__ = ["from_anthropic", "to_anthropic"]

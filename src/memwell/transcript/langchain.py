@@ -55,7 +55,7 @@ _Simple: TypeAlias = Text | Image | Opaque
 def from_langchain(layout: object, *, id: str | None = None) -> Message:  # noqa: A002 - it is the message's field
     """The message that a layout holds, with the id given, or the layout's own, or a fresh one.
 
-    Raises ``InvalidInput`` for a type nobody knows and for data that is no message's.
+    Raises ``InvalidInput`` for an unknown type and for data that is no message's.
     """
     item = mapping(_plain(layout), "a message of LangChain")
     kind = item.get("type")
@@ -108,11 +108,11 @@ def _made(kind: str, data: Shape, given_id: str | None) -> Message:
 
 def _rest(data: Shape, rendered: Shape, kind: str) -> Shape:
     """What of the data does not come back from the message alone."""
-    told = {**data, "type": kind}
-    if told.get("tool_calls"):
+    given = {**data, "type": kind}
+    if given.get("tool_calls"):
         # The word is the same for every call, and older files leave it out.
-        told["tool_calls"] = [mapping(call, "a tool call") | {"type": "tool_call"} for call in told["tool_calls"]]
-    return {key: value for key, value in told.items() if value != rendered.get(key, _MISSING)}
+        given["tool_calls"] = [mapping(call, "a tool call") | {"type": "tool_call"} for call in given["tool_calls"]]
+    return {key: value for key, value in given.items() if value != rendered.get(key, _MISSING)}
 
 
 def _drop_outdated(rest: Shape, message: Message) -> None:
@@ -255,6 +255,3 @@ def _media(part: Media) -> Shape:
         return {"type": kind, "base64": to_base64(part.data), "mime_type": media_type(part)}
     place = {"url": part.url} if part.url is not None else {"file_id": part.blob}
     return {"type": kind, **place}
-
-
-__all__ = ["KINDS", "MARK", "from_langchain", "to_langchain"]

@@ -40,7 +40,7 @@ _ROLES: Final = {
 _SIDES: Final = {Role.HUMAN: "user", Role.AI: "assistant", Role.SYSTEM: "system"}
 _FORMATS: Final = {"audio/mpeg": "mp3", "audio/mp3": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 
-# Beside content, a message may have fields of its own (a refusal, an audio id, a server's reasoning) and calls of other
+# Besides content, a message may have fields of its own (a refusal, an audio id, a server's reasoning) and calls of other
 # kinds than functions. They are kept as opaque parts of these kinds, followed by the name of the field or the kind.
 _FIELD: Final = "openai-field."
 _CALL: Final = "openai-call."
@@ -53,7 +53,7 @@ def to_openai(messages: Iterable[Message]) -> list[Shape]:
     """The messages that models may see, as Chat Completions takes them.
 
     A message with several tool results becomes as many ``tool`` messages, each under the id of its own call, and what
-    else it holds a message beside them; a ``tool`` message without any result goes under the message's own id. Media
+    else it holds another message; a ``tool`` message without any result goes under the message's own id. Media
     given only by blob, and kinds the shape lacks, go as words. Raises ``InvalidInput`` for what no store would keep.
     """
     return [shape for item in outgoing(messages) for shape in _shapes(item)]
@@ -227,6 +227,3 @@ def _arguments(value: object) -> Shape | str:
 def _fields(shape: Shape) -> list[Opaque]:
     given = {key: value for key, value in shape.items() if key not in _KNOWN_FIELDS and value not in (None, [], {})}
     return [Opaque(f"{_FIELD}{key}", plain_object({key: value}, "a message")) for key, value in given.items()]
-
-
-__all__ = ["from_openai", "to_openai"]

@@ -170,25 +170,3 @@ def image_at(url: str, options: Shape | None = None) -> Image:
     if match is None or data is None or to_base64(data) != match[2]:
         return Image(url=url, options=options or {})
     return Image(data=data, media_type=match[1], options=options or {})
-
-
-__all__ = [
-    "Shape",
-    "arguments_text",
-    "each",
-    "fresh",
-    "from_base64",
-    "image_at",
-    "in_words",
-    "is_foreign",
-    "json_object",
-    "mapping",
-    "media_type",
-    "outgoing",
-    "own_role",
-    "plain_object",
-    "shortest",
-    "speaker",
-    "string",
-    "to_base64",
-]

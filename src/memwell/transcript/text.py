@@ -145,6 +145,3 @@ def _label(item: Message, prefixes: Mapping[Role, str]) -> str:
 
 def _made_safe(label: str | None) -> str:
     return _UNSAFE.sub(" ", label or "").strip()
-
-
-__all__ = ["from_text", "to_text"]

@@ -94,19 +94,6 @@ def test_a_class_hook_on_one_subclass_does_not_reach_another():
     assert told == ["Left"]
 
 
-def test_hooks_see_the_arguments_by_the_names_agents_use():
-    async def main() -> list[Any]:
-        agent, seen = Speaker(), []
-        for kind in AgentBase.supported_hook_types:
-            agent.register_instance_hook(kind, "see", lambda self, kwargs, *output: seen.append(sorted(kwargs)))
-        await agent(Msg("a", "hi", "user"))
-        await agent.observe(Msg("a", "hi", "user"))
-        return seen
-
-    printed = ["last", "msg", "speech"]
-    assert asyncio.run(main()) == [["msg"], printed, printed, ["msg"], ["msg"], ["msg"]]
-
-
 def test_a_deleted_agent_is_gone_in_both_directions_also_after_the_hub():
     async def main() -> tuple[int, int]:
         stays, leaves = speakers(2)
@@ -137,17 +124,6 @@ def test_the_arguments_of_a_hub_are_those_of_agentscope():
     asyncio.run(main())
 
 
-def test_a_subscriber_that_raises_is_noted_and_the_others_go_on():
-    async def main() -> tuple[int, list[Any]]:
-        one, other = speakers(2)
-        silent = AgentBase()
-        async with MsgHub([one, silent, other]) as hub:
-            await one(Msg("a", "hi", "user"))
-        return len(other.heard), [(failure.agent is silent, type(failure.error)) for failure in hub.failures]
-
-    assert asyncio.run(main()) == (1, [(True, NotImplementedError)])
-
-
 def test_what_is_no_message_is_refused_where_the_mistake_is():
     async def main() -> None:
         one, other = speakers(2)
@@ -163,23 +139,6 @@ def test_what_is_no_message_is_refused_where_the_mistake_is():
             MsgHub([one], "welcome")  # type: ignore[arg-type]
 
     asyncio.run(main())
-
-
-def test_an_interrupted_reply_is_answered_and_heard():
-    class Endless(Speaker):
-        async def reply(self, msg: Any) -> Any:
-            await asyncio.Event().wait()
-
-    async def main() -> tuple[Any, Any]:
-        one, other = Endless("one"), Speaker("other")
-        async with MsgHub([one, other]):
-            task = asyncio.create_task(one(Msg("a", "hi", "user")))
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            await one.interrupt()
-            return (await task).content, other.heard[0].content
-
-    assert asyncio.run(main()) == ("interrupted", "interrupted")
 
 
 def test_the_queue_gets_copies_with_last_and_speech():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import inspect
 import json
 import os
 import signal
@@ -20,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.compat.agentscope.embedding_cache import (
-    EmbeddingCacheBase,
     FileEmbeddingCache,
     _from_npy,
 )
@@ -66,28 +64,6 @@ def storing(folder: Path, name: str, count: int, most: int) -> subprocess.Popen[
 # The promises of AgentScope
 
 
-def test_the_signatures_are_agentscope_s():
-    assert list(inspect.signature(FileEmbeddingCache).parameters) == ["cache_dir", "max_file_number", "max_cache_size"]
-    assert inspect.signature(FileEmbeddingCache).parameters["cache_dir"].default == "./.cache/embeddings"
-    for base in (EmbeddingCacheBase, FileEmbeddingCache):
-        stored = inspect.signature(base.store).parameters
-        assert list(stored) == ["self", "embeddings", "identifier", "overwrite", "kwargs"]
-        assert stored["overwrite"].default is False
-        assert list(inspect.signature(base.retrieve).parameters) == ["self", "identifier"]
-
-
-def test_the_base_does_nothing():
-    async def all_of_it() -> int:
-        base, raised = EmbeddingCacheBase(), 0
-        for call in (base.store([[1.0]], "a"), base.retrieve("a"), base.remove("a"), base.clear()):
-            with pytest.raises(NotImplementedError):
-                await call
-            raised += 1
-        return raised
-
-    assert asyncio.run(all_of_it()) == 4
-
-
 def test_embeddings_come_back(cache: FileEmbeddingCache):
     async def round_trip() -> None:
         assert await cache.retrieve("text") is None
@@ -99,25 +75,11 @@ def test_embeddings_come_back(cache: FileEmbeddingCache):
     asyncio.run(round_trip())
 
 
-def test_the_blocking_twins_do_the_same(cache: FileEmbeddingCache):
-    cache.store_sync(VECTORS, "text")
-    assert cache.retrieve_sync("text") == VECTORS
-    cache.remove_sync("text")
-    cache.store_sync(VECTORS, "text")
-    cache.clear_sync()
-    assert cache.retrieve_sync("text") is None
-
-
 @pytest.mark.parametrize("identifier", ["text", "数据", 7, None, ["a", 1.5], {"model": "m", "text": "你好"}, ""])
 def test_a_file_is_named_by_the_digest_of_the_identifier_s_json(cache: FileEmbeddingCache, identifier: Any):
     cache.store_sync(VECTORS, identifier)
     assert held(cache) == {file_of(cache, identifier).name}
     assert cache.retrieve_sync(identifier) == VECTORS
-
-
-def test_the_order_of_keys_counts(cache: FileEmbeddingCache):
-    cache.store_sync(VECTORS, {"a": 1, "b": 2})
-    assert cache.retrieve_sync({"b": 2, "a": 1}) is None
 
 
 def test_a_file_is_what_numpy_writes(cache: FileEmbeddingCache, tmp_path: Path):
@@ -172,13 +134,6 @@ def test_the_oldest_go_when_there_are_too_many(tmp_path: Path):
     assert held(cache) == {file_of(cache, number).name for number in (2, 3, 4)}
 
 
-def test_no_files_at_most_is_no_limit(tmp_path: Path):
-    cache = FileEmbeddingCache(tmp_path, max_file_number=0)
-    for number in range(5):
-        cache.store_sync(VECTORS, number)
-    assert len(held(cache)) == 5
-
-
 def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
     cache = FileEmbeddingCache(tmp_path, max_cache_size=1)
     half = [[1.0] * 60_000]
@@ -187,13 +142,6 @@ def test_the_oldest_go_when_they_are_too_large(tmp_path: Path):
     assert held(cache) == {file_of(cache, number).name for number in (2, 3)}
     cache.store_sync([[1.0] * 200_000], "larger than the cache")
     assert held(cache) == set()
-
-
-def test_both_limits_hold(tmp_path: Path):
-    cache = FileEmbeddingCache(tmp_path, max_file_number=3, max_cache_size=1)
-    for number, size in enumerate((1, 1, 1, 60_000, 60_000, 60_000)):
-        cache.store_sync([[1.0] * size], number)
-    assert held(cache) == {file_of(cache, number).name for number in (4, 5)}
 
 
 # Where AgentScope fails
@@ -225,17 +173,11 @@ def test_other_files_in_the_folder_are_left_alone(tmp_path: Path):
     "vectors",
     [
         [[1.0], [1.0, 2.0]],
-        [[1.0], None],
-        ["text"],
         "text",
         [[object()]],
         [[True]],
-        1.0,
         None,
-        {"a": 1},
         [[2**70]],
-        [[1j]],
-        [b"x"],
     ],
 )
 def test_what_is_no_vectors_is_refused(cache: FileEmbeddingCache, vectors: Any):
@@ -256,29 +198,13 @@ def test_an_identifier_that_is_no_json_is_refused(cache: FileEmbeddingCache, ide
             call()
 
 
-def test_an_identifier_that_holds_itself_is_refused(cache: FileEmbeddingCache):
-    endless: list[Any] = []
-    endless.append(endless)
-    with pytest.raises(InvalidInput, match="plain JSON"):
-        cache.store_sync(VECTORS, endless)
-
-
-@pytest.mark.parametrize("folder", ["", None, 3, b"cache"])
-def test_a_folder_must_have_a_path(folder: Any):
-    with pytest.raises(InvalidInput, match="cache_dir"):
-        FileEmbeddingCache(folder)
-
-
-@pytest.mark.parametrize("limit", [-1, 1.5, "3", True])
-def test_a_limit_of_files_is_a_number_of_them(tmp_path: Path, limit: Any):
-    with pytest.raises(InvalidInput, match="max_file_number"):
-        FileEmbeddingCache(tmp_path, max_file_number=limit)
-
-
-@pytest.mark.parametrize("limit", [-1, float("nan"), float("inf"), "3", True])
-def test_a_limit_of_size_is_a_number_of_megabytes(tmp_path: Path, limit: Any):
-    with pytest.raises(InvalidInput, match="max_cache_size"):
-        FileEmbeddingCache(tmp_path, max_cache_size=limit)
+@pytest.mark.parametrize(
+    "bad",
+    [{"cache_dir": ""}, {"cache_dir": 3}, {"max_file_number": -1}, {"max_file_number": 1.5}, {"max_cache_size": "3"}],
+)
+def test_settings_that_are_none_are_refused(tmp_path: Path, bad: dict[str, Any]):
+    with pytest.raises(InvalidInput, match=next(iter(bad))):
+        FileEmbeddingCache(**{"cache_dir": tmp_path, **bad})
 
 
 def test_a_folder_with_the_name_of_a_file_is_an_error(cache: FileEmbeddingCache):
@@ -361,26 +287,6 @@ def test_a_kill_leaves_every_file_readable(tmp_path: Path):
             assert np.load(tmp_path / name).shape == (1, 300)
         cache.store_sync([[1.0] * 300], "ours", overwrite=True)
         assert len(held(cache)) <= 40
-
-
-def test_a_file_that_goes_while_it_is_asked_for_is_not_there(tmp_path: Path):
-    """Upstream looks whether a file is there and then reads it, and fails if it went in between."""
-    cache = FileEmbeddingCache(tmp_path, max_file_number=2)
-    done = threading.Event()
-
-    def write() -> None:
-        for number in range(200):
-            cache.store_sync(VECTORS, number % 5, overwrite=True)
-        done.set()
-
-    writing = threading.Thread(target=write)
-    writing.start()
-    found: list[Any] = []
-    while not done.is_set():
-        found += [cache.retrieve_sync(number) for number in range(5)]
-    writing.join()
-    assert all(one is None or one == VECTORS for one in found)
-    assert found
 
 
 def test_the_loop_goes_on_while_a_file_is_written(tmp_path: Path):

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,18 +17,18 @@ from hypothesis import strategies as st
 
 from memwell.compat.basememory import (
     BaseChatMessageMemory,
+    CannotOptimize,
     Deduplicate,
     Evict,
-    Handler,
     ImageMessage,
-    ListStorage,
     RecallMessage,
     StoredMessages,
     TextMessage,
 )
-from memwell.errors import BackendError, Conflict, InvalidInput, NotGranted
+from memwell.compat.basememory.messages import Handlers
+from memwell.errors import BackendError, InvalidInput, NotGranted, Unsupported
 from memwell.history import History
-from memwell.messages import Message, human
+from memwell.messages import Message, Role
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.registry import open_backend
 from memwell.testing.clock import Clock
@@ -196,7 +195,7 @@ def test_unread_is_right_while_messages_are_dropped() -> None:
         for keep in range(399, 199, -1):
             memory.optimize(Evict(keep=keep))
 
-    _together([drop, lambda: counts.extend(memory.unread("reader") for _ in range(4000))])
+    _together([drop, lambda: counts.extend(memory.unread("reader") for _ in range(500))])
     assert set(counts) == {200}
 
 
@@ -338,38 +337,6 @@ def test_what_is_no_position_is_named(index: Any) -> None:
     assert BaseChatMessageMemory(messages={"a": "hi"}).get_message("a") == "hi"  # pyright: ignore[reportArgumentType]
 
 
-def test_a_sketch_of_messages_is_left_alone() -> None:
-    class Sketch:
-        def __len__(self) -> Any: ...
-
-        def __getitem__(self, index: Any) -> Any: ...
-
-    report = BaseChatMessageMemory(messages=Sketch()).optimize()
-    assert [step.skipped for step in report.steps] == ["sketch", "sketch"]
-
-
-def test_a_class_of_ones_own() -> None:
-    class Order:
-        def __init__(self, number: int) -> None:
-            self.number = number
-
-    memory = BaseChatMessageMemory(store=MemoryBackend())
-    with pytest.raises(InvalidInput, match="register one"):
-        memory.add_message(Order(1))
-    assert len(memory) == 0
-    handler = Handler("order", lambda one: human(str(one.number)), lambda stored: Order(int(stored.text)))
-    memory.register(Order, handler)
-    memory.add_message(Order(7), sender="Anna")
-    assert memory.get_message(0).number == 7
-    with pytest.raises(Conflict):
-        memory.register(Order, handler)
-    # A storage that holds any object needs no handler.
-    plain = BaseChatMessageMemory()
-    order = Order(8)
-    plain.add_message(order)
-    assert plain.get_message(0) is order
-
-
 # People
 
 
@@ -451,14 +418,6 @@ def test_state_may_be_kept_in_a_storage_of_ones_own() -> None:
     assert other.unread("Anna") == 1
 
 
-def test_a_state_that_takes_nothing_is_shown_and_kept_elsewhere() -> None:
-    given = ["not", "by", "name"]
-    memory = BaseChatMessageMemory(state=given)
-    memory.heartbeat("Anna")
-    assert memory.state is given
-    assert memory.is_online("Anna")
-
-
 def test_people_are_not_evicted() -> None:
     kept: dict[str, Any] = {}
     memory = BaseChatMessageMemory(state=kept)
@@ -476,21 +435,6 @@ def test_a_name_must_be_one(user: Any) -> None:
     assert memory.users() == []
 
 
-@pytest.mark.parametrize("seconds", [0, -1, "60", True, float("nan")])
-def test_a_time_must_be_one(seconds: Any) -> None:
-    with pytest.raises(InvalidInput, match="online_seconds must be a number of seconds above 0"):
-        BaseChatMessageMemory(online_seconds=seconds)
-
-
-def test_its_names_are_taken() -> None:
-    memory = BaseChatMessageMemory()
-    for name in ("messages", "state", "unread", "thread"):
-        with pytest.raises(Conflict):
-            memory.expand(**{name: []})
-    memory.expand(files=ListStorage(["a.txt"]))
-    assert memory.files[0] == "a.txt"
-
-
 def test_the_async_twins_do_the_same() -> None:
     async def main() -> Iterator[Any]:
         memory = BaseChatMessageMemory(store=MemoryBackend())
@@ -503,13 +447,6 @@ def test_the_async_twins_do_the_same() -> None:
         )
 
     assert list(asyncio.run(main())) == [9, 0, TextMessage, 0]
-
-
-def test_closing_leaves_the_store_open() -> None:
-    with MemoryBackend() as backend, closing(BaseChatMessageMemory(store=backend)) as memory:
-        memory.add_message("hi")
-        memory.close()
-        assert len(memory) == 1
 
 
 def test_what_was_closed_is_read_and_not_written() -> None:
@@ -542,3 +479,115 @@ def test_what_was_closed_is_read_and_not_written() -> None:
             ["hi"],
         )
         assert (memory.members(), memory.is_online("Anna"), memory.typing_users()) == (["Anna"], False, [])
+
+
+# The messages of a chat
+
+
+def test_a_conversation_is_a_storage() -> None:
+    with MemoryBackend() as backend:
+        messages = StoredMessages(History(backend, "chat"), Handlers())
+        assert len(messages) == 0
+        assert messages
+        for at in range(5):
+            messages.append(f"message {at}")
+        assert [messages[0], messages[-1], messages[1:3]] == ["message 0", "message 4", ["message 1", "message 2"]]
+        assert list(messages) == [f"message {at}" for at in range(5)]
+        for index in (5, -6):
+            with pytest.raises(IndexError, match="the chat holds 5"):
+                messages[index]
+
+
+def test_positions_have_no_gaps_when_places_do() -> None:
+    with MemoryBackend() as backend:
+        messages = StoredMessages(History(backend, "chat"), Handlers())
+        for at in range(8):
+            messages.append(str(at))
+        messages.drop({0, 3, 4})
+        assert [messages[at] for at in range(5)] == ["1", "2", "5", "6", "7"]
+        assert [messages[at] for at in range(-5, 0)] == ["1", "2", "5", "6", "7"]
+        assert [messages.place(at) for at in range(5)] == [1, 2, 5, 6, 7]
+        assert [messages.position(place) for place in (0, 1, 3, 5, 8, 99)] == [0, 0, 2, 2, 5, 5]
+        assert messages.add("8", None) == 5
+
+
+def test_what_was_taken_back_stays_in_its_place_for_people_alone() -> None:
+    with MemoryBackend() as backend:
+        history = History(backend, "chat")
+        messages = StoredMessages(history, Handlers())
+        messages.add("a secret", "Anna")
+        messages.add("fine", "Anna")
+        messages.recall(0, RecallMessage())
+        assert isinstance(messages[0], RecallMessage)
+        assert messages[0].sender == "Anna"
+        assert history.get(0).role is Role.VIEW
+        assert [message.text for message in history.window()] == ["fine"]
+        assert [item for _, item in messages.unread("Ben", 0)] == ["fine"]
+
+
+def test_a_plain_storage_may_be_changed_without_us() -> None:
+    storage: list[Any] = ["before"]
+    memory = BaseChatMessageMemory(messages=storage)
+    memory.add_message("hi", sender="Anna")
+    storage.append({"sender": "Ben", "content": "yo"})
+    assert [memory.unread(user) for user in ("Anna", "Ben", "Clara")] == [2, 2, 3]
+    del storage[1:]
+    assert memory.unread("Clara") == 1
+
+
+def test_unread_sees_what_other_rooms_write_change_and_remove() -> None:
+    with MemoryBackend() as backend:
+        history, memory = History(backend, "chat"), BaseChatMessageMemory(store=backend)
+        history.add_human("hi", name="Anna")
+        history.add_ai("hello", name="bot")
+        assert [memory.unread(user) for user in ("Anna", "bot", "Ben")] == [1, 1, 2]
+        history.remove(1)
+        assert memory.unread("Ben") == 1
+        history.restore(1)
+        assert memory.unread("Ben") == 2
+
+
+def test_a_conversation_is_not_shared() -> None:
+    memory = BaseChatMessageMemory(store=MemoryBackend())
+    memory.add_message("ok", sender="Anna")
+    memory.add_message("ok", sender="Anna")
+    with pytest.raises(CannotOptimize, match="as it was said"):
+        memory.messages.share({})
+    assert memory.optimize(Deduplicate()).steps[0].changed == 0
+
+
+def test_a_storage_that_takes_nothing_back_says_so() -> None:
+    class Stream:
+        def __init__(self) -> None:
+            self.rows: list[Any] = []
+
+        def __len__(self) -> int:
+            return len(self.rows)
+
+        def __getitem__(self, index: int) -> Any:
+            return self.rows[index]
+
+        def append(self, item: Any) -> None:
+            self.rows.append(item)
+
+    memory = BaseChatMessageMemory(messages=Stream())
+    memory.add_message("hi")
+    with pytest.raises(Unsupported, match="Stream cannot take a message back"):
+        memory.recall(0)
+    assert memory.unread("Anna") == 1
+
+
+def test_state_goes_with_its_conversation_and_others_rows_are_not_ours() -> None:
+    with MemoryBackend() as backend:
+        memory = BaseChatMessageMemory(store=backend)
+        memory.add_message("hi", sender="a/b " * 200)
+        memory.read("a/b " * 200)
+        memory.set_typing("Anna")
+        assert memory.users() == ["a/b " * 200]
+        memory.messages.history.delete()
+        assert (memory.users(), memory.typing_users()) == ([], [])
+    kept = {"Anna": "something else", "Ben": {"user": "Ben", "read": 2}, "Cy": {"user": "Cy", "read": "far"}}
+    given_rows = BaseChatMessageMemory(messages=["a", "b", "c"], state=kept)
+    assert [given_rows.unread(user) for user in ("Anna", "Ben")] == [3, 1]
+    with pytest.raises(InvalidInput, match="the state of 'Cy' is no row of ours"):
+        given_rows.unread("Cy")

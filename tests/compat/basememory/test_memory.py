@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from memwell.compat.basememory import BaseMemory, DurableStorage, Evict, ListStorage, NoSuchStorage
-from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
+from memwell.errors import Conflict, InvalidInput, Unsupported
 
 
 class Sketch:
@@ -39,7 +39,7 @@ def test_sketches_make_a_memory() -> None:
     assert memory.data is data
     assert memory.items is items
     assert memory
-    assert [step.skipped for step in memory.optimize().steps] == ["sketch", "sketch"]
+    assert [step.skipped for step in memory.optimize().steps] == ["its __len__ returns no number"] * 2
 
 
 def test_any_object_with_a_length_and_items_will_do() -> None:
@@ -69,13 +69,6 @@ def test_storages_have_names() -> None:
         memory["x"]
     with pytest.raises(AttributeError, match="no attribute 'x'"):
         _ = memory.x
-
-
-def test_an_error_for_a_name_is_a_key_error_too() -> None:
-    with pytest.raises(KeyError):
-        BaseMemory()["x"]
-    with pytest.raises(NotFound):
-        BaseMemory().optimize(only="x")
 
 
 def test_it_has_a_storage_of_its_own_when_none_is_given(tmp_path: Path) -> None:
@@ -134,9 +127,3 @@ def test_only_what_is_named_is_optimized() -> None:
     report = memory.optimize(Evict(keep=1), only=["b"])
     assert (memory.a, memory.b) == (["x", "y", "z"], ["z"])
     assert [step.storage for step in report.steps] == ["b"]
-
-
-def test_it_can_be_closed() -> None:
-    with BaseMemory() as memory:
-        memory.data.append(1)
-    assert list(memory) == [1]

@@ -1,39 +1,56 @@
-"""Our own storage does what a list does, and any other with two methods will do."""
+"""Our storages do what a list does, and any other object with two methods is a storage too."""
 
 from __future__ import annotations
 
 import threading
+import zlib
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.basememory.sizes import deep_size
-from memwell.compat.basememory.storages import ListStorage, add_to, check_storage, each, furnished
+from memwell.compat.basememory.optimizing import deep_size
+from memwell.compat.basememory.storages import (
+    DurableStorage,
+    ListStorage,
+    SparseVector,
+    add_to,
+    check_storage,
+    each,
+    encode_item,
+    furnished,
+)
 from memwell.errors import InvalidInput, Unsupported
+from memwell.records import Space
+from memwell.storage.memory import MemoryBackend
+from memwell.storage.registry import open_backend
 
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["append", "insert", "set", "delete", "pack", "drop"]), st.integers(0, 9), st.text(max_size=3)
+        st.sampled_from(["append", "insert", "set", "delete", "compress", "drop"]),
+        st.integers(0, 9),
+        st.text(max_size=3),
     ),
     max_size=30,
 )
 
 
 @given(STEPS)
-def test_it_does_what_a_list_does_packed_or_not(steps: list[tuple[str, int, str]]) -> None:
+def test_it_does_what_a_list_does_compressed_or_not(steps: list[tuple[str, int, str]]) -> None:
     storage, model = ListStorage(), list[Any]()
     for verb, at, text in steps:
-        item = {"text": text * 100}
+        item: Any = text * 100 if at % 2 else {"text": text}
         if verb == "append":
             storage.append(item)
             model.append(item)
         elif verb == "insert":
             storage.insert(at, item)
             model.insert(at, item)
-        elif verb == "pack":
-            storage.pack(6)
+        elif verb == "compress":
+            storage.compress(6)
         elif verb == "drop":
             storage.drop({at})
             del model[at : at + 1]
@@ -55,25 +72,17 @@ def test_items_are_kept_by_value() -> None:
     assert storage[0] == {"tags": ["a"]}
 
 
-def test_packing_saves_and_nobody_sees_it() -> None:
-    texts = [f"User{at} says: Hello, world! How are you today?" for at in range(500)]
-    storage = ListStorage(texts)
-    before = deep_size(storage)
-    assert storage.pack(6) == 500
-    assert deep_size(storage) < 0.75 * before
-    assert list(storage) == texts
-    assert storage[-1] == texts[-1]
-    assert storage.pack(6) == 0
-
-
-def test_what_does_not_become_smaller_is_left_alone() -> None:
+def test_compressed_items_are_read_as_before() -> None:
     class Mine:
         pass
 
-    mine = Mine()
-    storage = ListStorage([1, None, "a", mine])
-    assert storage.pack(9) == 0
-    assert storage[3] is mine
+    mine, texts = Mine(), [f"User{at} says: " + "Hello, world! How are you today? " * 9 for at in range(50)]
+    storage = ListStorage([*texts, 1, None, "a", mine])
+    before = deep_size(storage)
+    assert storage.compress(6) == 50
+    assert deep_size(storage) < 0.75 * before
+    assert list(storage) == [*texts, 1, None, "a", mine]
+    assert (storage[49], storage.compress(6)) == (texts[-1], 0)
 
 
 def test_reads_by_index_are_counted() -> None:
@@ -85,16 +94,6 @@ def test_reads_by_index_are_counted() -> None:
 def test_several_items_cannot_be_put_in_one_place() -> None:
     with pytest.raises(InvalidInput, match="instead of a slice"):
         ListStorage("abc")[0:2] = "x"
-
-
-def test_threads_lose_nothing() -> None:
-    storage = ListStorage()
-    threads = [threading.Thread(target=lambda: [storage.append("x") for _ in range(500)]) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(storage) == len(storage.uses()) == 4000
 
 
 class Sketch:
@@ -141,25 +140,6 @@ def test_a_storage_without_init_gets_the_list_it_asks_for() -> None:
     assert state.rows == {}
 
 
-def test_a_storage_that_has_what_it_needs_keeps_it() -> None:
-    bare = Bare()
-    bare.rows = [1]
-    furnished(bare, "messages")
-    assert bare.rows == [1]
-
-
-def test_an_error_that_is_not_its_own_lack_is_not_hidden() -> None:
-    class Broken:
-        def __len__(self) -> int:
-            return "text".nothing  # type: ignore[attr-defined]
-
-        def __getitem__(self, index: int) -> Any:
-            return None
-
-    with pytest.raises(AttributeError, match="nothing"):
-        furnished(Broken(), "messages")
-
-
 def test_one_with_an_init_is_left_alone() -> None:
     class Lazy(Bare):
         def __init__(self) -> None:
@@ -190,3 +170,101 @@ def test_items_are_added_in_the_way_the_storage_has() -> None:
     assert bare[0] == 2
     with pytest.raises(Unsupported, match="give it add_message or append"):
         add_to(Sketch(), "messages", 1)
+
+
+# In a store
+
+LARGE = "large " * 2000
+ITEMS = st.sampled_from(["a", "猫", {"n": 1}, [1, 2.5], b"bytes", None, LARGE, LARGE + "!"])
+VERBS = st.sampled_from(["append", "many", "set", "delete", "drop", "insert", "first"])
+DURABLE_STEPS = st.lists(st.tuples(VERBS, st.integers(0, 400), ITEMS), max_size=14)
+
+
+@given(DURABLE_STEPS)
+def test_a_durable_storage_does_what_a_list_does(steps: list[tuple[str, int, Any]]) -> None:
+    with MemoryBackend() as backend:
+        storage, model = DurableStorage(backend), list[Any]()
+        for verb, number, item in steps:
+            _durable_step(storage, model, verb, number, item)
+            assert list(storage) == model
+            assert len(storage) == len(model)
+        again = DurableStorage(backend)
+        assert [again[at] for at in range(0, len(model), 37)] == model[::37]
+        assert again[3:600:7] == model[3:600:7]
+        assert again[::-90] == model[::-90]
+
+
+def _durable_step(storage: DurableStorage, model: list[Any], verb: str, number: int, item: Any) -> None:
+    at = number % len(model) if model else 0
+    if verb == "append":
+        storage.append(item)
+        model.append(item)
+    elif verb == "many":
+        more = [f"{item if type(item) is str and len(item) < 9 else 'x'} {one}" for one in range(number)]
+        storage.extend(more)
+        model.extend(more)
+    elif verb == "insert":
+        storage.insert(at, item)
+        model.insert(at, item)
+    elif model and verb == "set":
+        storage[at] = model[at] = item
+    elif model and verb == "delete":
+        del storage[at], model[at]
+    elif model and verb == "drop":
+        storage.drop({at, 0})
+        model[:] = [one for place, one in enumerate(model) if place not in (at, 0)]
+    elif model and verb == "first":
+        storage.drop(set(range(at)))
+        del model[:at]
+
+
+def test_items_of_earlier_versions_are_read_and_written_on(tmp_path: Path) -> None:
+    texts = [f"消息 {at}" for at in range(300)]
+    with open_backend(tmp_path / "app.db") as backend:
+        space = Space("default") / "memwell" / "basememory 4.logs"
+        # 256 rows in a compressed page, the others loose, large ones in a blob.
+        page = zlib.compress(msgspec.msgpack.encode([encode_item(one) for one in texts[:256]]))
+        backend.kv.put(space, f"p{0:015d}", page)
+        for at, one in enumerate(texts[256:], 256):
+            backend.kv.put(space, f"i{at:015d}", encode_item(one))
+        digest = backend.blobs.put(space, zlib.compress(encode_item(LARGE)))
+        for at in (300, 301):
+            backend.kv.put(space, f"i{at:015d}", {"blob": digest, "size": 9})
+        backend.kv.put(space, "bounds", {"first": 0, "next": 302})
+    with open_backend(tmp_path / "app.db") as backend:
+        storage = DurableStorage(backend, "logs")
+        assert list(storage) == [*texts, LARGE, LARGE]
+        assert backend.blobs.scan(space).items == []
+        storage[3] = SparseVector(2, "int8", 0.5, b"\x01\x02", None, 0.0)
+        assert storage[3].dense() == [0.5, 1.0]
+        del storage[0]
+        assert DurableStorage(backend, "logs")[-1] == LARGE
+
+
+def test_an_item_that_cannot_be_kept_is_refused_with_all_of_its_batch() -> None:
+    with MemoryBackend() as backend:
+        storage = DurableStorage(backend)
+        with pytest.raises(InvalidInput, match="plain JSON data"):
+            storage.extend(["fine", object()])
+        with pytest.raises(InvalidInput, match="lone surrogates"):
+            storage.append("\ud800")
+        assert len(storage) == 0
+        with pytest.raises(IndexError, match="holds 0"):
+            storage[0]
+
+
+def test_threads_lose_nothing_in_a_store(tmp_path: Path) -> None:
+    with open_backend(tmp_path / "app.db") as backend:
+        storage = DurableStorage(backend)
+
+        def write(who: int) -> None:
+            for at in range(10):
+                storage.append([who, at])
+
+        threads = [threading.Thread(target=write, args=(who,)) for who in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        added = list(storage)
+        assert all([at for who, at in added if who == mine] == list(range(10)) for mine in range(6))

@@ -1,15 +1,14 @@
-"""The memory of an agent passes on what it is told, and why."""
+"""The memory of one agent over any other memory."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.fragments import AgentMemoryFragment, WriteOperation
 from memwell.compat.dbgpt.hybrid import HybridMemory
 from memwell.compat.dbgpt.long_term import LongTermMemory
-from memwell.compat.dbgpt.scoring import ContentImportanceScorer, SentenceInsightExtractor
+from memwell.compat.dbgpt.memory import ContentImportanceScorer, LLMInsightExtractor
 from memwell.compat.dbgpt.short_term import ShortTermMemory
 
 NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
@@ -39,19 +38,20 @@ def test_why_something_is_written_is_passed_on():
 
 
 def test_weights_are_passed_on():
-    memory = AgentMemory()
-    memory.write_batch_sync([AgentMemoryFragment("low", importance=1), AgentMemoryFragment("high", importance=9)])
-    assert texts(memory.read_sync("x", gamma=1.0))[0] == "high"
+    with LongTermMemory[AgentMemoryFragment](now=NOW, embedder=None) as long:
+        memory = AgentMemory(long)
+        memory.write_batch_sync([AgentMemoryFragment("low", importance=1), AgentMemoryFragment("high", importance=9)])
+        assert texts(memory.read_sync("x", gamma=1.0))[0] == "high"
+        assert texts(memory.read_sync("x", gamma=-1.0))[0] == "low"
 
 
-def test_it_tells_its_memory_whom_to_ask():
-    scorer, extractor = ContentImportanceScorer[Any](), SentenceInsightExtractor[Any]()
-    memory = AgentMemory(importance_scorer=scorer, insight_extractor=extractor)
+def test_it_names_the_scorer_of_its_memory():
+    scorer, extractor = ContentImportanceScorer[AgentMemoryFragment](), LLMInsightExtractor[AgentMemoryFragment]()
+    memory = AgentMemory(None, scorer, extractor)
     memory.initialize("me", session_id="s")
-    inner = memory.memory
-    assert (inner.name, inner.importance_scorer, inner.insight_extractor) == ("me", scorer, extractor)
-    assert (inner.real_memory_fragment_class, inner.session_id) == (AgentMemoryFragment, "s")
-    assert memory.real_memory_fragment_class is AgentMemoryFragment
+    assert (memory.memory.name, memory.memory.session_id) == ("me", "s")
+    assert (memory.memory.importance_scorer, memory.memory.insight_extractor) == (scorer, extractor)
+    assert memory.memory.real_memory_fragment_class is AgentMemoryFragment
 
 
 def test_a_clone_shares_plans_and_messages_and_what_is_kept():

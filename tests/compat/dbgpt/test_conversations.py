@@ -1,18 +1,57 @@
-"""A conversation in memory: rounds, and what a model gets of them."""
+"""Conversations: rounds in memory, messages as items, and conversations that several write and any room reads."""
 
 from __future__ import annotations
 
+import asyncio
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.dbgpt.conversations import OnceConversation
-from memwell.compat.dbgpt.media import MediaContent, MediaObject
-from memwell.compat.dbgpt.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ViewMessage
+import memwell
+from memwell.compat.dbgpt.conversations import (
+    ConversationIdentifier,
+    MessageIdentifier,
+    MessageStorageItem,
+    OnceConversation,
+    StorageConversation,
+)
+from memwell.compat.dbgpt.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    MediaContent,
+    MediaObject,
+    ModelMessage,
+    SystemMessage,
+    ViewMessage,
+)
+from memwell.compat.dbgpt.storage import (
+    BackendStorage,
+    InMemoryStorage,
+    MsgpackSerializer,
+    QuerySpec,
+    ResourceIdentifier,
+    StorageError,
+    StorageInterface,
+    StorageItem,
+    StorageItemAdapter,
+)
+from memwell.compat.langchain import MemwellChatMessageHistory
+from memwell.compat.langchain.messages import AIMessage as LangChainAI
+from memwell.compat.langchain.messages import HumanMessage as LangChainHuman
 from memwell.errors import InvalidInput
+from memwell.history import History
+from memwell.storage import open_backend
+from memwell.storage.protocols import Backend
+from memwell.storage.sharing import close_shared
 
 
 def talk(rounds: int = 3) -> OnceConversation:
@@ -27,7 +66,7 @@ def talk(rounds: int = 3) -> OnceConversation:
     return made
 
 
-def words(messages: list[Any]) -> list[Any]:
+def contents(messages: list[Any]) -> list[Any]:
     return [one.content for one in messages]
 
 
@@ -70,7 +109,7 @@ def test_what_was_said_before_the_first_round_counts() -> None:
     made = OnceConversation("chat_normal")
     made.add_user_message("q")
     made.add_ai_message("a")
-    assert words(made.get_messages_with_round(1)) == ["q", "a"]
+    assert contents(made.get_messages_with_round(1)) == ["q", "a"]
     with pytest.raises(InvalidInput):
         made.get_messages_with_round(-1)
 
@@ -82,11 +121,11 @@ def test_an_answer_that_grows_changes_only_the_round_under_way() -> None:
         made.add_user_message(f"q{number}")
         for part in ("a", "ab", "abc"):
             made.add_ai_message(f"{part}{number}", update_if_exist=True)
-    assert words(made.messages) == ["q1", "abc1", "q2", "abc2"]
+    assert contents(made.messages) == ["q1", "abc1", "q2", "abc2"]
     assert [one.index for one in made.messages] == [0, 1, 2, 3]
     with pytest.raises(InvalidInput):
         made.add_ai_message(7, update_if_exist=True)  # type: ignore[arg-type]
-    assert words(made.messages) == ["q1", "abc1", "q2", "abc2"]
+    assert contents(made.messages) == ["q1", "abc1", "q2", "abc2"]
 
 
 def test_a_second_question_can_be_refused() -> None:
@@ -104,7 +143,7 @@ def test_what_was_said_last_is_found() -> None:
     latest = made.get_latest_user_message()
     assert latest is not None
     assert latest.content == "q3"
-    assert words(made.get_system_messages()) == ["be brief"]
+    assert contents(made.get_system_messages()) == ["be brief"]
     assert OnceConversation("chat_normal").get_latest_user_message() is None
 
 
@@ -120,13 +159,6 @@ def test_a_copy_shares_no_message() -> None:
     assert "x" not in first.messages[1].additional_kwargs
     assert len(first.messages) == 10
     assert second.messages[-1].index == 10
-
-
-def test_a_conversation_begins_anew_when_it_is_cleared() -> None:
-    made = talk()
-    made.clear()
-    made.add_user_message("q")
-    assert made.messages == [HumanMessage("q", 0, 0, made.messages[0].additional_kwargs)]
 
 
 def test_messages_may_be_given() -> None:
@@ -155,9 +187,863 @@ def test_what_no_store_can_keep_is_refused_at_once(add: str, bad: str):
     assert [one.index for one in talk.messages] == [0]
 
 
-def test_an_answer_that_grows_into_something_unstorable_stays():
-    talk = OnceConversation("chat_normal")
-    talk.add_ai_message("fine")
+Storages = tuple[StorageInterface[Any, Any], StorageInterface[Any, Any]]
+Make = Callable[..., StorageConversation]
+
+
+class DictStorage(StorageInterface[Any, Any]):
+    """A storage as somebody else would write one, which knows nothing of conversations."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: dict[str, bytes] = {}
+
+    def save(self, data: StorageItem) -> None:
+        if data.identifier.str_identifier in self.held:
+            raise StorageError("already exists")
+        self.update(data)
+
+    def update(self, data: StorageItem) -> None:
+        self.held[data.identifier.str_identifier] = self.serializer.serialize(data)
+
+    def save_or_update(self, data: StorageItem) -> None:
+        self.update(data)
+
+    def load(self, resource_id: ResourceIdentifier, cls: type[Any]) -> Any:
+        found = self.held.get(resource_id.str_identifier)
+        return None if found is None else self.serializer.deserialize(found, cls)
+
+    def delete(self, resource_id: ResourceIdentifier) -> None:
+        self.held.pop(resource_id.str_identifier, None)
+
+    def query(self, spec: QuerySpec, cls: type[Any]) -> list[Any]:
+        found = [self.serializer.deserialize(one, cls) for one in self.held.values()]
+        return [one for one in found if all(getattr(one, name) == value for name, value in spec.conditions.items())]
+
+    def count(self, spec: QuerySpec, cls: type[Any]) -> int:
+        return len(self.query(spec, cls))
+
+
+class Untouched(StorageItemAdapter[Any, dict[str, Any]]):
+    def to_storage_format(self, item: Any) -> dict[str, Any]:
+        return item.to_dict()
+
+    def from_storage_format(self, data: dict[str, Any]) -> Any:
+        return MessageStorageItem(**data)
+
+    def get_query_for_identifier(self, storage_format: Any, resource_id: ResourceIdentifier, **kwargs: Any) -> Any:
+        return None
+
+
+def _storages(kind: str, backend: Backend) -> Storages:
+    shared = BackendStorage[Any](backend, "conversations")
+    kinds: dict[str, Callable[[], Storages]] = {
+        "memory": lambda: (InMemoryStorage(), InMemoryStorage()),
+        "file": lambda: (shared, BackendStorage(backend, "messages")),
+        "msgpack": lambda: (InMemoryStorage(MsgpackSerializer()), InMemoryStorage(MsgpackSerializer())),
+        "foreign": lambda: (DictStorage(), DictStorage()),
+        "adapter": lambda: (shared, InMemoryStorage(adapter=Untouched())),
+        "mixed": lambda: (DictStorage(), shared),
+        "inside": lambda: (shared, shared),
+    }
+    return kinds[kind]()
+
+
+SAFE = ["memory", "file", "msgpack", "adapter", "mixed", "inside"]
+
+
+@pytest.fixture(params=[*SAFE, "foreign"])
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Make]:
+    """Makes a conversation, over and over, in the same storages."""
+    independent = request.param != "inside"
+    with open_backend(tmp_path / "chat.db" if request.param == "file" else "memory:") as backend:
+        conv_storage, message_storage = _storages(request.param, backend)
+
+        def conversation(uid: str = "c", **more: Any) -> StorageConversation:
+            options: dict[str, Any] = {"save_message_independent": independent, **more}
+            return StorageConversation(uid, conv_storage=conv_storage, message_storage=message_storage, **options)
+
+        yield conversation
+
+
+def words(conversation: StorageConversation) -> list[Any]:
+    return [one.content for one in conversation.messages]
+
+
+def spoken(make: Make, *contents: str, **more: Any) -> StorageConversation:
+    made = make(**more)
+    made.start_new_round()
+    for at, content in enumerate(contents):
+        (made.add_ai_message if at % 2 else made.add_user_message)(content)
+    made.end_current_round()
+    return made
+
+
+# The examples of the document
+
+
+def test_the_four_examples(make: Make) -> None:
+    conversation = make("test_conv_123", chat_mode="chat_normal", user_name="test_user")
+
+    conversation.add_user_message("你好，DB-GPT!")
+    conversation.add_ai_message("你好！我是DB-GPT，很高兴为您服务。")
+    conversation.end_current_round()
+
+    loaded_conversation = make("test_conv_123")
+    messages = loaded_conversation.messages
+    assert [f"{one.type}: {one.content}" for one in messages] == [
+        "human: 你好，DB-GPT!",
+        "ai: 你好！我是DB-GPT，很高兴为您服务。",
+    ]
+    assert messages == conversation.messages
+    assert (loaded_conversation.user_name, loaded_conversation.chat_mode) == ("test_user", "chat_normal")
+
+    conversation.delete()
+    assert make("test_conv_123").messages == []
+
+
+# Rounds
+
+
+def test_rounds_are_saved_and_loaded(make: Make) -> None:
+    first = make(user_name="ana", model_name="m", param_type="t", param_value="v")
+    first.add_system_message("be brief")
+    for number in (1, 2):
+        first.start_new_round()
+        first.add_user_message(f"q{number}")
+        first.add_ai_message(f"a{number}")
+        first.add_view_message(f"v{number}")
+        first.end_current_round()
+    second = make(chat_mode="other", user_name="bob")
+    assert second.messages == first.messages
+    assert (second.chat_order, second.chat_mode, second.user_name) == (2, "chat_normal", "ana")
+    assert (second.model_name, second.param_type, second.param_value) == ("m", "t", "v")
+    assert second.message_ids == [f"message___c___{at}" for at in range(7)] == first.message_ids
+    second.start_new_round()
+    second.add_user_message("q3")
+    second.end_current_round()
+    assert (second.messages[-1].index, second.messages[-1].round_index) == (7, 3)
+    assert words(make())[-1] == "q3"
+    assert [one.role for one in make().get_model_messages()] == ["system", *("human", "ai") * 2, "human"]
+
+
+def test_a_round_costs_the_same_however_long_the_conversation_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = StorageConversation("c")
+    sizes: list[tuple[int, int]] = []
+    for length in (10, 1_000):
+        for number in range(length):
+            made.add_user_message(str(number))
+        made.end_current_round()
+        log, appended, read = made.history.log, list[int](), list[object]()
+        append = log.append
+        with monkeypatch.context() as patched:
+            patched.setattr(log, "read", lambda *_, read=read, **more: read.append(more) or [])
+            patched.setattr(
+                log,
+                "append",
+                lambda thread, some, append=append, appended=appended, **more: (
+                    appended.append(len(some)) or append(thread, some, **more)
+                ),
+            )
+            made.start_new_round()
+            made.add_user_message("q")
+            made.add_ai_message("a")
+            made.end_current_round()
+        assert (appended, read) == ([2], [])
+        sizes.append((len(made.to_dict()), len(str(made.to_dict()))))
+    assert sizes[0] == sizes[1], "the row grows with the conversation"
+
+
+def test_an_answer_that_grows_after_it_was_saved_is_saved(make: Make) -> None:
+    made = spoken(make, "q", "a")
+    made.add_ai_message("a longer answer", update_if_exist=True)
+    made.end_current_round()
+    assert words(make()) == ["q", "a longer answer"]
+
+
+def test_a_message_put_in_by_hand_is_saved(make: Make) -> None:
+    made = spoken(make, "q", "a")
+    made.messages.append(HumanMessage("by hand"))
+    made.end_current_round()
+    made.add_ai_message("indeed")
+    made.end_current_round()
+    assert [(one.index, one.content) for one in make().messages][2:] == [(2, "by hand"), (3, "indeed")]
+
+
+def test_a_place_whose_message_was_taken_out_is_not_used_again() -> None:
+    made = spoken(lambda **more: StorageConversation("c", **more), "q", "a")
+    made.history.remove(1)
+    made.load_from_storage(made.conv_storage, made.message_storage)
+    made.add_ai_message("another")
+    made.end_current_round()
+    assert [(one.index, one.content) for one in made.messages] == [(0, "q"), (2, "another")]
+    assert made.message_ids == ["message___c___0", "message___c___2"]
+
+
+def test_given_messages_begin_a_conversation(make: Make) -> None:
+    made = make(messages=[HumanMessage("q"), AIMessage("a", index=1)])
+    made.end_current_round()
+    assert words(make(messages=[HumanMessage("other")])) == ["q", "a"]
+
+
+def test_a_conversation_can_go_on_without_its_messages(make: Make) -> None:
+    spoken(make, "q", "a", user_name="ana")
+    blind = make(load_message=False)
+    kept_inside = not blind.save_message_independent
+    assert words(blind) == (["q", "a"] if kept_inside else [])
+    assert (blind.chat_order, blind.user_name) == (1, "ana")
+    blind.start_new_round()
+    blind.add_user_message("q2")
+    blind.end_current_round()
+    assert words(make()) == ["q", "a", "q2"]
+    assert make().messages[-1].round_index == 2
+    assert blind.message_ids == [f"message___c___{at}" for at in range(3)]
+
+
+def test_the_rest_of_a_conversation_is_kept(make: Make) -> None:
+    made = make(summary="x" * 5_000, app_code="app", sys_code="sys", cost=3, tokens=4, start_date="2024-01-02 03:04:05")
+    made.end_current_round()
+    read = make()
+    assert read.summary == "x" * 4_000
+    assert (read.app_code, read.sys_code, read.cost, read.tokens) == ("app", "sys", 3, 4)
+    assert read.start_date == "2024-01-02 03:04:05"
+    read.end_current_round()
+    assert make().summary == "x" * 4_000, "a summary is not lost by saving again"
+
+
+# Deleting
+
+
+@pytest.mark.parametrize("step", ["delete", "clear"])
+def test_a_deleted_conversation_can_be_used_again(make: Make, step: str) -> None:
+    made = spoken(make, "q", "a", user_name="ana")
+    getattr(made, step)()
+    assert (made.messages, made.message_ids, make().messages) == ([], [], [])
+    made.start_new_round()
+    made.add_user_message("again")
+    made.end_current_round()
+    read = make()
+    assert [(one.index, one.round_index, one.content) for one in read.messages] == [(0, 1, "again")]
+    assert (read.user_name, read.message_ids) == ("ana", ["message___c___0"])
+    getattr(made, step)()
+    getattr(made, step)()
+    assert make().messages == []
+
+
+def test_deleting_one_leaves_the_others(make: Make) -> None:
+    one, other = spoken(make, "q", uid="a"), spoken(make, "p", uid="a___b")
+    one.delete()
+    assert words(make("a___b")) == ["p"] == words(other)
+
+
+# Several writers
+
+
+def test_who_saves_later_comes_behind(make: Make) -> None:
+    spoken(make, "q0", "a0")
+    first, second, third = make(), make(), make(load_message=False)
+    for made, number in ((first, 1), (second, 2), (third, 3)):
+        made.start_new_round()
+        made.add_user_message(f"q{number}")
+        made.add_ai_message(f"a{number}")
+    for made in (first, second, third):
+        made.end_current_round()
+    expected = ["q0", "a0", "q1", "a1", "q2", "a2", "q3", "a3"]
+    read = make()
+    assert words(read) == expected
+    assert [one.index for one in read.messages] == list(range(8))
+    assert [one.round_index for one in read.messages] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert words(second) == expected[:6]
+    assert second.chat_order == 3
+    first.start_new_round()
+    first.add_user_message("q4")
+    first.end_current_round()
+    assert words(first) == [*expected, "q4"] == words(make())
+    assert first.messages[-1].round_index == 5
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["user", "ai", "round", "save", "reload"])), max_size=40))
+def test_whatever_the_order_nothing_saved_is_lost(steps: list[tuple[int, str]]) -> None:
+    conv_storage, message_storage = InMemoryStorage[Any](), InMemoryStorage[Any]()
+
+    def conversation() -> StorageConversation:
+        return StorageConversation("c", conv_storage=conv_storage, message_storage=message_storage)
+
+    writers = [conversation() for _ in range(3)]
+    waiting: list[list[str]] = [[], [], []]
+    saved: list[str] = []
+    for at, (who, step) in enumerate([*steps, (0, "save"), (1, "save"), (2, "save")]):
+        if step in ("user", "ai"):
+            getattr(writers[who], f"add_{step}_message")(str(at))
+            waiting[who].append(str(at))
+        elif step == "round":
+            writers[who].start_new_round()
+        elif step == "save":
+            writers[who].end_current_round()
+            saved += waiting[who]
+            waiting[who] = []
+        else:
+            writers[who], waiting[who] = conversation(), []
+    read = conversation()
+    assert words(read) == saved
+    assert [one.index for one in read.messages] == list(range(len(saved)))
+
+
+@pytest.mark.parametrize("make", SAFE, indirect=True)
+def test_threads_with_an_object_each_lose_nothing(make: Make) -> None:
+    def write(who: int) -> None:
+        made = make()
+        for number in range(5):
+            made.start_new_round()
+            made.add_user_message(f"{who}.{number}")
+            made.end_current_round()
+
+    _together([threading.Thread(target=write, args=(who,)) for who in range(4)])
+    read = make()
+    assert sorted(words(read)) == sorted(f"{who}.{number}" for who in range(4) for number in range(5))
+    assert [one.index for one in read.messages] == list(range(20))
+    for who in range(4):
+        own = [one for one in words(read) if one.startswith(f"{who}.")]
+        assert own == sorted(own)
+
+
+def test_threads_with_one_object_lose_nothing(make: Make) -> None:
+    made = make()
+
+    def write(who: int) -> None:
+        for number in range(10):
+            made.add_user_message(f"{who}.{number}")
+            made.end_current_round()
+
+    _together([threading.Thread(target=write, args=(who,)) for who in range(4)])
+    assert sorted(words(make())) == sorted(f"{who}.{number}" for who in range(4) for number in range(10))
+
+
+def _together(threads: list[threading.Thread]) -> None:
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+
+
+WRITER = """
+import sys
+from memwell.compat.dbgpt.conversations import StorageConversation
+made = StorageConversation("c", conv_storage=sys.argv[1], message_storage=sys.argv[1])
+for number in range(25):
+    made.start_new_round()
+    made.add_user_message(f"{sys.argv[2]}.{number}")
+    made.add_ai_message("indeed")
+    made.end_current_round()
+"""
+
+
+def test_two_processes_lose_nothing(tmp_path: Path) -> None:
+    path = str(tmp_path / "chat.db")
+    started = [
+        subprocess.Popen([sys.executable, "-c", WRITER, path, who], stderr=subprocess.PIPE) for who in ("x", "y")
+    ]
+    assert [one.communicate(timeout=60)[1] for one in started] == [b"", b""]
+    read = StorageConversation("c", conv_storage=path, message_storage=path)
+    close_shared()
+    asked = [one.content for one in read.messages if one.type == "human"]
+    assert sorted(asked) == sorted(f"{who}.{number}" for who in "xy" for number in range(25))
+    assert [one.index for one in read.messages] == list(range(100))
+    for question, answer in zip(read.messages[::2], read.messages[1::2], strict=True):
+        assert (question.type, answer.type, question.round_index) == ("human", "ai", answer.round_index)
+
+
+# Failing
+
+
+class Unsavable(BackendStorage[Any]):
+    def save_or_update(self, data: Any) -> None:
+        raise StorageError("the disk is full")
+
+
+@pytest.mark.parametrize("apart", [True, False])
+def test_when_the_row_cannot_be_stored_nothing_is(tmp_path: Path, apart: bool) -> None:
+    with open_backend(tmp_path / "a.db") as backend, open_backend("memory:") as other:
+        messages = BackendStorage[Any](backend)
+        made = StorageConversation("c", conv_storage=Unsavable(other if apart else backend), message_storage=messages)
+        made.add_user_message("q")
+        with pytest.raises(StorageError, match="disk is full"):
+            made.end_current_round()
+        assert messages.count(QuerySpec({}), MessageStorageItem) == 0
+        made.load_from_storage(BackendStorage[Any](backend), messages)
+        made.end_current_round()
+        assert [one.text for one in made.history] == ["q"]
+
+
+def test_what_cannot_be_stored_is_refused_and_can_be_put_right() -> None:
+    made = StorageConversation("c")
+    made.user_name = object()  # type: ignore[assignment]
+    made.add_user_message("q")
+    with pytest.raises(StorageError):
+        made.end_current_round()
+    assert made.message_ids == []
+    made.user_name = "ana"
+    made.messages[0].content = "\0"
+    with pytest.raises(StorageError):
+        made.end_current_round()
+    made.messages[0].content = "q"
+    made.end_current_round()
+    assert [one.text for one in made.history] == ["q"]
+
+
+@pytest.mark.parametrize("uid", ["", None, 7, "a\0b", "\ud800", "x" * 1025])
+def test_a_uid_that_names_nothing_is_refused(uid: Any) -> None:
+    with pytest.raises(InvalidInput, match="conv_uid"):
+        StorageConversation(uid)
+
+
+def test_a_uid_may_hold_anything_else(make: Make) -> None:
+    for uid in ("a___b___3", "message___x___1", "conversation:y", "你好", "../x", "'; --", "x" * 1024):
+        spoken(make, "q", "a", uid=uid)
+        read = make(uid)
+        assert words(read) == ["q", "a"]
+        assert read.message_ids == [f"message___{uid}___{at}" for at in range(2)]
+        read.delete()
+        assert make(uid).messages == []
+
+
+def test_a_word_nobody_knows_is_refused() -> None:
+    with pytest.raises(TypeError, match="colour"):
+        StorageConversation("c", colour="red")
+    with pytest.raises(StorageError, match="StorageConversation has no attribute 'colour'"):
+        InMemoryStorage[Any]().query(QuerySpec({"colour": "red"}), StorageConversation)
+
+
+# Around it
+
+
+def test_the_row_names_no_messages_where_they_are_found_without() -> None:
+    made = spoken(lambda **more: StorageConversation("c", **more), "q", "a")
+    assert "message_ids" not in made.to_dict()
+    assert made.message_ids == ["message___c___0", "message___c___1"]
+    foreign = StorageConversation("c", message_storage=DictStorage())
+    foreign.add_user_message("q")
+    foreign.end_current_round()
+    assert foreign.to_dict()["message_ids"] == ["message___c___0"]
+    with pytest.raises(InvalidInput, match="not kept as a conversation"):
+        _ = foreign.history
+    inside = StorageConversation("c", save_message_independent=False)
+    with pytest.raises(InvalidInput, match="not kept as a conversation"):
+        _ = inside.history
+
+
+def test_storages_may_be_set_later(tmp_path: Path) -> None:
+    with open_backend(tmp_path / "chat.db") as backend:
+        made = spoken(lambda **more: StorageConversation("c", **more), "q", "a")
+        storage = BackendStorage[Any](backend)
+        made.conv_storage = made.message_storage = storage
+        made.add_user_message("more")
+        made.save_to_storage()
+        made.message_storage = BackendStorage[Any](backend, "another name for the same place")
+        made.add_ai_message("indeed")
+        made.save_to_storage()
+        read = StorageConversation("c", conv_storage=storage, message_storage=storage)
+        assert words(read) == ["q", "a", "more", "indeed"] == words(made)
+
+
+def test_storages_of_their_own_last_as_long_as_the_object() -> None:
+    one, other = StorageConversation("c"), StorageConversation("c")
+    one.add_user_message("q")
+    one.end_current_round()
+    assert other.messages == []
+    assert [one.text for one in one.history] == ["q"]
+    assert one.identifier == ConversationIdentifier("c")
+    assert one.message_storage.load(MessageIdentifier("c", 0), MessageStorageItem) is not None
+
+
+def test_a_conversation_becomes_a_copy_of_another() -> None:
+    first, second = StorageConversation("a"), StorageConversation("b")
+    first.add_user_message("q")
+    second.merge(first)
+    second.end_current_round()
+    assert [one.text for one in second.history] == ["q"]
+    assert first.message_ids == []
+    with pytest.raises(ValueError, match="Can not merge"):
+        second.merge(MessageStorageItem("b", 0, {}))
+
+
+def test_the_async_twins_do_the_same(make: Make) -> None:
+    async def use() -> StorageConversation:
+        made = make()
+        made.add_user_message("q")
+        await made.aend_current_round()
+        await made.asave_to_storage()
+        other = make()
+        await other.aload_from_storage(other.conv_storage, other.message_storage)
+        assert words(other) == ["q"]
+        await other.aclear()
+        await other.adelete()
+        return other
+
+    assert asyncio.run(use()).messages == []
+    assert make().messages == []
+
+
+# Other rooms
+
+
+def test_a_conversation_reads_the_same_everywhere(tmp_path: Path) -> None:
+    path = str(tmp_path / "chat.db")
+    made = StorageConversation("trip", conv_storage=path, message_storage=path)
+    made.start_new_round()
+    made.add_user_message("去巴黎吗？")
+    made.add_ai_message("Gladly.")
+    made.add_view_message("a map")
+    made.end_current_round()
+
+    with memwell.open(path) as engine:
+        assert [(one.role.value, one.text, one.round) for one in engine.thread("trip")] == [
+            ("human", "去巴黎吗？", 1),
+            ("ai", "Gladly.", 1),
+            ("view", "a map", 1),
+        ]
+        assert [one.text for one in engine.thread("trip").window()] == ["去巴黎吗？", "Gladly."]
+    history = MemwellChatMessageHistory("trip", path)
+    assert history.messages[:2] == [LangChainHuman("去巴黎吗？"), LangChainAI("Gladly.")]
+
+    history.add_messages([LangChainHuman("When?"), LangChainAI("In May.")])
+    with memwell.open(path) as engine:
+        engine.thread("trip").add_human("Good.")
+    back = StorageConversation("trip", conv_storage=path, message_storage=path)
+    assert [(one.type, one.content, one.round_index) for one in back.messages] == [
+        ("human", "去巴黎吗？", 1),
+        ("ai", "Gladly.", 1),
+        ("view", "a map", 1),
+        ("human", "When?", 2),
+        ("ai", "In May.", 2),
+        ("human", "Good.", 3),
+    ]
+    assert ModelMessage.parse_user_message(back.get_model_messages()) == "Good."
+    made.add_ai_message("Goodbye.")
+    made.end_current_round()
+    assert words(made)[3:] == ["When?", "In May.", "Good.", "Goodbye."]
+    assert len(history.messages) == 7
+    close_shared()
+
+
+def test_a_conversation_begun_elsewhere_goes_on_here(tmp_path: Path) -> None:
+    path = str(tmp_path / "chat.db")
+    MemwellChatMessageHistory("trip", path).add_messages([LangChainHuman("q"), LangChainAI("a")])
+    made = StorageConversation("trip", user_name="ana", conv_storage=path, message_storage=path)
+    assert (words(made), made.user_name, made.chat_order) == (["q", "a"], "ana", 1)
+    made.start_new_round()
+    made.add_user_message("more")
+    made.end_current_round()
+    assert [one.content for one in MemwellChatMessageHistory("trip", path).messages] == ["q", "a", "more"]
+    close_shared()
+
+
+class TestFound:
+    """A conversation that a query found is the one that is stored."""
+
+    @pytest.fixture(params=["memory", "file"])
+    def storage(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BackendStorage[Any]]:
+        if request.param == "memory":
+            yield InMemoryStorage()
+            return
+        with open_backend(tmp_path / "chat.db") as backend:
+            yield BackendStorage(backend)
+
+    @staticmethod
+    def talk(conv: Any, messages: Any, **more: Any) -> StorageConversation:
+        made = StorageConversation("trip", user_name="ana", conv_storage=conv, message_storage=messages, **more)
+        made.start_new_round()
+        made.add_user_message("q")
+        made.add_ai_message("a")
+        made.end_current_round()
+        return made
+
+    @staticmethod
+    def found(storage: Any, how: str) -> StorageConversation:
+        if how == "load":
+            return storage.load(ConversationIdentifier("trip"), StorageConversation)
+        spec = QuerySpec({"user_name": "ana"})
+        many = storage.query(spec, StorageConversation) if how == "query" else ()
+        (one,) = many or storage.paginate_query(1, 5, StorageConversation, spec).items
+        return one
+
+    @pytest.mark.parametrize("apart", [True, False])
+    @pytest.mark.parametrize("how", ["load", "query", "paginate"])
+    def test_it_reads_goes_on_and_is_deleted(self, storage: BackendStorage[Any], how: str, apart: bool):
+        first = self.talk(storage, storage, save_message_independent=apart)
+        one = self.found(storage, how)
+        assert one.message_ids == first.message_ids
+        assert [said.content for said in one.messages] == ["q", "a"]
+        again = self.found(storage, how)
+        again.start_new_round()
+        again.add_user_message("q2")
+        again.end_current_round()
+        fresh = StorageConversation("trip", conv_storage=storage, message_storage=storage)
+        assert [(said.round_index, said.index, said.content) for said in fresh.messages] == [
+            (1, 0, "q"),
+            (1, 1, "a"),
+            (2, 2, "q2"),
+        ]
+        self.found(storage, how).delete()
+        gone = StorageConversation("trip", conv_storage=storage, message_storage=storage)
+        assert (gone.messages, gone.message_ids, storage.count(QuerySpec({}), StorageConversation)) == ([], [], 0)
+
+    def test_messages_are_not_read_for_a_list(self, storage: BackendStorage[Any], monkeypatch: pytest.MonkeyPatch):
+        self.talk(storage, storage)
+        monkeypatch.setattr(History, "__iter__", lambda *_: pytest.fail("read"))
+        one = self.found(storage, "query")
+        assert (one.user_name, one.chat_order, one.conv_storage) == ("ana", 1, storage)
+
+    @pytest.mark.parametrize("foreign", [True, False])
+    def test_one_that_does_not_know_its_storages_says_so(self, foreign: bool):
+        conv, messages = (DictStorage(), DictStorage()) if foreign else (InMemoryStorage[Any](), InMemoryStorage[Any]())
+        self.talk(conv, messages)
+        for how in ("load", "query"):
+            one = self.found(conv, how)
+            for change in (one.delete, one.clear, one.end_current_round, one.save_to_storage):
+                with pytest.raises(StorageError, match="open it by its conv_uid"):
+                    change()
+        whole = StorageConversation("trip", conv_storage=conv, message_storage=messages)
+        assert [said.content for said in whole.messages] == ["q", "a"]
+        one = self.found(conv, "load")
+        one.load_from_storage(conv, messages)
+        assert [said.content for said in one.messages] == ["q", "a"]
+        one.delete()
+        assert StorageConversation("trip", conv_storage=conv, message_storage=messages).messages == []
+
+
+@pytest.mark.parametrize("summary", [None, "", "short"])
+def test_a_summary_comes_back_as_it_was(summary: str | None):
+    conv, messages = InMemoryStorage[Any](), InMemoryStorage[Any]()
+    talk = StorageConversation("c", summary=summary, conv_storage=conv, message_storage=messages)
+    talk.add_user_message("q")
+    talk.end_current_round()
+    assert StorageConversation("c", conv_storage=conv, message_storage=messages).summary == summary
+
+
+def test_a_conversation_says_what_it_is():
+    storage = InMemoryStorage[Any]()
+    talk = StorageConversation("trip", user_name="ana", conv_storage=storage, message_storage=storage)
+    talk.add_user_message("q")
+    talk.end_current_round()
+    assert repr(talk) == "StorageConversation('trip', 'chat_normal', user_name='ana', 1 messages)"
+    (found,) = storage.query(QuerySpec({}), StorageConversation)
+    assert "messages not read yet" in repr(found)
+
+
+Storage = BackendStorage[MessageStorageItem]
+KINDS = (HumanMessage, AIMessage, ViewMessage, SystemMessage)
+
+
+@pytest.fixture(params=["memory", "file"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Storage]:
+    if request.param == "memory":
+        yield InMemoryStorage()
+        return
+    with open_backend(tmp_path / "chat.db") as backend:
+        yield BackendStorage(backend)
+
+
+def item(index: int, content: Any = None, uid: str = "c") -> MessageStorageItem:
+    said: BaseMessage = KINDS[index % 4](f"m{index}" if content is None else content, index, index // 2, {"k": [index]})
+    return MessageStorageItem(uid, index, said.to_dict())
+
+
+def of(uid: str) -> QuerySpec:
+    return QuerySpec({"conv_uid": uid})
+
+
+def stored_words(storage: Storage, uid: str = "c") -> list[Any]:
+    return [one.to_message().content for one in storage.query(of(uid), MessageStorageItem)]
+
+
+def test_messages_are_a_conversation(storage: Storage) -> None:
+    items = [item(at) for at in range(12)]
+    storage.save_list(items)
+    assert [one.to_dict() for one in storage.query(of("c"), MessageStorageItem)] == [one.to_dict() for one in items]
+    assert [one.text for one in storage.history("c")] == [f"m{at}" for at in range(12)]
+    assert storage.history("c").tokens > 12
+    loaded = storage.load(MessageIdentifier("c", 10), MessageStorageItem)
+    assert loaded is not None
+    assert loaded.to_dict() == items[10].to_dict()
+    assert storage.load(MessageIdentifier("c", 12), MessageStorageItem) is None
+    assert storage.load(MessageIdentifier("d", 0), MessageStorageItem) is None
+
+
+def test_an_index_that_is_taken_is_refused(storage: Storage) -> None:
+    storage.save_list([item(0), item(1)])
+    for wrong in ([item(1)], [item(2), item(1)], [item(2), item(2)], [item(0, uid="d"), item(0)]):
+        with pytest.raises(StorageError, match=r"message___c___\d already exists"):
+            storage.save_list(wrong)
+    assert stored_words(storage) == ["m0", "m1"]
+    assert storage.count(QuerySpec({}), MessageStorageItem) == 2, "of a list that was refused nothing is stored"
+
+
+def test_messages_may_come_in_any_order_and_leave_gaps(storage: Storage) -> None:
+    storage.save_list([item(5), item(2), item(3, uid="d")])
+    storage.save(item(9))
+    assert [one.index for one in storage.query(of("c"), MessageStorageItem)] == [2, 5, 9]
+    with pytest.raises(StorageError, match="cannot be stored"):
+        storage.save(item(4))
+    with pytest.raises(StorageError, match="cannot be stored"):
+        storage.update(item(4))
+    assert [one.index for one in storage.query(QuerySpec({}), MessageStorageItem)] == [2, 5, 9, 3]
+
+
+def test_an_update_takes_the_place(storage: Storage) -> None:
+    storage.save_list([item(0), item(1)])
+    before = storage.history("c").get(1)
+    storage.save_or_update_list([item(1, "changed"), item(2)])
+    storage.update(item(2, [MediaContent(MediaObject("u", "url"), "image")]))
+    assert stored_words(storage) == ["m0", "changed", [MediaContent(MediaObject("u", "url"), "image")]]
+    after = storage.history("c").get(1)
+    assert (after.id, after.time, after.index) == (before.id, before.time, 1)
+
+
+def test_what_is_deleted_is_gone_and_may_come_again(storage: Storage) -> None:
+    storage.save_list([item(at) for at in range(4)])
+    storage.delete(MessageIdentifier("c", 3))
+    storage.delete_list([MessageIdentifier("c", 1), MessageIdentifier("c", 77), MessageIdentifier("d", 0)])
+    assert stored_words(storage) == ["m0", "m2"]
+    assert storage.count(of("c"), MessageStorageItem) == 2
+    storage.save(item(1, "again"))
+    storage.save_list([item(3, "last"), item(4)])
+    assert stored_words(storage) == ["m0", "again", "m2", "last", "m4"]
+    storage.delete_list([MessageIdentifier("c", at) for at in range(5)])
+    assert storage.history("c").info() is None, "the last to go takes the conversation along"
+    storage.save(item(0))
+    assert stored_words(storage) == ["m0"]
+
+
+def test_questions_are_answered_in_order(storage: Storage) -> None:
+    storage.save_list([item(at, uid=uid) for uid in ("b", "a", "c") for at in range(5)])
+    storage.delete(MessageIdentifier("a", 2))
+    everything = [(uid, at) for uid in "abc" for at in range(5) if (uid, at) != ("a", 2)]
+    cases: list[tuple[dict[str, Any], list[tuple[str, int]]]] = [
+        ({}, everything),
+        ({"conv_uid": "a"}, [("a", at) for at in (0, 1, 3, 4)]),
+        ({"conv_uid": "b", "index": 3}, [("b", 3)]),
+        ({"index": 2}, [("b", 2), ("c", 2)]),
+        ({"index": "2"}, []),
+        ({"conv_uid": "nobody"}, []),
+        ({"conv_uid": ""}, []),
+        ({"conv_uid": None}, []),
+        ({"message_detail": item(1).message_detail}, [("a", 1), ("b", 1), ("c", 1)]),
+        ({"message_detail": 7, "conv_uid": "a"}, []),
+    ]
+    for conditions, expected in cases:
+        for limit in (None, 0, 1, 3, 100):
+            for offset in (0, 1, 2, 3, 4, 6, 50):
+                found = storage.query(QuerySpec(conditions, limit, offset), MessageStorageItem)
+                end = None if limit is None else offset + limit
+                assert [(one.conv_uid, one.index) for one in found] == expected[offset:end], (conditions, limit, offset)
+        assert storage.count(QuerySpec(conditions, 1, 1), MessageStorageItem) == len(expected)
+
+
+def test_what_cannot_be_stored_is_refused(storage: Storage) -> None:
+    storage.save(item(0))
+    good = HumanMessage("x").to_dict()
+    broken: list[Any] = [
+        MessageStorageItem("", 1, good),
+        MessageStorageItem("a\0", 1, good),
+        MessageStorageItem("x" * 1025, 1, good),
+        MessageStorageItem(None, 1, good),  # type: ignore[arg-type]
+        MessageStorageItem("c", -1, good),
+        MessageStorageItem("c", "1", good),  # type: ignore[arg-type]
+        MessageStorageItem("c", 2**33, good),
+        MessageStorageItem("c", 1, {}),
+        MessageStorageItem("c", 1, {"type": "robot", "data": {"content": "x"}}),
+        MessageStorageItem("c", 1, HumanMessage("\0").to_dict()),
+        MessageStorageItem("c", 1, HumanMessage("x", additional_kwargs={"a": object()}).to_dict()),
+        MessageStorageItem("c", 1, None),  # type: ignore[arg-type]
+    ]
+    for one in broken:
+        for write in (storage.save, storage.update):
+            with pytest.raises(StorageError):
+                write(one)
+        with pytest.raises(StorageError):
+            storage.save_list([item(1), one, item(2)])
+    assert stored_words(storage) == ["m0"]
+    with pytest.raises(StorageError, match="MessageStorageItem has no attribute 'mood'"):
+        storage.query(QuerySpec({"mood": 1}), MessageStorageItem)
+    with pytest.raises(StorageError):
+        storage.load(MessageIdentifier("c", -1), MessageStorageItem)
+
+
+class Note(StorageItem):
+    def __init__(self, conv_uid: str) -> None:
+        self.conv_uid = conv_uid
+
+    @property
+    def identifier(self) -> ConversationIdentifier:
+        return ConversationIdentifier(self.conv_uid)
+
+    def merge(self, other: StorageItem) -> None:
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"conv_uid": self.conv_uid}
+
+
+def test_messages_and_other_items_may_share_a_storage(storage: BackendStorage[Any]) -> None:
+    storage.save_list([Note("c"), item(0), Note("d")])
+    with pytest.raises(StorageError, match="already exists"):
+        storage.save_list([item(1), Note("c")])
+    assert storage.count(QuerySpec({}), Note) == 2
+    assert storage.count(QuerySpec({}), MessageStorageItem) == 1
+    storage.delete_list([ConversationIdentifier("c"), MessageIdentifier("c", 0)])
+    assert [one.conv_uid for one in storage.query(QuerySpec({}), Note)] == ["d"]
+    assert storage.count(QuerySpec({}), MessageStorageItem) == 0
+
+
+UIDS = st.text("ab_:-你1", max_size=12)
+
+
+@given(UIDS, st.integers(0, 10**6))
+def test_a_uid_may_hold_the_separator(uid: str, index: int) -> None:
+    named = MessageIdentifier(uid, index)
+    read = MessageIdentifier.from_str_identifier(named.str_identifier)
+    assert (read.conv_uid, read.index, read.identifier_type) == (uid, index, "message")
+    assert read == named
+
+
+def test_names_have_the_shape_of_old() -> None:
+    assert MessageIdentifier("c", 3).str_identifier == "message___c___3"
+    assert MessageIdentifier("c", 3, "note").to_dict() == {"conv_uid": "c", "index": 3, "identifier_type": "note"}
+    assert MessageIdentifier.from_str_identifier("note___c___3").identifier_type == "note"
+    for text in ("", "message", "message___c", "message___c___", "message___c___x", "message___c___-1", "a__b__1"):
+        with pytest.raises(ValueError, match="Invalid str identifier"):
+            MessageIdentifier.from_str_identifier(text)
+    assert ConversationIdentifier("c").str_identifier == "conversation:c"
+    assert ConversationIdentifier("c").to_dict() == {"conv_uid": "c", "identifier_type": "conversation"}
+
+
+def test_a_message_as_an_item() -> None:
+    said = HumanMessage("你好", 3, 1)
+    item, other = MessageStorageItem("c", 3, said.to_dict()), MessageStorageItem("c", 3, HumanMessage("x").to_dict())
+    assert item.identifier == MessageIdentifier("c", 3)
+    assert MessageStorageItem(**item.to_dict()).to_message() == said
+    item.merge(other)
+    assert item.to_message().content == "x"
+
+    class Stranger(MessageStorageItem):
+        pass
+
+    item.merge(Stranger("c", 3, said.to_dict()))
+    assert item.to_message() == said
+    with pytest.raises(ValueError, match="Can not merge"):
+        item.merge(StorageItem.__new__(_Other))
     with pytest.raises(InvalidInput):
-        talk.add_ai_message("fine\0", update_if_exist=True)
-    assert [one.content for one in talk.messages] == ["fine"]
+        MessageStorageItem("c", 3, {}).to_message()
+
+
+class _Other(StorageItem):
+    @property
+    def identifier(self) -> ConversationIdentifier:
+        return ConversationIdentifier("c")
+
+    def merge(self, other: StorageItem) -> None:
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, str]:
+        return {}

@@ -1,11 +1,13 @@
+"""Fragments of memory, insights and times."""
+
 from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
-import threading
-from datetime import UTC, datetime
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ from memwell.compat.dbgpt.fragments import (
     InsightMemoryFragment,
     StructuredAgentMemoryFragment,
     WriteOperation,
-    new_memory_id,
+    as_aware,
+    check_moment,
 )
 from memwell.errors import InvalidInput
 
@@ -31,38 +34,15 @@ def test_the_operations() -> None:
     assert WriteOperation("retrieval") is WriteOperation.RETRIEVAL
 
 
-def test_ids_grow_and_fit_63_bits() -> None:
-    ids = [new_memory_id() for _ in range(5000)]
-    assert ids == sorted(set(ids))
-    assert ids[0] > 0
-    assert ids[-1] < 2**63
-
-
-def test_threads_get_different_ids() -> None:
-    found: list[int] = []
-    threads = [threading.Thread(target=lambda: found.extend(new_memory_id() for _ in range(500))) for _ in range(4)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert len(set(found)) == len(found) == 2000
-
-
-def test_a_forked_child_gets_ids_of_its_own() -> None:
-    # The number of a process is one of 16,384, so that five children in a row hardly have their parent's by chance.
-    code = (
-        "import os\n"
-        "from memwell.compat.dbgpt.fragments import _ids\n"
-        "read, write = os.pipe()\n"
-        "for _ in range(5):\n"
-        "    if os.fork() == 0:\n        os.write(write, f'{_ids._process} '.encode()); os._exit(0)\n"
-        "    os.wait()\n"
-        "print(_ids._process, os.read(read, 999).decode())"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    parent, *children = out.split()
-    assert len(children) == 5
-    assert set(children) != {parent}
+def test_ids_grow_fit_63_bits_and_differ_between_threads() -> None:
+    with ThreadPoolExecutor(4) as threads:
+        runs = list(threads.map(lambda _: [AgentMemoryFragment("x").id for _ in range(500)], range(4)))
+    assert all(run == sorted(run) for run in runs)
+    together = [one for run in runs for one in run]
+    assert len(set(together)) == 2000
+    # Above the ids that fragments had before they were made of microseconds.
+    assert (int(time.time() * 1000) - 1_577_836_800_000) << 22 < min(together)
+    assert max(together) < 2**63
 
 
 def test_a_fragment_has_what_it_was_given() -> None:
@@ -231,3 +211,31 @@ def test_what_is_handed_on_says_what_it_is():
     discarded = DiscardedMemoryFragments([fragment], [insight])
     assert repr(discarded).startswith("DiscardedMemoryFragments([AgentMemoryFragment(")
     assert "a fruit" in repr(discarded)
+
+
+AWARE = st.integers(0, 4 * 10**9).map(lambda seconds: datetime.fromtimestamp(seconds, timezone(timedelta(hours=8))))
+MOMENTS = AWARE | AWARE.map(lambda moment: moment.replace(tzinfo=None))
+NEW_YEAR = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def shanghai(monkeypatch: pytest.MonkeyPatch):
+    before = os.environ.get("TZ")
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    assert os.environ.get("TZ") == before
+    time.tzset()
+
+
+def test_an_aware_moment_is_kept() -> None:
+    moment = datetime(2026, 1, 1, tzinfo=timezone(timedelta(hours=-5)))
+    assert as_aware(moment) is moment
+    assert check_moment(moment) is moment
+
+
+@pytest.mark.parametrize("bad", [None, "today", 5, datetime.max.replace(tzinfo=timezone(timedelta(hours=-1)))])
+def test_what_is_no_moment_is_refused(bad: object) -> None:
+    with pytest.raises(InvalidInput, match="now must be"):
+        as_aware(bad, "now")

@@ -21,13 +21,15 @@ from hypothesis import strategies as st
 import memwell
 from memwell.compat.dbgpt.fragments import (
     AgentMemoryFragment,
+    InsightMemoryFragment,
     MemoryFragment,
     StructuredAgentMemoryFragment,
     WriteOperation,
 )
-from memwell.compat.dbgpt.long_term import LongTermMemory
-from memwell.compat.dbgpt.scoring import ImportanceScorer
+from memwell.compat.dbgpt.long_term import Chunk, LongTermMemory, LongTermRetriever
+from memwell.compat.dbgpt.memory import ImportanceScorer
 from memwell.errors import BackendError, InvalidInput, NotFound
+from memwell.filters import Where
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.memory import Memory
 from memwell.storage import open_backend
@@ -36,6 +38,8 @@ NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
 TEXTS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 MOMENTS = st.datetimes(NOW - timedelta(days=16_000), NOW + timedelta(days=16_000))
 DIRECTIONS = {"apple": (1.0, 0.0, 0.0), "pear": (0.6, 0.8, 0.0), "stone": (0.1, 0.2, 0.97), "": (0.3, 0.3, 0.3)}
+SAID = "Ann really likes green tea with honey in the morning"
+Long = LongTermMemory[AgentMemoryFragment]
 
 
 def embed(texts: Sequence[str]) -> list[tuple[float, float, float]]:
@@ -55,16 +59,25 @@ def texts(fragments: Sequence[MemoryFragment]) -> list[str]:
     return [one.raw_observation for one in fragments]
 
 
+def held(long: Long) -> set[str]:
+    return {one.text for one in long.memory.memories()}
+
+
+def scores(long: Long, query: str) -> dict[str, float]:
+    return {one.text: one.score for one in long.memory_retriever.recalled(query, None)}
+
+
+def bytes_of(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file())
+
+
 @pytest.fixture(params=["memory", "sqlite", "backend"])
-def long(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LongTermMemory[AgentMemoryFragment]]:
+def long(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Long]:
     backend = open_backend("memory:")
     store = {"memory": None, "sqlite": tmp_path / "agent.db", "backend": backend}[request.param]
-    with LongTermMemory[AgentMemoryFragment](vector_store=store, now=NOW, embedder=embed) as memory:
+    with Long(vector_store=store, now=NOW, embedder=embed) as memory:
         yield memory
     backend.close()
-
-
-Long = LongTermMemory[AgentMemoryFragment]
 
 
 class TestReading:
@@ -82,7 +95,6 @@ class TestReading:
         ]
         long.write_batch_sync(written)
         found = {one.id: one for one in long.read_sync("apple")}
-        assert set(found) == {one.id for one in written}
         for one in written:
             read = found[one.id]
             assert (read.observation, read.importance, read.is_insight, read.snapshot_path) == (
@@ -92,19 +104,17 @@ class TestReading:
                 one.snapshot_path,
             )
             assert read.last_accessed_time == one.last_accessed_time
-        moment = found[written[1].id].last_accessed_time
-        assert moment is not None
-        assert moment.tzinfo is None
+            assert read.last_accessed_time is not None
+            assert (read.last_accessed_time.tzinfo is None) is (one is written[1])
 
     def test_a_score_is_the_sum_of_similarity_time_and_importance(self, long: Long):
         long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30), fragment("stone", 0.1, 1)])
-        found = asyncio.run(long.scored("apple"))
         expected = {
             text: cosine("apple", text) + 0.99**hours + importance
             for text, importance, hours in [("apple", 0.5, 10), ("pear", 0.9, 30), ("stone", 0.1, 1)]
         }
-        assert {one.raw_observation: score for one, score in found} == pytest.approx(expected, abs=1e-3)
-        assert texts([one for one, _ in found]) == sorted(expected, key=lambda text: -expected[text])
+        assert scores(long, "apple") == pytest.approx(expected, abs=1e-2)
+        assert texts(long.read_sync("apple", beta=0.0, alpha=0.0)) == ["pear", "apple", "stone"]
 
     @pytest.mark.parametrize(
         ("alpha", "beta", "gamma", "first"),
@@ -114,20 +124,14 @@ class TestReading:
         long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30), fragment("stone", 0.1, 1)])
         assert texts(long.read_sync("apple", alpha, beta, gamma))[0] == first
 
-    def test_a_weight_that_is_not_given_is_one(self, long: Long):
-        long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.9, 30)])
-        (_, all_of_it), _ = asyncio.run(long.scored("apple"))
-        found = long.read_sync("apple", gamma=0.0)
-        assert len(found) == 2
-        assert all_of_it == pytest.approx(1.0 + 0.99**10 + 0.5, abs=1e-3)
-
     def test_the_weights_of_a_memory_are_its_own(self):
         with Long(now=NOW, embedder=embed, alpha=0.0, beta=0.0, gamma=2.0, k=1, decay_rate=0.5) as long:
             long.write_batch_sync([fragment("apple", 0.5), fragment("pear", 0.9, 50)])
-            assert [(one.raw_observation, round(score, 3)) for one, score in asyncio.run(long.scored("apple"))] == [
-                ("pear", 1.8)
-            ]
+            assert scores(long, "apple") == pytest.approx({"pear": 1.8}, abs=1e-2)
             assert len(long.read_sync("apple", 1.0)) == 1
+            for bad in ({"alpha": "x"}, {"beta": math.nan}, {"gamma": True}):
+                with pytest.raises(InvalidInput):
+                    long.read_sync("apple", **bad)
 
     def test_what_is_read_counts_as_used_then(self, long: Long):
         long.write_batch_sync([fragment("apple", 1.0, 48), fragment("pear", 1.0, 24)])
@@ -135,24 +139,17 @@ class TestReading:
         first = long.structure_clone(NOW + timedelta(hours=10))
         assert {one.last_accessed_time for one in first.read_sync("apple")} == {NOW}
         only = Long(vector_store=long.memory, now=NOW + timedelta(hours=20), k=1)
-        assert only.read_sync("apple", 0, 1, 0)[0].raw_observation == "apple"
+        assert texts(only.read_sync("apple", 0, 1, 0)) == ["apple"]
         later = long.structure_clone(NOW + timedelta(hours=30))
-        found = asyncio.run(later.scored("x"))
-        assert {
-            one.raw_observation: round(score - cosine("x", one.raw_observation) - 1.0, 3) for one, score in found
-        } == {
-            "apple": round(0.99**10, 3),
-            "pear": round(0.99**20, 3),
-        }
+        assert texts(later.read_sync("x", 1, 0, 0)) == ["apple", "pear"]
+        assert len(later.fetch_memories_sync("x", NOW)) == 2
 
     def test_a_real_clock_goes_on(self):
         with Long(embedder=embed) as long:
             long.write_sync(AgentMemoryFragment("apple", importance=1.0))
             before = datetime.now()  # noqa: DTZ005 - as naive as what the memory gives
             assert abs(long.now - before) < timedelta(minutes=1)
-            (one, score), *_ = asyncio.run(long.scored("apple"))
-            assert one.last_accessed_time is not None
-            assert score == pytest.approx(3.0, abs=1e-2)
+            assert scores(long, "apple") == pytest.approx({"apple": 3.0}, abs=1e-2)
 
     def test_without_an_embedder_words_decide(self):
         with Long(now=NOW, embedder=None) as long:
@@ -160,19 +157,11 @@ class TestReading:
             assert texts(long.read_sync("the green pear", 0, 1, 0))[0] == "a green pear"
             assert texts(long.read_sync("苹果", 0, 1, 0))[0] == "红色的苹果"
 
-    def test_more_than_a_few_new_ones_are_found_by_meaning_at_once(self):
+    def test_many_new_ones_are_found_by_meaning_at_once(self):
         with open_backend("memory:") as backend:
             long = Long(vector_store=backend, now=NOW, embedder=embed)
             long.write_batch_sync([fragment(f"stone {n}") for n in range(100)] + [fragment("apple")])
             assert texts(long.read_sync("pineapple", 0, 1, 0))[0] == "apple"
-
-    def test_when_it_was_used_is_known_to_all_who_share_a_backend(self):
-        with open_backend("memory:") as backend:
-            long = Long(vector_store=backend, now=NOW, embedder=None)
-            long.write_sync(fragment("apple", 1.0, 24))
-            long.read_sync("apple")
-            other = Long(vector_store=backend, now=NOW, embedder=None)
-            assert other.read_sync("apple")[0].last_accessed_time == NOW
 
     def test_the_class_of_fragments_is_the_one_that_was_named(self, long: Long):
         other = LongTermMemory[Any](vector_store=long.memory, now=NOW)
@@ -182,15 +171,21 @@ class TestReading:
         (found,) = other.read_sync("apple")
         assert found.structured_observation == step
 
+    def test_all_of_it_survives_a_restart(self, tmp_path: Path):
+        path = tmp_path / "agent.db"
+        with Long(vector_store=path, now=NOW, embedder=embed) as long:
+            long.initialize(session_id="s")
+            long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.7, 30)])
+            before = long.read_sync("apple")
+        with Long(vector_store=str(path), now=NOW, embedder=embed) as long:
+            long.initialize(session_id="s")
+            assert [one.id for one in long.read_sync("apple")] == [one.id for one in before]
+        with memwell.open(path, embedder=None) as engine:
+            found = engine.recall("apple")[0]
+            assert (found.text, found.importance, found.trust) == ("apple", 0.05, "tool")
 
-class TestWhose:
-    def test_importance_and_times_never_become_filters(self, long: Long):
-        for number in range(4):
-            long.write_sync(fragment(f"apple {number}", number / 4, number))
-        labels = {"memory_type": "long_term"}
-        assert all(one.metadata == {**labels, "dbgpt": {"naive": True}} for one in long.memory.memories())
-        assert len(long.read_sync("apple")) == 4
 
+class TestOwners:
     def test_without_labels_of_its_own_a_memory_sees_what_others_labelled(self):
         with Long(embedder=None, _default_importance=1.0) as plain:
             labelled = {
@@ -204,14 +199,14 @@ class TestWhose:
             assert texts(labelled["x"].read_sync("apple")) == ["apple of x"]
             assert texts(labelled["x"].clear_sync()) == ["apple of x"]
             assert set(texts(plain.clear_sync())) == {"apple of nobody", "apple of y"}
-            assert plain.memory.memories() == []
+            assert held(plain) == set()
 
     def test_a_session_filters_only_when_it_is_set(self, long: Long):
         for session, text in ((None, "apple of nobody"), ("s1", "apple of one"), ("s2", "apple of two")):
             long.initialize(session_id=session)
             long.write_sync(fragment(text))
         assert texts(long.read_sync("apple")) == ["apple of two"]
-        long.initialize(session_id="s1")
+        long.session_id = "s1"
         assert texts(long.read_sync("apple")) == ["apple of one"]
         long.initialize()
         assert len(long.read_sync("apple")) == 3
@@ -223,20 +218,18 @@ class TestWhose:
         ann, both = memory(agent="ann"), memory(agent="ann", team=1, tags=["x"])
         ann.write_sync(fragment("apple of ann"))
         both.write_sync(fragment("apple of the team"))
-        long.write_sync(fragment("apple of all"))
         assert len(ann.read_sync("apple")) == 2
         assert texts(both.read_sync("apple")) == ["apple of the team"]
-        assert texts(memory(agent="ann", team=True).read_sync("apple")) == []
-        assert set(texts(long.read_sync("apple"))) == {"apple of all", "apple of ann", "apple of the team"}
+        assert memory(agent="ann", team=True).read_sync("apple") == []
 
     def test_one_fragment_in_two_memories_is_in_both(self, long: Long):
         mine, yours = (Long(vector_store=long.memory, now=NOW, metadata={"agent": one}) for one in ("me", "you"))
         shared = fragment("apple")
-        mine.write_sync(shared)
-        yours.write_sync(shared)
+        for one in (mine, yours, long):
+            one.write_sync(shared)
+        assert [one.id for one in long.read_sync("apple")] == [shared.id], "each id once"
         mine.clear_sync()
-        assert texts(mine.read_sync("apple")) == []
-        assert [one.id for one in yours.read_sync("apple")] == [shared.id]
+        assert (mine.read_sync("apple"), texts(yours.read_sync("apple"))) == ([], ["apple"])
 
     def test_a_clone_shares_the_store_and_the_labels(self, long: Long):
         labelled = Long(vector_store=long.memory, now=NOW, metadata={"agent": "me"}, k=2)
@@ -274,7 +267,7 @@ class TestWriting:
         default.write_sync(fragment("pear", None))
         assert default.read_sync("pear", 0, 1, 0)[0].importance == 2.5
 
-    @pytest.mark.parametrize("bad", [-0.1, 10.1, math.nan, math.inf, "high", True, 10**400])
+    @pytest.mark.parametrize("bad", [-0.1, 10.1, math.nan, "high", True, 10**400])
     def test_an_importance_that_is_none_is_refused_and_nothing_is_written(self, long: Long, bad: Any):
         one = fragment("pear")
         one._importance = bad
@@ -289,8 +282,7 @@ class TestWriting:
         long.initialize(importance_scorer=_Scorer(score))
         with pytest.raises(RuntimeError if isinstance(score, RuntimeError) else InvalidInput):
             long.write_batch_sync([fragment("apple"), fragment("pear", None)])
-        assert long.memory.count() == 0
-        assert long.aggregate_importance == 0.0
+        assert (long.memory.count(), long.aggregate_importance) == (0, 0.0)
 
     def test_the_same_id_again_is_a_change(self, long: Long):
         one = fragment("apple", 1.0)
@@ -298,24 +290,18 @@ class TestWriting:
         one.observation = "a pear, after all"
         one.update_importance(3.0)
         long.write_sync(one)
-        assert [(f.id, f.observation, f.importance) for f in long.read_sync("fruit")] == [
-            (one.id, "a pear, after all", 3.0)
-        ]
-        assert cosine("apple", "pear") == pytest.approx(asyncio.run(long.scored("apple"))[0][1] - 1.0 - 3.0, abs=1e-3)
+        found = long.read_sync("fruit")
+        assert [(f.id, f.observation, f.importance) for f in found] == [(one.id, "a pear, after all", 3.0)]
+        assert scores(long, "apple") == pytest.approx({one.observation: cosine("apple", "pear") + 4.0}, abs=1e-2)
         history = long.memory.history(str(one.id))
         long.write_batch_sync([one, one])
         assert long.memory.history(str(one.id)) == history
 
-    def test_what_was_only_recalled_is_not_written(self, long: Long):
+    def test_what_is_no_fragment_or_only_recalled_is_not_written(self, long: Long):
         assert long.write_sync(fragment("apple"), op=WriteOperation.RETRIEVAL) is None
-        assert long.memory.count() == 0
-
-    @pytest.mark.parametrize("bad", [None, "apple", 7, {}])
-    def test_what_is_no_fragment_is_refused(self, long: Long, bad: Any):
-        with pytest.raises(InvalidInput):
-            long.write_sync(bad)
-        with pytest.raises(InvalidInput):
-            long.write_batch_sync([fragment("apple"), bad])
+        for bad in (None, "apple", 7, {}):
+            with pytest.raises(InvalidInput):
+                long.write_batch_sync([fragment("apple"), bad])  # type: ignore[list-item]
         assert long.memory.count() == 0
 
     def test_a_batch_needs_no_time_and_an_empty_one_is_nothing(self, long: Long):
@@ -334,45 +320,35 @@ class TestWriting:
             assert found.importance == pytest.approx(importance, abs=1e-8)
             assert found.last_accessed_time == aware
 
-    def test_naive_and_aware_times_stand_side_by_side(self, long: Long):
-        aware = (NOW - timedelta(hours=5)).astimezone()
-        long.write_batch_sync(
-            [AgentMemoryFragment("apple", importance=1.0, last_accessed_time=aware), fragment("pear", 1.0, 5)],
-            now=NOW.astimezone(),
-        )
-        (_, one), (_, other) = asyncio.run(long.scored("x", now=NOW.astimezone(UTC)))
-        assert abs(one - other) < 2
-        recency = {
-            round(score, 4)
-            for _, score in asyncio.run(long.scored("x", long.memory_retriever.weights._replace(beta=0, gamma=0)))
-        }
-        assert recency == {1.0}
-        clone = long.structure_clone(NOW.astimezone())
-        assert len(clone.read_sync("apple")) == 2
-
-    def test_nothing_an_agent_writes_is_refused(self, long: Long):
+    def test_nothing_an_agent_writes_is_refused_but_by_the_gate_of_ones_own_engine(self, long: Long):
         for text in ("", "   ", "asdfghjkl", "ha" * 100, "As an AI language model, I cannot help with that."):
             long.write_sync(fragment(text))
         assert long.memory.count() == 5
-
-    def test_what_the_gate_of_ones_own_engine_refuses_is_an_error_with_its_reasons(self):
         with memwell.open("memory:", embedder=None, gate=Gate(Policy(least_characters=5))) as engine:
-            long = Long(vector_store=engine, now=NOW)
+            own = Long(vector_store=engine, now=NOW)
             with pytest.raises(InvalidInput, match="short: 4 characters"):
-                long.write_batch_sync([fragment("a whole apple"), fragment("pear")])
+                own.write_batch_sync([fragment("a whole apple"), fragment("pear")])
             assert engine.count() == 0
-            long.close()
-            long.write_sync(fragment("a whole apple"))
+            own.close()
+            own.write_sync(fragment("a whole apple"))
             assert engine.recall("apple")[0].text == "a whole apple"
 
-    @pytest.mark.parametrize("bad", [7, b"x", ["a"], SimpleNamespace(similar_search=None)])
-    def test_a_store_that_is_none_is_refused(self, bad: Any):
-        with pytest.raises(InvalidInput):
-            Long(vector_store=bad)
-
-    def test_a_memory_that_is_open_has_its_own_embedder(self, long: Long):
+    def test_a_store_or_an_embedder_that_is_none_is_refused(self, long: Long):
+        for bad in (7, b"x", ["a"], SimpleNamespace(similar_search=None)):
+            with pytest.raises(InvalidInput):
+                Long(vector_store=bad)  # type: ignore[arg-type]
         with pytest.raises(InvalidInput, match="has its own embedder"):
             Long(vector_store=long.memory, embedder=embed)
+        with pytest.raises(InvalidInput):
+            Long(embedder=7)
+
+    def test_an_object_that_embeds_documents_is_an_embedder(self):
+        embeddings = SimpleNamespace(model_name="fruit", embed_documents=embed)
+        with Long(now=NOW, embedder=embeddings) as long:
+            long.write_batch_sync([fragment("apple"), fragment("pear")])
+            assert long.memory.embedder is not None
+            assert long.memory.embedder.name == "SimpleNamespace fruit"
+            assert texts(long.read_sync("pear", 0, 1, 0))[0] == "pear"
 
 
 class TestFailing:
@@ -388,8 +364,7 @@ class TestFailing:
             long.write_batch_sync([fragment("a red apple", 1.0, 9), fragment("a pear")])
             assert texts(long.read_sync("apple", 0, 1, 0))[0] == "a red apple"
             broken = False
-            scores = {one.raw_observation: score for one, score in asyncio.run(long.scored("apple"))}
-            assert scores["a pear"] == pytest.approx(cosine("apple", "pear") + 1.0 + 1.0, abs=1e-3)
+            assert scores(long, "apple")["a pear"] == pytest.approx(cosine("apple", "pear") + 2.0, abs=1e-2)
 
     def test_a_store_that_fails_in_the_middle_keeps_nothing(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         with Long(vector_store=tmp_path / "a.db", now=NOW, embedder=None) as long:
@@ -410,15 +385,6 @@ class TestFailing:
             assert texts(long.read_sync("apple")) == ["stone"]
             assert long.aggregate_importance == 1.0
 
-
-class TestManyWriters:
-    def test_tasks_lose_nothing(self, long: Long):
-        async def all_at_once() -> None:
-            await asyncio.gather(*(long.write(fragment(f"apple {n}", n % 10)) for n in range(40)))
-
-        asyncio.run(all_at_once())
-        assert {one.text for one in long.memory.memories()} == {f"apple {n}" for n in range(40)}
-
     def test_threads_lose_nothing_and_agree_on_one_id(self, long: Long):
         same = [fragment(f"apple {n}", memory_id=77) for n in range(4)]
 
@@ -432,15 +398,14 @@ class TestManyWriters:
             thread.start()
         for thread in threads:
             thread.join()
-        found = [one.text for one in long.memory.memories()]
+        found = held(long)
         assert len(found) == 33
         assert sum(text.startswith("apple") for text in found) == 1
 
     def test_two_processes_on_one_file_lose_nothing(self, tmp_path: Path):
         script = """
             import sys
-            from memwell.compat.dbgpt.fragments import AgentMemoryFragment
-            from memwell.compat.dbgpt.long_term import LongTermMemory
+            from memwell.compat.dbgpt import AgentMemoryFragment, LongTermMemory
             with LongTermMemory(vector_store=sys.argv[1], embedder=None) as long:
                 for n in range(15):
                     long.write_sync(AgentMemoryFragment(f"{sys.argv[2]} {n}", importance=1.0))
@@ -449,63 +414,136 @@ class TestManyWriters:
         command = [sys.executable, "-c", textwrap.dedent(script), path]
         running = [subprocess.Popen([*command, name]) for name in ("ann", "bob")]
         assert [process.wait(60) for process in running] == [0, 0]
-        with Long(vector_store=path, embedder=None, k=100) as long:
-            assert {one.raw_observation for one in long.read_sync("ann")} == {
-                f"{name} {n}" for name in ("ann", "bob") for n in range(15)
-            }
+        with Long(vector_store=path, embedder=None) as long:
+            assert held(long) == {f"{name} {n}" for name in ("ann", "bob") for n in range(15)}
 
 
-def test_all_of_it_survives_a_restart(tmp_path: Path):
-    path = tmp_path / "agent.db"
-    with Long(vector_store=path, now=NOW, embedder=embed) as long:
-        long.initialize(session_id="s")
-        long.write_batch_sync([fragment("apple", 0.5, 10), fragment("pear", 0.7, 30)])
-        before = asyncio.run(long.scored("apple", now=NOW + timedelta(hours=2)))
-    with Long(vector_store=str(path), now=NOW + timedelta(hours=12), embedder=embed) as long:
-        long.initialize(session_id="s")
-        after = asyncio.run(long.scored("apple"))
-        assert [one.id for one, _ in after] == [one.id for one, _ in before]
-        expected = [1.0 + 0.99**10 + 0.5, cosine("apple", "pear") + 0.99**10 + 0.7]
-        assert [score for _, score in after] == pytest.approx(expected, abs=1e-3)
+class TestDeleting:
+    def test_clear_returns_all_of_this_memory_and_leaves_the_others(self, long: Long):
+        other = Long(vector_store=long.memory, now=NOW, metadata={"agent": "you"})
+        other.write_sync(fragment("yours"))
+        mine = Long(vector_store=long.memory, now=NOW, metadata={"agent": "me"})
+        for session, text in (("s", "mine, of the session"), (None, "mine")):
+            mine.session_id = session
+            mine.write_sync(fragment(text, 3.5))
+        mine.session_id = "s"
+        assert texts(mine.clear_sync()) == ["mine, of the session"]
+        mine.session_id = None
+        assert [(one.observation, one.importance) for one in mine.clear_sync()] == [("mine", 3.5)]
+        assert (held(long), mine.clear_sync()) == ({"yours"}, [])
+
+    def test_clear_takes_a_part_by_importance_and_age(self, long: Long):
+        old = 40 * 24
+        long.write_batch_sync(
+            [fragment("low"), fragment("high", 9), fragment("low, old", 1, old), fragment("high, old", 9, old)]
+        )
+        pinned = fragment("pinned", 1, old)
+        long.write_sync(pinned)
+        long.memory.pin(str(pinned.id))
+        month = timedelta(days=30)
+        assert texts(long.clear_sync(importance_below=8, older_than=month)) == ["low, old"]
+        assert texts(long.clear_sync(importance_below=8)) == ["low"]
+        assert texts(long.clear_sync(older_than=month)) == ["high, old"]
+        assert long.clear_sync(older_than=timedelta.max) == []
+        assert held(long) == {"high", "pinned"}
+        assert texts(long.clear_sync()) == ["pinned", "high"]
+
+    def test_what_is_cleared_is_in_no_file(self, tmp_path: Path):
+        canary = "kanarienvogel-7391"
+        with Long(vector_store=tmp_path / "agent.db", now=NOW, embedder=None) as long:
+            one = fragment(f"The bird is called {canary}.", 1.0)
+            said = f"{SAID}, says {canary}"
+            long.write_batch_sync([one, fragment(said), fragment(said + " now"), fragment("Bob drives a truck.", 5.0)])
+            long.read_sync(canary)
+            long.write_sync(AgentMemoryFragment(f"It was {canary}.", memory_id=one.id, importance=1.0))
+            assert long.compress_memories_sync(0.7).after == 3
+            assert canary.encode() in bytes_of(tmp_path)
+            assert len(long.clear_sync(importance_below=2.0)) == 2
+            assert canary.encode() not in bytes_of(tmp_path)
+            assert held(long) == {"Bob drives a truck."}
+
+    def test_insights_go_with_what_they_rest_on(self, long: Long):
+        given = [fragment("apple", 1.0), fragment("pear", 9.0)]
+        insights = [made for one in given for made in InsightMemoryFragment(one, [f"of {one.observation}"]).insights]
+        insights += InsightMemoryFragment([insights[0]], ["of all of it"]).insights
+        for one in insights:
+            one.update_importance(9.0)
+        long.write_batch_sync([*given, *insights])
+        derived = {one.raw_observation: one.derived_from for one in long.read_sync("of apple", 0, 0, 1)}
+        assert derived["of apple"] == (given[0].id,)
+        assert texts(long.clear_sync(importance_below=5.0)) == ["apple"]
+        assert held(long) == {"pear", "of pear"}
+        insights[1].derived_from = (insights[2].id,)
+        long.write_sync(insights[1])
+        rests = {one.text: {other.record for other in one.evidence} for one in long.memory.memories()}
+        assert rests["of pear"] == {str(given[1].id), str(insights[2].id)}
+
+    @pytest.mark.parametrize(
+        "bad",
+        [{"importance_below": -1}, {"importance_below": "x"}, {"older_than": 7}, {"older_than": timedelta(days=-1)}],
+    )
+    def test_conditions_that_make_no_sense_delete_nothing(self, long: Long, bad: dict[str, Any]):
+        long.write_sync(fragment("apple"))
+        with pytest.raises(InvalidInput):
+            long.clear_sync(**bad)
+        assert held(long) == {"apple"}
 
 
-def test_an_open_store_reads_what_an_agent_wrote(tmp_path: Path):
-    with Long(vector_store=tmp_path / "agent.db", embedder=None) as long:
-        long.write_sync(fragment("The apple is red.", 8.0))
-    with memwell.open(tmp_path / "agent.db", embedder=None) as engine:
-        (found,) = engine.recall("apple")
-        assert (found.text, found.importance, found.trust) == ("The apple is red.", 0.8, "tool")
+class TestUpkeep:
+    def test_what_says_the_same_becomes_one_with_the_evidence_of_all(self, long: Long):
+        one, two, other = fragment(SAID), fragment(SAID + " now"), fragment("Bob drives a truck")
+        long.write_batch_sync([one, two, other])
+        done = long.compress_memories_sync(0.7)
+        assert (done.before, done.after) == (3, 2)
+        assert {f.id for f in long.read_sync("green tea")} == {two.id, other.id}
+        assert str(one.id) in {evidence.record for evidence in long.memory.get(str(two.id)).evidence}
+        long.write_sync(one)
+        assert {f.id for f in long.read_sync("green tea")} == {one.id, two.id, other.id}, "written again, it is back"
+        for bad in (0, 1.5, "x", None):
+            with pytest.raises(InvalidInput):
+                long.compress_memories_sync(bad)  # type: ignore[arg-type]
 
+    def test_only_this_memory_is_compressed(self, long: Long):
+        other = Long(vector_store=long.memory, now=NOW, metadata={"agent": "you"})
+        long.write_sync(fragment(SAID))
+        other.write_sync(fragment(SAID + " now"))
+        assert long.compress_memories_sync(0.7).merges == []
 
-def test_an_object_that_embeds_documents_is_an_embedder():
-    class Embeddings:
-        model_name = "fruit"
+    def test_worth_moves_with_use_and_with_feedback(self, long: Long):
+        one = fragment("Ann is allergic to nuts and must never eat them.", 0.5)
+        unstored = long.evaluate_importance_sync(one)
+        long.write_sync(one)
+        plain = long.evaluate_importance_sync(one)
+        assert 0.0 < plain == unstored < 1.0
+        for _ in range(3):
+            long.read_sync("nuts")
+        used = long.evaluate_importance_sync(one)
+        assert used > plain
+        assert (long.feedback_sync(one, useful=True).importance or 0.0) > 0.5
+        assert long.evaluate_importance_sync(one) > used
+        long.session_id = "s"
+        of_session = fragment("Ann is allergic to nuts.", 0.5)
+        long.write_sync(of_session)
+        long.session_id = None
+        assert long.feedback_sync(of_session.id, useful=False).id == of_session.id
+        with pytest.raises(NotFound):
+            long.feedback_sync(12345, useful=True)
+        for bad in (None, "text"):
+            with pytest.raises(InvalidInput):
+                long.evaluate_importance_sync(bad)  # type: ignore[arg-type]
+            with pytest.raises(InvalidInput):
+                long.feedback_sync(bad, useful=True)  # type: ignore[arg-type]
 
-        def embed_documents(self, given: list[str]) -> Any:
-            return embed(given)
-
-        def embed_query(self, text: str) -> Any:
-            return embed([text])[0]
-
-    with Long(now=NOW, embedder=Embeddings()) as long:
-        long.write_batch_sync([fragment("apple"), fragment("pear")])
-        assert long.memory.embedder is not None
-        assert long.memory.embedder.name.endswith("Embeddings fruit")
-        assert texts(long.read_sync("pear", 0, 1, 0))[0] == "pear"
-
-
-class TestReflecting:
     def test_insights_are_drawn_when_enough_has_come_together(self):
         with Long(now=NOW, embedder=None, reflection_threshold=3.0, k=10, metadata={"agent": "me"}) as long:
-            for word in ("hot", "wet"):
-                long.write_sync(fragment(f"The trip to Zanzibar was {word}.", 1.5 - 0.5 * (word == "wet")))
+            for word, importance in (("hot", 1.5), ("wet", 1.0)):
+                long.write_sync(fragment(f"The trip to Zanzibar was {word}.", importance))
             assert not any(one.is_insight for one in long.read_sync("Zanzibar"))
             long.write_sync(fragment("The trip to Zanzibar was long.", 0.5))
             insights = [one for one in long.read_sync("Zanzibar") if one.is_insight]
             assert insights
-            assert {one.importance for one in insights} == {1.5}
             assert long.aggregate_importance == 0.0
-            assert (long.feedback_sync(insights[0].id, useful=True).importance or 0.0) > 1.5
+            assert long.feedback_sync(insights[0].id, useful=True).id == insights[0].id
 
     def test_what_fails_while_reflecting_undoes_no_write_and_is_tried_again(self):
         class Moody(LongTermMemory[AgentMemoryFragment]):
@@ -521,8 +559,79 @@ class TestReflecting:
             assert (long.calls, long.aggregate_importance, len(long.read_sync("fruit"))) == (2, 2.0, 2)
 
 
-def test_a_feedback_on_what_is_not_there_is_not_found(long: Long):
-    with pytest.raises(NotFound):
-        long.feedback_sync(12345, useful=True)
-    with pytest.raises(InvalidInput):
-        long.feedback_sync("x", useful=True)  # pyright: ignore[reportArgumentType]
+def chunk(text: str, hours_ago: float = 0.0, **metadata: Any) -> Chunk:
+    return Chunk(text, {"last_accessed_at": NOW - timedelta(hours=hours_ago), **metadata})
+
+
+class TestRetriever:
+    @pytest.fixture
+    def retriever(self) -> Iterator[LongTermRetriever]:
+        made = LongTermRetriever(NOW, embedder=embed)
+        yield made
+        made.memory.close()  # type: ignore[attr-defined] - it was opened here, so it is an engine
+
+    def test_the_score_is_the_sum(self, retriever: LongTermRetriever):
+        ids = retriever.load_document([chunk("apple", 10, importance=0.5), chunk("pear", 30, importance=0.8)])
+        found = retriever.retrieve("apple")
+        assert [one.chunk_id for one in found] == ids
+        expected = [1.0 + 0.99**10 + 0.5, 0.6 + 0.99**30 + 0.8]
+        assert [one.score for one in found] == pytest.approx(expected, abs=1e-2)
+        moment = (NOW - timedelta(hours=10)).astimezone(UTC)
+        assert found[0].metadata == {"importance": 0.5, "last_accessed_at": moment}
+        assert retriever.retrieve_with_scores("apple", 99.0) == []
+
+    def test_what_is_loaded_again_takes_the_place_of_the_old(self, retriever: LongTermRetriever):
+        one = chunk("apple")
+        assert retriever.load_documents([one]) == asyncio.run(retriever.aload_document([one])) == [one.chunk_id]
+        one.content = "pear"
+        asyncio.run(retriever.aload_documents([one]))
+        assert [found.content for found in asyncio.run(retriever.aretrieve("x"))] == ["pear"]
+
+    def test_only_the_best_are_returned(self):
+        retriever = LongTermRetriever(NOW, None, 2, embedder=None, k=3, alpha=0, beta=0, gamma=1)
+        retriever.load_document([chunk(f"number {n}", importance=n) for n in range(5)])
+        assert [one.content for one in retriever.retrieve("x")] == ["number 4", "number 3"]
+
+    @pytest.mark.parametrize(
+        "filters",
+        [
+            {"city": "Paris"},
+            Where("city", "eq", "Paris"),
+            SimpleNamespace(filters=[SimpleNamespace(key="city", value="Paris", operator=SimpleNamespace(value="=="))]),
+            SimpleNamespace(filters=[Where("city", "eq", "Paris")]),
+        ],
+    )
+    def test_filters_come_in_many_shapes(self, retriever: LongTermRetriever, filters: Any):
+        retriever.load_document([chunk("apple", city="Paris"), chunk("pear", city="Rome"), chunk("stone")])
+        assert [one.content for one in retriever.retrieve("x", filters)] == ["apple"]
+        assert len(retriever.retrieve("x", {})) == len(retriever.retrieve("x", SimpleNamespace(filters=[]))) == 3
+        for bad in (7, {"$odd": 1}, SimpleNamespace(filters=[SimpleNamespace(key="a", value=1, operator=">")])):
+            with pytest.raises(InvalidInput):
+                retriever.retrieve("x", bad)
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            "apple",
+            Chunk(7),  # pyright: ignore[reportArgumentType]
+            chunk("apple", importance=-1),
+            Chunk("apple", {"last_accessed_at": "today"}),
+            Chunk("apple", {"odd": {1, 2}}),
+        ],
+    )
+    def test_a_document_that_cannot_be_kept_keeps_out_the_others(self, retriever: LongTermRetriever, bad: Any):
+        with pytest.raises(InvalidInput):
+            retriever.load_document([chunk("pear"), bad])
+        assert retriever.retrieve("x") == []
+
+    def test_times_may_be_seconds(self, retriever: LongTermRetriever):
+        retriever.load_document([Chunk("apple", {"last_accessed_at": NOW.timestamp() - 36_000})])
+        retriever.load_document([Chunk("apple too")], current_time=NOW - timedelta(hours=10))
+        assert [one.score for one in retriever.retrieve("apple")] == pytest.approx([1.0 + 0.99**10] * 2, abs=1e-2)
+
+    @pytest.mark.parametrize(
+        "bad", [{"k": -1}, {"top_k": "x"}, {"decay_rate": 1.0}, {"alpha": math.inf}, {"now": "today"}]
+    )
+    def test_settings_that_make_no_sense_are_refused(self, bad: dict[str, Any]):
+        with pytest.raises(InvalidInput):
+            LongTermRetriever(**bad, embedder=None)

@@ -1,23 +1,47 @@
-"""The four kinds of messages."""
+"""Messages: their pieces, their kinds, and their forms for models and for a log."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memwell.compat.dbgpt.media import MediaContent, MediaObject
 from memwell.compat.dbgpt.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    MediaContent,
+    MediaObject,
+    ModelMessage,
+    ModelMessageRoleType,
     SystemMessage,
     ViewMessage,
+    _as_content,
+    _plain_content,
+    from_core,
     message_from_dict,
     messages_from_dict,
     messages_to_dict,
+    parse_model_messages,
+    to_core,
 )
 from memwell.errors import InvalidInput
+from memwell.messages import (
+    Image,
+    Message,
+    Role,
+    Text,
+    ToolCall,
+    Video,
+    ai,
+    decode_message,
+    encode_message,
+    human,
+    message,
+    tool_result,
+)
 
 PICTURE = MediaContent(MediaObject("https://example.com/a.png", "url"), "image")
 SAID: list[BaseMessage] = [
@@ -33,14 +57,6 @@ def test_each_kind_says_what_it_is() -> None:
     assert [one.pass_to_model for one in SAID] == [True, True, True, False]
     assert [one.has_media for one in SAID] == [False, False, False, True]
     assert [one.last_text for one in SAID] == ["be brief", "你好", "hello", "look"]
-
-
-def test_messages_are_equal_by_their_fields() -> None:
-    assert HumanMessage("a") == HumanMessage(content="a") != HumanMessage("a", index=1)
-    assert HumanMessage("a") != AIMessage("a")
-    first, second = HumanMessage("a"), HumanMessage("a")
-    first.additional_kwargs["x"] = 1
-    assert second.additional_kwargs == {}
 
 
 def test_messages_survive_as_plain_data() -> None:
@@ -86,11 +102,6 @@ def test_an_unknown_type_is_named() -> None:
         message_from_dict({"type": "robot", "data": {"content": "x"}})
 
 
-def test_a_kind_of_its_own_is_not_made() -> None:
-    with pytest.raises(TypeError, match="abstract"):
-        BaseMessage("x")  # type: ignore[abstract]
-
-
 def test_messages_as_text() -> None:
     assert BaseMessage.messages_to_string(SAID) == "System: be brief\nHuman: 你好\nAI: hello"
     view = SAID[3].get_view_markdown_text(lambda url: f"{url}?x")
@@ -105,6 +116,263 @@ def test_openai_messages_are_read() -> None:
     read = BaseMessage.parse_chat_completion_message
     assert [read("x", role).type for role in ("human", "ai", "system", "view")] == ["human", "ai", "system", "view"]
     assert read({"role": "user", "content": "x"}) == HumanMessage([MediaContent.build_text("x")])
-    for message, role in (("", "human"), ("x", "robot"), ({"content": [{"type": "smell"}]}, "human")):
+    for bad, role in (("", "human"), ("x", "robot"), ({"content": [{"type": "smell"}]}, "human"), (7, "human")):
         with pytest.raises(InvalidInput):
-            read(message, role)
+            read(bad, role)
+
+
+TEXT = MediaContent.build_text("你好")
+PICTUREMedia = MediaContent(MediaObject("https://example.com/a.png", "url@image/png"), "image")
+SOUND = MediaContent(MediaObject("AAAA", "base64"), "audio")
+FILM = MediaContent(MediaObject("https://example.com/a.mp4", "url"), "video")
+THOUGHT = MediaContent.build_thinking("well")
+
+
+def test_pieces_survive_as_plain_data() -> None:
+    pieces = [TEXT, PICTUREMedia, SOUND, FILM, THOUGHT, MediaContent(MediaObject(b"\0", "binary"), "audio")]
+    assert _as_content(_plain_content(pieces)) == pieces
+    assert MediaContent.parse_content(_plain_content(pieces)) == pieces
+    assert MediaContent.parse_content(TEXT.to_dict()) == TEXT
+    assert _as_content(["a", {"object": MediaObject("b")}]) == [
+        MediaContent.build_text("a"),
+        MediaContent.build_text("b"),
+    ]
+    assert _plain_content("words") == _as_content("words") == "words"
+
+
+@pytest.mark.parametrize(
+    "content", [None, 7, {"object": {"data": "x"}}, [7], [{"object": 7}], [{"type": "text"}], b"x"]
+)
+def test_what_is_no_content_is_refused(content: Any) -> None:
+    with pytest.raises(InvalidInput):
+        _as_content(content)
+
+
+def test_a_piece_knows_what_it_is() -> None:
+    assert (TEXT.get_text(), THOUGHT.get_thinking()) == ("你好", "well")
+    assert MediaContent.last_text([TEXT, PICTUREMedia]) == "你好"
+    for wrong in (
+        PICTUREMedia.get_text,
+        TEXT.get_thinking,
+        lambda: MediaContent.last_text([]),
+        lambda: MediaContent.last_text([PICTUREMedia]),
+    ):
+        with pytest.raises(InvalidInput):
+            wrong()
+    with pytest.raises(InvalidInput, match="one of text"):
+        MediaContent(MediaObject("x"), "smell")
+
+
+def test_openai_messages_are_read_media() -> None:
+    content = [
+        {"type": "text", "text": "look"},
+        "here",
+        {"type": "image_url", "image_url": {"url": "u"}},
+        {"type": "input_audio", "input_audio": {"data": "AAAA"}},
+    ]
+    read = MediaContent.parse_chat_completion_message({"role": "user", "content": content})
+    assert [one.type for one in read] == ["text", "text", "image", "audio"]
+    assert MediaContent.parse_chat_completion_message("x") == MediaContent.parse_chat_completion_message(
+        {"content": "x"}
+    )
+    odd = {"content": [{"type": "smell"}, "x"]}
+    assert len(MediaContent.parse_chat_completion_message(odd, ignore_unknown_media=True)) == 1
+    for bad in ({}, None, "", {"content": None}, {"content": 7}, odd):
+        with pytest.raises(InvalidInput):
+            MediaContent.parse_chat_completion_message(bad)
+
+
+HUMAN, AI, SYSTEM, VIEW = (
+    ModelMessageRoleType.HUMAN,
+    ModelMessageRoleType.AI,
+    ModelMessageRoleType.SYSTEM,
+    ModelMessageRoleType.VIEW,
+)
+PICTUREModelMessages = MediaContent(MediaObject("u", "url"), "image")
+
+
+def said(*pairs: tuple[str, str]) -> list[ModelMessage]:
+    return [ModelMessage(role, content) for role, content in pairs]
+
+
+def test_view_messages_never_reach_a_model() -> None:
+    given = [SystemMessage("s"), HumanMessage("h", round_index=2), AIMessage("a"), ViewMessage("v")]
+    made = ModelMessage.from_base_messages(given)
+    assert [(one.role, one.content, one.round_index) for one in made] == [
+        (SYSTEM, "s", 0),
+        (HUMAN, "h", 2),
+        (AI, "a", 0),
+    ]
+    common = ModelMessage.to_common_messages([*made, ModelMessage(VIEW, "v")])
+    assert [one["role"] for one in common] == ["system", "user", "assistant"]
+    assert [one.pass_to_model for one in said((SYSTEM, ""), (VIEW, ""))] == [True, False]
+
+
+def test_openai_messages_come_and_go() -> None:
+    shapes: list[dict[str, Any]] = [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": "你好"},
+        {"role": "assistant", "content": "hello"},
+    ]
+    made = ModelMessage.from_openai_messages(shapes)
+    assert made == said((SYSTEM, "be brief"), (HUMAN, "你好"), (AI, "hello"))
+    assert ModelMessage.to_common_messages(made) == shapes
+    assert ModelMessage.from_openai_messages("x") == said((HUMAN, "x"))
+    several = [{"type": "text", "text": "a"}, "b", {"type": "refusal", "refusal": "no"}]
+    assert ModelMessage.from_openai_messages([{"role": "assistant", "content": several}]) == said(
+        (AI, "a"), (AI, "b"), (AI, "no")
+    )
+    seen = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "u"}}]
+    assert ModelMessage.from_openai_messages([{"role": "user", "content": seen}]) == [
+        ModelMessage(HUMAN, [MediaContent.build_text("a"), PICTUREModelMessages])
+    ]
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"role": "tool", "content": "x"},
+        {"role": "function", "content": "x"},
+        {"role": "robot", "content": "x"},
+        {"content": "x"},
+        {"role": "user"},
+        {"role": "user", "content": 7},
+        {"role": "user", "content": [{"type": "smell"}]},
+    ],
+)
+def test_openai_messages_without_a_place_are_refused(shape: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput):
+        ModelMessage.from_openai_messages([shape])
+
+
+def test_common_messages_suit_the_model() -> None:
+    talk = said((HUMAN, "q"), (AI, "a"))
+    moved = ModelMessage.to_common_messages(talk, convert_to_compatible_format=True)
+    assert [one["content"] for one in moved] == ["a", "q"]
+    with pytest.raises(InvalidInput, match="Current model not support system role"):
+        ModelMessage.to_common_messages(said((SYSTEM, "s")), support_system_role=False)
+    with pytest.raises(ValueError, match="Unsupported message role"):
+        ModelMessage.to_common_messages(said((HUMAN, "q"), ("tool", "x")))
+    mixed = [ModelMessage(HUMAN, [PICTUREModelMessages, MediaContent.build_text("what is it?")])]
+    assert ModelMessage.to_common_messages(mixed, support_media_content=False)[0]["content"] == "what is it?"
+    named = ModelMessage.to_common_messages(mixed, type_mapping={"image_url": "image"})
+    assert named[0]["content"][0] == {"type": "image", "image": "u"}
+
+
+def test_messages_as_text_model_messages() -> None:
+    talk = said((HUMAN, "q "), (AI, "a"))
+    assert ModelMessage.get_printable_message(talk) == "(Round 0) human: q\n(Round 0) ai: a\n"
+    assert ModelMessage.messages_to_string(talk) == "human: q \nai: a"
+    assert ModelMessage.messages_to_string([HumanMessage("q"), ViewMessage("v")], human_prefix="Me") == "Me: q"
+    assert ModelMessage.to_dict_list(talk)[1] == {"role": "ai", "content": "a", "round_index": 0}
+
+
+def test_what_the_user_said_last() -> None:
+    assert ModelMessage.parse_user_message([*said((HUMAN, "q"), (AI, "a"))]) == "q"
+    with pytest.raises(ValueError, match="No user message"):
+        ModelMessage.parse_user_message(said((AI, "a")))
+    assert ModelMessage.build_human_message("x") == ModelMessage(HUMAN, "x")
+
+
+def test_a_talk_is_taken_apart() -> None:
+    talk = said(
+        (HUMAN, "a"), (AI, "b"), (SYSTEM, "s"), (AI, "alone"), (HUMAN, "c"), (HUMAN, "d"), (AI, "e"), (HUMAN, "now")
+    )
+    assert parse_model_messages(talk) == ("now", ["s"], [["a", "b"]])
+    for bad in ([], said((HUMAN, "a"), (AI, "b"))):
+        with pytest.raises(ValueError, match="What do you want to talk about"):
+            parse_model_messages(bad)
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)
+FORMATS = st.sampled_from(["text", "url", "url@image/png", "base64", "base64@image/png", "binary", "odd@@"])
+PIECES = st.builds(
+    MediaContent,
+    st.builds(MediaObject, WORDS | st.sampled_from(["AAAA", "aGk=", "aGk"]), FORMATS)
+    | st.builds(MediaObject, st.just(b"\0\xff"), st.just("binary@video/mp4")),
+    st.sampled_from(["image", "audio", "video"]),
+) | st.builds(MediaContent, st.builds(MediaObject, WORDS, FORMATS), st.sampled_from(["text", "thinking"]))
+KWARGS = st.dictionaries(
+    WORDS, st.none() | st.integers(0, 9) | WORDS | st.lists(st.integers(0, 9), max_size=2), max_size=3
+)
+PLACES = st.integers(0, 99)
+
+
+@st.composite
+def messages(draw: st.DrawFn) -> BaseMessage:
+    cls = draw(st.sampled_from([HumanMessage, AIMessage, ViewMessage, SystemMessage]))
+    content: Any = draw(WORDS | st.lists(PIECES, max_size=4))
+    made = cls(content, draw(PLACES), draw(PLACES), draw(KWARGS))
+    if not isinstance(made, SystemMessage):
+        made.example = draw(st.booleans())
+    return made
+
+
+@given(messages())
+def test_nothing_is_lost_in_a_log(said: BaseMessage) -> None:
+    stored = decode_message(encode_message(to_core(said).changed(index=said.index, round=7)))
+    assert from_core(stored) == said
+
+
+def test_other_parts_see_what_was_said() -> None:
+    picture = MediaContent(MediaObject("https://example.com/a.png", "url@image/png"), "image")
+    stored = to_core(HumanMessage([MediaContent.build_text("look"), picture]))
+    assert stored.parts == (Text("look"), Image(url="https://example.com/a.png", media_type="image/png"))
+    assert stored.text == "look"
+    assert to_core(ViewMessage("v")).for_model is False
+
+
+FOREIGN: list[tuple[Message, BaseMessage]] = [
+    (human("q"), HumanMessage("q")),
+    (ai("a", tool_calls=(ToolCall("c", "f"),)), AIMessage("a")),
+    (tool_result("c", "42"), AIMessage("42")),
+    (message("chat", "x", chat_role="assistant"), AIMessage("x")),
+    (message("chat", "x", chat_role="Alice"), HumanMessage("x")),
+    (message("chat", "x", chat_role="system"), SystemMessage("x")),
+    (message("function", "x", name="f"), AIMessage("x")),
+    (ai("secret", hidden=True), ViewMessage("secret")),
+    (human(["a", "b"]), HumanMessage("a\nb")),
+    (human(()), HumanMessage("")),
+    (
+        human(["see", Video(url="v")]),
+        HumanMessage([MediaContent.build_text("see"), MediaContent(MediaObject("v", "url"), "video")]),
+    ),
+    (
+        human([Image(data=b"hi", media_type="image/png")]),
+        HumanMessage([MediaContent(MediaObject("aGk=", "base64@image/png"), "image")]),
+    ),
+]
+
+
+@pytest.mark.parametrize(("stored", "expected"), FOREIGN)
+def test_what_others_wrote_reads_as_the_nearest_kind(stored: Message, expected: BaseMessage) -> None:
+    read = from_core(stored.changed(index=3, round=2))
+    expected.index, expected.round_index = 3, 2
+    assert read == expected
+
+
+@pytest.mark.parametrize(
+    "mark",
+    ["x", 7, {"round_index": -1}, {"round_index": "1"}, {"additional_kwargs": []}, {"formats": 3}, {"example": "yes"}],
+)
+def test_a_mark_that_somebody_broke_is_passed_over(mark: Any) -> None:
+    assert from_core(human("q", metadata={"dbgpt": mark})) == HumanMessage("q")
+
+
+def test_a_content_that_others_changed_is_read_as_it_is_now() -> None:
+    stored = to_core(HumanMessage([MediaContent(MediaObject("AAAA", "base64"), "image")]))
+    assert from_core(stored.changed(content="words")).content == "words"
+    assert from_core(stored.changed(content=["a", "b"])).content == "a\nb"
+    moved = from_core(stored.changed(content=[Image(url="u")])).content
+    assert moved == [MediaContent(MediaObject("u", "url"), "image")]
+
+
+def test_a_kind_of_its_own_is_refused() -> None:
+    class RobotMessage(BaseMessage):
+        @property
+        def type(self) -> str:
+            return "robot"
+
+    with pytest.raises(InvalidInput, match="unexpected type"):
+        to_core(RobotMessage("x"))
+    assert {Role(one.type) for one in (HumanMessage(""), AIMessage(""), ViewMessage(""), SystemMessage(""))} < set(Role)

@@ -1,9 +1,12 @@
+"""Memories in the process: what they hold and hand on, and that nothing is lost among many writers."""
+
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
-from datetime import UTC, datetime, timedelta
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,81 +17,135 @@ from memwell.compat.dbgpt.fragments import (
     AgentMemoryFragment,
     DiscardedMemoryFragments,
     InsightMemoryFragment,
+    StructuredAgentMemoryFragment,
     WriteOperation,
 )
-from memwell.compat.dbgpt.scoring import InsightExtractor
-from memwell.compat.dbgpt.short_term import ShortTermMemory
-from memwell.compat.dbgpt.undo import all_or_nothing
-from memwell.errors import InvalidInput
+from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
+from memwell.errors import BadModelOutput, InvalidInput, ModelError
+from memwell.models.scripted import HashEmbedder
 
+Fragment = AgentMemoryFragment
 Fragments = list[AgentMemoryFragment]
-NOW = datetime(2026, 5, 1, tzinfo=UTC)
+LETTERS = "abcdef"
 
 
-class Concludes(InsightExtractor[AgentMemoryFragment]):
-    """Takes its time over every fragment, and fails for those it was told to fail for."""
+class Concludes(InsightExtractor[Fragment], ImportanceScorer[Fragment]):
+    """Takes its time over every fragment, and fails for some."""
 
-    def __init__(self, rests: int = 1, fails: set[int] | None = None) -> None:
-        self.rests = rests
-        self.fails = fails or set()
-        self.asked: list[int] = []
+    def __init__(self, fails: str = "?", rests: int = 1) -> None:
+        self.fails, self.rests = fails, rests
 
-    async def extract_insights(
-        self, memory_fragment: AgentMemoryFragment, llm_client: Any = None
-    ) -> InsightMemoryFragment[AgentMemoryFragment]:
-        self.asked.append(memory_fragment.id)
+    async def score_importance(self, memory_fragment: Fragment, llm_client: Any = None) -> float:
         for _ in range(self.rests):
             await asyncio.sleep(0)
-        if memory_fragment.id in self.fails:
-            raise KeyError(memory_fragment.id)
+        if memory_fragment.raw_observation.startswith(self.fails):
+            raise KeyError(memory_fragment.raw_observation)
+        return 5.0
+
+    async def extract_insights(
+        self, memory_fragment: Fragment, llm_client: Any = None
+    ) -> InsightMemoryFragment[Fragment]:
+        await self.score_importance(memory_fragment)
         return InsightMemoryFragment(memory_fragment, [f"of {memory_fragment.raw_observation}"])
 
 
 def fragments(*texts: str) -> Fragments:
-    return [AgentMemoryFragment(text) for text in texts]
+    return [Fragment(text) for text in texts]
 
 
-def numbered(count: int) -> Fragments:
-    return fragments(*map(str, range(count)))
-
-
-def handed(discarded: DiscardedMemoryFragments[AgentMemoryFragment] | None) -> Fragments:
+def handed(discarded: DiscardedMemoryFragments[Fragment] | None) -> Fragments:
     return [] if discarded is None else discarded.discarded_memory_fragments
 
 
-def filled(size: int, extractor: InsightExtractor[AgentMemoryFragment] | None = None) -> tuple[Any, Fragments]:
-    memory = ShortTermMemory[AgentMemoryFragment](size)
-    held = numbered(size)
+def texts(found: Any) -> list[str]:
+    return [one.raw_observation for one in (found if isinstance(found, list) else handed(found))]
+
+
+def sensory(size: int = 0, scorer: Any = None) -> SensoryMemory[Fragment]:
+    memory = SensoryMemory[Fragment](size)
+    memory.importance_scorer = scorer
+    return memory
+
+
+def filled(size: int, extractor: Any = None) -> tuple[ShortTermMemory[Fragment], Fragments]:
+    memory, held = ShortTermMemory[Fragment](size), fragments(*map(str, range(size)))
     memory.write_batch_sync(held)
     memory.insight_extractor = extractor
     return memory, held
 
 
+def embed(given_: list[str]) -> list[list[float]]:
+    """Texts that begin with the same letter are alike, others are not."""
+    return [[float(text[:1] == letter) for letter in LETTERS] for text in given_]
+
+
+def enhanced(size: int = 10, threshold: int = 3, **options: Any) -> EnhancedShortTermMemory[Fragment]:
+    vectors = options.pop("embeddings", embed)
+    return EnhancedShortTermMemory[Fragment](vectors, buffer_size=size, enhance_threshold=threshold, **options)
+
+
+def state(memory: EnhancedShortTermMemory[Fragment]) -> list[tuple[str, int, list[str]]]:
+    rows = zip(memory.short_term_memories, memory.enhance_cnt, memory.enhance_memories, strict=True)
+    return [(one.raw_observation, count, texts(enhancers)) for one, count, enhancers in rows]
+
+
+# What is perceived
+
+
+def test_by_default_everything_passes_through_scored() -> None:
+    memory, (one,) = sensory(), fragments("x")
+    assert handed(memory.write_sync(one)) == [one]
+    assert one.importance == 4.5
+    assert memory.read_sync("x") == []
+
+
+def test_a_full_buffer_is_emptied_whole() -> None:
+    memory, (one, two, three, four) = sensory(2), fragments("a", "b", "c", "d")
+    assert [handed(memory.write_sync(each)) for each in (one, two, three)] == [[], [], [one, two, three]]
+    assert memory.write_sync(four) is None
+    assert memory.read_sync("x") == [four] == memory.clear_sync()
+
+
+@pytest.mark.parametrize("size", [0, 2])
+def test_what_does_not_matter_is_dropped_and_a_given_importance_is_the_score(size: int) -> None:
+    memory = sensory(size, Concludes())
+    worth: list[tuple[str, float | None]] = [("a", 7.25), ("b", None), ("c", 0.05)]
+    out = handed(memory.write_batch_sync([Fragment(text, importance=given_) for text, given_ in worth]))
+    assert [(one.observation, one.importance) for one in out] == [("a", 7.25), ("b", 4.5)]
+    assert len(memory) == 0
+
+
+def test_an_overflow_of_ones_own_may_keep_something() -> None:
+    class Keeps(SensoryMemory[Fragment]):
+        async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
+            return memory_fragments[-1:], memory_fragments[:-1]
+
+    memory, (one, two) = Keeps(0), fragments("a", "b")
+    assert [handed(memory.write_sync(each)) for each in (one, two)] == [[], [one]]
+    assert memory.read_sync("x") == [two]
+
+
+# What is in mind
+
+
 def test_overflow_hands_on_the_oldest() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment](3)
-    one, two, three, four = numbered(4)
+    memory, (one, two, three, four) = ShortTermMemory[Fragment](3), fragments(*"1234")
     assert [memory.write_sync(each) for each in (one, two, three)] == [None] * 3
     discarded = memory.write_sync(four)
     assert handed(discarded) == [one]
-    assert discarded is not None
-    assert discarded.discarded_insights == []
-    assert memory.short_term_memories == memory.read_sync("anything") == [two, three, four]
-
-
-def test_the_default_holds_five() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment]()
-    gone = [one for each in numbered(8) for one in handed(memory.write_sync(each))]
-    assert [one.raw_observation for one in gone] == ["0", "1", "2"]
-    assert len(memory) == 5
+    assert memory.short_term_memories == memory.read_sync("anything", alpha=1) == [two, three, four]
+    assert len(ShortTermMemory[Fragment]()) == 0
+    assert ShortTermMemory[Fragment]()
 
 
 def test_what_leaves_comes_with_its_insights() -> None:
     memory, held = filled(2, Concludes())
-    discarded = memory.write_sync(AgentMemoryFragment("new"))
+    discarded = memory.write_sync(Fragment("new"))
     assert discarded is not None
     (insight,) = discarded.discarded_insights
     assert insight.original_memory_fragment is held[0]
-    assert [one.raw_observation for one in insight.insights] == ["of 0"]
+    assert texts(insight.insights) == ["of 0"]
 
 
 def test_what_is_read_is_the_readers_own_list() -> None:
@@ -98,117 +155,17 @@ def test_what_is_read_is_the_readers_own_list() -> None:
     assert memory.short_term_memories == held
 
 
-def test_what_was_recalled_is_not_taken_in() -> None:
-    memory, held = filled(2)
-    assert memory.write_sync(AgentMemoryFragment("old"), None, WriteOperation.RETRIEVAL) is None
-    assert memory.short_term_memories == held
-
-
 def test_a_fragment_of_the_same_id_takes_its_place() -> None:
     memory, held = filled(3)
-    again = AgentMemoryFragment("again", memory_id=held[1].id)
+    again = Fragment("again", memory_id=held[1].id)
     assert memory.write_sync(again) is None
     assert memory.short_term_memories == [held[0], again, held[2]]
 
-
-def test_clear_returns_what_was_held() -> None:
-    memory, held = filled(3)
-    assert memory.clear_sync() == held
-    assert memory.clear_sync() == [] == memory.short_term_memories
-    assert memory.write_sync(held[0]) is None
-    assert memory.short_term_memories == held[:1]
-
-
-def test_a_buffer_of_nothing_hands_everything_on() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment](0)
-    held = numbered(3)
-    assert [handed(memory.write_sync(one)) for one in held] == [[one] for one in held]
-    assert handed(memory.write_batch_sync(held)) == held
-    assert memory.short_term_memories == []
-
-
-@pytest.mark.parametrize("bad", [-1, 1.5, None, "5", True])
-def test_a_size_is_a_whole_number(bad: Any) -> None:
-    with pytest.raises(InvalidInput, match="buffer_size"):
-        ShortTermMemory(bad)
-
-
-def test_what_is_no_fragment_is_refused() -> None:
-    memory, held = filled(2)
-    for write in (memory.write_sync, lambda bad: memory.write_batch_sync([AgentMemoryFragment("x"), bad])):
-        with pytest.raises(InvalidInput, match="MemoryFragment"):
-            write("text")
-    with pytest.raises(InvalidInput, match="now"):
-        memory.write_sync(AgentMemoryFragment("x"), "today")
-    assert memory.short_term_memories == held
-
-
-def test_a_clone_has_the_structure_and_no_content() -> None:
-    memory, _ = filled(2, Concludes())
-    memory.name = "agent"
-    clone = memory.structure_clone()
-    assert (len(clone), clone.name, clone.insight_extractor) == (0, "agent", memory.insight_extractor)
-    gone = handed(clone.write_batch_sync(numbered(3)))
-    assert len(gone) == 1
-    assert len(memory) == 2
-
-
-# --- reading best first
-
-
-def test_recency_relevance_and_importance_each_decide() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment](5)
-    late = AgentMemoryFragment("a walk", last_accessed_time=NOW)
-    fitting = AgentMemoryFragment("green tea", last_accessed_time=NOW - timedelta(hours=500))
-    grave = AgentMemoryFragment("a fall", importance=9.0, last_accessed_time=NOW.replace(month=4, tzinfo=None))
-    memory.write_batch_sync([fitting, grave, late], NOW)
-    assert memory.read_sync("green tea", alpha=10, beta=0, gamma=0)[0] is late
-    assert memory.read_sync("green tea", alpha=0, beta=1, gamma=0)[0] is fitting
-    assert memory.read_sync("green tea", gamma=1)[0] is grave
-    assert memory.read_sync("green tea", alpha=0, beta=0, gamma=-1)[-1] is grave
-    assert memory.read_sync("green tea") == [fitting, grave, late]
-
-
-def test_recency_counts_since_writing_when_nothing_was_used() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment](5)
-    one, two, three = numbered(3)
-    memory.write_sync(two, NOW - timedelta(days=2))
-    memory.write_sync(three, NOW.replace(tzinfo=None) - timedelta(days=9))
-    memory.write_sync(one, NOW)
-    assert memory.read_sync("", alpha=1) == [one, two, three]
-
-
-def test_who_tells_the_time_when_writing_has_it_when_reading() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment](5)
-    long_ago = NOW.replace(year=2000)
-    older, newer = AgentMemoryFragment("a", importance=0.05), AgentMemoryFragment("b")
-    memory.write_sync(older, long_ago - timedelta(hours=10))
-    memory.write_sync(newer, long_ago)
-    assert memory.read_sync("x", alpha=1) == [newer, older]
-    memory.write_sync(AgentMemoryFragment("c"))
-    assert memory.read_sync("x", alpha=1)[1:] == [older, newer]
-
-
-def test_a_read_changes_nothing() -> None:
-    memory, held = filled(3)
-    memory.read_sync("1", alpha=1, beta=1, gamma=1)
-    assert memory.short_term_memories == held
-    assert all(one.last_accessed_time is None and one.importance is None for one in held)
-
-
-@pytest.mark.parametrize("bad", [math.nan, "1"])
-def test_a_bad_coefficient_is_refused(bad: Any) -> None:
-    with pytest.raises(InvalidInput, match="alpha"):
-        filled(1)[0].read_sync("x", alpha=bad)
-
-
-# --- the model: a plain list
 
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("write"), st.integers(0, 7)),
         st.tuples(st.just("batch"), st.lists(st.integers(0, 7), max_size=5)),
-        st.tuples(st.just("undone"), st.lists(st.integers(0, 7), max_size=5)),
         st.tuples(st.just("recall"), st.integers(0, 7)),
         st.tuples(st.just("clear"), st.just(0)),
     ),
@@ -216,19 +173,14 @@ STEPS = st.lists(
 )
 
 
-class Hooked(ShortTermMemory[AgentMemoryFragment]):
-    """The same behaviour by way of the hooks."""
-
-    async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
-        return await super().handle_overflow(memory_fragments)
-
-
 class Model:
+    """What a short-term memory is, as a plain list."""
+
     def __init__(self, size: int) -> None:
         self.size = size
         self.held: Fragments = []
 
-    def write(self, one: AgentMemoryFragment) -> Fragments:
+    def write(self, one: Fragment) -> Fragments:
         places = [place for place, held in enumerate(self.held) if held.id == one.id]
         if places:
             self.held[places[0]] = one
@@ -239,295 +191,53 @@ class Model:
         return gone
 
 
-@pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
 @given(size=st.integers(0, 5), steps=STEPS, concluding=st.booleans())
-def test_it_is_first_in_first_out(kind: type[Any], size: int, steps: list[Any], concluding: bool) -> None:
-    asyncio.run(_check_against(kind(size), Model(size), steps, concluding))
-
-
-async def _check_against(memory: Any, model: Model, steps: list[Any], concluding: bool) -> None:
-    memory.insight_extractor = Concludes() if concluding else None
-    for verb, what in steps:
-        if verb == "write":
-            one = AgentMemoryFragment(str(what), memory_id=what + 1)
-            assert handed(await memory.write(one)) == model.write(one)
-        elif verb == "batch":
-            batch = [AgentMemoryFragment(str(each), memory_id=each + 1) for each in what]
-            expected = [gone for one in batch for gone in model.write(one)]
-            assert handed(await memory.write_batch(batch)) == expected
-        elif verb == "undone":
-            with pytest.raises(ZeroDivisionError):
-                await _undone(memory, [AgentMemoryFragment(str(each), memory_id=each + 1) for each in what])
-        elif verb == "recall":
-            await memory.write(AgentMemoryFragment("x", memory_id=what + 1), op=WriteOperation.RETRIEVAL)
-        else:
-            assert await memory.clear() == model.held
-            model.held = []
-        assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
-
-
-async def _undone(memory: Any, written: Fragments) -> None:
-    with all_or_nothing():
-        for one in written:
-            await memory.write(one)
-        raise ZeroDivisionError
-
-
-@given(size=st.integers(0, 4), before=st.integers(0, 4), count=st.integers(0, 9), concluding=st.booleans())
-def test_a_batch_of_new_fragments_is_as_if_written_one_by_one(
-    size: int, before: int, count: int, concluding: bool
-) -> None:
-    one_by_one, at_once = ShortTermMemory[AgentMemoryFragment](size), ShortTermMemory[AgentMemoryFragment](size)
-    at_once.insight_extractor = Concludes() if concluding else None
-    held, batch = numbered(before), numbered(count)
-
+def test_it_is_first_in_first_out(size: int, steps: list[Any], concluding: bool) -> None:
     async def run() -> None:
-        await one_by_one.write_batch(held)
-        await at_once.write_batch(held)
-        gone = [gone for one in batch for gone in handed(await one_by_one.write(one))]
-        discarded = await at_once.write_batch(batch)
-        assert handed(discarded) == gone
-        assert at_once.short_term_memories == one_by_one.short_term_memories
-        if discarded is not None and concluding:
-            assert [one.original_memory_fragment for one in discarded.discarded_insights] == gone
+        memory, model = ShortTermMemory[Fragment](size), Model(size)
+        memory.insight_extractor = Concludes() if concluding else None
+        for verb, what in steps:
+            if verb == "write":
+                one = Fragment(str(what), memory_id=what + 1)
+                assert handed(await memory.write(one)) == model.write(one)
+            elif verb == "batch":
+                batch = [Fragment(str(each), memory_id=each + 1) for each in what]
+                expected = [gone for one in batch for gone in model.write(one)]
+                assert handed(await memory.write_batch(batch)) == expected
+            elif verb == "recall":
+                assert await memory.write(Fragment("x", memory_id=what + 1), op=WriteOperation.RETRIEVAL) is None
+            else:
+                assert await memory.clear() == model.held
+                model.held = []
+            assert [id(one) for one in memory.short_term_memories] == [id(one) for one in model.held]
 
     asyncio.run(run())
 
 
-# --- nothing is lost: many writers, failures, cancellations
-
-PLANS = st.lists(st.tuples(st.sampled_from(["well", "well", "cancel"]), st.integers(0, 8), st.booleans()), max_size=12)
+# What subclasses override
 
 
-@pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
-@given(size=st.integers(0, 3), rests=st.integers(0, 3), plan=PLANS)
-def test_tasks_lose_nothing(kind: type[Any], size: int, rests: int, plan: list[tuple[str, int, bool]]) -> None:
-    asyncio.run(_check_crowd(kind(size), rests, plan))
-
-
-async def _check_crowd(memory: Any, rests: int, plan: list[tuple[str, int, bool]]) -> None:
-    first, written = numbered(2), numbered(len(plan))
-    given_on = handed(await memory.write_batch(first))
-    extractor = Concludes(rests, {one.id for one, (_, _, fails) in zip(written, plan, strict=True) if fails})
-    memory.insight_extractor = extractor
-    tasks = [asyncio.create_task(memory.write(one)) for one in written]
-    cancelling = [
-        asyncio.create_task(_cancel(task, after))
-        for task, (how, after, _) in zip(tasks, plan, strict=True)
-        if how == "cancel"
-    ]
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    await asyncio.gather(*cancelling)
-    for result in results:
-        given_on += [] if isinstance(result, BaseException) else handed(result)
-    taken = [one for one, result in zip(written, results, strict=True) if not isinstance(result, BaseException)]
-    found = [one.id for one in (*given_on, *memory.short_term_memories)]
-    assert sorted(found) == sorted(one.id for one in (*first, *taken))
-    assert len(memory) <= size_of(memory)
-
-
-async def _cancel(task: asyncio.Task[Any], after: int) -> None:
-    for _ in range(after):
-        await asyncio.sleep(0)
-    task.cancel()
-
-
-def size_of(memory: Any) -> int:
-    return memory._buffer_size
-
-
-@pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
-@pytest.mark.parametrize("batch", [False, True])
-@pytest.mark.parametrize("after", range(8))
-def test_a_write_cancelled_at_any_await_leaves_the_memory_as_it_was(kind: type[Any], batch: bool, after: int) -> None:
-    async def run() -> bool:
-        memory = kind(2)
-        held = numbered(2)
-        await memory.write_batch(held)
-        memory.insight_extractor = Concludes(3)
-        new = fragments("new", "newer")
-        task = asyncio.create_task(memory.write_batch(new) if batch else memory.write(new[0]))
-        await _cancel(task, after)
-        (result,) = await asyncio.gather(task, return_exceptions=True)
-        if isinstance(result, asyncio.CancelledError):
-            assert memory.short_term_memories == held
-            assert memory._turns.free
-            return True
-        assert not isinstance(result, BaseException)
-        assert handed(result) == (held if batch else held[:1])
-        return False
-
-    cancelled = asyncio.run(run())
-    assert cancelled or after > 3
-
-
-@pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
-def test_an_extractor_that_raises_leaves_the_memory_as_it_was(kind: type[Any]) -> None:
-    memory = kind(3)
-    held = numbered(3)
-    memory.write_batch_sync(held)
-    memory.insight_extractor = Concludes(1, {held[1].id})
-    new = fragments("new", "newer")
-    with pytest.raises(KeyError):
-        memory.write_batch_sync(new)
-    assert memory.short_term_memories == held
-    assert handed(memory.write_sync(new[0])) == held[:1]
-    with pytest.raises(KeyError):
-        memory.write_sync(new[1])
-    assert memory.short_term_memories == [*held[1:], new[0]]
-    memory.insight_extractor = None
-    assert handed(memory.write_sync(new[1])) == [held[1]]
-
-
-@pytest.mark.parametrize("kind", [ShortTermMemory, Hooked])
-@pytest.mark.parametrize("extractor", [None, Concludes(2)])
-def test_threads_lose_nothing(kind: type[Any], extractor: Any) -> None:
-    memory = kind(7)
-    memory.insight_extractor = extractor
-    written, given_on = numbered(240), list[AgentMemoryFragment]()
-
-    def by_the_blocking_twin(part: Fragments) -> None:
-        for one in part:
-            given_on.extend(handed(memory.write_sync(one)))
-
-    def by_a_loop_of_its_own(part: Fragments) -> None:
-        async def run() -> None:
-            for discarded in await asyncio.gather(*(memory.write(one) for one in part)):
-                given_on.extend(handed(discarded))
-
-        asyncio.run(run())
-
-    ways = [by_the_blocking_twin, by_a_loop_of_its_own] * 3
-    threads = [threading.Thread(target=way, args=(written[at::6],)) for at, way in enumerate(ways)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join(60)
-    assert len(memory) == 7
-    assert sorted(one.id for one in (*given_on, *memory.short_term_memories)) == [one.id for one in written]
-
-
-def test_the_order_of_one_writer_is_kept_among_others() -> None:
-    async def run() -> None:
-        memory = ShortTermMemory[AgentMemoryFragment](3)
-        memory.insight_extractor = Concludes(2)
-        gone: Fragments = []
-
-        async def write(part: Fragments) -> None:
-            for one in part:
-                gone.extend(handed(await memory.write(one)))
-
-        parts = [numbered(10) for _ in range(3)]
-        await asyncio.gather(*map(write, parts))
-        gone += memory.short_term_memories
-        for part in parts:
-            mine = {one.id for one in part}
-            assert [one for one in gone if one.id in mine] == part
-
-    asyncio.run(run())
-
-
-def test_nothing_is_asked_twice_when_many_write() -> None:
-    async def run() -> None:
-        memory = ShortTermMemory[AgentMemoryFragment](3)
-        memory.insight_extractor = extractor = Concludes(2)
-        await asyncio.gather(*(memory.write(one) for one in numbered(20)))
-        assert len(extractor.asked) == len(set(extractor.asked)) == 17
-
-    asyncio.run(run())
-
-
-# --- undoing
-
-
-def test_put_back_restores_what_was() -> None:
-    memory, held = filled(2)
-    new = AgentMemoryFragment("new")
-    memory.put_back(new, memory.write_sync(new))
-    assert memory.short_term_memories == held
-    empty = ShortTermMemory[AgentMemoryFragment](0)
-    empty.put_back(new, empty.write_sync(new))
-    assert empty.short_term_memories == []
-    roomy = ShortTermMemory[AgentMemoryFragment](2)
-    roomy.put_back(new, roomy.write_sync(new))
-    assert roomy.short_term_memories == []
-
-
-def test_put_back_while_another_writes_loses_nothing() -> None:
-    async def run() -> None:
-        memory, held = filled(2)
-        one, two = fragments("one", "two")
-        first = await memory.write(one)
-        memory.insight_extractor = Concludes(4)
-        writing = asyncio.create_task(memory.write(two))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        memory.put_back(one, first)
-        second = await writing
-        assert handed(first) == handed(second) == held[:1]
-        assert memory.short_term_memories == [held[1], two]
-
-    asyncio.run(run())
-
-
-def test_put_back_may_make_room_for_the_one_that_waits() -> None:
-    async def run() -> None:
-        memory = ShortTermMemory[AgentMemoryFragment](2)
-        held, one, two = fragments("held", "one", "two")
-        await memory.write_batch([held, one])
-        memory.insight_extractor = Concludes(4)
-        writing = asyncio.create_task(memory.write(two))
-        await asyncio.sleep(0)
-        await asyncio.sleep(0)
-        memory.put_back(one, None)
-        assert await writing is None
-        assert memory.short_term_memories == [held, two]
-
-    asyncio.run(run())
-
-
-def test_a_buffer_put_back_over_its_size_is_brought_down_by_the_next_write() -> None:
-    memory = ShortTermMemory[AgentMemoryFragment](1)
-    held, back, other = fragments("held", "back", "other")
-    memory.write_sync(held)
-    memory.put_back(other, DiscardedMemoryFragments([back]))
-    assert memory.short_term_memories == [back, held]
-    again = AgentMemoryFragment("again", memory_id=back.id)
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(_undone(memory, [again]))
-    assert memory.short_term_memories == [back, held]
-    assert handed(memory.write_sync(other)) == [back, held]
-
-
-# --- what users override
-
-
-class Upstream(ShortTermMemory[AgentMemoryFragment]):
+class Upstream(ShortTermMemory[Fragment]):
     """As a subclass is written there: the list is changed in place and replaced, and all of it leaves when it is full."""
 
-    async def transfer_to_long_term(
-        self, memory_fragment: AgentMemoryFragment
-    ) -> DiscardedMemoryFragments[AgentMemoryFragment] | None:
+    async def transfer_to_long_term(self, memory_fragment: Fragment) -> DiscardedMemoryFragments[Fragment] | None:
         if len(self._fragments) <= self._buffer_size:
             return None
         assert self._fragments[-1] is memory_fragment
         leaving = self._fragments[:-1]
-        insights = await self.get_insights(leaving)
         self._fragments = self._fragments[-1:]
-        self._fragments.append(AgentMemoryFragment("added in place", memory_id=1))
-        return DiscardedMemoryFragments(leaving, insights)
+        self._fragments.append(Fragment("added in place", memory_id=1))
+        return DiscardedMemoryFragments(leaving, await self.get_insights(leaving))
 
 
-class Merging(ShortTermMemory[AgentMemoryFragment]):
+class Merging(ShortTermMemory[Fragment]):
     """Takes no text twice, and lets the longest go."""
 
     async def handle_duplicated(self, memory_fragments: Fragments, new_memory_fragments: Fragments) -> Fragments:
-        known = {one.raw_observation for one in memory_fragments}
+        known = set(texts(memory_fragments))
         return memory_fragments + [one for one in new_memory_fragments if one.raw_observation not in known]
 
-    async def transfer_to_long_term(
-        self, memory_fragment: AgentMemoryFragment
-    ) -> DiscardedMemoryFragments[AgentMemoryFragment] | None:
+    async def transfer_to_long_term(self, memory_fragment: Fragment) -> DiscardedMemoryFragments[Fragment] | None:
         return None
 
     async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
@@ -535,84 +245,273 @@ class Merging(ShortTermMemory[AgentMemoryFragment]):
         return kept[: self._buffer_size], kept[self._buffer_size :]
 
 
-def test_an_overridden_transfer_is_honoured() -> None:
-    memory = Upstream(2)
-    one, two, three = numbered(3)
+def test_what_is_overridden_is_honoured_and_nothing_vanishes() -> None:
+    memory, (one, two, three) = Upstream(2), fragments(*"123")
     assert [handed(memory.write_sync(each)) for each in (one, two, three)] == [[], [], [one, two]]
-    assert [held.raw_observation for held in memory.short_term_memories] == ["2", "added in place"]
-
-
-def test_overridden_duplicates_and_overflow_are_honoured_and_nothing_vanishes() -> None:
-    memory = Merging(2)
-    long, short, mid = fragments("a long one", "b", "mid")
-    assert memory.write_batch_sync([long, short, AgentMemoryFragment("b")]) is None
-    assert handed(memory.write_sync(mid)) == [long]
-    assert memory.short_term_memories == [short, mid]
-
-
-def test_what_both_hooks_let_go_is_handed_on_once() -> None:
-    class Both(ShortTermMemory[AgentMemoryFragment]):
-        async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
-            return memory_fragments[1:], [*transferred, memory_fragments[0]]
-
-    memory = Both(2)
-    transferred: Fragments = []
-    one, two, three = numbered(3)
-    memory._fragments = [one, two]
-    transferred.append(one)
-    discarded = memory.write_sync(three)
-    assert handed(discarded) == [one, two]
-    assert memory.short_term_memories == [three]
+    assert texts(memory.short_term_memories) == ["3", "added in place"]
+    merging, (long, short, mid) = Merging(2), fragments("a long one", "b", "mid")
+    assert merging.write_batch_sync([long, short, Fragment("b")]) is None
+    assert handed(merging.write_sync(mid)) == [long]
+    assert merging.short_term_memories == [short, mid]
 
 
 def test_a_hook_that_raises_leaves_the_memory_as_it_was() -> None:
     class Breaks(Upstream):
         async def handle_overflow(self, memory_fragments: Fragments) -> tuple[Fragments, Fragments]:
-            if len(memory_fragments) == 2 and memory_fragments[1].id == 1:
-                memory_fragments.clear()
+            if texts(memory_fragments)[-1:] == ["added in place"]:
                 await self.clear()
                 raise KeyError("broken")
             return memory_fragments, []
 
-    memory = Breaks(2)
-    held = numbered(2)
+    memory, held = Breaks(2), fragments("a", "b")
     memory.write_batch_sync(held)
     with pytest.raises(KeyError):
-        memory.write_sync(AgentMemoryFragment("new"))
+        memory.write_sync(Fragment("new"))
     assert memory.short_term_memories == held
     assert memory.clear_sync() == held
 
 
-def test_overridden_insights_are_asked_for() -> None:
-    class Knows(ShortTermMemory[AgentMemoryFragment]):
-        async def get_insights(self, memory_fragments: Any) -> list[InsightMemoryFragment[AgentMemoryFragment]]:
-            return [InsightMemoryFragment(one, ["known"]) for one in memory_fragments]
+# What is strengthened
 
-    memory = Knows(0)
-    discarded = memory.write_sync(AgentMemoryFragment("x"))
+
+def test_what_is_alike_strengthens_and_the_strong_leaves_merged() -> None:
+    memory = enhanced(10, 2)
+    memory.insight_extractor = Concludes()
+    one, two, three = fragments("a1", "a2", "a3")
+    one.update_importance(7.0)
+    assert texts(memory.write_sync(one)) == texts(memory.write_sync(Fragment("b1"))) == []
+    assert texts(memory.write_sync(two)) == []
+    assert state(memory) == [("a1", 1, ["a2"]), ("b1", 0, []), ("a2", 0, [])]
+    discarded = memory.write_sync(three)
     assert discarded is not None
-    assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["known"]
+    (merged,) = discarded.discarded_memory_fragments
+    assert (merged.raw_observation, merged.importance) == ("a1;a2;a3", 7.0)
+    assert [one.insights[0].raw_observation for one in discarded.discarded_insights] == ["of a1;a2;a3"]
+    assert state(memory) == [("b1", 0, []), ("a2", 1, ["a3"]), ("a3", 0, [])]
+    assert (three.embeddings, memory.short_embeddings) == (embed(["a"])[0], embed(["b", "a", "a"]))
 
 
-# --- the cost of a write
+def test_it_is_the_same_every_time() -> None:
+    written = [f"{letter}{number}" for number in range(8) for letter in "aab"]
+    runs = []
+    for _ in range(3):
+        memory = enhanced(4)
+        runs.append(([texts(memory.write_sync(Fragment(text))) for text in written], state(memory)))
+    assert runs[0] == runs[1] == runs[2]
 
 
-def test_a_write_does_as_much_at_any_size() -> None:
-    """Counted, not timed: how often a write looks at a fragment does not hang on how many are held."""
+def test_the_threshold_is_of_the_sigmoid() -> None:
+    table = {"near": [1.0, 0.0], "nearer": [0.86, (1 - 0.86**2) ** 0.5], "far": [0.84, (1 - 0.84**2) ** 0.5]}
+    memory = enhanced(embeddings=lambda given_: [table[text] for text in given_])
+    memory.write_batch_sync(fragments(*table))
+    assert memory.enhance_cnt[0] == 1
+    assert texts(memory.enhance_memories[0]) == ["nearer"]
 
-    class Counted(AgentMemoryFragment):
-        looks = 0
 
-        @property
-        def id(self) -> int:
-            Counted.looks += 1
-            return self.memory_id
+def test_overflow_hands_on_the_least_important() -> None:
+    memory = enhanced(2)
+    memory.insight_extractor = Concludes()
+    grave, none, new = Fragment("a", importance=5.0), Fragment("b"), Fragment("c")
+    memory.write_batch_sync([grave, none])
+    discarded = memory.write_sync(new)
+    assert discarded is not None
+    assert discarded.discarded_memory_fragments == [none]
+    assert discarded.discarded_insights[0].original_memory_fragment is none
+    assert handed(memory.write_sync(Fragment("d", importance=-1.0))) == [new], "never the newest"
+    assert texts(enhanced(0).write_sync(Fragment("a"))) == ["a"]
 
-    counts: list[int] = []
-    for size in (5, 1000):
-        memory = ShortTermMemory[Counted](size)
-        memory.write_batch_sync([Counted("x") for _ in range(size)])
-        Counted.looks = 0
-        memory.write_sync(Counted("new"))
-        counts.append(Counted.looks)
-    assert counts[0] == counts[1] < 20
+
+def test_counts_stay_with_their_fragments_when_another_is_dropped() -> None:
+    memory = enhanced(3, 9)
+    memory.write_batch_sync([Fragment("a", importance=3.0), Fragment("b"), Fragment("c", importance=3.0)])
+    for text in ("a+", "c+", "c+"):
+        memory.write_sync(Fragment(text), op=WriteOperation.RETRIEVAL)
+    memory.write_sync(Fragment("d", importance=9.0))
+    assert state(memory) == [("a", 1, ["a+"]), ("c", 2, ["c+", "c+"]), ("d", 0, [])]
+    assert memory.short_embeddings == embed(["a", "c", "d"])
+    assert texts(memory.clear_sync()) == ["a", "c", "d"]
+    assert memory.enhance_cnt == []
+
+
+def test_what_a_dropped_fragment_strengthened_is_weaker_again() -> None:
+    memory = enhanced(2, 9)
+    memory.write_batch_sync([Fragment("a1", importance=5.0), Fragment("a2", importance=1.0)])
+    assert memory.enhance_cnt == [1, 0]
+    assert texts(memory.write_sync(Fragment("b", importance=5.0))) == ["a2"]
+    assert state(memory) == [("a1", 0, []), ("b", 0, [])]
+
+
+def test_what_was_recalled_strengthens_and_is_not_taken_in() -> None:
+    memory = enhanced(5, 2)
+    memory.write_sync(Fragment("a"))
+    assert texts(memory.write_sync(Fragment("a+"), op=WriteOperation.RETRIEVAL)) == []
+    assert state(memory) == [("a", 1, ["a+"])]
+    assert texts(memory.write_sync(Fragment("a!"), op=WriteOperation.RETRIEVAL)) == ["a;a+;a!"]
+    assert state(memory) == []
+
+
+def test_a_fragment_does_not_strengthen_itself() -> None:
+    memory, (one,) = enhanced(5, 1), fragments("a")
+    again = Fragment("b", memory_id=one.id)
+    for each in (one, one, again):
+        memory.write_sync(each)
+    assert (state(memory), memory.short_term_memories) == ([("b", 0, [])], [again])
+
+
+def test_structured_fragments_are_merged_without_loss() -> None:
+    memory = EnhancedShortTermMemory[StructuredAgentMemoryFragment](lambda given_: [[1.0] for _ in given_])
+    memory.enhance_threshold = 1
+    memory.write_sync(StructuredAgentMemoryFragment({"thought": "x"}))
+    discarded = memory.write_sync(StructuredAgentMemoryFragment({"thought": "y"}))
+    assert discarded is not None
+    (merged,) = discarded.discarded_memory_fragments
+    assert merged.structured_observation == [{"thought": "x"}, {"thought": "y"}]
+
+
+class Documents:
+    """Embeddings as LangChain and DB-GPT have them."""
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return embed(texts)
+
+
+async def embed_later(given_: list[str]) -> list[list[float]]:
+    await asyncio.sleep(0)
+    return embed(given_)
+
+
+@pytest.mark.parametrize("embeddings", [embed, embed_later, Documents(), HashEmbedder(16)])
+def test_whatever_makes_vectors(embeddings: Any) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        for chosen in (None, executor):
+            memory = enhanced(embeddings=embeddings, executor=chosen)
+            memory.write_batch_sync(fragments("a", "a"))
+            assert memory.enhance_cnt == [1, 0]
+
+
+def test_bad_settings_and_vectors_are_refused() -> None:
+    for bad in (
+        {"embeddings": None},
+        {"embeddings": Documents},
+        {"buffer_size": -1},
+        {"enhance_threshold": 0},
+        {"enhance_similarity_threshold": float("nan")},
+    ):
+        with pytest.raises(InvalidInput):
+            EnhancedShortTermMemory(**{"embeddings": embed, **bad})
+    for wrong in ([[]], [["x"]], [[float("nan")]]):
+        with pytest.raises(BadModelOutput):
+            enhanced(embeddings=lambda _, wrong=wrong: wrong).write_sync(Fragment("a"))
+
+
+# All of them
+
+KINDS: list[Callable[[], Any]] = [lambda: sensory(2), lambda: ShortTermMemory[Fragment](2), lambda: enhanced(2, 9)]
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_clone_has_the_settings_and_no_content(make: Callable[[], Any]) -> None:
+    memory = make()
+    memory.initialize("agent", importance_scorer=Concludes(), insight_extractor=Concludes())
+    memory.write_sync(Fragment("a"))
+    clone = memory.structure_clone()
+    assert (len(clone), len(memory), clone.name, clone.insight_extractor) == (0, 1, "agent", memory.insight_extractor)
+    assert clone._buffer_size == 2
+    tuned = sensory(3)
+    tuned.threshold_to_short_term, tuned.importance_weight = 2.0, 0.5
+    assert tuned.structure_clone().threshold_to_short_term == 2.0
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_what_is_no_fragment_is_refused(make: Callable[[], Any]) -> None:
+    memory = make()
+    for bad in ("text", None):
+        with pytest.raises(InvalidInput, match="MemoryFragment"):
+            memory.write_batch_sync([Fragment("x"), bad])
+    with pytest.raises(InvalidInput, match="now"):
+        memory.write_sync(Fragment("x"), "today")
+    assert len(memory) == 0
+    for bad in (-1, 1.5, None, "5", True):
+        with pytest.raises(InvalidInput, match="buffer_size"):
+            type(memory)(buffer_size=bad, **({"embeddings": embed} if "Enhanced" in type(memory).__name__ else {}))
+
+
+@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("make", KINDS)
+def test_what_fails_leaves_everything_as_it_was(make: Callable[[], Any], batch: bool) -> None:
+    memory, held, new = make(), fragments("a", "b"), fragments("c", "d")
+    memory.write_batch_sync(held)
+    before = state(memory) if isinstance(memory, EnhancedShortTermMemory) else None
+    memory.importance_scorer = memory.insight_extractor = Concludes("a")
+    with pytest.raises(KeyError):
+        memory.write_batch_sync(new) if batch else memory.write_sync(new[0])
+    assert memory.read_sync("x") == held
+    assert [one.importance for one in (*held, *new)] == [None] * 4
+    assert before is None or state(memory) == before
+    memory.importance_scorer = memory.insight_extractor = None
+    assert len(handed(memory.write_sync(new[0]))) in (1, 3)
+
+
+def test_an_embedder_that_fails_leaves_everything_as_it_was() -> None:
+    def failing(given_: list[str]) -> list[list[float]]:
+        if given_ == ["c"]:
+            raise OSError("no line")
+        return embed(given_)
+
+    memory, held = enhanced(2, embeddings=failing), fragments("a", "b")
+    memory.write_batch_sync(held)
+    with pytest.raises(ModelError):
+        memory.write_sync(Fragment("c"))
+    assert memory.short_term_memories == held
+
+
+PLANS = st.lists(st.tuples(st.sampled_from(LETTERS[:3]), st.booleans(), st.integers(0, 8)), max_size=12)
+
+
+@pytest.mark.parametrize("kind", ["sensory", "short", "enhanced"])
+@given(size=st.integers(0, 3), rests=st.integers(0, 3), plan=PLANS)
+def test_tasks_lose_nothing(kind: str, size: int, rests: int, plan: list[tuple[str, bool, int]]) -> None:
+    """Each fragment that was taken is held or was handed on once; of those that were cancelled or failed none is."""
+
+    async def run() -> None:
+        memory: Any = {"sensory": sensory, "short": ShortTermMemory, "enhanced": enhanced}[kind](size)
+        memory.importance_scorer = memory.insight_extractor = Concludes("c", rests)
+        written = [Fragment(f"{letter}{number}") for number, (letter, *_) in enumerate(plan)]
+        tasks = [asyncio.create_task(memory.write(one)) for one in written]
+        for task, (_, cancelled, after) in zip(tasks, plan, strict=True):
+            if cancelled:
+                asyncio.get_running_loop().call_later(0.0002 * after, task.cancel)
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        found = texts(await memory.read("x"))
+        for result in results:
+            found += [] if isinstance(result, BaseException) else texts(result)
+        taken = [one for one, result in zip(written, results, strict=True) if not isinstance(result, BaseException)]
+        # A strong fragment is handed on merged with others, which are still held.
+        assert Counter(text.split(";")[0] for text in found) == Counter(texts(taken))
+        assert len(memory) <= size
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_threads_lose_nothing(make: Callable[[], Any]) -> None:
+    memory = make()
+    memory.importance_scorer = memory.insight_extractor = Concludes()
+    written, given_on = fragments(*(f"{LETTERS[at % 4]}{at}" for at in range(80))), list[str]()
+
+    def write(part: Fragments) -> None:
+        for one in part:
+            given_on.extend(texts(memory.write_sync(one)))
+
+    async def write_all(part: Fragments) -> None:
+        for discarded in await asyncio.gather(*(memory.write(one) for one in part)):
+            given_on.extend(texts(discarded))
+
+    threads = [threading.Thread(target=write, args=(written[at::4],)) for at in (0, 1)]
+    threads += [threading.Thread(target=lambda at=at: asyncio.run(write_all(written[at::4]))) for at in (2, 3)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join(60)
+    places = [*texts(memory.read_sync("x")), *(text.split(";")[0] for text in given_on)]
+    assert sorted(places) == sorted(texts(written))

@@ -1,12 +1,12 @@
-"""The guide's ConversationMemory: stored per user and session, profiled, recalled across sessions."""
+"""Conversations by user and session, their profiles, and media by session."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memwell.compat.guide.conversations import ConversationMemory
+from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory
 from memwell.errors import BackendError, InvalidInput, NotFound
+from tests.media_files import picture
 
 TALK = [
     ("monday", "我想了解Python异步编程", "Python异步编程使用async/await语法...", "Python异步编程"),
@@ -116,33 +117,6 @@ def test_users_are_kept_apart(memory: ConversationMemory) -> None:
         memory.get_conversation("user_123", theirs)
 
 
-def test_it_is_all_there_when_the_file_is_opened_again(tmp_path: Path) -> None:
-    path = tmp_path / "talk.db"
-    with ConversationMemory(str(path)) as memory:
-        ids = tell(memory)
-        built = memory.build_user_profile("user_123")
-    assert [one.name for one in tmp_path.iterdir()] == ["talk.db"]
-    with ConversationMemory(path) as memory:
-        assert memory.get_user_profile("user_123") == built == memory.build_user_profile("user_123")
-        assert memory.get_conversation("user_123", ids[2])["response"] == "先看数据有多少。"
-        assert memory.recall("user_123", "集群出错怎么办")[0]["id"] == ids[1]
-
-
-def test_a_kept_profile_is_brought_up_to_date_by_building_it(memory: ConversationMemory) -> None:
-    tell(memory)
-    memory.build_user_profile("user_123")
-    memory.store_conversation("sunday", "user_123", "向量数据库是什么", "存向量的。", "向量数据库")
-    assert memory.get_user_profile("user_123")["total_conversations"] == 4
-    assert memory.build_user_profile("user_123")["total_conversations"] == 5
-    assert memory.get_user_profile("user_123")["total_conversations"] == 5
-
-
-def test_given_keywords_are_kept_as_they_are(memory: ConversationMemory) -> None:
-    id_ = memory.store_conversation("s", "ann", "message", "response", keywords=["alpha", "beta"])
-    assert memory.get_conversation("ann", id_)["keywords"] == ["alpha", "beta"]
-    assert memory.build_user_profile("ann")["top_keywords"] == [["alpha", 1], ["beta", 1]]
-
-
 def test_keywords_of_chinese_text(memory: ConversationMemory) -> None:
     assert memory.extract_keywords("项目背景：构建一个分布式电商平台", top_k=2) == ["分布式电商平台", "项目背景"]
     assert len(memory.extract_keywords(" ".join(TALK[0][1:3]))) == 5
@@ -168,61 +142,26 @@ def test_eight_writers_lose_nothing(memory: ConversationMemory) -> None:
         assert memory.build_user_profile(f"user{user}")["total_conversations"] == 20
 
 
-OLD = """CREATE TABLE conversations (id INTEGER PRIMARY KEY, session_id TEXT, user_id TEXT, message TEXT, response TEXT,
-timestamp DATETIME, topic TEXT, keywords TEXT)"""
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
+def test_another_programs_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as connection:
-        connection.execute(OLD)
-        for number, (session, asked, answered, topic) in enumerate(TALK):
-            row = (session, asked, answered, f"2024-05-0{number + 1} 10:00:00", topic, '["旧词"]' if number else None)
-            connection.execute(
-                "INSERT INTO conversations (session_id, user_id, message, response, timestamp, topic, keywords)"
-                " VALUES (?, 'ann', ?, ?, ?, ?, ?)",
-                row,
-            )
+        connection.execute("CREATE TABLE conversations (id INTEGER PRIMARY KEY, message TEXT)")
     connection.close()
-    return path
-
-
-def test_another_programs_file_is_refused_and_its_rows_are_taken_in_once(memory: ConversationMemory, old: Path) -> None:
-    before = old.read_bytes()
+    before = path.read_bytes()
     with pytest.raises(BackendError, match="another program"):
-        ConversationMemory(old)
-    assert old.read_bytes() == before
-    connection = sqlite3.connect(old)
-    connection.row_factory = sqlite3.Row
-    plain = "SELECT session_id, user_id, message, response, timestamp, topic, keywords FROM conversations"
-    assert memory.import_old(connection.execute(plain)) == 4
-    assert memory.import_old(dict(row) for row in connection.execute("SELECT * FROM conversations")) == 0
-    connection.close()
-    found = memory.get_conversation_history("ann")
-    assert [one["timestamp"] for one in found] == [f"2024-05-0{day} 10:00:00" for day in (4, 3, 2, 1)]
-    profile = memory.build_user_profile("ann")
-    assert profile["top_topics"][0] == ["Python异步编程", 2]
-    assert ["旧词", 3] in profile["top_keywords"]
-    assert memory.recall("ann", "机器学习算法")[0]["session_id"] == "friday"
+        ConversationMemory(path)
+    assert path.read_bytes() == before
 
 
-def test_an_import_into_a_session_that_goes_on_hides_nothing(memory: ConversationMemory) -> None:
+def test_earlier_conversations_in_a_session_that_goes_on_hide_nothing(memory: ConversationMemory) -> None:
     memory.store_conversation("s", "ann", "new question", "new answer")
     memory.store_conversation("t", "ann", "other question", "other answer")
-    rows = [("s", "ann", f"old {day}", "old answer", f"2024-05-{day:02} 10:00:00") for day in (3, 1, 2)]
-    assert memory.import_old(rows) == 3
-    found = [one["message"] for one in memory.get_conversation_history("ann", limit=3)]
-    assert found == ["other question", "new question", "old 3"]
-
-
-@pytest.mark.parametrize(
-    "row", ["text", 7, ("s", "u", "m"), {"session_id": "s"}, ("s", "u", "m", "r", "yesterday"), ("", "u", "m", "r")]
-)
-def test_a_row_that_is_none_is_refused(memory: ConversationMemory, row: Any) -> None:
-    with pytest.raises(InvalidInput):
-        memory.import_old([row])
-    assert memory.get_conversation_history("u") == []
+    for day in (3, 1, 2):
+        moment = datetime(2024, 5, day, 10, tzinfo=UTC)
+        memory.store_conversation("s", "ann", f"old {day}", "old answer", timestamp=moment)
+    found = memory.get_conversation_history("ann", limit=3)
+    assert [one["message"] for one in found] == ["other question", "new question", "old 3"]
+    assert found[2]["timestamp"] == "2024-05-03 10:00:00"
 
 
 @pytest.mark.parametrize(
@@ -248,18 +187,6 @@ def test_what_is_no_conversation_is_refused_and_nothing_is_kept(
     assert memory.get_conversation_history("ann") == []
 
 
-def test_bad_limits_are_refused(memory: ConversationMemory) -> None:
-    bad: Any = "3"
-    for ask in (
-        lambda: memory.get_conversation_history("ann", limit=bad),
-        lambda: memory.recall("ann", "x", limit=-1),
-        lambda: memory.extract_keywords("x", top_k=bad),
-        lambda: memory.extract_keywords(bad and 7),  # pyright: ignore[reportArgumentType]
-    ):
-        with pytest.raises(InvalidInput):
-            ask()
-
-
 def test_a_closed_memory_says_so_and_opens_again(tmp_path: Path) -> None:
     memory = ConversationMemory(tmp_path / "talk.db")
     tell(memory)
@@ -273,13 +200,70 @@ def test_a_closed_memory_says_so_and_opens_again(tmp_path: Path) -> None:
     memory.close()
 
 
-def test_the_async_twins_do_the_same(tmp_path: Path) -> None:
-    async def main() -> None:
-        async with ConversationMemory(tmp_path / "talk.db") as memory:
-            id_ = await memory.astore_conversation("s", "ann", "我想学吉他", "先练音阶。", "吉他")
-            assert await memory.aget_conversation_history("ann") == memory.get_conversation_history("ann")
-            assert await memory.abuild_user_profile("ann") == await memory.aget_user_profile("ann")
-            assert (await memory.arecall("ann", "吉他"))[0]["id"] == id_
-            assert (await memory.aget_conversation("ann", id_))["topic"] == "吉他"
+@pytest.fixture
+def media():
+    with MultimodalMemory() as held:
+        yield held
 
-    asyncio.run(main())
+
+def test_a_session_holds_several_of_each(media: MultimodalMemory):
+    media.store_multimodal_memory("s1", {"text": "先说装修预算", "image": {"description": "客厅的户型图"}})
+    media.store_multimodal_memory(
+        "s1", {"text": "再说工期", "image": [{"description": "厨房照片"}, {"description": "阳台照片"}]}
+    )
+    context = media.retrieve_context("s1")
+    assert context["text"]["content"] == "再说工期"
+    assert [one["content"] for one in context["texts"]] == ["先说装修预算", "再说工期"]
+    assert [one["description"] for one in context["images"]] == ["客厅的户型图", "厨房照片", "阳台照片"]
+    assert media.retrieve_context("s2") == {}
+    assert set(media.memories["image"]) == {"s1"}
+
+
+def test_a_query_finds_media_of_every_kind_and_session(media: MultimodalMemory):
+    media.store_multimodal_memory(
+        "s1",
+        {
+            "image": {"description": "几种算法的对比图表", "features": ["决策树", "神经网络"]},
+            "audio": {"transcript": "想知道神经网络有什么缺点", "sentiment": "curious"},
+        },
+    )
+    media.store_multimodal_memory("s2", {"video": {"description": "a cat asleep on a piano"}})
+    found = media.retrieve_context("s3", "神经网络")
+    assert found["images"][0]["features"] == ["决策树", "神经网络"]
+    assert found["audios"][0]["sentiment"] == "curious"
+    assert found["audios"][0]["why"]
+    assert media.retrieve_context("s1", "cat on a piano")["videos"][0]["session_id"] == "s2"
+
+
+def test_what_has_nothing_to_do_with_the_query_is_not_an_answer(media: MultimodalMemory):
+    media.store_multimodal_memory(
+        "s1", {"image": {"description": "算法对比图表"}, "video": {"description": "a cat on a piano"}}
+    )
+    found = media.retrieve_context("s9", "恐龙化石")
+    assert found == {"images": [], "audios": [], "videos": []}
+    assert media.retrieve_context("s9", "a sleeping kitten")["images"] == []
+
+
+def test_bytes_are_kept_with_what_they_show(tmp_path: Path):
+    with MultimodalMemory(store=tmp_path / "media.db") as media:
+        [id_] = media.store_multimodal_memory("s1", {"image": {"description": "红色方块", "data": picture("png")}})
+    with MultimodalMemory(store=tmp_path / "media.db") as media:
+        assert media.engine.media.data(id_) == picture("png")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"smell": "smoke"},
+        {"image": "a path"},
+        None,
+        ["text"],
+        {"image": {"descripton": "a slip"}},
+        {"text": 7},
+        {"text": "kept?", "image": {"description": "x", "data": b"no picture at all"}},
+    ],
+)
+def test_nothing_of_a_bad_call_is_stored(media: MultimodalMemory, given: dict[str, object]):
+    with pytest.raises(InvalidInput):
+        media.store_multimodal_memory("s1", given)
+    assert media.retrieve_context("s1") == {}

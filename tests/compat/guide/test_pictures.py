@@ -1,19 +1,22 @@
+"""Pictures and tables that explain memory."""
+
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from memwell.compat.guide.pictures import (
     CONTEXT_LENGTHS,
+    TechnologyRoadmap,
     attention_cost,
     attention_figure,
     context_figure,
+    demonstrate_attention_complexity,
+    plot_context_length_evolution,
     roadmap_figure,
 )
-from memwell.errors import InvalidInput
+from memwell.errors import FileError, InvalidInput
 
 
 def texts(fig: object) -> list[str]:
@@ -60,20 +63,41 @@ def test_what_cannot_be_drawn_is_refused(make):
         make()
 
 
-def test_pyplot_saves_the_figure_that_was_made_last(tmp_path: Path):
-    # In a process of its own: pyplot keeps its figures for the whole program.
-    program = """
-import matplotlib
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-from memwell.compat.guide.roadmap import TechnologyRoadmap
-fig = TechnologyRoadmap().generate_roadmap_chart()
-assert plt.gcf() is fig
-plt.savefig("roadmap.png", dpi=60, bbox_inches="tight")
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=100
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Glyph" not in done.stderr, "a character without a shape"
-    assert (tmp_path / "roadmap.png").read_bytes().startswith(b"\x89PNG")
+def test_the_table_shows_and_returns_the_cost_of_each_length(capsys: pytest.CaptureFixture[str]):
+    rows = demonstrate_attention_complexity()
+    printed = capsys.readouterr().out.splitlines()
+    assert len(printed) == 1 + len(rows) == 6
+    assert [row["memory_mb"] for row in rows] == [1, 4, 16, 64, 256]
+    for row, line in zip(rows, printed[1:], strict=True):
+        assert f"{row['computations']}" in line
+
+
+@pytest.mark.parametrize("lengths", ["512", [0], [512, "x"], 7])
+def test_what_is_no_length_is_refused(lengths: list[int]):
+    with pytest.raises(InvalidInput):
+        demonstrate_attention_complexity(lengths)
+
+
+def test_the_picture_is_written_or_the_file_is_as_it_was(tmp_path: Path):
+    path = tmp_path / "context.png"
+    assert plot_context_length_evolution(path) is not None
+    assert path.read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(FileError):
+        plot_context_length_evolution(tmp_path / "nowhere" / "context.png")
+    plot_context_length_evolution(None)
+    assert [one.name for one in tmp_path.iterdir()] == ["context.png"]
+
+
+def test_a_year_that_is_added_is_drawn():
+    from matplotlib.text import Text
+
+    roadmap = TechnologyRoadmap()
+    roadmap.roadmap["2028"] = {"focus": "联邦记忆", "milestones": ["隐私记忆"]}
+    drawn = {one.get_text() for one in roadmap.generate_roadmap_chart().findobj(Text)}
+    assert {"2028", "联邦记忆", "隐私记忆"} <= drawn
+    assert "2028" not in TechnologyRoadmap().roadmap
+
+
+def test_another_language_is_refused():
+    with pytest.raises(InvalidInput):
+        TechnologyRoadmap("fr")

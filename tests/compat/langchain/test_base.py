@@ -1,9 +1,13 @@
+"""The base of all memories: fields, input and output keys, deep copies, and the names of the package."""
+
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from copy import deepcopy
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -23,10 +27,56 @@ from memwell.compat.langchain import (
     MissingKey,
     get_prompt_input_key,
 )
+from memwell.compat.langchain.base import WithFields, made_by
 from memwell.errors import InvalidInput, Unsupported
 from memwell.integrations.langchain_core import MemwellChatMessageHistory as CoreHistory
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.sharing import close_shared
+
+
+class Made(WithFields):
+    needed: str
+    number: int = 3
+    plain: list[str] = []
+    own: dict[str, int] = made_by(dict[str, int])
+    shared: ClassVar[int] = 0
+    _private: int = 1
+    _positional = ("needed",)
+
+
+class More(Made):
+    extra: str = "x"
+    number = 5
+
+    @property
+    def plain(self) -> Any:
+        return ("now a property",)
+
+
+def test_fields_and_defaults_are_each_objects_own() -> None:
+    one, other = Made("a"), Made(needed="b", number=1)
+    one.plain.append("x")
+    one.own["x"] = 1
+    assert (other.needed, other.number, other.plain, other.own, Made.plain) == ("b", 1, [], {}, [])
+    assert repr(other) == "Made(needed='b', number=1, plain=[], own={})"
+    more = More("a", extra="y")
+    assert (more.extra, more.number, more.plain) == ("y", 5, ("now a property",))
+
+
+@pytest.mark.parametrize(
+    ("args", "given", "text"),
+    [
+        ((), {}, "Field required"),
+        (("a",), {"numbr": 1}, "no field 'numbr'; its fields are needed, number"),
+        (("a", "b"), {}, "takes 1 values without a name"),
+        (("a",), {"needed": "b"}, "got needed twice"),
+        (("a",), {"shared": 1}, "no field 'shared'"),
+        (("a",), {"_private": 1}, "no field '_private'"),
+    ],
+)
+def test_wrong_fields_are_refused(args: Any, given: Any, text: str) -> None:
+    with pytest.raises(InvalidInput, match=text):
+        Made(*args, **given)
 
 
 @given(st.lists(st.sampled_from(["a", "b", "history", "stop"]), unique=True))
@@ -40,22 +90,13 @@ def test_the_input_key_is_the_one_that_is_left(keys: list[str]) -> None:
             get_prompt_input_key(inputs, ["history"])
 
 
-def test_no_input_at_all() -> None:
-    with pytest.raises(ValueError, match=r"One input key expected got \[\]"):
-        get_prompt_input_key({}, [])
-
-
-def test_the_default_key_of_several_outputs_is_used_and_told() -> None:
+def test_output_keys() -> None:
     memory = ConversationBufferMemory()
     with pytest.warns(UserWarning, match="got multiple output keys"):
         memory.save_context({"input": "a"}, {"output": "b", "sources": "c"})
-    assert memory.buffer == "Human: a\nAI: b"
-
-
-def test_keys_that_are_given() -> None:
-    memory = ConversationBufferMemory(input_key="q", output_key="a")
+    memory.input_key, memory.output_key = "q", "a"
     memory.save_context({"q": "x", "other": "y"}, {"a": "z", "b": "w"})
-    assert memory.buffer == "Human: x\nAI: z"
+    assert memory.buffer == "Human: a\nAI: b\nHuman: x\nAI: z"
 
 
 BAD: list[tuple[Any, Any, type[Exception], str]] = [
@@ -73,26 +114,27 @@ BAD: list[tuple[Any, Any, type[Exception], str]] = [
 @pytest.mark.parametrize(("inputs", "outputs", "kind", "text"), BAD)
 def test_bad_input_stores_nothing(inputs: Any, outputs: Any, kind: type[Exception], text: str) -> None:
     memory = ConversationBufferMemory(input_key="q", output_key="a")
-    memory.save_context({"q": "before"}, {"a": "before"})
     with pytest.raises(kind, match=text):
         memory.save_context(inputs, outputs)
     with pytest.raises(kind, match=text):
         asyncio.run(memory.asave_context(inputs, outputs))
-    assert memory.buffer == "Human: before\nAI: before"
+    assert memory.buffer == ""
 
 
-def test_empty_texts_and_blocks_are_content() -> None:
+@pytest.mark.parametrize("kind", [AIMessage, theirs.AIMessage])
+def test_texts_of_messages_and_blocks_are_content(kind: Any) -> None:
     memory = ConversationBufferMemory(return_messages=True)
-    picture = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
-    memory.save_context({"input": [{"type": "text", "text": "what is it?"}, picture]}, {"output": ""})
-    asked, answered = memory.load_memory_variables({})["history"]
-    assert asked == HumanMessage([{"type": "text", "text": "what is it?"}, picture])
-    assert answered == AIMessage("")
+    blocks = [
+        {"type": "text", "text": "what?"},
+        {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+    ]
+    memory.save_context({"input": kind("I am fine.").text}, {"output": ""})
+    memory.save_context({"input": blocks}, {"output": kind("x").text})
+    expected = [HumanMessage("I am fine."), AIMessage(""), HumanMessage(blocks), AIMessage("x")]
+    assert memory.load_memory_variables({})["history"] == expected
 
 
 class Counting(BaseMemory):
-    """A memory that somebody else wrote."""
-
     seen: int = 0
     name: str = "count"
 
@@ -110,16 +152,6 @@ class Counting(BaseMemory):
         self.seen = 0
 
 
-def test_a_memory_of_ones_own_has_its_async_twins() -> None:
-    memory = Counting(name="n")
-    asyncio.run(memory.asave_context({}, {}))
-    memory.save_context({}, {})
-    assert asyncio.run(memory.aload_memory_variables({})) == {"n": 2}
-    asyncio.run(memory.aclear())
-    assert memory.load_memory_variables({}) == {"n": 0}
-    assert Counting().seen == 0
-
-
 class Shouting(ConversationBufferMemory):
     mark: str = "!"
 
@@ -127,48 +159,67 @@ class Shouting(ConversationBufferMemory):
         super().save_context({"input": inputs["input"].upper() + self.mark}, outputs)
 
 
-def test_a_subclass_of_ours() -> None:
-    memory = Shouting(mark="?", memory_key="m")
-    asyncio.run(memory.asave_context({"input": "a"}, {"output": "b"}))
-    assert memory.load_memory_variables({}) == {"m": "Human: A?\nAI: b"}
-
-
-def test_a_base_cannot_be_made() -> None:
+def test_subclasses_have_async_twins() -> None:
+    memory = Counting(name="n")
+    asyncio.run(memory.asave_context({}, {}))
+    memory.save_context({}, {})
+    assert asyncio.run(memory.aload_memory_variables({})) == {"n": 2}
+    asyncio.run(memory.aclear())
+    assert memory.seen == Counting().seen == 0
+    loud = Shouting(mark="?", memory_key="m")
+    asyncio.run(loud.asave_context({"input": "a"}, {"output": "b"}))
+    assert loud.load_memory_variables({}) == {"m": "Human: A?\nAI: b"}
     kinds: list[Any] = [BaseMemory, BaseChatMemory]
     for kind in kinds:
         with pytest.raises(TypeError):
             kind()
 
 
-def test_objects_share_no_history() -> None:
+def test_objects_share_a_history_only_on_purpose() -> None:
     one, other = ConversationBufferMemory(), ConversationBufferMemory()
     one.save_context({"input": "a"}, {"output": "b"})
     assert (one.buffer, other.buffer) == ("Human: a\nAI: b", "")
-    shared = InMemoryChatMessageHistory()
-    one.chat_memory = other.chat_memory = shared
+    one.chat_memory = other.chat_memory = InMemoryChatMessageHistory()
     other.save_context({"input": "c"}, {"output": "d"})
     assert one.buffer == other.buffer == "Human: c\nAI: d"
 
 
-def test_the_room_has_every_name() -> None:
+def test_the_package_has_every_name() -> None:
     for name in langchain.__all__:
         assert getattr(langchain, name) is not None
     with pytest.raises(AttributeError, match="ZepMemory"):
         _ = langchain.ZepMemory
 
 
-@pytest.mark.parametrize("kind", ["ours", "theirs"])
-def test_the_text_of_a_message_may_be_saved(kind: str) -> None:
-    memory = ConversationBufferMemory()
-    text = (AIMessage if kind == "ours" else theirs.AIMessage)("I am fine.").text
-    memory.save_context({"input": text}, {"output": text})
-    memory.chat_memory.add_messages([HumanMessage([text, {"type": "text", "text": text}])])
-    assert memory.buffer.splitlines()[:2] == ["Human: I am fine.", "AI: I am fine."]
-    assert memory.chat_memory.messages[2].content == ["I am fine.", {"type": "text", "text": "I am fine."}]
+def test_langchains_functions_on_messages_are_its_own() -> None:
+    for name in ("convert_to_messages", "convert_to_openai_messages", "filter_messages", "merge_message_runs"):
+        assert getattr(langchain, name) is getattr(theirs, name)
+    kept = langchain.trim_messages(
+        langchain.to_langchain_messages([HumanMessage("a"), AIMessage("b")]),
+        max_tokens=1,
+        token_counter=len,
+    )
+    assert [one.content for one in kept] == ["b"]
+    assert langchain.count_tokens_approximately(kept) > 0
+
+
+def test_without_langchain_its_functions_name_the_replacement() -> None:
+    code = """
+import sys
+import memwell.compat.langchain as room
+print({"langchain_core", "pydantic"} & set(sys.modules))
+sys.modules["langchain_core"] = None
+try:
+    from memwell.compat.langchain import trim_messages
+except Exception as error:
+    print(type(error).__name__, "memwell.windows" in str(error))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["set()", "MissingDependency True"]
 
 
 @pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])
-def test_over_a_history_of_langchain_the_summary_is_one_of_its_messages_too(kind: Any) -> None:
+def test_over_a_history_of_langchain_a_summary_is_one_of_its_messages(kind: Any) -> None:
     limit = {"max_token_limit": 8} if kind is ConversationSummaryBufferMemory else {}
     memory = kind(
         llm=lambda _: "A summary.",
@@ -176,8 +227,8 @@ def test_over_a_history_of_langchain_the_summary_is_one_of_its_messages_too(kind
         return_messages=True,
         **limit,
     )
-    memory.save_context({"input": "one two three"}, {"output": "four"})
-    memory.save_context({"input": "five six seven"}, {"output": "eight"})
+    for text in ("one two three", "five six seven"):
+        memory.save_context({"input": text}, {"output": "four"})
     shown = memory.load_memory_variables({})["history"]
     assert shown[0].text == "A summary."
     assert all(isinstance(one, theirs.BaseMessage) for one in shown)
@@ -185,26 +236,23 @@ def test_over_a_history_of_langchain_the_summary_is_one_of_its_messages_too(kind
 
 COPIED: list[Any] = [
     ConversationBufferMemory,
-    langchain.ConversationBufferWindowMemory,
     langchain.ConversationTokenBufferMemory,
     ConversationSummaryMemory,
     lambda **fields: ConversationSummaryBufferMemory(max_token_limit=12, **fields),
     langchain.ConversationEntityMemory,
     langchain.ConversationKGMemory,
     lambda **fields: langchain.MemoryMetrics(ConversationBufferMemory(**fields)),
-    lambda **fields: langchain.ReadOnlySharedMemory(ConversationBufferMemory(**fields)),
 ]
 
 
 def remember(memory: Any, *names: str) -> Any:
-    inner = getattr(memory, "memory", memory)
     for name in names:
-        inner.save_context({"input": f"{name} lives in Oslo."}, {"output": f"Hello {name}."})
+        memory.save_context({"input": f"{name} lives in Oslo."}, {"output": f"Hello {name}."})
     return memory.load_memory_variables({"input": "Where do Anna, Ben and Carla live?"})
 
 
 @pytest.mark.parametrize("kind", COPIED)
-def test_a_deep_copy_of_a_memory_goes_its_own_way(kind: Any) -> None:
+def test_a_deep_copy_in_memory_is_its_own_and_in_a_store_the_same(kind: Any, tmp_path: Path) -> None:
     memory = kind()
     said = remember(memory, "Anna", "Ben")
     copied = deepcopy(memory)
@@ -213,26 +261,17 @@ def test_a_deep_copy_of_a_memory_goes_its_own_way(kind: Any) -> None:
     assert both != said
     assert remember(memory) == said
     assert remember(memory, "Carla") == both
-
-
-@pytest.mark.parametrize("kind", COPIED)
-def test_a_deep_copy_over_a_store_is_of_the_same_conversation(kind: Any, tmp_path: Path) -> None:
-    memory = kind(chat_memory=langchain.MemwellChatMessageHistory("s", str(tmp_path / "m.db")))
-    remember(memory, "Anna")
-    copied = deepcopy(memory)
-    said = remember(copied, "Ben")
-    assert remember(memory) == said
+    stored = kind(chat_memory=langchain.MemwellChatMessageHistory("s", str(tmp_path / "m.db")))
+    remember(stored, "Anna")
+    assert remember(deepcopy(stored), "Ben") == remember(stored)
     close_shared()
 
 
-def test_a_deep_copy_of_an_empty_memory_with_a_summary() -> None:
-    memory = ConversationSummaryMemory(buffer="Human: I am Anna.")
-    copied = deepcopy(memory)
+def test_other_deep_copies(tmp_path: Path) -> None:
+    given_before = ConversationSummaryMemory(buffer="Human: I am Anna.")
+    copied = deepcopy(given_before)
     copied.save_context({"input": "I live in Oslo."}, {"output": ""})
-    assert (memory.buffer, copied.buffer) == ("Human: I am Anna.", "Human: I am Anna. I live in Oslo.")
-
-
-def test_what_cannot_be_copied_says_so(tmp_path: Path) -> None:
+    assert (given_before.buffer, copied.buffer) == ("Human: I am Anna.", "Human: I am Anna. I live in Oslo.")
     memory = ConversationSummaryMemory(chat_memory=langchain.FileChatMessageHistory(tmp_path / "c.json"))
     remember(memory, "Anna")
     with pytest.raises(Unsupported, match="this ConversationSummaryMemory cannot be copied"):

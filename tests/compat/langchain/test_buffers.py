@@ -1,6 +1,9 @@
+"""Buffers, windows and summaries: what is shown of a conversation, and what becomes of the rest."""
+
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,122 +17,52 @@ from memwell.compat.langchain import (
     ConversationBufferMemory,
     ConversationBufferWindowMemory,
     ConversationStringBufferMemory,
+    ConversationSummaryBufferMemory,
+    ConversationSummaryMemory,
     ConversationTokenBufferMemory,
     FileChatMessageHistory,
     HumanMessage,
     MemwellChatMessageHistory,
+    PromptTemplate,
     SystemMessage,
     ThreadChatMessageHistory,
     ToolMessage,
 )
-from memwell.errors import InvalidInput
+from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.history import History
 from memwell.messages import ai, message
+from memwell.models.scripted import ScriptedChat
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.sharing import close_shared
+from memwell.strategies import Summary
 
-few = settings(max_examples=20)
+few = settings(max_examples=15)
+PROMPT = PromptTemplate.from_template("{summary}|{new_lines}")
 
 
-class Words:
-    """Counts words as tokens."""
+class Sums:
+    """A model that answers by a function of the call's number, and counts words as tokens."""
+
+    def __init__(self, answer: Any = lambda number: f"s{number}") -> None:
+        self.asked: list[str] = []
+        self.answer = answer
 
     def predict(self, text: str) -> str:
-        return text
+        self.asked.append(text)
+        answer = self.answer(len(self.asked))
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def get_num_tokens(self, text: str) -> int:
         return len(text.split())
 
 
-def talk(memory: Any, count: int, start: int = 0) -> Any:
-    for number in range(start, start + count):
-        memory.save_context({"input": f"q{number}"}, {"output": f"a{number}"})
-    return memory
+class Foreign:
+    """A chat history that is no subclass of ours."""
 
-
-def test_buffer_of_messages_and_of_text() -> None:
-    memory = talk(ConversationBufferMemory(human_prefix="我", ai_prefix="它", memory_key="chat"), 2)
-    assert memory.memory_variables == ["chat"]
-    assert memory.load_memory_variables({}) == {"chat": "我: q0\n它: a0\n我: q1\n它: a1"}
-    assert asyncio.run(memory.abuffer()) == memory.buffer == memory.buffer_as_str
-    assert asyncio.run(memory.abuffer_as_str()) == memory.buffer_as_str
-    memory.return_messages = True
-    expected = [HumanMessage("q0"), AIMessage("a0"), HumanMessage("q1"), AIMessage("a1")]
-    assert memory.buffer == asyncio.run(memory.abuffer_as_messages()) == expected
-    memory.buffer.clear()
-    assert len(memory.buffer) == 4
-
-
-def test_what_is_not_for_a_model_is_not_shown() -> None:
-    history = ChatMessageHistory()
-    memories: list[Any] = [
-        kind(chat_memory=history, return_messages=True)
-        for kind in (ConversationBufferMemory, ConversationBufferWindowMemory, ConversationTokenBufferMemory)
-    ]
-    talk(memories[0], 1)
-    history.history.add(message("view", "for people"), ai("a secret", hidden=True))
-    for memory in memories:
-        assert memory.buffer == [HumanMessage("q0"), AIMessage("a0")]
-        assert memory.buffer_as_str == "Human: q0\nAI: a0"
-
-
-def test_memory_stats() -> None:
-    memory = ConversationBufferMemory()
-    before = memory.get_memory_stats()
-    assert before["last_accessed"] is None
-    talk(memory, 3).load_memory_variables({})
-    stats = memory.get_memory_stats()
-    assert (stats["message_count"], stats["memory_type"]) == (6, "ConversationBufferMemory")
-    assert stats["buffer_size_chars"] == len(memory.buffer)
-    assert stats["last_accessed"] >= stats["created_at"] == before["created_at"]
-
-
-def test_fields_in_the_order_of_the_guide() -> None:
-    history = ChatMessageHistory([HumanMessage("hi")])
-    memory = ConversationBufferMemory(history, None, None, True, "H", "A", "m")
-    assert memory.load_memory_variables({}) == {"m": [HumanMessage("hi")]}
-
-
-@few
-@given(st.integers(0, 9), st.integers(-2, 7))
-def test_a_window_shows_the_last_rounds_and_counts_the_rest(count: int, k: int) -> None:
-    memory = talk(ConversationBufferWindowMemory(k=k, return_messages=True), count)
-    kept = min(max(k, 0), count)
-    assert [one.content for one in memory.buffer] == [
-        f"{side}{number}" for number in range(count - kept, count) for side in "qa"
-    ]
-    info = memory.get_window_info()
-    assert (info["max_window_size"], info["current_window_size"]) == (k, kept)
-    assert info["total_messages_processed"] == len(memory.chat_memory.messages) == 2 * count
-    assert info["messages_pruned"] == 2 * (count - kept)
-    assert info["window_utilization"] == (kept / k if k > 0 else 0)
-    assert info["pruning_efficiency"] == ((count - kept) / count if count else 0)
-
-
-@pytest.mark.parametrize("k", ["2", None, 1.5, True])
-def test_a_window_of_no_number(k: Any) -> None:
-    with pytest.raises(InvalidInput, match="k must be a whole number"):
-        ConversationBufferWindowMemory(k=k)
-
-
-@pytest.mark.parametrize("make", [lambda h: ConversationBufferWindowMemory(k=2, chat_memory=h)])
-def test_a_greeting_and_instructions_are_shown(make: Any) -> None:
-    greeting: list[Any] = [SystemMessage("be brief"), AIMessage("How can I help?")]
-    for history in (ChatMessageHistory(greeting), _foreign(greeting)):
-        for memory in (make(history), ConversationTokenBufferMemory(chat_memory=history, llm=Words())):
-            assert memory.buffer == "System: be brief\nAI: How can I help?"
-        memory = talk(make(history), 2)
-        assert memory.buffer.startswith("System: be brief\nAI: How can I help?\nHuman: q0")
-        talk(memory, 1, start=2)
-        # Then the greeting is left behind, and the instructions stay.
-        assert memory.buffer == "System: be brief\nHuman: q1\nAI: a1\nHuman: q2\nAI: a2"
-
-
-class _Foreign:
-    """A history that is nobody's subclass."""
-
-    def __init__(self, messages: list[Any]) -> None:
-        self.messages = messages
+    def __init__(self, messages: list[Any] | None = None) -> None:
+        self.messages = list(messages or [])
 
     def add_messages(self, messages: list[Any]) -> None:
         self.messages += messages
@@ -138,98 +71,157 @@ class _Foreign:
         self.messages = []
 
 
-def _foreign(messages: list[Any]) -> Any:
-    return _Foreign(list(messages))
+def talk(memory: Any, count: int, start: int = 0) -> Any:
+    for number in range(start, start + count):
+        memory.save_context({"input": f"q{number}"}, {"output": f"a{number}"})
+    return memory
 
 
-def test_tool_calls_stay_with_their_results() -> None:
-    call = {"name": "add", "args": {"a": 1}, "id": "c1"}
-    round_ = [
-        HumanMessage("sum?"),
-        AIMessage("", tool_calls=[call]),
-        ToolMessage("2", tool_call_id="c1"),
-        AIMessage("2"),
-    ]
-    memory = ConversationBufferWindowMemory(k=1, return_messages=True)
-    talk(memory, 2)
-    memory.chat_memory.add_messages(round_)
-    assert memory.buffer == round_
-    memory.k = 2
-    assert len(memory.buffer) == 6
+def rounds(count: int) -> list[Any]:
+    return [one for n in range(count) for one in (HumanMessage(f"q{n}"), AIMessage(f"a{n}"))]
 
 
-HISTORIES = [
-    lambda path: ChatMessageHistory(),
-    lambda path: ThreadChatMessageHistory(History(MemoryBackend(), "a thread")),
-    lambda path: MemwellChatMessageHistory("s", str(path / "m.db")),
-    lambda path: FileChatMessageHistory(str(path / "m.json")),
-    lambda path: _foreign([]),
-]
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[str]:
+    yield str(tmp_path / "m.db")
+    close_shared()
 
 
-@pytest.mark.parametrize("make", HISTORIES)
-def test_windows_are_the_same_over_any_history(tmp_path: Path, make: Any) -> None:
-    history = make(tmp_path)
-    window = talk(ConversationBufferWindowMemory(k=2, chat_memory=history), 4)
-    tokens = ConversationTokenBufferMemory(chat_memory=history, llm=Words(), max_token_limit=11)
-    buffer = ConversationBufferMemory(chat_memory=history)
+HISTORIES: dict[str, Any] = {
+    "memory": lambda path: ChatMessageHistory(),
+    "thread": lambda path: ThreadChatMessageHistory(History(MemoryBackend(), "a thread")),
+    "stored": lambda path: MemwellChatMessageHistory("s", str(path / "m.db")),
+    "file": lambda path: FileChatMessageHistory(str(path / "m.json")),
+    "foreign": lambda path: Foreign(),
+}
+
+
+@pytest.fixture(params=HISTORIES)
+def chat(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    yield HISTORIES[request.param](tmp_path)
+    close_shared()
+
+
+# Windows
+
+
+def test_a_buffer_of_messages_and_of_text() -> None:
+    memory = talk(ConversationBufferMemory(human_prefix="我", ai_prefix="它", memory_key="chat"), 2)
+    assert memory.memory_variables == ["chat"]
+    assert memory.load_memory_variables({}) == {"chat": "我: q0\n它: a0\n我: q1\n它: a1"}
+    assert asyncio.run(memory.abuffer()) == asyncio.run(memory.abuffer_as_str()) == memory.buffer_as_str
+    memory.return_messages = True
+    assert memory.buffer == asyncio.run(memory.abuffer_as_messages()) == rounds(2)
+    memory.buffer.clear()
+    assert len(memory.buffer) == 4
+    in_order = ConversationBufferMemory(ChatMessageHistory([HumanMessage("hi")]), None, None, True, "H", "A", "m")
+    assert in_order.load_memory_variables({}) == {"m": [HumanMessage("hi")]}
+
+
+def test_memory_stats() -> None:
+    memory = ConversationBufferMemory()
+    before = memory.get_memory_stats()
+    assert before["last_accessed"] is None
+    talk(memory, 3).load_memory_variables({})
+    stats = memory.get_memory_stats()
+    assert (stats["message_count"], stats["buffer_size_chars"]) == (6, len(memory.buffer))
+    assert stats["last_accessed"] >= stats["created_at"] == before["created_at"]
+
+
+def test_messages_that_are_not_for_a_model_are_not_shown() -> None:
+    history = ChatMessageHistory(rounds(1))
+    history.history.add(message("view", "for people"), ai("a secret", hidden=True))
+    for kind in (ConversationBufferMemory, ConversationBufferWindowMemory, ConversationTokenBufferMemory):
+        memory: Any = kind(chat_memory=history, return_messages=True)
+        assert memory.buffer == rounds(1)
+        assert memory.buffer_as_str == "Human: q0\nAI: a0"
+
+
+@few
+@given(st.integers(0, 9), st.integers(-2, 7))
+def test_a_window_shows_the_last_rounds_and_counts_the_rest(count: int, k: int) -> None:
+    memory = talk(ConversationBufferWindowMemory(k=k, return_messages=True), count)
+    kept = min(max(k, 0), count)
+    assert memory.buffer == rounds(count)[2 * (count - kept) :]
+    assert memory.get_window_info() == {
+        "max_window_size": k,
+        "current_window_size": kept,
+        "total_messages_processed": 2 * count,
+        "messages_pruned": 2 * (count - kept),
+        "window_utilization": kept / k if k > 0 else 0,
+        "pruning_efficiency": (count - kept) / count if count else 0,
+    }
+
+
+def test_windows_are_the_same_over_any_history(chat: Any) -> None:
+    window = talk(ConversationBufferWindowMemory(k=2, chat_memory=chat), 4)
+    tokens = ConversationTokenBufferMemory(chat_memory=chat, llm=Sums(), max_token_limit=11)
+    buffer = ConversationBufferMemory(chat_memory=chat)
     assert window.buffer == tokens.buffer == "Human: q2\nAI: a2\nHuman: q3\nAI: a3"
     assert buffer.buffer == "\n".join(f"Human: q{n}\nAI: a{n}" for n in range(4))
     window.clear()
     assert (window.buffer, tokens.buffer, buffer.buffer) == ("", "", "")
-    close_shared()
 
 
-sizes = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=8)
+@pytest.mark.parametrize("make", [ChatMessageHistory, Foreign])
+def test_a_greeting_is_shown_with_the_first_round_and_instructions_always(make: Any) -> None:
+    history = make([SystemMessage("be brief"), AIMessage("How can I help?")])
+    memory: Any = ConversationBufferWindowMemory(k=2, chat_memory=history)
+    for one in (memory, ConversationTokenBufferMemory(chat_memory=history, llm=Sums())):
+        assert one.buffer == "System: be brief\nAI: How can I help?"
+    assert talk(memory, 2).buffer.startswith("System: be brief\nAI: How can I help?\nHuman: q0")
+    assert talk(memory, 1, 2).buffer == "System: be brief\nHuman: q1\nAI: a1\nHuman: q2\nAI: a2"
+
+
+def test_tool_calls_stay_with_their_results() -> None:
+    call = {"name": "add", "args": {"a": 1}, "id": "c1"}
+    used = [HumanMessage("?"), AIMessage("", tool_calls=[call]), ToolMessage("2", tool_call_id="c1"), AIMessage("2")]
+    memory = ConversationBufferWindowMemory(k=1, return_messages=True)
+    talk(memory, 2).chat_memory.add_messages(used)
+    assert memory.buffer == used
+    memory.k = 2
+    assert len(memory.buffer) == 6
 
 
 @few
-@given(sizes, st.integers(0, 40))
-def test_tokens_show_the_most_whole_rounds_that_fit(rounds: list[tuple[int, int]], limit: int) -> None:
-    memory = ConversationTokenBufferMemory(llm=Words(), max_token_limit=limit)
-    for asked, answered in rounds:
+@given(st.lists(st.tuples(st.integers(1, 6), st.integers(1, 6)), max_size=8), st.integers(0, 40))
+def test_tokens_show_the_most_whole_rounds_that_fit(sizes: list[tuple[int, int]], limit: int) -> None:
+    memory = ConversationTokenBufferMemory(llm=Sums(), max_token_limit=limit)
+    for asked, answered in sizes:
         memory.save_context({"input": "q " * asked}, {"output": "a " * answered})
-    shown = 0
-    for kept in range(len(rounds) + 1):
-        if sum(sum(one) + 2 for one in rounds[len(rounds) - kept :]) <= limit:
-            shown = kept
-    assert len(memory.buffer.splitlines()) == 2 * shown
-    assert len(memory.buffer.split()) <= limit
-    assert len(memory.chat_memory.messages) == 2 * len(rounds)
+    kept = [n for n in range(len(sizes) + 1) if sum(sum(one) + 2 for one in sizes[len(sizes) - n :]) <= limit]
+    assert len(memory.buffer.splitlines()) == 2 * max(kept, default=0)
+    assert len(memory.chat_memory.messages) == 2 * len(sizes)
 
 
-def test_a_round_over_the_limit() -> None:
-    memory = ConversationTokenBufferMemory(llm=Words(), max_token_limit=6)
+def test_what_a_token_limit_leaves() -> None:
+    memory = ConversationTokenBufferMemory(llm=Sums(), max_token_limit=6)
     memory.save_context({"input": "short"}, {"output": "a " * 20})
     assert memory.buffer == ""
     memory.save_context({"input": "next"}, {"output": "fits"})
     assert memory.buffer == "Human: next\nAI: fits"
-    long = [HumanMessage("go"), *(AIMessage(f"step {number}") for number in range(9))]
-    memory.chat_memory.add_messages(long)
+    memory.chat_memory.add_messages([HumanMessage("go"), *(AIMessage(f"step {number}") for number in range(9))])
     assert memory.buffer == "Human: go\nAI: step 8"
-
-
-def test_instructions_over_the_limit_do_not_hide_the_conversation() -> None:
     history = ChatMessageHistory([SystemMessage("s " * 20)])
-    memory = ConversationTokenBufferMemory(llm=Words(), max_token_limit=6, chat_memory=history)
-    memory.save_context({"input": "a"}, {"output": "b"})
-    assert memory.buffer == "Human: a\nAI: b"
+    instructed = ConversationTokenBufferMemory(llm=Sums(), max_token_limit=6, chat_memory=history)
+    assert talk(instructed, 1).buffer == "Human: q0\nAI: a0"
+    exact = talk(ConversationTokenBufferMemory(max_token_limit=1000), 3)
+    assert len(exact.buffer.splitlines()) == 6
+    exact.max_token_limit = 0
+    assert exact.buffer == ""
 
 
-@pytest.mark.parametrize("limit", [-1, "3", None])
-def test_a_limit_of_no_number(limit: Any) -> None:
-    with pytest.raises(InvalidInput, match="max_token_limit"):
-        ConversationTokenBufferMemory(max_token_limit=limit)
+@pytest.mark.parametrize("wrong", ["2", None, 1.5, -1])
+def test_limits_that_are_no_number(wrong: Any) -> None:
+    for kind in (ConversationTokenBufferMemory, ConversationSummaryBufferMemory):
+        with pytest.raises(InvalidInput, match="max_token_limit"):
+            kind(max_token_limit=wrong)
+    if wrong != -1:
+        with pytest.raises(InvalidInput, match="k must be a whole number"):
+            ConversationBufferWindowMemory(k=wrong)
 
 
-def test_without_a_model_tokens_are_exact() -> None:
-    memory = talk(ConversationTokenBufferMemory(max_token_limit=1000), 3)
-    assert len(memory.buffer.splitlines()) == 6
-    memory.max_token_limit = 0
-    assert memory.buffer == ""
-
-
-def test_string_buffer() -> None:
+def test_a_string_buffer() -> None:
     memory = ConversationStringBufferMemory(human_prefix="H", output_key="a")
     memory.save_context({"x": "1"}, {"a": "2", "b": "3"})
     asyncio.run(memory.asave_context({"x": "3"}, {"a": "4"}))
@@ -245,8 +237,8 @@ def test_string_buffer() -> None:
         ConversationStringBufferMemory(return_messages=True)
 
 
-def test_a_window_reads_no_more_of_a_long_conversation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = MemwellChatMessageHistory("s", str(tmp_path / "m.db"))
+def test_a_turn_reads_no_more_of_a_long_conversation(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = MemwellChatMessageHistory("s", store)
     kind, read, count = type(history.history.log), type(history.history.log).read, [0]
 
     def counted(*args: Any, **how: Any) -> Any:
@@ -255,15 +247,276 @@ def test_a_window_reads_no_more_of_a_long_conversation(tmp_path: Path, monkeypat
         return found
 
     monkeypatch.setattr(kind, "read", counted)
-    window = ConversationBufferWindowMemory(chat_memory=history)
-    tokens = ConversationTokenBufferMemory(chat_memory=history, max_token_limit=50)
+    memories: list[Any] = [
+        ConversationBufferWindowMemory(chat_memory=history),
+        ConversationTokenBufferMemory(llm=Sums(), chat_memory=history, max_token_limit=50),
+        ConversationSummaryMemory(llm=Sums(), chat_memory=history),
+        ConversationSummaryBufferMemory(llm=Sums(), max_token_limit=12, chat_memory=history),
+    ]
     seen: list[int] = []
-    for _ in range(2):
-        history.add_messages([one for n in range(500) for one in (HumanMessage(f"q{n % 9}"), AIMessage(f"a{n % 9}"))])
+    for size in (100, 400):
+        history.add_messages(rounds(size))
+        for memory in memories:
+            talk(memory, 2)
         count[0] = 0
-        talk(window, 1)
-        _ = window.buffer, tokens.buffer
+        for memory in memories:
+            talk(memory, 1).load_memory_variables({})
         seen.append(count[0])
-    assert max(seen) < 500
-    assert seen[1] <= seen[0]
+    assert seen[1] <= seen[0] < 400
+
+
+# Summaries
+
+
+def test_each_turn_is_one_question_to_the_model() -> None:
+    llm = Sums()
+    memory = talk(ConversationSummaryMemory(llm, "", PROMPT), 2)
+    assert llm.asked == ["|Human: q0\nAI: a0", "s1|Human: q1\nAI: a1"]
+    assert memory.load_memory_variables({}) == {"history": "s2"}
+    memory.return_messages = True
+    assert memory.load_memory_variables({}) == {"history": [SystemMessage("s2")]}
+    memory.summary_message_cls = HumanMessage
+    assert memory.load_memory_variables({}) == {"history": [HumanMessage("s2")]}
+    memory.clear()
+    assert (memory.buffer, memory.chat_memory.messages) == ("", [])
+    assert talk(memory, 1).buffer == "s3"
+    assert llm.asked[-1] == "|Human: q0\nAI: a0"
+    assert talk(ConversationSummaryMemory(llm=ScriptedChat(["first", "second"])), 2).buffer == "second"
+
+
+def test_without_a_model_sentences_are_kept_as_they_were_said() -> None:
+    said = ["My name is Anna and I live in Oslo.", "我在上海的一家医院当医生。", "My budget is 300 euros."]
+    memory, again = ConversationSummaryMemory(), ConversationSummaryMemory()
+    for one in said:
+        memory.save_context({"input": one}, {"output": "Good to know."})
+        again.save_context({"input": one}, {"output": "Good to know."})
+    for sentence in memory.buffer.replace("Human: ", "").replace("AI: ", "").split("\n"):
+        assert any(part in sentence for part in (*said, "Good to know."))
+    assert all(one in memory.buffer for one in ("Anna", "上海", "300"))
+    assert again.buffer == memory.buffer
+
+
+def test_summary_stats() -> None:
+    memory = ConversationSummaryMemory(llm=Sums(), prompt=PROMPT)
+    assert memory.get_summary_stats()["summary_count"] == 0
+    stats = talk(memory, 3).get_summary_stats()
+    assert (stats["summary_count"], stats["original_message_count"]) == (3, 6)
+    assert (stats["total_summary_tokens"], stats["current_summary_length"]) == (1, 2)
+    assert stats["compression_ratio"] == stats["average_compression_ratio"] == 1 / 12
+    assert stats["last_summary_time"] >= 0
+
+
+def test_a_conversation_that_exists() -> None:
+    llm = Sums()
+    memory = ConversationSummaryMemory(
+        llm=llm, prompt=PROMPT, buffer="so far", chat_memory=ChatMessageHistory(rounds(1))
+    )
+    assert memory.load_memory_variables({}) == {"history": "so far"}
+    talk(memory, 1)
+    memory.buffer = "by hand"
+    talk(memory, 1, 1)
+    greeting = ChatMessageHistory([SystemMessage("be brief"), AIMessage("Hello!")])
+    talk(ConversationSummaryMemory(llm=llm, prompt=PROMPT, chat_memory=greeting), 1)
+    assert llm.asked == [
+        "so far|Human: q0\nAI: a0",
+        "by hand|Human: q1\nAI: a1",
+        "|AI: Hello!\nHuman: q0\nAI: a0",
+    ]
+    memory = ConversationSummaryMemory.from_messages(
+        Sums(), ChatMessageHistory(rounds(3)), summarize_step=4, prompt=PROMPT, memory_key="m"
+    )
+    assert memory.load_memory_variables({}) == {"m": "s2"}
+    assert len(memory.llm.asked) == 2
+    with pytest.raises(InvalidInput, match="summarize_step"):
+        ConversationSummaryMemory.from_messages(llm, greeting, summarize_step=0)
+
+
+@pytest.mark.parametrize("bad", [ModelError("down"), ZeroDivisionError("down"), "", "  \n", "\ud800"])
+@pytest.mark.parametrize("kind", [ConversationSummaryMemory, ConversationSummaryBufferMemory])
+def test_a_model_that_fails_loses_nothing(bad: Any, kind: Any) -> None:
+    answers = ["first", bad, bad, "last"]
+    llm = Sums(lambda number: answers[number - 1])
+    memory = kind(llm=llm, prompt=PROMPT, **({"max_token_limit": 0} if "Buffer" in kind.__name__ else {}))
+    talk(memory, 1)
+    with pytest.raises(ModelError):
+        talk(memory, 1, 1)
+    with pytest.raises(ModelError):
+        asyncio.run(memory.asave_context({"input": "q2"}, {"output": "a2"}))
+    assert memory.chat_memory.messages == rounds(3)
+    after = memory.get_summary_stats()
+    assert (after["summary_count"], after["original_message_count"]) == (1, 2)
+    if kind is ConversationSummaryBufferMemory:
+        assert memory.buffer == "System: first\nHuman: q1\nAI: a1\nHuman: q2\nAI: a2"
+    else:
+        assert memory.buffer == "first"
+    talk(memory, 1, 3)
+    assert llm.asked[-1] == "first|Human: q1\nAI: a1\nHuman: q2\nAI: a2\nHuman: q3\nAI: a3"
+    assert "last" in memory.load_memory_variables({})["history"]
+
+
+def test_a_summariser_of_ones_own_and_a_prompt_with_other_blanks() -> None:
+    class Own(ConversationSummaryMemory):
+        def predict_new_summary(self, messages: Any, existing_summary: str) -> str:
+            return existing_summary + "".join(one.content for one in messages)
+
+    memory = talk(Own(), 2)
+    assert memory.buffer == "q0a0q1a1"
+    assert asyncio.run(memory.apredict_new_summary([HumanMessage("x")], "y")) == "yx"
+    for kind in (ConversationSummaryMemory, ConversationSummaryBufferMemory):
+        with pytest.raises(ValueError, match=r"Got unexpected prompt input variables\. The prompt expects"):
+            kind(llm=Sums(), prompt=PromptTemplate.from_template("{history}"))
+
+
+def test_a_summary_buffer() -> None:
+    llm = Sums()
+    history = ChatMessageHistory([SystemMessage("be brief")])
+    memory = ConversationSummaryBufferMemory(
+        llm=llm, prompt=PROMPT, memory_key="baz", max_token_limit=8, chat_memory=history
+    )
+    assert talk(memory, 1).buffer == "System: be brief\nHuman: q0\nAI: a0"
+    talk(memory, 1, 1)
+    assert memory.buffer == asyncio.run(memory.abuffer()) == "System: be brief\nSystem: s1\nHuman: q1\nAI: a1"
+    assert (memory.moving_summary_buffer, llm.asked) == ("s1", ["|Human: q0\nAI: a0"])
+    memory.clear()
+    assert (memory.buffer, memory.moving_summary_buffer) == ("", "")
+
+
+def test_over_a_history_without_a_store_the_summary_is_made_once(tmp_path: Path) -> None:
+    llm = Sums()
+    history = FileChatMessageHistory(str(tmp_path / "m.json"))
+    memory = ConversationSummaryBufferMemory(llm=llm, prompt=PROMPT, max_token_limit=4, chat_memory=history)
+    talk(memory, 4)
+    assert llm.asked == [f"{f's{n}' if n else ''}|Human: q{n}\nAI: a{n}" for n in range(3)]
+    assert memory.buffer == "System: s3\nHuman: q3\nAI: a3"
+    assert len(history.messages) == 8
+
+
+def test_a_long_history_is_summed_up_in_steps() -> None:
+    llm = Sums()
+    memory = ConversationSummaryBufferMemory(
+        llm=llm, prompt=PROMPT, max_token_limit=4, chat_memory=ChatMessageHistory(rounds(100))
+    )
+    memory.prune()
+    lines = "".join(one.partition("|")[2].replace("\n", "") for one in llm.asked)
+    assert lines == "".join(f"Human: q{n}AI: a{n}" for n in range(99))
+    assert len(llm.asked) == 4
+    assert memory.buffer == "System: s4\nHuman: q99\nAI: a99"
+
+
+@few
+@given(st.integers(0, 8), st.integers(0, 30), st.booleans())
+def test_sync_and_async_do_the_same(count: int, limit: int, summary: bool) -> None:
+    def made() -> Any:
+        if summary:
+            return ConversationSummaryMemory(llm=Sums(), prompt=PROMPT)
+        return ConversationSummaryBufferMemory(llm=Sums(), prompt=PROMPT, max_token_limit=limit)
+
+    async def atalk(memory: Any) -> Any:
+        for number in range(count):
+            await memory.asave_context({"input": f"q{number}"}, {"output": f"a{number}"})
+        return await memory.aload_memory_variables({})
+
+    memory, amemory = talk(made(), count), made()
+    assert asyncio.run(atalk(amemory)) == memory.load_memory_variables({})
+    assert memory.llm.asked == amemory.llm.asked
+    asyncio.run(amemory.aclear())
+    assert amemory.load_memory_variables({}) == {"history": ""}
+
+
+def test_a_summary_survives_a_restart_and_is_shared(store: str) -> None:
+    def opened(**fields: Any) -> Any:
+        return ConversationSummaryMemory(prompt=PROMPT, chat_memory=MemwellChatMessageHistory("s", store), **fields)
+
+    talk(opened(llm=Sums()), 2)
     close_shared()
+    llm = Sums(lambda number: f"again {number}")
+    memory, other = opened(llm=llm), opened(llm=llm)
+    assert memory.buffer == other.buffer == "s2"
+    talk(other, 1, 2)
+    assert llm.asked == ["s2|Human: q2\nAI: a2"]
+    assert memory.get_summary_stats()["original_message_count"] == 6
+    # A summary in the code is only for a conversation that has none.
+    assert memory.buffer == opened(buffer="at first").buffer == "again 1"
+    history = MemwellChatMessageHistory("s", store).history
+    assert "again 1" in Summary(history).recall()[0].text
+    memory.chat_memory.add_user_message("She has a dog called Rex.")
+    Summary(history).observe()
+    assert "Rex" in memory.buffer
+    assert memory.get_summary_stats()["original_message_count"] == 7
+
+
+def test_a_summary_buffer_survives_a_restart(store: str) -> None:
+    def opened() -> Any:
+        history = MemwellChatMessageHistory("s", store)
+        return ConversationSummaryBufferMemory(llm=Sums(), prompt=PROMPT, max_token_limit=8, chat_memory=history)
+
+    talk(opened(), 5)
+    close_shared()
+    memory = opened()
+    assert memory.buffer == "System: s3\nHuman: q3\nAI: a3\nHuman: q4\nAI: a4"
+    asyncio.run(memory.aprune())
+    assert (memory.moving_summary_buffer, memory.llm.asked) == ("s3", [])
+    memory.moving_summary_buffer = "by hand"
+    assert opened().buffer.startswith("System: by hand\nHuman: q3")
+
+
+def test_a_summary_given_before_the_first_turn_is_continued(chat: Any) -> None:
+    llm = Sums()
+    memory = ConversationSummaryMemory(llm=llm, buffer="OLD", prompt=PROMPT, chat_memory=chat)
+    assert talk(memory, 1).buffer == "s1"
+    assert llm.asked == ["OLD|Human: q0\nAI: a0"]
+    memory.clear()
+    assert memory.buffer == ""
+    memory.buffer = "NEW"
+    talk(memory, 1)
+    assert llm.asked[-1] == "NEW|Human: q0\nAI: a0"
+    memory.buffer = "DROPPED"
+    memory.clear()
+    talk(memory, 1)
+    assert llm.asked[-1] == "|Human: q0\nAI: a0"
+
+
+def test_a_moving_summary_given_before_the_first_turn_stays(chat: Any) -> None:
+    llm = Sums()
+    how: dict[str, Any] = {"prompt": PROMPT, "chat_memory": chat, "max_token_limit": 4}
+    memory = ConversationSummaryBufferMemory(llm=llm, moving_summary_buffer="OLD", **how)
+    assert talk(memory, 1).buffer == "System: OLD\nHuman: q0\nAI: a0"
+    talk(memory, 1, 1)
+    assert llm.asked == ["OLD|Human: q0\nAI: a0"]
+    memory.clear()
+    memory.moving_summary_buffer = "NEW"
+    assert talk(memory, 1).buffer == "System: NEW\nHuman: q0\nAI: a0"
+    memory.clear()
+    assert talk(memory, 1).buffer == "Human: q0\nAI: a0"
+
+
+IMAGE = [{"type": "image_url", "image_url": {"url": "https://example.org/cat.png"}}]
+
+
+@pytest.mark.parametrize("said", ["", " \n ", IMAGE])
+def test_a_turn_without_words_leaves_the_summary(said: Any) -> None:
+    memory, buffered = ConversationSummaryMemory(), ConversationSummaryBufferMemory(max_token_limit=0)
+    for one in (memory, buffered):
+        one.save_context({"input": said}, {"output": ""})
+        one.save_context({"input": "I live in Oslo."}, {"output": " "})
+        one.save_context({"input": said}, {"output": ""})
+        assert one.get_summary_stats()["summary_count"] == 1
+    assert memory.buffer == buffered.moving_summary_buffer == "Human: I live in Oslo."
+    assert buffered.buffer == "System: Human: I live in Oslo."
+
+
+@pytest.mark.parametrize("said", ["Hi!", "你好", "?", "…", "👍", "ok"])
+def test_small_talk_is_no_error_without_a_model(said: str) -> None:
+    memory = ConversationSummaryMemory()
+    memory.save_context({"input": said}, {"output": said})
+    assert memory.buffer == "" or said in memory.buffer
+
+
+def test_an_empty_answer_is_no_error_only_when_nothing_was_said() -> None:
+    llm = Sums(lambda number: "sum" if number == 1 else " ")
+    memory = talk(ConversationSummaryMemory(llm=llm, prompt=PROMPT), 1)
+    memory.save_context({"input": " "}, {"output": IMAGE})
+    assert (memory.buffer, len(llm.asked)) == ("sum", 2)
+    with pytest.raises(BadModelOutput, match="empty summary"):
+        talk(memory, 1, 1)
+    assert llm.asked[-1] == "sum|Human: q1\nAI: a1"

@@ -56,15 +56,13 @@ def test_a_chain_remembers(model: str) -> None:
     assert memory.buffer == ""
 
 
-def test_a_summary_in_a_chain_is_kept_in_async_too() -> None:
-    memory = ConversationSummaryMemory(llm=lambda prompt: "a summary")
-    asyncio.run(chain(memory, ["one"]).ainvoke({"input": "a"}))
-    assert memory.buffer == "a summary"
-
-
-def test_what_is_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_no_memory_or_history(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InvalidInput):
         for_chain(3)
+    with pytest.raises(InvalidInput, match="messages"):
+        for_runnable(3)
+    adapted = for_chain(ConversationBufferMemory())
+    assert for_chain(adapted) is adapted
     with pytest.raises(AttributeError):
         _ = for_chain(ConversationEntityMemory()).nothing
     module = __import__("memwell.compat.langchain.chains", fromlist=["x"])
@@ -129,11 +127,6 @@ def test_messages_in_a_chain_are_langchains_own(kind: Any) -> None:
     assert loaded or kind is ConversationKGMemory
 
 
-def test_a_memory_for_a_chain_is_one_already() -> None:
-    memory = for_chain(ConversationBufferMemory())
-    assert for_chain(memory) is memory
-
-
 @pytest.mark.parametrize("kind", ["memory", "stored", "file"])
 def test_a_history_in_a_runnable(kind: str, tmp_path: Path) -> None:
     with_history = pytest.importorskip("langchain_core.runnables.history").RunnableWithMessageHistory
@@ -162,8 +155,3 @@ def test_a_history_in_a_runnable(kind: str, tmp_path: Path) -> None:
     assert {type(message) for message in asyncio.run(adapted.aget_messages())} == {core.HumanMessage, core.AIMessage}
     adapted.clear()
     assert history.messages == adapted.messages == []
-
-
-def test_what_is_no_history() -> None:
-    with pytest.raises(InvalidInput, match="messages"):
-        for_runnable(3)

@@ -1,9 +1,13 @@
+"""Memories around other memories: combined, read-only, fixed, measured."""
+
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memwell.compat.langchain import (
     BaseMemory,
@@ -12,10 +16,11 @@ from memwell.compat.langchain import (
     ConversationBufferMemory,
     ConversationBufferWindowMemory,
     ConversationSummaryMemory,
+    MemoryMetrics,
     ReadOnlySharedMemory,
     SimpleMemory,
 )
-from memwell.errors import InvalidInput, ModelError
+from memwell.errors import InvalidInput
 
 
 def buffer(key: str) -> ConversationBufferMemory:
@@ -52,25 +57,19 @@ def test_several_memories_as_one() -> None:
     assert stats["memory_variables"] == ["all", "last"]
     assert len(stats["load_times"]) == len(stats["save_times"]) == 2
     assert stats["average_load_time"] == pytest.approx(sum(stats["load_times"]) / 2)
+    assert memory.get_memory_by_type(ConversationBufferWindowMemory) is memory.memories[1]
+    assert memory.get_memory_by_type(ConversationSummaryMemory) is None
     memory.clear()
     assert memory.load_memory_variables({}) == {"all": "", "last": ""}
-
-
-def test_members_by_class() -> None:
-    first, second = buffer("a"), buffer("b")
-    memory = CombinedMemory(memories=[first, second, SimpleMemory(memories={"x": 1})])
-    assert memory.get_memory_by_type(ConversationBufferMemory) is first
-    assert memory.get_memory_by_type(SimpleMemory) is memory.memories[2]
-    assert memory.get_memory_by_type(ConversationSummaryMemory) is None
 
 
 def test_one_that_fails_does_not_stop_the_others() -> None:
     last = buffer("last")
     memory = CombinedMemory([buffer("all"), Fails(), last])
-    with pytest.raises(CombinedMemoryError, match="Fails: 'the disk is gone'") as told:
+    with pytest.raises(CombinedMemoryError, match="Fails: 'the disk is gone'") as raised:
         memory.save_context({"input": "a"}, {"output": "b"})
-    assert [type(one.memory) for one in told.value.failures] == [Fails]
-    assert isinstance(told.value.__cause__, OSError)
+    assert [type(one.memory) for one in raised.value.failures] == [Fails]
+    assert isinstance(raised.value.__cause__, OSError)
     with pytest.warns(RuntimeWarning, match="could not load"):
         assert memory.load_memory_variables({}) == {"all": "Human: a\nAI: b", "last": "Human: a\nAI: b"}
     assert [type(one.error) for one in memory.failures] == [OSError]
@@ -78,21 +77,8 @@ def test_one_that_fails_does_not_stop_the_others() -> None:
     with pytest.raises(CombinedMemoryError):
         memory.clear()
     assert last.chat_memory.messages == []
-
-
-def test_when_all_fail_loading_fails() -> None:
     with pytest.raises(CombinedMemoryError):
         CombinedMemory([Fails()]).load_memory_variables({})
-
-
-def test_a_model_that_fails_in_one_member() -> None:
-    def model(prompt: str) -> str:
-        raise ModelError("no model today")
-
-    memory = CombinedMemory([ConversationSummaryMemory(llm=model, memory_key="sum", input_key="input"), buffer("all")])
-    with pytest.raises(CombinedMemoryError):
-        memory.save_context({"input": "a"}, {"output": "b"})
-    assert memory.load_memory_variables({}) == {"sum": "", "all": "Human: a\nAI: b"}
 
 
 def test_what_the_caller_got_wrong_is_raised_as_it_is() -> None:
@@ -118,7 +104,7 @@ def test_what_cannot_be_combined() -> None:
         memory.load_memory_variables({})
 
 
-def test_read_only() -> None:
+def test_read_only_and_simple() -> None:
     inner = buffer("all")
     memory = ReadOnlySharedMemory(memory=inner)
     inner.save_context({"input": "a"}, {"output": "b"})
@@ -126,13 +112,68 @@ def test_read_only() -> None:
     asyncio.run(memory.aclear())
     assert memory.load_memory_variables({}) == {"all": "Human: a\nAI: b"}
     assert memory.memory_variables == ["all"]
-
-
-def test_simple() -> None:
     values = {"name": "Anna"}
-    memory = SimpleMemory(memories=values)
-    memory.save_context({"input": "c"}, {"output": "d"})
-    memory.clear()
-    assert memory.load_memory_variables({}) is values
-    assert memory.memory_variables == ["name"]
-    assert SimpleMemory().load_memory_variables({}) == {}
+    simple = SimpleMemory(memories=values)
+    simple.save_context({"input": "c"}, {"output": "d"})
+    simple.clear()
+    assert simple.load_memory_variables({}) is values
+    assert (simple.memory_variables, SimpleMemory().load_memory_variables({})) == (["name"], {})
+
+
+times = st.lists(st.floats(0, 10), max_size=130)
+
+
+@given(times, times, st.integers(0, 5))
+def test_what_is_recorded_is_summed_up(loads: list[float], saves: list[float], errors: int) -> None:
+    metrics = MemoryMetrics(SimpleMemory())
+    for number, taken in enumerate(loads):
+        metrics.record_load_operation(taken, 1024 * 1024 * number)
+    for taken in saves:
+        metrics.record_save_operation(taken)
+    for number in range(errors):
+        metrics.record_error(RuntimeError(f"no {number}"))
+    summary = metrics.get_performance_summary()
+    assert summary["memory_type"] == "SimpleMemory"
+    assert summary["operation_counts"] == {"loads": len(loads), "saves": len(saves), "clears": 0, "errors": errors}
+    assert summary["timing_stats"]["avg_load_time"] == pytest.approx(sum(loads[-100:]) / max(len(loads[-100:]), 1))
+    p95 = summary["timing_stats"]["p95_save_time"]
+    last = saves[-100:]
+    if len(last) < 20:
+        assert p95 == 0
+    else:
+        assert sum(one <= p95 for one in last) >= 0.95 * len(last)
+        assert sum(one < p95 for one in last) < 0.95 * len(last)
+    assert 0 <= summary["error_rate"] <= 1
+    if errors <= len(loads) + len(saves):
+        assert summary["error_rate"] == errors / max(len(loads) + len(saves), 1)
+    assert summary["memory_usage"]["peak_memory_mb"] == max(len(loads) - 1, 0)
+    assert summary["memory_usage"]["memory_growth_rate"] == (1024 * 1024 if len(loads) > 1 else 0)
+    assert (summary["last_error"] or {}).get("message") == (f"no {errors - 1}" if errors else None)
+
+
+def test_it_measures_by_itself() -> None:
+    metrics = MemoryMetrics(memory=ConversationBufferMemory())
+    metrics.save_context({"input": "你好"}, {"output": "hello"})
+    assert metrics.load_memory_variables({}) == {"history": "Human: 你好\nAI: hello"}
+    assert metrics.memory_variables == ["history"]
+    metrics.clear()
+    assert metrics.load_memory_variables({}) == {"history": ""}
+    summary = metrics.get_performance_summary()
+    assert summary["operation_counts"] == {"loads": 2, "saves": 1, "clears": 1, "errors": 0}
+    assert summary["timing_stats"]["avg_load_time"] > 0
+    assert list(metrics.metrics["memory_sizes"]) == [len('{"history": "Human: 你好\\nAI: hello"}'.encode()), 15]
+
+
+def test_errors_are_counted_and_raised() -> None:
+    metrics = MemoryMetrics(Fails())
+    with pytest.raises(OSError, match="disk"):
+        metrics.load_memory_variables({})
+    with pytest.raises(OSError, match="disk"):
+        asyncio.run(metrics.aclear())
+    metrics.memory = SimpleMemory()
+    metrics.save_context({}, {})
+    asyncio.run(metrics.asave_context({}, {}))
+    summary = metrics.get_performance_summary()
+    assert summary["operation_counts"] == {"loads": 1, "saves": 2, "clears": 1, "errors": 2}
+    assert summary["error_rate"] == 0.5
+    assert (summary["last_error"]["type"], summary["last_error"]["message"]) == ("OSError", "the disk is gone")

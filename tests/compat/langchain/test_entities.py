@@ -1,3 +1,5 @@
+"""Notes on names and facts: their stores, the memories that write them, and the strategies that read them."""
+
 from __future__ import annotations
 
 import asyncio
@@ -6,48 +8,62 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from memwell.compat.langchain import (
+    BaseEntityStore,
     ChatMessageHistory,
     ConversationEntityMemory,
+    ConversationKGMemory,
     EntityInfo,
     HumanMessage,
     InMemoryEntityStore,
+    KnowledgeTriple,
     MemwellChatMessageHistory,
+    NetworkxEntityGraph,
     PromptTemplate,
     SQLiteEntityStore,
+    SystemMessage,
+    ThreadEntityGraph,
     ThreadEntityStore,
+    parse_triples,
 )
 from memwell.compat.langchain.entities import get_entities
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
 from memwell.strategies import Entities
+from memwell.strategies.entities import Graph
 
-EXTRACT = PromptTemplate.from_template("names|{history}|{input}")
+NAMES = PromptTemplate.from_template("names|{history}|{input}")
 DESCRIBE = PromptTemplate.from_template("note|{entity}|{summary}|{history}|{input}")
+FACTS = PromptTemplate.from_template("facts|{history}|{input}")
 
 
-def model(names: str = "Anna, Oslo", fail_on: str = "-") -> Any:
-    """Answers a question for names with those, and one for a note with the old note and one more star."""
+class Model:
+    """Answers a question for names and for facts with those given, and one for a note with the old note and a star."""
 
-    def answer(prompt: str) -> str:
-        asked.append(prompt)
-        if prompt.startswith("names"):
-            return names
-        _, entity, summary, *_ = prompt.split("|")
-        if entity == fail_on:
+    def __init__(self, names: str = "Anna, Oslo", facts: str = "NONE", fail_on: str = "-") -> None:
+        self.answers = {"names": names, "facts": facts}
+        self.fail_on = fail_on
+        self.asked: list[str] = []
+
+    def invoke(self, prompt: str) -> str:
+        self.asked.append(prompt)
+        kind, entity, summary, *_ = prompt.split("|")
+        if entity == self.fail_on:
             raise RuntimeError("no answer")
-        return f" {summary}*\n"
-
-    asked: list[str] = []
-    answer.asked = asked
-    return answer
+        return self.answers.get(kind, f" {summary}*\n")
 
 
-def made(llm: Any, **fields: Any) -> ConversationEntityMemory:
+def made(llm: Any = None, **fields: Any) -> ConversationEntityMemory:
     return ConversationEntityMemory(
-        llm=llm, entity_extraction_prompt=EXTRACT, entity_summarization_prompt=DESCRIBE, **fields
+        llm=llm or Model(), entity_extraction_prompt=NAMES, entity_summarization_prompt=DESCRIBE, **fields
     )
+
+
+def made_graph(llm: Any, **fields: Any) -> ConversationKGMemory:
+    return ConversationKGMemory(llm=llm, entity_extraction_prompt=NAMES, knowledge_extraction_prompt=FACTS, **fields)
 
 
 def turn(memory: Any, text: str = "Anna is in Oslo") -> dict[str, Any]:
@@ -56,81 +72,161 @@ def turn(memory: Any, text: str = "Anna is in Oslo") -> dict[str, Any]:
     return loaded
 
 
+def learnt(memory: Any, text: str) -> dict[str, Any]:
+    memory.save_context({"input": text}, {"output": "ok"})
+    return memory.load_memory_variables({"input": text})
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[str]:
+def path(tmp_path: Path) -> Iterator[str]:
     yield str(tmp_path / "m.db")
     close_shared()
 
 
+# Stores
+
+
+@pytest.fixture(params=["memory", "sqlite", "thread"])
+def store(request: pytest.FixtureRequest, path: str) -> BaseEntityStore:
+    if request.param == "sqlite":
+        return SQLiteEntityStore(db_file=path)
+    return InMemoryEntityStore() if request.param == "memory" else ThreadEntityStore(ChatMessageHistory().history)
+
+
+def test_texts_by_name(store: BaseEntityStore) -> None:
+    assert (store.get("小明"), store.get("小明", "?"), store.exists("小明")) == (None, "?", False)
+    store.set("小明", "住在北京")
+    store.set("Ann", "a pilot")
+    store.set("Ann", "a painter")
+    assert (store.get("小明"), store.get("Ann"), store.exists("Ann")) == ("住在北京", "a painter", True)
+    asyncio.run(store.adelete("Ann"))
+    assert (store.get("Ann"), asyncio.run(store.aexists("小明"))) == (None, True)
+    store.set("小明", None)
+    assert store.exists("小明") is not isinstance(store, SQLiteEntityStore)
+    if isinstance(store, SQLiteEntityStore):
+        store.delete("missing")
+    else:
+        with pytest.raises(KeyError):
+            store.delete("missing")
+    store.clear()
+    assert not store.exists("小明")
+
+
+def test_sessions_and_tables_are_separate(path: str) -> None:
+    one, two = SQLiteEntityStore("one", path), SQLiteEntityStore("two", path)
+    three = SQLiteEntityStore("one", path, "other")
+    for number in range(120):
+        one.set(f"e{number}", "x")
+    two.set("e0", "y")
+    three.set("e0", "z")
+    one.clear()
+    close_shared()
+    assert (one.full_table_name, SQLiteEntityStore("one", path).get("e0")) == ("memory_store_one", None)
+    assert (SQLiteEntityStore("two", path).get("e0"), SQLiteEntityStore("one", path, "other").get("e0")) == ("y", "z")
+    for session, table in (("a-b", "t"), ("a", "t; drop"), ("", "t"), ("1a", "t")):
+        with pytest.raises(ValueError, match="Table name and session ID must be valid Python identifiers"):
+            SQLiteEntityStore(session, "never.db", table)
+
+
+def test_the_store_of_a_conversation_is_a_mapping() -> None:
+    store = ThreadEntityStore(ChatMessageHistory().history)
+    assert (len(store), bool(store)) == (0, True)
+    store.set("Anna", "a doctor")
+    store.set("ANNA", "a dentist")
+    store.set("Bob", None)
+    assert store.store == {"Anna": "a dentist", "Bob": ""}
+    assert "anna" in store
+    assert sorted(store) == ["Anna", "Bob"]
+    assert store["Anna"].update_count == 2
+    with pytest.raises(LookupError, match="'Carl'"):
+        _ = store["Carl"]
+
+
+def test_entity_info_by_itself() -> None:
+    info = EntityInfo("Anna")
+    info.initialize_info("Anna is a doctor. It rains.")
+    info.update_info("Anna moved to Oslo.", None)
+    assert info.info.split() == "Anna is a doctor. Anna moved to Oslo.".split()
+    seen: list[str] = []
+    before = info.info
+    prompt = PromptTemplate.from_template("{entity}|{existing_info}|{new_context}")
+    info.update_info("new", lambda asked: seen.append(asked) or " all about her ", prompt)
+    assert seen == [f"Anna|{before}|new"]
+    with pytest.raises(ModelError):
+        info.update_info("x", lambda prompt: 1 // 0)
+    assert (info.info, info.update_count, info.context_count, len(info.contexts)) == ("all about her", 3, 3, 3)
+
+
+# Notes
+
+
 def test_a_turn_with_a_model() -> None:
-    llm = model()
-    memory = made(llm)
+    memory = made()
     assert memory.memory_variables == ["entities", "history"]
     assert turn(memory) == {"history": "", "entities": {"Anna": "", "Oslo": ""}}
     assert memory.entity_cache == ["Anna", "Oslo"]
     assert turn(memory) == {"history": "Human: Anna is in Oslo\nAI: ok", "entities": {"Anna": "*", "Oslo": "*"}}
-    assert llm.asked[1] == "note|Anna||Human: Anna is in Oslo\nAI: ok|Anna is in Oslo"
-    assert memory.load_memory_variables({"input": "x"})["entities"] == {"Anna": "**", "Oslo": "**"}
+    assert memory.llm.asked[1] == "note|Anna||Human: Anna is in Oslo\nAI: ok|Anna is in Oslo"
     memory.return_messages = True
-    assert len(memory.load_memory_variables({"input": "x"})["history"]) == len(memory.buffer) == 4
+    loaded = memory.load_memory_variables({"input": [{"type": "text", "text": "Anna"}]})
+    assert loaded["entities"] == {"Anna": "**", "Oslo": "**"}
+    assert len(loaded["history"]) == len(memory.buffer) == 4
+    assert memory.llm.asked[-1].endswith("|Anna")
+    asyncio.run(memory.aclear())
+    assert (memory.buffer, memory.entity_cache) == ([], [])
+    assert turn(memory)["entities"] == {"Anna": "", "Oslo": ""}
 
 
-def test_stats_and_infos() -> None:
-    memory = made(model())
+@pytest.mark.parametrize("kind", ["thread", "memory", "sqlite"])
+def test_stats_and_infos_over_any_store(kind: str, path: str) -> None:
+    stores: dict[str, Any] = {"memory": InMemoryEntityStore, "sqlite": lambda: SQLiteEntityStore(db_file=path)}
+    memory = made(**({} if kind == "thread" else {"entity_store": stores[kind]()}))
     turn(memory)
     turn(memory)
-    stats = memory.get_entity_stats()
-    assert stats["total_entities"] == stats["active_entities"] == stats["entity_updates"] == 2
-    assert stats["extraction_calls"] == 2
+    assert memory.get_entity_stats() == {
+        "total_entities": 2,
+        "active_entities": 2,
+        "entity_updates": 2,
+        "extraction_calls": 2,
+        "memory_type": "ConversationEntityMemory",
+    }
     info = memory.get_entity_info("Anna")
     assert info is not None
-    assert {key: info.to_dict()[key] for key in ("name", "info", "context_count", "update_count")} == {
+    told = info.to_dict()
+    assert {key: told[key] for key in ("name", "info", "context_count", "update_count")} == {
         "name": "Anna",
         "info": "**",
         "context_count": 2,
         "update_count": 2,
     }
-    assert info.last_updated >= info.created_at
+    assert told["last_updated"] >= told["created_at"]
     assert memory.get_entity_info("Nobody") is None
+    memory.clear()
+    assert (memory.entity_store.exists("Anna"), memory.get_entity_stats()["total_entities"]) == (False, 0)
 
 
-@pytest.mark.parametrize("k", [0, -1])
-def test_no_rounds_are_no_rounds(k: int) -> None:
-    memory = made(model(), k=k)
-    turn(memory)
-    assert turn(memory)["history"] == ""
-
-
-def test_a_turn_saved_without_loading_is_looked_through_itself() -> None:
-    llm = model("Anna")
-    memory = made(llm)
+def test_a_turn_saved_without_loading_is_searched_itself() -> None:
+    memory = made(Model("Anna"))
     memory.save_context({"input": "Anna is here"}, {"output": "ok"})
-    assert llm.asked[0] == "names|Human: Anna is here\nAI: ok|Anna is here"
+    assert memory.llm.asked[0] == "names|Human: Anna is here\nAI: ok|Anna is here"
     assert memory.entity_store.get("Anna") == "*"
     # A cache that is given is for the next turn.
-    given = made(model("never"), entity_cache=["Bob"])
-    given.save_context({"input": "x"}, {"output": "y"})
-    assert given.entity_store.get("Bob") == "*"
+    cached = made(Model("never"), entity_cache=["Bob"])
+    cached.save_context({"input": "x"}, {"output": "y"})
+    assert cached.entity_store.get("Bob") == "*"
 
 
-def test_a_model_that_fails_half_way_changes_no_note() -> None:
-    memory = made(model())
+def test_a_model_that_fails_or_answers_nothing_changes_no_note() -> None:
+    memory = made()
     turn(memory)
-    memory.llm = model(fail_on="Oslo")
+    memory.llm = Model(fail_on="Oslo")
     with pytest.raises(ModelError, match="no answer"):
         turn(memory)
     assert len(memory.buffer) == 4
-    assert isinstance(memory.entity_store, ThreadEntityStore)
-    assert memory.entity_store.store == {"Anna": "*", "Oslo": "*"}
-
-
-def test_an_empty_note_leaves_the_old() -> None:
-    memory = made(model())
-    turn(memory)
     memory.llm = lambda prompt: "Anna" if prompt.startswith("names") else " "
     turn(memory)
-    assert isinstance(memory.entity_store, ThreadEntityStore)
-    assert memory.entity_store.get("Anna") == "*"
+    store: Any = memory.entity_store
+    assert store.store == {"Anna": "*", "Oslo": "*"}
 
 
 @pytest.mark.parametrize(
@@ -149,32 +245,9 @@ def test_without_a_model_in_two_languages() -> None:
     assert loaded["entities"]["李娜"] == "我的朋友李娜在上海的医院工作。"
 
 
-def test_stores_of_langchains_shape(tmp_path: Path) -> None:
-    for store in (InMemoryEntityStore(), SQLiteEntityStore(db_file=str(tmp_path / "e.db"))):
-        memory = made(model(), entity_store=store)
-        turn(memory)
-        turn(memory)
-        assert store.get("Anna") == "**"
-        assert memory.get_entity_stats()["entity_updates"] == 2
-        info = memory.get_entity_info("Oslo")
-        assert info is not None
-        assert (info.context_count, len(info.contexts)) == (2, 2)
-        memory.clear()
-        assert not store.exists("Anna")
-        assert memory.get_entity_stats()["total_entities"] == 0
-
-
-def test_clear() -> None:
-    memory = made(model())
-    turn(memory)
-    asyncio.run(memory.aclear())
-    assert (memory.buffer, memory.entity_cache) == ([], [])
-    assert turn(memory)["entities"] == {"Anna": "", "Oslo": ""}
-
-
-def test_notes_survive_a_restart_and_are_shared(store: str) -> None:
-    def opened(llm: Any = None) -> ConversationEntityMemory:
-        return made(llm or model(), chat_memory=MemwellChatMessageHistory("s", store))
+def test_notes_survive_a_restart_and_are_shared_with_the_strategy(path: str) -> None:
+    def opened() -> ConversationEntityMemory:
+        return made(chat_memory=MemwellChatMessageHistory("s", path))
 
     turn(opened())
     close_shared()
@@ -182,101 +255,21 @@ def test_notes_survive_a_restart_and_are_shared(store: str) -> None:
     asyncio.run(one.aload_memory_variables({"input": "x"}))
     asyncio.run(one.asave_context({"input": "x"}, {"output": "y"}))
     assert other.load_memory_variables({"input": "x"})["entities"] == {"Anna": "**", "Oslo": "**"}
-    assert other.get_entity_stats()["total_entities"] == 2
-    notes = Entities(MemwellChatMessageHistory("s", store).history).notes("anna")
+    notes = Entities(MemwellChatMessageHistory("s", path).history).notes("anna")
     assert notes is not None
     assert (notes.name, notes.notes, notes.updates) == ("Anna", "**", 2)
+    chat = ChatMessageHistory([HumanMessage("Anna is a doctor."), HumanMessage("Anna lives in Oslo.")])
+    Entities(chat.history).observe()
+    info = ThreadEntityStore(chat.history)["Anna"]
+    assert (info.context_count, info.contexts) == (2, ["Anna is a doctor.", "Anna lives in Oslo."])
 
 
-def test_the_store_beside_a_conversation() -> None:
-    store = ThreadEntityStore(ChatMessageHistory().history)
-    assert (store.get("Anna"), store.get("Anna", "?"), store.exists("Anna"), len(store), bool(store)) == (
-        None,
-        "?",
-        False,
-        0,
-        True,
-    )
-    store.set("Anna", "a doctor")
-    store.set("ANNA", "a dentist")
-    store.set("Bob", None)
-    assert store.store == {"Anna": "a dentist", "Bob": ""}
-    assert "anna" in store
-    assert sorted(store) == ["Anna", "Bob"]
-    assert store["Anna"].update_count == 2
-    store.delete("bob")
-    with pytest.raises(KeyError):
-        store.delete("Bob")
-    with pytest.raises(LookupError, match="'Bob'"):
-        _ = store["Bob"]
-    store.clear()
-    assert store.store == {}
-
-
-def test_bad_input() -> None:
-    memory = made(model())
-    for inputs in ({"a": "x", "b": "y"}, {"input": 3}, {}):
-        with pytest.raises(InvalidInput):
-            memory.load_memory_variables(inputs)
-    with pytest.raises(InvalidInput, match="k must be"):
-        made(model(), k="3")
-    memory.load_memory_variables({"input": [{"type": "text", "text": "Anna"}]})
-    assert memory.llm.asked[-1] == "names||Anna"
-
-
-def test_entity_info_by_itself() -> None:
-    info = EntityInfo("Anna")
-    info.initialize_info("Anna is a doctor. It rains.")
-    assert info.info == "Anna is a doctor."
-    info.update_info("Anna moved to Oslo.", None)
-    assert info.info.split() == "Anna is a doctor. Anna moved to Oslo.".split()
-    seen: list[str] = []
-
-    def answer(prompt: str) -> str:
-        seen.append(prompt)
-        return " all about her "
-
-    before = info.info
-    info.update_info("new", answer, PromptTemplate.from_template("{entity}|{existing_info}|{new_context}"))
-    assert seen == [f"Anna|{before}|new"]
-    assert info.to_dict()["info"] == "all about her"
-    assert (info.update_count, info.context_count, len(info.contexts)) == (3, 3, 3)
-    with pytest.raises(ModelError):
-        info.update_info("x", lambda prompt: 1 // 0)
-    assert (info.info, info.update_count) == ("all about her", 3)
-    assert "Anna" in repr(info)
-
-
-def test_a_turn_reads_no_more_of_a_long_conversation(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    history = MemwellChatMessageHistory("s", store)
-    memory = ConversationEntityMemory(chat_memory=history)
-    kind, read, count = type(history.history.log), type(history.history.log).read, [0]
-
-    def counted(*args: Any, **how: Any) -> Any:
-        found = read(*args, **how)
-        count[0] += len(found)
-        return found
-
-    monkeypatch.setattr(kind, "read", counted)
-    seen: list[int] = []
-    for rounds in (100, 300):
-        history.add_messages([HumanMessage(f"q{n}") for n in range(rounds)])
-        count[0] = 0
-        turn(memory)
-        seen.append(count[0])
-    assert seen[0] == seen[1]
-
-
-def test_the_last_texts_that_named_something_are_kept(store: str) -> None:
-    memory = made(model(), chat_memory=MemwellChatMessageHistory("s", store))
+def test_the_last_texts_that_named_something_are_kept(path: str) -> None:
+    memory = made(chat_memory=MemwellChatMessageHistory("s", path))
     for number in range(12):
         turn(memory, f"Anna is in Oslo {number}" + "!" * 5000)
-        info = memory.get_entity_info("Anna")
-        assert info is not None
-        assert info.context_count == number + 1
-        assert len(info.contexts) == min(number + 1, 10)
     close_shared()
-    memory = made(model(), chat_memory=MemwellChatMessageHistory("s", store))
+    memory = made(chat_memory=MemwellChatMessageHistory("s", path))
     again = memory.get_entity_info("anna")
     assert again is not None
     assert [text.partition("!")[0] for text in again.contexts] == [f"Anna is in Oslo {n}" for n in range(2, 12)]
@@ -287,8 +280,152 @@ def test_the_last_texts_that_named_something_are_kept(store: str) -> None:
     assert (by_hand.info, by_hand.context_count, by_hand.contexts) == ("a doctor", 12, again.contexts)
 
 
-def test_the_strategy_keeps_them_too() -> None:
-    chat = ChatMessageHistory([HumanMessage("Anna is a doctor."), HumanMessage("Anna lives in Oslo.")])
-    Entities(chat.history).observe()
-    info = ThreadEntityStore(chat.history)["Anna"]
-    assert (info.context_count, info.contexts) == (2, ["Anna is a doctor.", "Anna lives in Oslo."])
+def test_a_turn_reads_no_more_of_a_long_conversation(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = MemwellChatMessageHistory("s", path)
+    memory = ConversationEntityMemory(chat_memory=history)
+    kind, read, count = type(history.history.log), type(history.history.log).read, [0]
+
+    def counted(*args: Any, **how: Any) -> Any:
+        found = read(*args, **how)
+        count[0] += len(found)
+        return found
+
+    monkeypatch.setattr(kind, "read", counted)
+    seen: list[int] = []
+    for size in (100, 300):
+        history.add_messages([HumanMessage(f"q{n}") for n in range(size)])
+        count[0] = 0
+        turn(memory)
+        seen.append(count[0])
+    assert seen[0] == seen[1]
+
+
+# Facts
+
+nodes = st.sampled_from(["Anna", "Bob", "Oslo", "Rome"])
+triples = st.lists(
+    st.tuples(nodes, st.sampled_from(["knows", "visited"]), nodes).map(KnowledgeTriple._make), max_size=10
+)
+GRAPHS: list[Any] = [NetworkxEntityGraph, lambda: ThreadEntityGraph(ChatMessageHistory().history)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("(Nevada, is a, state)", [("Nevada", "is a", "state")]),
+        (" (a, b, c) <|> (d, e, f) ", [("a", "b", "c"), ("d", "e", "f")]),
+        ("(a, b)<|>(a, b, c, d)<|>rubbish<|>(a, b), <|>(x, y, z)", [("x", "y", "z")]),
+        ("NONE", []),
+        ("  ", []),
+        ("(安娜, 住在, 奥斯陆)", [("安娜", "住在", "奥斯陆")]),
+    ],
+)
+def test_parse_triples(text: str, found: Any) -> None:
+    assert parse_triples(text) == found
+
+
+@pytest.mark.parametrize("make", GRAPHS)
+@settings(max_examples=15)
+@given(triples)
+def test_a_graph_holds_the_facts_put_in(make: Any, given_triples: list[KnowledgeTriple]) -> None:
+    graph = make()
+    for one in given_triples:
+        graph.add_triple(one)
+    facts = set(given_triples)
+    assert sorted((s, p, o) for s, o, p in graph.get_triples()) == sorted(facts)
+    for node in ("Anna", "Bob", "Oslo", "nobody"):
+        known = {f"{s} {p} {o}" for s, p, o in facts if s == node and o != node}
+        assert set(graph.get_entity_knowledge(node)) == known
+    for one in list(facts)[:2]:
+        graph.delete_triple(one)
+        facts.discard(one)
+    assert {(s, p, o) for s, o, p in graph.get_triples()} == facts
+    graph.clear()
+    assert graph.get_triples() == []
+
+
+@pytest.mark.parametrize("make", GRAPHS)
+def test_knowledge_by_depth(make: Any) -> None:
+    graph = make()
+    for text in ("(a, to, b)", "(b, to, c)", "(a, from, b)"):
+        graph.add_triple(KnowledgeTriple.from_string(text))
+    assert graph.get_entity_knowledge("a") == ["a to b", "a from b"]
+    assert graph.get_entity_knowledge("a", depth=2) == ["a to b", "a from b", "b to c"]
+    assert graph.get_entity_knowledge("a", depth=0) == []
+
+
+def test_graphs_and_triples_of_other_shapes() -> None:
+    networkx = pytest.importorskip("networkx")
+    drawn = networkx.DiGraph()
+    drawn.add_edge("a", "b", relation="to")
+    assert NetworkxEntityGraph(drawn).get_triples() == [("a", "b", "to")]
+    with pytest.raises(ValueError, match="not of correct shape"):
+        NetworkxEntityGraph({"a": "b"})
+    with pytest.raises(ValueError, match="subject, predicate, object"):
+        KnowledgeTriple.from_string("(a, b)")
+
+
+def test_facts_without_a_model() -> None:
+    memory = ConversationKGMemory()
+    learnt(memory, "Anna lives in Oslo.")
+    assert learnt(memory, "Anna lives in Rome.") == {"history": "On Anna: Anna lives in Rome."}
+    learnt(memory, "I work at Acme.")
+    asked = {"input": "Where does Anna live, and where do I work?"}
+    assert memory.load_memory_variables(asked)["history"].split("\n") == [
+        "On Anna: Anna lives in Rome.",
+        "On user: user works at Acme.",
+    ]
+    assert memory.load_memory_variables({"input": "hello"}) == {"history": ""}
+    memory.return_messages = True
+    expected = [SystemMessage("On Anna: Anna lives in Rome.")]
+    assert memory.load_memory_variables({"input": "Anna?"}) == {"history": expected}
+    memory.clear()
+    assert memory.load_memory_variables({"input": "Anna?"}) == {"history": []}
+    graph = NetworkxEntityGraph()
+    learnt(ConversationKGMemory(kg=graph), "Anna lives in Oslo.")
+    assert graph.get_triples() == [("Anna", "Oslo", "lives in")]
+
+
+def test_facts_with_a_model() -> None:
+    llm = Model("Anna", "(Anna, moved to, Oslo)<|>(Anna, teaches, physics)")
+    memory = made_graph(llm, k=1)
+    for _ in range(2):
+        assert learnt(memory, "x") == {"history": "On Anna: Anna moved to Oslo. Anna teaches physics."}
+    assert llm.asked[:2] == ["facts|Human: x\nAI: ok|x", "names|Human: x\nAI: ok|x"]
+    memory.llm = lambda prompt: 1 // 0
+    with pytest.raises(ModelError):
+        asyncio.run(memory.asave_context({"input": "y"}, {"output": "z"}))
+    assert (len(memory.chat_memory.messages), len(memory.kg.get_triples())) == (6, 2)
+
+
+def test_facts_survive_a_restart_and_are_shared(path: str) -> None:
+    def opened(llm: Any = None) -> ConversationKGMemory:
+        return made_graph(llm, chat_memory=MemwellChatMessageHistory("s", path))
+
+    learnt(opened(), "Anna lives in Oslo.")
+    learnt(opened(Model("Anna", "(Anna, teaches, physics)")), "x")
+    close_shared()
+    one, other = opened(), opened()
+    expected = {"history": "On Anna: Anna lives in Oslo. Anna teaches physics."}
+    assert one.load_memory_variables({"input": "Anna"}) == expected
+    assert asyncio.run(other.aload_memory_variables({"input": "Anna"})) == expected
+    assert len(Graph(MemwellChatMessageHistory("s", path).history).about("anna")) == 2
+
+
+@pytest.mark.parametrize("k", [0, -3])
+def test_no_rounds_are_no_rounds(k: int) -> None:
+    memory = made(k=k)
+    turn(memory)
+    assert turn(memory)["history"] == ""
+    llm = Model("NONE")
+    learnt(made_graph(llm, k=k), "x")
+    assert llm.asked == ["facts||x", "names||x"]
+
+
+@pytest.mark.parametrize("kind", [ConversationEntityMemory, ConversationKGMemory])
+def test_bad_input(kind: Any) -> None:
+    for inputs in ({"a": "x", "b": "y"}, {"input": 3}, {}):
+        with pytest.raises(InvalidInput):
+            kind().load_memory_variables(inputs)
+    with pytest.raises(InvalidInput, match="k must be"):
+        kind(k=None)

@@ -1,28 +1,63 @@
-"""Chat histories over conversations of ours, and the class that programs derive their own from."""
+"""Chat histories over conversations of ours and in files, and any chat history read as a conversation."""
 
 from __future__ import annotations
 
 import asyncio
+import codecs
+import json
+import os
+import subprocess
+import sys
+import threading
+import warnings
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import langchain_core.messages as theirs
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from langchain_core.chat_history import InMemoryChatMessageHistory as Theirs
 
+from memwell.compat.langchain import histories
 from memwell.compat.langchain.histories import (
     BaseChatMessageHistory,
+    ChatLog,
     ChatMessageHistory,
+    FileChatMessageHistory,
     InMemoryChatMessageHistory,
     MemwellChatMessageHistory,
     ThreadChatMessageHistory,
+    conversation,
 )
-from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from memwell.errors import InvalidInput
+from memwell.compat.langchain.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+    from_core,
+    messages_to_dict,
+)
+from memwell.compat.langchain.redis import RedisChatMessageHistory
+from memwell.compat.langchain.sql import SQLChatMessageHistory
+from memwell.errors import InvalidInput, Unsupported
 from memwell.history import History
+from memwell.messages import Role
+from memwell.records import Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.sharing import close_shared, shared_backend
+from tests.servers import redis_server
 
+with warnings.catch_warnings():
+    # It says that it is no longer maintained.
+    warnings.simplefilter("ignore")
+    from langchain_community.chat_message_histories import FileChatMessageHistory as TheirFile
+
+ROOT = Path(__file__).parents[3]
 SAID = [
     SystemMessage("be brief"),
     HumanMessage("你好", id="1", additional_kwargs={"a": 1}),
@@ -37,15 +72,20 @@ def closed() -> Iterator[None]:
     close_shared()
 
 
-@pytest.fixture(params=["memory", "thread", "file"])
+@pytest.fixture(params=["memory", "thread", "stored"])
 def history(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ThreadChatMessageHistory]:
     if request.param == "memory":
         yield InMemoryChatMessageHistory()
-    elif request.param == "file":
+    elif request.param == "stored":
         yield MemwellChatMessageHistory("s", str(tmp_path / "chat.db"))
     else:
         with open_backend(tmp_path / "other.db") as backend:
             yield ThreadChatMessageHistory(History(backend, "s"))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "chat.json"
 
 
 def test_what_was_added_comes_back(history: ThreadChatMessageHistory) -> None:
@@ -53,91 +93,74 @@ def test_what_was_added_comes_back(history: ThreadChatMessageHistory) -> None:
     history.add_user_message("more")
     history.add_ai_message("indeed")
     history.add_message(theirs.HumanMessage("theirs", id="9"))
-    history.add_user_message(theirs.HumanMessage("theirs too"))
     history.add_messages([])
-    expected = [*SAID, HumanMessage("more"), AIMessage("indeed"), HumanMessage("theirs", id="9")]
-    assert history.messages == [*expected, HumanMessage("theirs too")]
+    assert history.messages == [*SAID, HumanMessage("more"), AIMessage("indeed"), HumanMessage("theirs", id="9")]
     assert str(history).splitlines()[0] == "System: be brief"
     assert [message.text for message in history.history][:2] == ["be brief", "你好"]
     history.clear()
     assert (history.messages, str(history), bool(history)) == ([], "", True)
 
 
-def test_the_same_message_twice(history: ThreadChatMessageHistory) -> None:
+def test_a_message_may_come_twice_and_assigning_replaces(history: ThreadChatMessageHistory) -> None:
     history.add_messages(SAID)
-    history.add_messages(SAID)
-    history.add_messages([SAID[1], SAID[1]])
+    history.add_messages([*SAID, SAID[1], SAID[1]])
     assert history.messages == [*SAID, *SAID, SAID[1], SAID[1]]
-
-
-def test_assigning_replaces(history: ThreadChatMessageHistory) -> None:
-    history.add_messages(SAID)
-    history.messages = history.messages[2:]
-    assert history.messages == SAID[2:]
+    history.messages = history.messages[-1:]
     history.messages.clear()
-    assert history.messages == SAID[2:]
+    assert history.messages == [SAID[1]]
     history.messages = [SAID[1], SAID[1], *SAID]
+    for wrong in (["x"], [*SAID, HumanMessage("x", extra=object())]):
+        with pytest.raises(InvalidInput):
+            history.messages = wrong
+        with pytest.raises(InvalidInput):
+            history.add_messages([*SAID, *wrong])
     assert history.messages == [SAID[1], SAID[1], *SAID]
-    history.messages = SAID[2:]
-    with pytest.raises(InvalidInput):
-        history.messages = ["x"]
-    assert history.messages == SAID[2:]
-
-
-def test_all_or_none(history: ThreadChatMessageHistory) -> None:
-    with pytest.raises(InvalidInput):
-        history.add_messages([*SAID, HumanMessage("x", extra=object())])
-    with pytest.raises(InvalidInput):
-        history.add_messages([*SAID, "text"])
-    assert history.messages == []
 
 
 def test_async_is_the_same(history: ThreadChatMessageHistory) -> None:
-    async def talk() -> list[BaseMessage]:
-        await history.aadd_messages(SAID)
-        found = await history.aget_messages()
-        await history.aclear()
-        return found
-
-    assert asyncio.run(talk()) == SAID
+    asyncio.run(history.aadd_messages(SAID))
+    assert asyncio.run(history.aget_messages()) == SAID
+    asyncio.run(history.aclear())
     assert history.messages == []
 
 
-def test_a_session_is_there_again(tmp_path: Path) -> None:
+def test_a_session_survives_a_restart(tmp_path: Path) -> None:
     url = str(tmp_path / "chat.db")
     MemwellChatMessageHistory("one", url).add_messages(SAID)
-    MemwellChatMessageHistory("one", url, space="other").add_user_message("apart")
+    MemwellChatMessageHistory("one", url, space="other").add_user_message("separate")
     assert MemwellChatMessageHistory("two", url).messages == []
     assert shared_backend(url) is shared_backend(f"sqlite:{url}") is shared_backend(tmp_path / "chat.db")
     close_shared()
     again = MemwellChatMessageHistory("one", url)
     assert (again.messages, again.session_id) == (SAID, "one")
+    assert ChatMessageHistory(messages=SAID).messages == SAID
+    assert ChatMessageHistory().messages == []
 
 
-def test_objects_in_memory_share_nothing() -> None:
-    one, two = ChatMessageHistory(), ChatMessageHistory(messages=SAID)
-    one.add_user_message("x")
-    assert (len(one.messages), two.messages) == (1, SAID)
+class Single(BaseChatMessageHistory):
+    def __init__(self) -> None:
+        self.messages = []
+
+    def add_message(self, message: Any) -> None:
+        self.messages.append(message)
+
+    def clear(self) -> None:
+        self.messages = []
 
 
-def test_a_class_of_ones_own() -> None:
-    class Single(BaseChatMessageHistory):
-        def __init__(self) -> None:
-            self.messages = []
+class Bulk(Single):
+    def add_messages(self, messages: Sequence[Any]) -> None:
+        self.messages = [*self.messages, *messages]
 
-        def add_message(self, message: Any) -> None:
-            self.messages.append(message)
+    def add_message(self, message: Any) -> None:
+        BaseChatMessageHistory.add_message(self, message)
 
-        def clear(self) -> None:
-            self.messages = []
 
-    class Bulk(Single):
-        def add_messages(self, messages: Sequence[Any]) -> None:
-            self.messages = [*self.messages, *messages]
+class Neither(BaseChatMessageHistory):
+    def clear(self) -> None: ...
 
-        def add_message(self, message: Any) -> None:
-            BaseChatMessageHistory.add_message(self, message)
 
+def test_subclasses() -> None:
     for made in (Single(), Bulk()):
         made.add_messages([HumanMessage("a")])
         made.add_ai_message("b")
@@ -145,12 +168,267 @@ def test_a_class_of_ones_own() -> None:
         assert asyncio.run(made.aget_messages()) == [HumanMessage("a"), AIMessage("b"), HumanMessage("c")]
         asyncio.run(made.aclear())
         assert made.messages == []
-
-
-def test_a_class_that_cannot_add() -> None:
-    class Neither(BaseChatMessageHistory):
-        def clear(self) -> None: ...
-
-    for attempt in (lambda: Neither().add_message(HumanMessage("x")), lambda: Neither().add_messages([SAID[0]])):
+    for attempt in (lambda: Neither().add_message(SAID[0]), lambda: Neither().add_messages([SAID[0]])):
         with pytest.raises(NotImplementedError, match="add_message is not implemented for this class"):
             attempt()
+
+
+# Files
+
+
+def test_the_file_has_langchains_layout(path: Path) -> None:
+    history = FileChatMessageHistory(str(path))
+    assert (path.read_text(), history.file_path) == ("[]", path)
+    history.add_messages(SAID)
+    history.add_messages([])
+    history.add_user_message("more")
+    assert TheirFile(str(path)).messages == history.messages == [*SAID, HumanMessage("more")]
+    assert path.read_text() == json.dumps(theirs.messages_to_dict(TheirFile(str(path)).messages))
+    assert history.between(1, 3) == SAID[1:3]
+    assert len(history) == 5
+
+
+@given(data=st.data())
+def test_both_may_write_in_turn(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    path = tmp_path_factory.mktemp("both") / "chat.json"
+    mine, other, second = FileChatMessageHistory(path), TheirFile(str(path)), FileChatMessageHistory(path)
+    expected: list[BaseMessage] = []
+    for number in range(data.draw(st.integers(1, 6))):
+        who = data.draw(st.sampled_from(["mine", "second", "theirs", "indent", "clear", "delete"]))
+        message = HumanMessage(f"{number}: {data.draw(st.text(max_size=5))}")
+        if who in ("clear", "delete"):
+            expected = []
+            mine.clear() if who == "clear" else path.unlink()
+            TheirFile(str(path))
+        elif who == "indent":
+            path.write_text(json.dumps(json.loads(path.read_text()), indent=2, ensure_ascii=True) + "\n")
+        else:
+            {"mine": mine, "second": second, "theirs": other}[who].add_message(message)
+            expected.append(message)
+        assert mine.messages == expected
+    assert second.messages == other.messages == expected
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8", "utf-8-sig", "utf-16", "gb18030", "latin-1"])
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+def test_encodings(path: Path, encoding: str | None, ensure_ascii: bool) -> None:
+    words = "héllo" if encoding == "latin-1" else "你好 héllo"
+    history = FileChatMessageHistory(path, encoding=encoding, ensure_ascii=ensure_ascii)
+    for _ in range(3):
+        history.add_user_message(words)
+    again = TheirFile(str(path), encoding=encoding)
+    assert again.messages == history.messages == FileChatMessageHistory(path, encoding=encoding).messages
+    again.add_user_message("theirs")
+    assert [message.content for message in history.messages] == [words, words, words, "theirs"]
+
+
+def test_a_message_that_cannot_be_written_changes_nothing(path: Path) -> None:
+    history = FileChatMessageHistory(path, encoding="ascii", ensure_ascii=False)
+    history.add_user_message("a")
+    with pytest.raises(InvalidInput, match="ascii"):
+        history.add_user_message("你好")
+    with pytest.raises(InvalidInput, match="JSON"):
+        history.add_message(HumanMessage("x", extra=object()))
+    assert [message.content for message in history.messages] == ["a"]
+
+
+@pytest.mark.parametrize("broken", ['[{"type": "human"', "{}", "[1]", '{"a": 1}', "[] []", "\xff", "null"])
+def test_a_broken_file_is_named_and_not_written_to(path: Path, broken: str) -> None:
+    path.write_bytes(broken.encode("latin-1"))
+    history = FileChatMessageHistory(path, encoding="utf-8")
+    for attempt in (lambda: history.messages, lambda: history.add_user_message("x"), lambda: len(history)):
+        with pytest.raises(InvalidInput, match=r"chat\.json"):
+            attempt()
+    assert path.read_bytes() == broken.encode("latin-1")
+    path.write_text('[{"type": "odd", "data": {}}]')
+    with pytest.raises(InvalidInput, match=r"chat\.json.*odd"):
+        _ = history.messages
+
+
+@pytest.mark.parametrize("blank", [b"", b" \n", b"[ ]", b" [\n]\n", codecs.BOM_UTF8])
+def test_a_file_without_messages(path: Path, blank: bytes) -> None:
+    path.write_bytes(blank)
+    history = FileChatMessageHistory(path, encoding="utf-8")
+    assert history.messages == []
+    history.add_messages(SAID)
+    assert TheirFile(str(path), encoding="utf-8-sig").messages == history.messages == SAID
+
+
+@pytest.mark.parametrize("encoding", [None, "utf-8", "utf-8-sig"])
+def test_what_other_programs_write_beyond_the_standard(path: Path, encoding: str | None) -> None:
+    layouts = [
+        *messages_to_dict([HumanMessage("我")]),
+        {"type": "human", "data": {"content": "\ud800", "x": float("inf")}},
+    ]
+    path.write_bytes(codecs.BOM_UTF8 + json.dumps(layouts).encode())
+    history = FileChatMessageHistory(path, encoding=encoding)
+    history.add_ai_message("two")
+    for reader in (history, FileChatMessageHistory(path, encoding=encoding)):
+        assert [message.content for message in reader.messages] == ["我", "\ud800", "two"]
+
+
+def test_links_and_rights_stay(path: Path, unprivileged: None) -> None:
+    link = path.with_name("link.json")
+    FileChatMessageHistory(path).add_messages(SAID)
+    path.chmod(0o600)
+    link.symlink_to(path)
+    FileChatMessageHistory(link).add_user_message("through the link")
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.parent.chmod(0o500)
+    try:
+        history = FileChatMessageHistory(path)
+        assert len(history.messages) == 5
+        with pytest.raises(PermissionError):
+            history.add_user_message("x")
+    finally:
+        path.parent.chmod(0o700)
+
+
+def test_a_file_is_parsed_only_when_it_changed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = FileChatMessageHistory(path)
+    history.add_messages(SAID)
+    assert history.messages == SAID
+    history.messages[1].additional_kwargs["changed"] = True
+    with monkeypatch.context() as patched:
+        patched.setattr(histories.json, "loads", None)
+        assert history.messages == SAID
+    TheirFile(str(path)).add_user_message("more")
+    assert len(history) == 5
+
+
+def test_an_append_that_an_earlier_version_was_killed_in_is_completed(path: Path) -> None:
+    whole = json.dumps(messages_to_dict([*SAID, HumanMessage("last")])).encode()
+    place = whole.index(b', {"type": "human", "data": {"content": "last"')
+    written = msgspec.json.encode((place, b"]", whole[place:]))
+    path.write_bytes(whole[: place + 20])
+    journal = path.with_name("chat.json.journal")
+    journal.write_bytes(b"{}".ljust(256) + sha256(written).digest() + written)
+    history = FileChatMessageHistory(path)
+    assert history.messages == [*SAID, HumanMessage("last")]
+    history.add_user_message("next")
+    assert len(TheirFile(str(path)).messages) == 6
+    assert not journal.exists()
+
+
+def test_a_full_disk_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    history = FileChatMessageHistory(path)
+    history.add_messages(SAID)
+
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space"):
+            history.add_user_message("x")
+    assert history.messages == FileChatMessageHistory(path).messages == SAID
+
+
+def test_threads_and_tasks_of_one_history(path: Path) -> None:
+    history = FileChatMessageHistory(path)
+    threads = [
+        threading.Thread(target=lambda: [history.add_user_message("x") or history.messages for _ in range(10)])
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    async def more() -> None:
+        await asyncio.gather(*(history.aadd_messages([HumanMessage(str(number))]) for number in range(10)))
+
+    asyncio.run(more())
+    assert len(TheirFile(str(path)).messages) == len(history) == 50
+    asyncio.run(history.aclear())
+    assert path.read_text() == "[]"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs fork and SIGKILL")
+def test_kills_and_two_processes() -> None:
+    command = [sys.executable, "-m", "benchmarks.langchain_files", "--kills", "30", "--ours", "--json", "--dry"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr + done.stdout
+    found = json.loads(done.stdout)
+    kills, crowd = found["kills"][0], found["crowds"][0]
+    assert kills["acknowledged"] >= 20
+    assert {kills[name] for name in ("unreadable", "destroyed", "lost", "phantom")} == {0}
+    assert (crowd["stored"], crowd["errors"], crowd["invalid_reads"]) == (400, 0, 0)
+
+
+# Any history as a conversation
+
+
+class Listed:
+    """The least that a chat history can be."""
+
+    def __init__(self, messages: list[Any]) -> None:
+        self.messages = messages
+
+
+KINDS = {"h": HumanMessage, "a": AIMessage, "s": SystemMessage}
+
+
+@given(st.text("has", max_size=12), st.integers(0, 5), st.integers(0, 40))
+def test_a_view_reads_like_a_conversation_of_ours(kinds: str, rounds: int, tokens: int) -> None:
+    said = [KINDS[kind](f"{kind}{place}") for place, kind in enumerate(kinds)]
+    ours, view = ChatMessageHistory(said).history, conversation(Listed(said))
+    assert (len(view), view.tokens) == (len(ours), ours.tokens)
+
+    def texts(messages: Any) -> list[str]:
+        return [one.text for one in messages]
+
+    assert [texts(one.messages) for one in view.rounds()] == [texts(one.messages) for one in ours.rounds()]
+    assert texts(view.last(3)) == texts(ours.last(3))
+    assert texts(reversed(view)) == texts(reversed(ours))
+    assert texts(view.window(rounds=rounds)) == texts(ours.window(rounds=rounds))
+    assert texts(view.window(tokens=tokens, system=False)) == texts(ours.window(tokens=tokens, system=False))
+
+
+def test_what_a_view_is_of() -> None:
+    memory = ChatMessageHistory()
+    assert conversation(memory) is memory.history
+    with warnings.catch_warnings():
+        # Its newer versions say that it is no longer maintained.
+        warnings.simplefilter("ignore")
+        other = Theirs(messages=[theirs.HumanMessage("你好", id="7"), theirs.AIMessage("b")])
+    view = conversation(other)
+    assert [(one.role, one.text, one.index) for one in view] == [(Role.HUMAN, "你好", 0), (Role.AI, "b", 1)]
+    assert [from_core(one) for one in view] == other.messages
+    assert view.get(view.get(0).id).text == "你好"
+    with pytest.raises(InvalidInput, match="messages"):
+        conversation(object())
+    log, thread = ChatLog(Listed([HumanMessage("x")])), Thread(Space("s"), "chat")
+    assert log.versions(thread, 0) == []
+    for attempt in (lambda: log.append(thread, []), lambda: log.trim(thread, 0), lambda: log.match(thread, "x")):
+        with pytest.raises(Unsupported):
+            attempt()
+
+
+@pytest.fixture(params=["redis", "sql"])
+def partial(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    if request.param == "redis":
+        with redis_server(tmp_path) as url:
+            history = RedisChatMessageHistory("flat", url)
+            yield history
+            history.redis_client.close()
+    else:
+        history = SQLChatMessageHistory("flat", f"sqlite:///{tmp_path / 'chat.db'}")
+        yield history
+        history.engine.dispose()
+
+
+def test_a_view_reads_only_a_part_of_a_database(partial: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    partial.add_messages([HumanMessage("question"), AIMessage("answer")] * 300)
+    made, real = [0], BaseMessage.__init__
+
+    def counted(self: BaseMessage, *args: Any, **fields: Any) -> None:
+        made[0] += 1
+        real(self, *args, **fields)
+
+    monkeypatch.setattr(BaseMessage, "__init__", counted)
+    view = conversation(partial)
+    assert len(view.window(rounds=3, system=False)) == 6
+    assert len(view.log.read(view.thread, after=len(view) - 3)) == 2
+    assert 0 < made[0] < 100

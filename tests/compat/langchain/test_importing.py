@@ -75,17 +75,11 @@ def test_every_session_of_a_table_becomes_a_conversation(memory: memwell.Engine,
     assert (done.counts, done.failed, seen[-1]) == ({"threads": 3, "messages": 9}, 0, (9, 9))
     calls = [call for one in memory.thread("anna") for call in one.tool_calls]
     assert [(call.name, call.arguments) for call in calls] == [("look", {"where": "fridge"})]
-    again = import_sql(memory, url)
-    assert (again.new, again.known) == (0, 9)
-
-
-def test_only_what_is_new_comes_over_the_next_time(memory: memwell.Engine, tmp_path: Path) -> None:
-    url = as_url(tmp_path / "theirs.db")
-    make_table(url, table_name="talks")
-    import_sql(memory, url, table_name="talks")
-    SQLChatMessageHistory("李雷", connection=url, table_name="talks").add_messages([AIMessage("再见。")])
-    assert import_sql(memory, url, table_name="talks").counts == {"messages": 1}
+    SQLChatMessageHistory("李雷", connection=url).add_messages([AIMessage("再见。")])
+    again = import_sql(memory, url, remember=True)
+    assert (again.counts["messages"], again.known) == (1, 9)
     assert memory.thread("李雷").last(1)[0].text == "再见。"
+    assert memory.recall("再见", limit=1)[0].text == "再见。"
 
 
 def test_a_row_that_is_no_message_is_reported_and_the_others_come_over(memory: memwell.Engine, tmp_path: Path) -> None:
@@ -136,13 +130,6 @@ def test_every_list_in_redis_becomes_a_conversation(memory: memwell.Engine, redi
 def test_a_server_that_is_away_is_told(memory: memwell.Engine) -> None:
     with closed_port() as port, pytest.raises(BackendUnavailable):
         import_redis(memory, f"redis://127.0.0.1:{port}/0")
-
-
-def test_what_was_said_may_be_remembered_too(memory: memwell.Engine, tmp_path: Path) -> None:
-    url = as_url(tmp_path / "theirs.db")
-    make_table(url)
-    import_sql(memory, url, remember=True)
-    assert memory.recall("京都", limit=1)[0].text == "我六月去京都。"
 
 
 def test_the_command_takes_urls(tmp_path: Path, redis: str) -> None:

@@ -1,3 +1,5 @@
+"""Models of every kind as the memories ask and count with them, and prompts."""
+
 from __future__ import annotations
 
 import sys
@@ -7,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.compat.langchain import AIMessage, ConversationTokenBufferMemory, HumanMessage, as_llm
-from memwell.compat.langchain.models import LineCounter
+from memwell.compat.langchain import AIMessage, ConversationTokenBufferMemory, HumanMessage, PromptTemplate, as_llm
+from memwell.compat.langchain.models import SUMMARY_PROMPT, LineCounter, filled
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.messages import ai, human
 from memwell.models.scripted import ScriptedChat
@@ -59,19 +61,16 @@ def test_no_model() -> None:
     assert llm.count("two words") == 2
     with pytest.raises(ModelError, match="without an llm"):
         llm.predict("x")
+    with pytest.raises(ModelError, match="ZeroDivisionError"):
+        as_llm(lambda text: 1 // 0).predict("x")
+    with pytest.raises(BadModelOutput, match="neither a text nor a message"):
+        as_llm(lambda text: 3).predict("x")
 
 
 @pytest.mark.parametrize("thing", [3, "gpt", object(), OnlyPredict])
 def test_what_is_no_model(thing: Any) -> None:
     with pytest.raises(InvalidInput):
         as_llm(thing)
-
-
-def test_whatever_a_model_raises_is_a_model_error() -> None:
-    with pytest.raises(ModelError, match="ZeroDivisionError"):
-        as_llm(lambda text: 1 // 0).predict("x")
-    with pytest.raises(BadModelOutput, match="neither a text nor a message"):
-        as_llm(lambda text: 3).predict("x")
 
 
 @pytest.mark.parametrize("count", [-1, "2", None, True])
@@ -85,9 +84,7 @@ def test_a_count_that_is_none(count: Any) -> None:
 
 
 def test_lines_count_with_their_prefix() -> None:
-    llm = as_llm(Counts())
-    assert llm.count_messages([HumanMessage("one two"), AIMessage("three")]) == 5
-    assert LineCounter(llm).count_message(human("one two")) == 3
+    assert LineCounter(as_llm(Counts())).count_message(human("one two")) == 3
 
 
 @given(st.lists(st.sampled_from(["one", "one two", "one two three"]), max_size=8))
@@ -127,7 +124,6 @@ def test_a_model_that_counts_messages_is_asked_for_them_one_by_one() -> None:
     messages = [human("one two"), ai("three")]
     assert [counter.count_message(one) for one in (*messages, *messages)] == [12, 11, 12, 11]
     assert [one.content for one in model.asked] == ["one two", "three"]
-    assert as_llm(model).count_messages([HumanMessage("one two"), AIMessage("three")]) == 23
     memory = ConversationTokenBufferMemory(llm=model, max_token_limit=23)
     memory.save_context({"input": "a b"}, {"output": "c"})
     assert memory.buffer == "Human: a b\nAI: c"
@@ -140,7 +136,7 @@ def test_a_model_that_counts_messages_gets_langchains_own_where_there_are_any(mo
     model = CountsMessages()
     LineCounter(as_llm(model)).count_message(human("x"))
     assert type(model.asked[-1]) is core.HumanMessage
-    # Without the package: the model is somebody else's, and gets ours.
+    # Without the package: the model is of another library, and gets ours.
     monkeypatch.delitem(sys.modules, "langchain_core.messages")
     assert LineCounter(as_llm(model)).count_message(human("x")) == 11
     assert type(model.asked[-1]) is HumanMessage
@@ -164,3 +160,30 @@ def test_only_an_own_way_of_counting_messages_is_used() -> None:
     assert LineCounter(as_llm(Own(responses=["yes"]))).count_message(human("x")) == 7
     assert LineCounter(as_llm(Unable(responses=["yes"]))).count_message(human("x")) == 5
     assert LineCounter(as_llm(plain)).count_message(human("x")) == default_counter().count("Human: x")
+
+
+@given(st.text(), st.text(), st.text())
+def test_blanks_are_filled_and_the_rest_is_kept(before: str, between: str, value: str) -> None:
+    def escaped(text: str) -> str:
+        return text.replace("{", "{{").replace("}", "}}")
+
+    prompt = PromptTemplate(["a", "b"], f"{escaped(before)}{{a}}{escaped(between)}{{b}}")
+    assert prompt.format(a=value, b="{a}") == f"{before}{value}{between}{{a}}"
+    assert prompt.input_variables == ["a", "b"]
+
+
+@pytest.mark.parametrize("template", ["{", "}", "{a.b}", "{a[0]}", "{}", "{0}"])
+def test_what_is_no_template(template: str) -> None:
+    with pytest.raises(InvalidInput):
+        PromptTemplate(None, template)
+
+
+def test_prompts() -> None:
+    assert PromptTemplate.from_template("{b} and {a} and {b}").input_variables == ["a", "b"]
+    assert PromptTemplate(["x"], "{a}").input_variables == ["a"]
+    with pytest.raises(InvalidInput, match="jinja2"):
+        PromptTemplate(None, "{{ a }}", template_format="jinja2")
+    with pytest.raises(KeyError, match="a"):
+        PromptTemplate(None, "{a}").format(b="x")
+    assert filled(PromptTemplate(None, "{a}!"), a="x", b="y") == "x!"
+    assert "Oslo" in filled(SUMMARY_PROMPT, summary="", new_lines="Human: Oslo", text="other")

@@ -1,3 +1,5 @@
+"""Memories over retrievers: what they store, find and cache."""
+
 from __future__ import annotations
 
 import asyncio
@@ -20,10 +22,6 @@ from memwell.compat.langchain import (
 from memwell.compat.langchain.retrieval import pieces
 from memwell.errors import InvalidInput
 from memwell.storage.sharing import close_shared
-
-
-def words(text: str) -> str:
-    return text
 
 
 class Words:
@@ -60,6 +58,15 @@ def path(tmp_path: Path) -> Iterator[str]:
 
 def ours(k: int = 1) -> Any:
     return MemwellVectorStore(embedder=None).as_retriever(search_kwargs={"k": k})
+
+
+def test_documents() -> None:
+    theirs = pytest.importorskip("langchain_core.documents")
+    assert Document("x", {"a": 1}) == theirs.Document("x", metadata={"a": 1})
+    assert Document("x") != Document("x", id="1")
+    assert Document("x") != "x"
+    with pytest.raises(InvalidInput):
+        Document(3)  # pyright: ignore[reportArgumentType]
 
 
 def test_turns_are_found_by_what_they_say() -> None:
@@ -122,13 +129,6 @@ def test_the_cache_is_bounded_and_can_be_off() -> None:
     assert off.get_retrieval_stats()["cache_hits"] == 0
 
 
-def test_what_is_loaded_is_the_callers_own() -> None:
-    memory = VectorStoreRetrieverMemory(retriever=Listed(), return_docs=True)
-    memory.save_context({"q": "a"}, {"out": "b"})
-    memory.load_memory_variables({"q": "a"})["history"].clear()
-    assert len(memory.load_memory_variables({"q": "a"})["history"]) == 1
-
-
 def test_what_another_wrote_is_found_despite_the_cache(path: str) -> None:
     one, other = (
         VectorStoreRetrieverMemory(retriever=MemwellVectorStore(path, embedder=None).as_retriever()) for _ in range(2)
@@ -140,12 +140,12 @@ def test_what_another_wrote_is_found_despite_the_cache(path: str) -> None:
 
 def test_clear_takes_back_what_this_memory_stored() -> None:
     retriever = ours(5)
-    retriever.add_documents([Document("pizza of somebody else")])
+    retriever.add_documents([Document("pizza of another program")])
     memory = VectorStoreRetrieverMemory(retriever=retriever)
     memory.save_context({"input": "pizza of mine"}, {"output": "yes"})
     assert len(retriever.invoke("pizza")) == 2
     asyncio.run(memory.aclear())
-    assert memory.load_memory_variables({"q": "pizza"}) == {"history": "pizza of somebody else"}
+    assert memory.load_memory_variables({"q": "pizza"}) == {"history": "pizza of another program"}
 
 
 def test_bad_input() -> None:

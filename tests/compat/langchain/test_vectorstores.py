@@ -57,14 +57,6 @@ def test_deleting() -> None:
     assert store.version() != before
 
 
-def test_two_processes_see_one_store(path: str) -> None:
-    MemwellVectorStore(path, embedder=None).add_texts(["red apple"])
-    close_shared()
-    one, other = MemwellVectorStore(path, embedder=None), MemwellVectorStore(path, embedder=None, space="other")
-    assert [document.page_content for document in one.similarity_search("apple")] == ["red apple"]
-    assert other.similarity_search("apple") == []
-
-
 def test_retrievers() -> None:
     store = MemwellVectorStore.from_texts(["red apple", "green apple"], None)
     retriever = store.as_retriever(search_kwargs={"k": 1})

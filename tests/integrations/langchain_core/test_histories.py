@@ -1,4 +1,4 @@
-"""``MemwellChatMessageHistory``: LangChain's messages come back as they went in, whoever wrote them and whenever."""
+"""``MemwellChatMessageHistory``: LangChain's messages come back as they went in."""
 
 from __future__ import annotations
 
@@ -51,21 +51,12 @@ USAGE: UsageMetadata = {
     "output_token_details": {"reasoning": 1},
 }
 EVERY_KIND: list[BaseMessage] = [
-    HumanMessage("Hello. 你好。"),
-    HumanMessage("", id="empty", name="ann"),
-    HumanMessage(
-        ["text", {"type": "text", "text": "more"}, {"type": "image_url", "image_url": {"url": "https://x/a.png"}}]
-    ),
     HumanMessage([{"type": "image", "base64": "AAAA", "mime_type": "image/png", "extras": {"detail": "low"}}]),
     HumanMessage("said", additional_kwargs={"a": {"b": [1, 2.5, None, True]}}, of_my_own="kept"),
-    SystemMessage("Be brief.", response_metadata={"x": 1}),
     AIMessage("Let me see.", tool_calls=[CALL], invalid_tool_calls=[BAD_CALL], usage_metadata=USAGE, id="run-1"),
     AIMessage([{"type": "reasoning", "reasoning": "…"}, {"type": "text", "text": "So.", "annotations": []}]),
-    AIMessage("", tool_calls=[CALL, {**CALL, "id": "call-2"}], response_metadata={"logprobs": None, "model": "m"}),
     AIMessage("", additional_kwargs={"function_call": {"name": "f", "arguments": "{}"}}),
     ToolMessage("22 °C", tool_call_id="call-1", name="weather", artifact={"rows": [[1, "a"], [2, None]]}, id="t"),
-    ToolMessage("failed", tool_call_id="call-2", status="error"),
-    ToolMessage([{"type": "text", "text": "one"}, "two"], tool_call_id="call-3", artifact="raw"),
     FunctionMessage(content="42", name="answer"),
     ChatMessage(content="Order!", role="judge"),
     RemoveMessage(id="run-1"),
@@ -87,17 +78,6 @@ def check_same(found: Sequence[BaseMessage], expected: Sequence[BaseMessage]) ->
     assert list(found) == list(expected)
     assert [type(one) for one in found] == [type(one) for one in expected]
     assert [one.model_dump() for one in found] == [one.model_dump() for one in expected]
-
-
-def test_it_is_one_of_langchains(backend: Backend):
-    assert isinstance(MemwellChatMessageHistory("s", backend), BaseChatMessageHistory)
-
-
-@pytest.mark.parametrize("one", EVERY_KIND, ids=lambda one: f"{one.type}-{str(one.content)[:12]}")
-def test_a_message_of_every_kind_comes_back_as_it_was(backend: Backend, one: BaseMessage):
-    history = MemwellChatMessageHistory("s", backend)
-    history.add_message(one)
-    check_same(history.messages, [one])
 
 
 def test_a_whole_conversation_sync_and_async(backend: Backend):
@@ -166,15 +146,6 @@ def test_whatever_is_told_comes_back(backend: Backend, told: list[BaseMessage]):
     check_same(history.messages, told)
 
 
-def test_the_list_is_the_callers_own(backend: Backend):
-    history = MemwellChatMessageHistory("s", backend)
-    history.add_user_message("Hello")
-    history.add_ai_message("Hi")
-    history.messages.clear()
-    check_same(history.messages, [HumanMessage("Hello"), AIMessage("Hi")])
-    assert str(history) == "Human: Hello\nAI: Hi"
-
-
 def test_all_messages_of_a_call_are_stored_or_none(backend: Backend):
     history = MemwellChatMessageHistory("s", backend)
     history.add_user_message("before")
@@ -194,12 +165,6 @@ def test_the_same_id_may_come_twice(backend: Backend):
     check_same(history.messages, twice * 2)
 
 
-def test_an_id_that_is_free_is_kept(backend: Backend):
-    history = MemwellChatMessageHistory("s", backend)
-    history.add_message(AIMessage("one", id="run-1"))
-    assert history.history.get("run-1").text == "one"
-
-
 def test_sessions_and_spaces_are_apart(backend: Backend):
     told = {
         (session, space): MemwellChatMessageHistory(session, backend, space=space)
@@ -215,8 +180,9 @@ def test_sessions_and_spaces_are_apart(backend: Backend):
 def test_memwell_reads_the_same_conversation(backend: Backend):
     theirs = MemwellChatMessageHistory("trip", backend)
     theirs.add_messages([HumanMessage("Where to?"), AIMessage("", tool_calls=[CALL])])
-    theirs.add_message(ToolMessage("22 °C", tool_call_id="call-1"))
+    theirs.add_message(ToolMessage("22 °C", tool_call_id="call-1", id="run-1"))
     ours = History(backend, "trip")
+    assert ours.get("run-1").role is Role.TOOL
     assert [one.role for one in ours] == [Role.HUMAN, Role.AI, Role.TOOL]
     assert ours.last(1)[0].tool_results[0].call_id == ours.last(2)[0].tool_calls[0].id
     assert theirs.history.rounds(1)[0].messages == list(ours)
@@ -267,7 +233,7 @@ def test_a_chain_keeps_its_sessions(backend: Backend):
     talk = chain(get_history, "one two", "three four", "five six", "seven")
 
     async def on() -> str:
-        return (await talk.ainvoke({"input": "c"}, of("ann"))).text
+        return "".join([piece.text async for piece in talk.astream({"input": "c"}, of("ann"))])
 
     assert talk.invoke({"input": "a"}, of("ann")).text == "one two"
     assert "".join(piece.text for piece in talk.stream({"input": "b"}, of("bob"))) == "three four"
@@ -275,49 +241,6 @@ def test_a_chain_keeps_its_sessions(backend: Backend):
     assert talk.invoke({"input": "d"}, of("bob")).text == "seven"
     assert spoken(get_history("ann")) == ["a", "one two", "c", "five six"]
     assert spoken(get_history("bob")) == ["b", "three four", "d", "seven"]
-
-
-def test_a_chain_streams_and_astreams(backend: Backend):
-    history = MemwellChatMessageHistory("s", backend)
-    talk = chain(lambda _: history, "one two three", "four five")
-
-    async def on() -> list[str]:
-        return [piece.text async for piece in talk.astream({"input": "b"}, of("s"))]
-
-    pieces = [piece.text for piece in talk.stream({"input": "a"}, of("s"))]
-    assert len(pieces) > 1
-    assert "".join(pieces) == "one two three"
-    assert "".join(asyncio.run(on())) == "four five"
-    assert spoken(history) == ["a", "one two three", "b", "four five"]
-
-
-def test_the_model_sees_what_was_said_before(backend: Backend):
-    seen: list[list[str]] = []
-
-    class Listening(GenericFakeChatModel):
-        def _generate(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
-            seen.append([one.text for one in messages])
-            return super()._generate(messages, *args, **kwargs)
-
-    def get_history(session: str) -> MemwellChatMessageHistory:
-        return MemwellChatMessageHistory(session, backend)
-
-    talk = RunnableWithMessageHistory(Listening(messages=iter(["Hi Ann.", "Ann."])), get_history)
-    talk.invoke([HumanMessage("I am Ann.")], of("s"))
-    talk.invoke([HumanMessage("Who am I?")], of("s"))
-    assert seen == [["I am Ann."], ["I am Ann.", "Hi Ann.", "Who am I?"]]
-
-
-def test_many_sessions_at_once(backend: Backend):
-    def get_history(session: str) -> MemwellChatMessageHistory:
-        return MemwellChatMessageHistory(session, backend)
-
-    async def all_at_once() -> None:
-        talks = [chain(get_history, f"answer {number}") for number in range(12)]
-        await asyncio.gather(*[talk.ainvoke({"input": f"{n}"}, of(f"s{n}")) for n, talk in enumerate(talks)])
-
-    asyncio.run(asyncio.wait_for(all_at_once(), 60))
-    assert [spoken(get_history(f"s{n}")) for n in range(12)] == [[f"{n}", f"answer {n}"] for n in range(12)]
 
 
 WRITER = """
@@ -336,7 +259,7 @@ def test_two_processes_write_one_session(tmp_path: Path):
     path = tmp_path / "chat.db"
     writers = [subprocess.Popen([sys.executable, "-W", "error", "-c", WRITER, str(path), name]) for name in "ab"]
     assert [writer.wait(90) for writer in writers] == [0, 0]
-    # This process opens the file anew, as after a restart.
+    # This process opens the file again, as after a restart.
     with open_backend(path) as opened:
         told = spoken(MemwellChatMessageHistory("shared", opened))
     assert len(told) == 80
@@ -344,12 +267,3 @@ def test_two_processes_write_one_session(tmp_path: Path):
     assert all(f"{asked}!" == answered for asked, answered in zip(told[::2], told[1::2], strict=True))
     for name in "ab":
         assert [one for one in told[::2] if one.startswith(name)] == [f"{name} {number}" for number in range(20)]
-
-
-def test_a_chain_goes_on_after_a_restart(tmp_path: Path):
-    for question, answer in (("a", "one"), ("b", "two")):
-        with open_backend(tmp_path / "chat.db") as opened:
-            talk = chain(lambda session: MemwellChatMessageHistory(session, opened), answer)
-            assert talk.invoke({"input": question}, of("s")).text == answer
-    with open_backend(tmp_path / "chat.db") as opened:
-        assert spoken(MemwellChatMessageHistory("s", opened)) == ["a", "one", "b", "two"]

@@ -1,27 +1,38 @@
-"""``MemwellVectorStore`` passes langchain's suite, and keeps what that does not ask about."""
+"""``MemwellVectorStore``, ``MemwellRetriever`` and ``MemwellEmbeddings`` pass langchain's suites, and more."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
 from langchain_core.indexing import InMemoryRecordManager, index
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
+from langchain_tests.integration_tests.embeddings import EmbeddingsIntegrationTests
+from langchain_tests.integration_tests.retrievers import RetrieversIntegrationTests
 from langchain_tests.integration_tests.vectorstores import VectorStoreIntegrationTests
+from langchain_tests.unit_tests.embeddings import EmbeddingsUnitTests
 
-from memwell.errors import InvalidInput
-from memwell.integrations.langchain_core import MemwellVectorStore
+from memwell.errors import ConfigurationError, InvalidInput
+from memwell.integrations.langchain_core import MemwellEmbeddings, MemwellRetriever, MemwellVectorStore
+from memwell.longterm.memory import Memory
+from memwell.models import as_embedder
+from memwell.runtime.engine import Engine
+from memwell.runtime.engine import open as open_memory
 from memwell.storage import Backend, open_backend
 
 
-class TestStandard(VectorStoreIntegrationTests):
+class TestVectorStore(VectorStoreIntegrationTests):
     @pytest.fixture
     def vectorstore(self, backend: Backend) -> VectorStore:
         return MemwellVectorStore(self.get_embeddings(), backend)
@@ -57,12 +68,6 @@ def test_scores_are_cosines(compass: MemwellVectorStore):
     relevant = compass.similarity_search_with_relevance_scores("0", k=10, score_threshold=0.4)
     assert [document.page_content for document, _ in relevant] == ["0", "60"]
     assert all(0 <= score <= 1 for _, score in compass.similarity_search_with_relevance_scores("0", k=10))
-
-
-def test_a_vector_may_be_asked_for(compass: MemwellVectorStore):
-    compass.add_texts(["0", "90"])
-    assert texts(compass.similarity_search_by_vector([0.0, 2.0], k=1)) == ["90"]
-    assert texts(asyncio.run(compass.asimilarity_search_by_vector([0.0, 2.0], k=1))) == ["90"]
 
 
 @pytest.mark.parametrize(
@@ -103,12 +108,9 @@ def test_a_count_that_is_none_is_refused(compass: MemwellVectorStore, k: Any):
         compass.similarity_search("0", k=k)
     with pytest.raises(InvalidInput, match="k must be"):
         compass.max_marginal_relevance_search("0", k=k)
-
-
-def test_none_wanted_none_found(compass: MemwellVectorStore):
-    compass.add_texts(["0"])
-    assert compass.similarity_search("0", k=0) == []
-    assert compass.max_marginal_relevance_search("0", k=0) == []
+    with pytest.raises(InvalidInput, match="lambda_mult"):
+        compass.max_marginal_relevance_search("0", lambda_mult=1.5)
+    assert compass.similarity_search("0", k=0) == compass.max_marginal_relevance_search("0", k=0) == []
 
 
 def test_a_text_that_points_nowhere_is_kept_but_not_found(compass: MemwellVectorStore):
@@ -142,12 +144,6 @@ def test_delete_by_filter_and_altogether(compass: MemwellVectorStore):
     assert compass.delete(filter={"old": True}) is True
     assert texts(compass.similarity_search("0")) == ["10", "20"]
     assert asyncio.run(compass.adelete()) is True
-    assert compass.similarity_search("0") == []
-
-
-def test_more_than_one_block_is_deleted(compass: MemwellVectorStore):
-    compass.add_texts([str(number) for number in range(1100)])
-    compass.delete()
     assert compass.similarity_search("0") == []
 
 
@@ -193,11 +189,6 @@ def best(angles: list[int], before: list[int], share: float) -> float:
     return max(marginal(angle, before, share) for angle in angles if angle not in before)
 
 
-def test_a_share_that_is_none_is_refused(compass: MemwellVectorStore):
-    with pytest.raises(InvalidInput, match="lambda_mult"):
-        compass.max_marginal_relevance_search("0", lambda_mult=1.5)
-
-
 def test_made_from_texts_and_documents(backend: Backend):
     made = MemwellVectorStore.from_texts(["0"], Compass(), [{"a": 1}], ids=["x"], url_or_backend=backend, space="one")
     assert made.get_by_ids(["x"]) == [Document(id="x", page_content="0", metadata={"a": 1})]
@@ -228,9 +219,127 @@ def test_langchains_indexing_keeps_it_up_to_date(compass: MemwellVectorStore):
     assert texts(compass.similarity_search("0")) == ["0", "20"]
 
 
-def test_documents_are_there_after_a_restart(tmp_path: Path):
+def test_documents_survive_a_restart(tmp_path: Path):
     with open_backend(tmp_path / "store.db") as opened:
         MemwellVectorStore(Compass(), opened).add_texts(["0", "90"], [{"a": [1]}, {}], ids=["x", "y"])
     with open_backend(tmp_path / "store.db") as opened:
         (found,) = MemwellVectorStore(Compass(), opened).similarity_search("5", k=1)
     assert found == Document(id="x", page_content="0", metadata={"a": [1]})
+
+
+# Embeddings
+
+
+class TestEmbeddings(EmbeddingsUnitTests):
+    @property
+    def embeddings_class(self) -> type[Embeddings]:
+        return MemwellEmbeddings
+
+
+class TestEmbeddingsMiniLM(EmbeddingsIntegrationTests):
+    @property
+    def embeddings_class(self) -> type[Embeddings]:
+        return MemwellEmbeddings
+
+    @property
+    def embedding_model_params(self) -> dict[str, Any]:
+        return {"model": "minilm"}
+
+
+class TestEmbeddingsBoth(EmbeddingsIntegrationTests):
+    @property
+    def embeddings_class(self) -> type[Embeddings]:
+        return MemwellEmbeddings
+
+
+def test_meaning_counts_across_languages():
+    embeddings = MemwellEmbeddings()
+    question = embeddings.embed_query("Which animals does she keep?")
+    cats, train = embeddings.embed_documents(["她养了两只猫。", "火车晚点了二十分钟。"])
+    assert np.dot(question, cats) > np.dot(question, train)
+
+
+def test_any_embedder_will_do():
+    embedder = as_embedder(lambda texts: [[float(len(text)), 1.0] for text in texts])
+    embeddings = MemwellEmbeddings(embedder)
+    assert embeddings.embedder is embedder
+    assert np.allclose(embeddings.embed_documents(["abc", "a"]), embedder.embed(["abc", "a"]))
+    assert asyncio.run(embeddings.aembed_query("abc")) == embeddings.embed_query("abc")
+    unknown: Any = "no-such-model"
+    with pytest.raises(ConfigurationError, match="no-such-model"):
+        MemwellEmbeddings(unknown)
+
+
+# Retrievers
+
+TOLD = [
+    "Ann is allergic to nuts.",
+    "Bob likes trains.",
+    "安娜喜欢喝茶。",
+    "Ann moved to Paris.",
+    "The meeting was short.",
+]
+
+
+@pytest.fixture
+def memory(backend: Backend) -> Iterator[Engine]:
+    with open_memory(backend, embedder=None, work=False) as opened:
+        for number, text in enumerate(TOLD):
+            speaker = "Ann" if number % 2 else "Bob"
+            time = datetime(2026, 3, 1 + number, tzinfo=UTC)
+            opened.remember(text, speaker=speaker, time=time, metadata={"number": number, "kind": "mine"})
+        yield opened
+
+
+class TestRetriever(RetrieversIntegrationTests):
+    memory: Memory
+
+    @pytest.fixture(autouse=True)
+    def over(self, memory: Engine) -> None:
+        self.memory = memory
+
+    @property
+    def retriever_constructor(self) -> type[BaseRetriever]:
+        return MemwellRetriever
+
+    @property
+    def retriever_constructor_params(self) -> dict[str, Any]:
+        return {"memory": self.memory}
+
+    @property
+    def retriever_query_example(self) -> str:
+        return "what does Ann like?"
+
+
+def test_a_document_says_what_it_is_and_why(memory: Engine):
+    (found,) = MemwellRetriever(memory=memory, k=1).invoke("who is allergic to nuts?")
+    (hit,) = memory.recall("who is allergic to nuts?", limit=1)
+    assert isinstance(found, Document)
+    assert (found.page_content, found.id, found.metadata["id"]) == (TOLD[0], hit.id, hit.id)
+    assert found.metadata["score"] == pytest.approx(hit.score)
+    assert found.metadata["when"] == "2026-03-01T00:00:00+00:00"
+    assert (found.metadata["speaker"], found.metadata["kind"], found.metadata["number"]) == ("Bob", hit.kind, 0)
+    assert found.metadata["why"] == hit.why(query="who is allergic to nuts?")
+    assert found.metadata["why"]
+
+
+def test_options_narrow_what_is_recalled(memory: Engine):
+    retriever = MemwellRetriever(memory=memory, k=10, search_kwargs={"speaker": "Ann"})
+    assert {one.metadata["speaker"] for one in retriever.invoke("Ann trains")} == {"Ann"}
+    assert {one.metadata["speaker"] for one in retriever.invoke("Ann trains", speaker="Bob")} == {"Bob"}
+    (only,) = retriever.invoke("Ann trains", where={"number": 3})
+    assert only.page_content == TOLD[3]
+
+
+def test_sync_and_async_find_the_same(memory: Engine):
+    retriever = MemwellRetriever(memory=memory)
+    found = [one.page_content for one in retriever.invoke("喝茶", k=2)]
+    assert found[0] == TOLD[2]
+    assert [one.page_content for one in asyncio.run(retriever.ainvoke("喝茶", k=2))] == found
+
+
+def test_an_option_that_breaks_a_rule_is_refused(memory: Engine):
+    with pytest.raises(InvalidInput, match="limit"):
+        MemwellRetriever(memory=memory, k=-1).invoke("Ann")
+    with pytest.raises(ValueError, match="Memory"):
+        MemwellRetriever(memory="app.db")  # pyright: ignore[reportArgumentType]

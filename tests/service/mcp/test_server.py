@@ -46,13 +46,6 @@ def test_remember_keeps_whose_word_it_is(inside: Any, source: str, trust: str) -
     assert inside.memory.get(id_).trust == trust
 
 
-def test_remember_with_all_that_can_be_said(inside: Any) -> None:
-    given = {"text": "The sale ends soon.", "importance": 0.9, "days": 2, "metadata": {"topic": "sales"}}
-    [id_] = inside.use("remember", **given).structured_content["ids"]
-    kept = inside.memory.get(id_)
-    assert (kept.metadata, kept.importance) == ({"topic": "sales"}, 0.9)
-
-
 def test_recall_in_chinese(inside: Any) -> None:
     inside.memory.remember("小明对花生过敏。")
     found = inside.use("recall", query="小明对什么过敏？")
@@ -60,16 +53,6 @@ def test_recall_in_chinese(inside: Any) -> None:
     assert "原因" in found.content[0].text
     assert "过敏" in found.structured_content["hits"][0]["why"]
     assert inside.use("recall", query="火车", since="2099-01-01").content[0].text == "什么也没有找到。"
-
-
-def test_recall_is_narrowed(inside: Any) -> None:
-    for day, who in (("2026-01-01", "Ann"), ("2026-02-01", "Bo")):
-        inside.use("remember", text=f"{who} saw a whale.", speaker=who, session=who, time=day)
-    for narrowed in ({"speaker": "Bo"}, {"session": "Bo"}, {"since": "2026-01-15"}):
-        hits = inside.use("recall", query="whale", **narrowed).structured_content["hits"]
-        assert [hit["text"] for hit in hits] == ["Bo saw a whale."]
-    assert inside.use("recall", query="whale", as_of="2020-01-01").structured_content == {"hits": []}
-    assert len(inside.use("recall", query="whale", until="2026-01-15", limit=5).structured_content["hits"]) == 1
 
 
 def test_recalled_text_cannot_leave_its_fence(inside: Any) -> None:
@@ -110,19 +93,6 @@ def test_forget_hides_and_undo_brings_back(inside: Any) -> None:
     assert inside.use("undo", id=id_).structured_content["memory"]["text"] == "Ann likes opera."
     assert inside.memory.recall("opera")[0].id == id_
     assert inside.caller.logged == [("forget", (id_,)), ("undo", (id_,))]
-
-
-def test_memories_are_listed_page_by_page(inside: Any) -> None:
-    for number in range(7):
-        inside.memory.remember(f"Fact number {number}.")
-    seen, cursor = [], None
-    while True:
-        page = inside.use("list_memories", limit=3, cursor=cursor).structured_content
-        seen += [one["text"] for one in page["memories"]]
-        cursor = page["next"]
-        if cursor is None:
-            break
-    assert seen == [f"Fact number {number}." for number in reversed(range(7))]
 
 
 def test_facts_and_profile(inside: Any) -> None:

@@ -69,27 +69,14 @@ def watched(service: Service, key: Key, job: Job) -> list[Job]:
     return seen
 
 
-def test_a_text_is_taken_in_found_and_removed(service: Service, ann: Key):
-    added = ask(service, ann, "add_document", id="hb", text=HANDBOOK, source="handbook.md", metadata={"year": 2024})
+def test_documents_are_logged_and_passages_come_with_their_places(service: Service, ann: Key):
+    ask(service, ann, "add_document", id="hb", text=HANDBOOK, source="handbook.md")
     ask(service, ann, "add_document", id="sc", text=SHOUCE, title="员工手册")
-    assert ask(service, ann, "document", {"id": "hb"}) == added
-    assert ask(service, ann, "document_text", {"id": "hb"}).text == HANDBOOK
-    assert ask(service, ann, "document_count").documents == 2
-    assert [one.id for one in ask(service, ann, "documents").documents] == ["hb", "sc"]
-    assert [one.id for one in ask(service, ann, "documents", where='{"year": 2024}').documents] == ["hb"]
     found = ask(service, ann, "look_up", query="how many days of paid leave?", documents=["hb"], limit=1)
     assert "28 days" in found.passages[0].text
     assert found.places[0].startswith("handbook.md")
-    assert len(found.why) == 1
-    assert ask(service, ann, "look_up", query="年假", language="zh").why
-    answer = ask(service, ann, "ask", question="How many days of paid leave do employees have?")
-    assert "28 days" in answer.text
-    history = [{"role": "user", "content": "Tell me about paid leave"}, {"role": "assistant", "content": "Gladly."}]
-    assert ask(service, ann, "ask", question="How many days is it?", history=history).text
-    assert ask(service, ann, "remove_document", {"id": "hb"}).done == 1
-    assert ask(service, ann, "remove_document", {"id": "hb"}).done == 0
-    with pytest.raises(NotFound):
-        ask(service, ann, "document_text", {"id": "hb"})
+    assert found.why != ask(service, ann, "look_up", query="how many days of paid leave?", limit=1, language="zh").why
+    assert [ask(service, ann, "remove_document", {"id": "hb"}).done for _ in range(2)] == [1, 0]
     assert [(one.action, one.targets) for one in service.log.entries().items] == [
         ("remove_document", ("hb",)),
         ("add_document", ("sc",)),
@@ -448,13 +435,10 @@ def test_a_medium_may_only_be_described(service: Service, ann: Key, sent: Path):
             ask(service, ann, name, {"id": item.id})
 
 
-def test_media_are_listed_recalled_and_found_by_likeness(service: Service, ann: Key, sent: Path):
+def test_media_are_recalled_and_found_by_likeness_with_their_reasons(service: Service, ann: Key, sent: Path):
     wall = send(service, ann, "add_medium", picture(), sent, description="a red wall", session="trip")
     tone = send(service, ann, "add_medium", wav(), sent, description="a rising tone", vector="[1, 0, 2.5]")
-    assert [one.id for one in ask(service, ann, "media").media] == [wall.id, tone.id]
     assert [one.id for one in ask(service, ann, "media", kinds=["audio", "video"]).media] == [tone.id]
-    assert [one.id for one in ask(service, ann, "media", session="trip").media] == [wall.id]
-    assert [one.id for one in ask(service, ann, "media", limit=1).media] == [wall.id]
     found = ask(service, ann, "recall_media", query="red wall", language="zh")
     assert found.media[0].id == wall.id
     assert len(found.why) == len(found.media)

@@ -15,7 +15,6 @@ import pytest
 
 from memwell.errors import Conflict, InvalidInput, NotFound, NotGranted
 from memwell.longterm.audit import Report
-from memwell.longterm.weights import Weights
 from memwell.messages import Image, Message, Role, Text, ToolCall, ai, encode_message, human
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime.engine import Engine
@@ -180,35 +179,6 @@ def test_trimming_and_deleting_are_logged_when_something_went(service: Service, 
 # In and out
 
 
-def test_all_that_remember_takes_is_kept(service: Service, ann: Key):
-    given = {
-        "speaker": "Ann",
-        "session": "s1",
-        "time": "2026-03-01T09:30:00+02:00",
-        "kind": "note",
-        "metadata": {"city": "巴黎"},
-        "importance": 0.75,
-        "pinned": True,
-        "trust": "document",
-        "evidence": [{"thread": "t", "message": "m"}],
-        "id": "mine",
-    }
-    assert ask(service, ann, "remember", content=NUTS, **given).ids == ["mine"]
-    kept = ask(service, ann, "memory", memory_path("mine"))
-    assert kept == service.memory_of(ann.space).get("mine")
-    assert (kept.speaker, kept.session, kept.kind, kept.pinned, kept.trust) == ("Ann", "s1", "note", True, "document")
-    assert kept.time == datetime(2026, 3, 1, 7, 30, tzinfo=UTC)
-    assert (kept.metadata, kept.importance, kept.evidence[0].message) == ({"city": "巴黎"}, 0.75, "m")
-    with pytest.raises(Conflict):
-        ask(service, ann, "remember", content="other", id="mine")
-
-
-def test_what_is_refused_is_told_with_the_reason(service: Service, ann: Key):
-    told = ask(service, ann, "remember", content=["", NUTS])
-    assert len(told.ids) == len(told.rejected) == 1
-    assert told.rejected[0].reasons[0].startswith("empty")
-
-
 def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, ann: Key):
     remembered(service, ann, NUTS, "Bob paints.")
     english = ask(service, ann, "recall", query="what is Ann allergic to?", limit=1)
@@ -219,20 +189,6 @@ def test_a_recall_tells_why_in_the_language_that_is_asked_for(service: Service, 
     assert english.why != chinese.why
     with pytest.raises(InvalidInput, match="language"):
         ask(service, ann, "recall", query="nobody knows", language="fr", session="none")
-
-
-def test_weights_of_the_request_count(service: Service, ann: Key):
-    remembered(service, ann, "nuts nuts nuts", importance=0.1)
-    remembered(service, ann, "nuts and other things", importance=0.9)
-    weights = {"curves": {"importance": {"values": [0.0, 1.0], "shares": [0.0, 5.0]}}, "note": "only importance"}
-    hits = ask(service, ann, "recall", query="nuts", weights=weights).hits
-    assert [set(hit.signals) for hit in hits] == [{"importance"}] * 2
-    assert hits[0].text == "nuts and other things"
-    library = Weights.linear({"importance": 1.0})
-    assert service.memory_of(ann.space).recall("nuts", weights=library)[0].text == "nuts and other things"
-    for bad in ({"curves": {"taste": {"values": [0], "shares": [1]}}}, {"curves": {}, "decay": 2}, {"curve": {}}):
-        with pytest.raises(InvalidInput):
-            ask(service, ann, "recall", query="nuts", weights=bad)
 
 
 def test_dates_stand_for_their_midnight(service: Service, ann: Key):
@@ -261,6 +217,8 @@ def test_a_filter_that_is_none_is_refused(service: Service, ann: Key, where: str
         ("recall", {"query": "x\0"}),
         ("recall", {"query": "x", "owner": []}),
         ("recall", {}),
+        ("recall", {"query": "x", "weights": {"curves": {"taste": {"values": [0], "shares": [1]}}}}),
+        ("recall", {"query": "x", "weights": {"curves": {}, "decay": 2}}),
         ("memories", {"cursor": "nonsense"}),
         ("remember", {"content": ["x"] * 1001}),
         ("remember", {"content": 3}),
@@ -548,26 +506,6 @@ def test_receipts_are_listed_newest_first_and_by_memory(service: Service, known:
     for bad in ("999999999999", "x", "../1"):
         with pytest.raises(NotFound):
             ask(service, known, "receipt", {"id": bad})
-
-
-def test_facts_are_told_as_they_are_and_were(service: Service, known: Key):
-    before = datetime.now(UTC)
-    ask(service, known, "remember", content="I moved to Linz.")
-
-    def home(**asked: Any) -> list[str]:
-        found = ask(service, known, "facts_about", subject="user", relation="lives_in", **asked).facts
-        return [fact.object for fact in found]
-
-    assert home() == ["Linz"]
-    assert home(known_at=before.isoformat()) == ["Graz"]
-    long_ago = datetime(1990, 1, 1, tzinfo=UTC)
-    then = service.memory_of(known.space).facts_about("user", relation="lives_in", as_of=long_ago)
-    assert home(as_of=long_ago.isoformat()) == [fact.object for fact in then] != ["Linz"]
-    history = ask(service, known, "facts_history", subject="user", relation="lives_in").facts
-    assert [fact.object for fact in history] == ["Graz", "Linz"]
-    everything = ask(service, known, "facts_about", subject="user").facts
-    assert everything == service.memory_of(known.space).facts_about("user")
-    assert ask(service, known, "facts_about", subject="nobody").facts == []
 
 
 def test_profiles_name_the_most_known_first(service: Service, known: Key):

@@ -1,7 +1,6 @@
-"""AgentScope's vocabulary over the one engine: state, messages, memories, agents on a hub, caches.
+"""The names of AgentScope over memwell: state, messages, memories, agents on a hub, caches. AgentScope is not needed.
 
-Every name is here; AgentScope itself is not needed. Change the import line, and the rest of a program stays. What differs,
-and which faults of the original are not here, is listed in the documentation's page on moving from AgentScope.
+Change the import line, and the rest of a program stays. The page "From AgentScope's memory" lists what differs.
 """
 
 from __future__ import annotations
@@ -10,8 +9,15 @@ from typing import TYPE_CHECKING
 
 from memwell._later import loaded_later
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
-from memwell.compat.agentscope.core_messages import from_core, to_core
-from memwell.compat.agentscope.memories import InMemoryMemory, MemoryBase, MemwellMemory, ThreadMemory, WrongType
+from memwell.compat.agentscope.memories import (
+    AsyncSQLAlchemyMemory,
+    InMemoryMemory,
+    MemoryBase,
+    MemwellMemory,
+    RedisMemory,
+    ThreadMemory,
+    WrongType,
+)
 from memwell.compat.agentscope.messages import (
     AudioBlock,
     Base64Source,
@@ -24,11 +30,12 @@ from memwell.compat.agentscope.messages import (
     ToolUseBlock,
     URLSource,
     VideoBlock,
+    from_core,
+    to_core,
 )
 from memwell.compat.agentscope.session import JSONSession, MemwellSession, SessionBase, SessionNotFound, StateModule
 
 if TYPE_CHECKING:
-    from memwell.compat.agentscope.compress import MemoryWithCompress
     from memwell.compat.agentscope.embedding_cache import EmbeddingCacheBase, FileEmbeddingCache
     from memwell.compat.agentscope.long_term import (
         LongTermMemoryBase,
@@ -39,37 +46,23 @@ if TYPE_CHECKING:
         ReMeToolLongTermMemory,
         ToolResponse,
     )
-    from memwell.compat.agentscope.message_storage import (
+    from memwell.compat.agentscope.short_term import (
         InMemoryMessageStorage,
+        MemoryWithCompress,
         MessageStorageBase,
         NoSuchPlace,
+        ReMeShortTermMemory,
         ThreadMessageStorage,
     )
-    from memwell.compat.agentscope.redis import RedisMemory
-    from memwell.compat.agentscope.short_term import ReMeShortTermMemory
-    from memwell.compat.agentscope.sql import AsyncSQLAlchemyMemory
 
 _LATER = {
-    "AsyncSQLAlchemyMemory": ".sql",
-    "EmbeddingCacheBase": ".embedding_cache",
-    "FileEmbeddingCache": ".embedding_cache",
-    "InMemoryMessageStorage": ".message_storage",
-    "LongTermMemoryBase": ".long_term",
-    "MemoryWithCompress": ".compress",
-    "MessageStorageBase": ".message_storage",
-    "NoSuchPlace": ".message_storage",
-    "NotStarted": ".long_term",
-    "ReMeLongTermMemoryBase": ".long_term",
-    "ReMePersonalLongTermMemory": ".long_term",
-    "ReMeShortTermMemory": ".short_term",
-    "ReMeTaskLongTermMemory": ".long_term",
-    "ReMeToolLongTermMemory": ".long_term",
-    "RedisMemory": ".redis",
-    "ThreadMessageStorage": ".message_storage",
-    "ToolResponse": ".long_term",
+    **dict.fromkeys(("EmbeddingCacheBase", "FileEmbeddingCache"), ".embedding_cache"),
+    **dict.fromkeys(("LongTermMemoryBase", "NotStarted", "ReMeLongTermMemoryBase", "ToolResponse"), ".long_term"),
+    **{f"ReMe{kind}LongTermMemory": ".long_term" for kind in ("Personal", "Task", "Tool")},
+    **dict.fromkeys(("MemoryWithCompress", "MessageStorageBase", "NoSuchPlace", "ReMeShortTermMemory"), ".short_term"),
+    **dict.fromkeys(("InMemoryMessageStorage", "ThreadMessageStorage"), ".short_term"),
 }
-"""Loaded when first asked for: drivers that need not be installed, and what finds by meaning, which needs numpy."""
-
+"""Loaded when first used, because they load numpy."""
 
 __getattr__, __dir__ = loaded_later(globals(), _LATER)
 

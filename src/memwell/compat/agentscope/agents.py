@@ -1,4 +1,4 @@
-"""Agents that speak in ``Msg``, and the hub on which they hear each other."""
+"""Agents that exchange ``Msg``, and the hub on which they hear each other."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import json
 from collections.abc import Sequence
 from typing import Any, ClassVar, cast
 
-from memwell.compat.agentscope.messages import AudioBlock, Msg, plain_copy
+from memwell.compat.agentscope.messages import AudioBlock, ContentBlock, Msg
 from memwell.errors import InvalidInput
 from memwell.runtime.agents import Agent
 from memwell.runtime.hub import Hub
 from memwell.values import shown
 
-_MEDIA = frozenset({"image", "audio", "video"})
+_SPOKEN = frozenset({"text", "thinking", "image", "audio", "video"})
 
 
 class AgentBase(Agent[Msg]):
     """An agent: override ``reply``, ``observe`` and ``handle_interrupt``, and call the agent itself.
 
-    What others get to see of its replies are copies without thinking blocks. It prints to the console unless told not to.
+    Other agents get copies of its replies without thinking blocks. It prints to the console unless that is turned off.
     """
 
     console_output: ClassVar[bool] = True
@@ -28,17 +28,17 @@ class AgentBase(Agent[Msg]):
         super().__init__()
 
     async def observe(self, msg: Msg | list[Msg] | None) -> None:
-        """Take in what others said, without an answer. To be overridden; raises ``NotImplementedError``."""
+        """Take in messages of others without an answer. To be overridden; raises ``NotImplementedError``."""
         await super().observe(msg)
 
     async def print(self, msg: Msg, last: bool = True, speech: AudioBlock | list[AudioBlock] | None = None) -> None:
         """Put a copy, ``last`` and ``speech`` into the queue, and show the message on the console; each if enabled.
 
-        A message may be printed again and again as it grows, ``last`` telling that it is whole. Sound is not played.
+        A message may be printed again while it grows; ``last`` says that it is complete. Sound is not played.
         """
         await self._put_out((copy.deepcopy(msg), last, speech))
         if self._console_output:
-            self._show(msg.id, _shown_on_console(msg, last), last)
+            self._show(msg.id, _on_console(msg, last), last)
 
     def disable_console_output(self) -> None:
         """The same as ``set_console_output_enabled(False)``."""
@@ -46,25 +46,22 @@ class AgentBase(Agent[Msg]):
 
     def copy_for_others(self, message: Msg) -> Msg:
         """A copy with the same id and no thinking block."""
-        # Not by copy.deepcopy: this is done for every message and every agent on a hub. Attribute by attribute, for then
-        # the copies share the table of their names, and the garbage collector has no dict of each to look through.
-        twin = object.__new__(type(_message(message)))
-        for name, value in message.__dict__.items():
-            setattr(twin, name, value if type(value) is str else plain_copy(value))
+        twin = _message(message).__deepcopy__({})
         if type(twin.content) is list:
-            twin.content = [block for block in twin.content if block["type"] != "thinking"]
+            blocks: list[ContentBlock] = [block for block in twin.content if block["type"] != "thinking"]
+            twin.content = blocks
         return twin
 
     async def _tell_others(self, message: Msg | None) -> None:
-        # Told here, the mistake reaches whoever made it; on the hub it would be noted as everybody else's.
+        # Checked here, the mistake is the caller's; on the hub it would be noted as a failure of every other agent.
         await super()._tell_others(None if message is None else _message(message))
 
 
 class MsgHub(Hub[Msg]):
-    """Agents that hear each other for as long as the ``async with`` over the hub lasts.
+    """Agents that hear each other as long as the ``async with`` over the hub lasts.
 
-    As ``memwell.runtime.hub.Hub``: deliveries run together, who raises or takes longer than ``timeout_s`` is noted in
-    ``failures``, and an agent that was deleted is gone in both directions.
+    As ``memwell.runtime.hub.Hub``: deliveries run together, an agent that raises or takes longer than ``timeout_s`` is
+    noted in ``failures``, and a deleted agent neither hears the others nor is heard.
     """
 
     def __init__(
@@ -85,11 +82,11 @@ class MsgHub(Hub[Msg]):
 
     @property
     def enable_auto_broadcast(self) -> bool:
-        """Whether the replies of the agents are observed by the others."""
+        """Whether the other agents observe an agent's replies."""
         return self.auto_broadcast
 
     async def broadcast(self, msg: list[Msg] | Msg) -> None:
-        """Let all on the hub observe copies of a message, or of several. Raises ``InvalidInput`` for what is none."""
+        """Let all agents observe copies of a message or of several. Raises ``InvalidInput`` for what is none."""
         await super().broadcast(_messages(msg))
 
 
@@ -103,24 +100,12 @@ def _messages(value: object) -> Msg | list[Msg]:
     return [_message(each) for each in cast("list[object]", value)] if isinstance(value, list) else _message(value)
 
 
-def _shown_on_console(msg: Msg, last: bool) -> str:
-    """Words first, for they grow from one printing to the next; other blocks behind them once the message is whole."""
-    blocks = msg.get_content_blocks()
-    lines = [line for block in blocks if (line := _words(msg.name, block)) is not None]
+def _on_console(msg: Msg, last: bool) -> str:
+    """The words first, because they grow from one printing to the next; other blocks when the message is complete."""
+    blocks: list[dict[str, Any]] = msg.get_content_blocks()
+    heads = {"text": f"{msg.name}: ", "thinking": f"{msg.name}(thinking): "}
+    lines = [heads[block["type"]] + block[block["type"]] for block in blocks if block["type"] in heads]
     if last:
-        others = [block for block in blocks if block["type"] not in {"text", "thinking", *_MEDIA}]
+        others = [block for block in blocks if block["type"] not in _SPOKEN]
         lines += [json.dumps(block, indent=4, ensure_ascii=False, default=str) for block in others]
     return "\n".join(lines)
-
-
-def _words(name: str, block: dict[str, Any]) -> str | None:
-    match block:
-        case {"type": "text", "text": text}:
-            return f"{name}: {text}"
-        case {"type": "thinking", "thinking": text}:
-            return f"{name}(thinking): {text}"
-        case _:
-            return None
-
-
-__all__ = ["AgentBase", "MsgHub"]

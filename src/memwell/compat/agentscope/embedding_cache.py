@@ -1,8 +1,7 @@
-"""Embeddings kept in files, so that no text is embedded twice: AgentScope's cache, with its names and its files.
+"""A cache of embeddings in files, in AgentScope's layout, so that no text is embedded twice.
 
-A folder that AgentScope has filled is read and gone on with, and the other way round. Several processes may use one folder,
-and be killed at any moment: no file is ever half written, and keeping within the limits costs the same however many files
-there are.
+AgentScope and this class may use one folder, and so may several processes, which may be killed at any moment: no file is
+ever half written. Keeping within the limits costs the same however many files there are.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _HEADER = re.compile(
 
 
 class EmbeddingCacheBase:
-    """Where embeddings are kept by what they were made from, which is any JSON value."""
+    """Stores embeddings by what they were made from, which is any JSON value."""
 
     @abstractmethod
     async def store(
@@ -157,7 +156,7 @@ def _check_size(megabytes: object) -> None:
 
 
 def _file_name(identifier: Any) -> str:
-    """Where embeddings lie. Two dicts whose keys stand in another order are two identifiers, as in AgentScope."""
+    """The name of a file. Two dicts with their keys in another order are two identifiers, as in AgentScope."""
     try:
         written = json.dumps(identifier, ensure_ascii=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -178,9 +177,9 @@ def _as_npy(embeddings: object) -> bytes:
 
 
 def _from_npy(data: bytes) -> NDArray[Any] | None:
-    """The array in a file, or None for a damaged one, or one that holds anything but numbers.
+    """The array in a file, or None for a damaged file or one that holds anything but numbers.
 
-    Read here and not by numpy, which executes or allocates what a file tells it to if it is not watched.
+    Read here, because numpy may execute or allocate what a file asks for.
     """
     if data[:6] != b"\x93NUMPY" or data[6:8] not in (b"\x01\x00", b"\x02\x00"):
         return None
@@ -197,6 +196,3 @@ def _from_npy(data: bytes) -> NDArray[Any] | None:
         return np.frombuffer(data, kind, offset=end).reshape(shape, order="F" if header[2] == b"True" else "C")
     except (TypeError, ValueError):
         return None
-
-
-__all__ = ["Embedding", "EmbeddingCacheBase", "FileEmbeddingCache"]

@@ -1,7 +1,7 @@
-"""What an agent knows for good: of a person, of tasks done before, of the tools it uses.
+"""Long-term memories of an agent: of a person, of tasks done before, of the tools it uses.
 
-ReMe, on which AgentScope's own classes are built, is not needed, nor a model: what is recorded is kept by our long-term
-memory as it was said, and found by its meaning and its words.
+They are memories of ours, found by meaning and by words. Neither ReMe nor a model is needed: what is recorded is kept as
+it was said.
 """
 
 from __future__ import annotations
@@ -15,9 +15,16 @@ from statistics import fmean
 from types import TracebackType
 from typing import Any, ClassVar, Self, cast
 
-from memwell.compat.agentscope.core_messages import to_core
 from memwell.compat.agentscope.memories import WrongType
-from memwell.compat.agentscope.messages import AudioBlock, ImageBlock, Msg, TextBlock, VideoBlock, check_message
+from memwell.compat.agentscope.messages import (
+    AudioBlock,
+    ImageBlock,
+    Msg,
+    TextBlock,
+    VideoBlock,
+    check_message,
+    to_core,
+)
 from memwell.errors import MemwellError
 from memwell.messages import Message, Role
 from memwell.models.callables import as_embedder
@@ -49,10 +56,10 @@ class ToolResponse:
 
 
 class LongTermMemoryBase(StateModule):
-    """What an agent knows for good. A class of your own gives the methods it is to have.
+    """A long-term memory. A class of your own overrides the methods it needs; the others raise ``NotImplementedError``.
 
-    ``record`` and ``retrieve`` are for the program, ``record_to_memory`` and ``retrieve_from_memory`` for the agent itself,
-    as tools. What is not given raises ``NotImplementedError``.
+    ``record`` and ``retrieve`` are for the program, ``record_to_memory`` and ``retrieve_from_memory`` are tools for the
+    agent itself.
     """
 
     async def record(self, msgs: list[Msg | None], **kwargs: Any) -> Any:
@@ -64,23 +71,13 @@ class LongTermMemoryBase(StateModule):
         raise NotImplementedError("The `retrieve` method is not implemented. ")
 
     async def record_to_memory(self, thinking: str, content: list[str], **kwargs: Any) -> ToolResponse:
-        """Keep what will be useful later.
-
-        Args:
-            thinking: Why it is worth keeping.
-            content: What to keep, a complete statement each.
-        """
+        """Keep what will be useful later."""
         raise NotImplementedError(
             "The `record_to_memory` method is not implemented. You can implement it in your own long-term memory class."
         )
 
     async def retrieve_from_memory(self, keywords: list[str], limit: int = 5, **kwargs: Any) -> ToolResponse:
-        """Look up what is known.
-
-        Args:
-            keywords: What to look for, such as names, places or dates; each is looked up by itself.
-            limit: How many memories to return for each at most.
-        """
+        """Look up what is known."""
         raise NotImplementedError(
             "The `retrieve_from_memory` method is not implemented. "
             "You can implement it in your own long-term memory class."
@@ -88,7 +85,7 @@ class LongTermMemoryBase(StateModule):
 
 
 class ReMeLongTermMemoryBase(LongTermMemoryBase):
-    """What the three have in common: a memory of ours, opened by ``async with``, in the space of the user.
+    """The base of the three memories: a memory of ours, opened by ``async with``, in the space of the user.
 
     ``user_name`` is the space, ``run_name`` the session; ``store`` is a path, a URL or an open backend. ``embedding_model``
     is any embedder or function, or None for the one that runs here; ``model`` is for consolidating. ReMe's own settings
@@ -391,14 +388,3 @@ def _embedder(model: Any) -> Any:
         return getattr(answer, "embeddings", answer)
 
     return as_embedder(embed, name=getattr(model, "model_name", None) or type(model).__name__)
-
-
-__all__ = [
-    "LongTermMemoryBase",
-    "NotStarted",
-    "ReMeLongTermMemoryBase",
-    "ReMePersonalLongTermMemory",
-    "ReMeTaskLongTermMemory",
-    "ReMeToolLongTermMemory",
-    "ToolResponse",
-]

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from typing import Any, NamedTuple, TypeVar, cast
+from itertools import groupby
+from types import TracebackType
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
+from urllib.parse import quote
+from weakref import WeakKeyDictionary
 
 from memwell._asyncify import run_blocking
-from memwell.compat.agentscope.conversations import Conversation
-from memwell.compat.agentscope.messages import Msg, check_message
-from memwell.errors import InvalidInput, Unsupported
+from memwell.compat.agentscope.messages import Msg, check_message, from_core, to_core
+from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
-from memwell.records import DEFAULT_SPACE, SpaceLike
+from memwell.history.marks import Marks, every_place, places_at, stretches
+from memwell.history.reading import kept_beside, key_part
+from memwell.history.writing import together
+from memwell.messages import Message
+from memwell.records import DEFAULT_SPACE, Space, SpaceLike
 from memwell.runtime.state import MissingState, StateModule
+from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.strategies.state import copy_states
-from memwell.values import check_text, shown
+from memwell.transcript.agentscope import SUMMARY, original_id
+from memwell.values import check_id, check_text, new_id, shown
 
 T = TypeVar("T")
-_SUMMARY = "_compressed_summary"
+_STATE = "_compressed_summary"
+_AT_ONCE = 2000
+Marked: TypeAlias = tuple[Msg, list[str]]
+"""A message with its marks."""
 
 
 class WrongType(InvalidInput, TypeError):
-    """An argument is of a type that cannot be meant. Nothing was stored."""
+    """An argument has the wrong type. Nothing was stored."""
 
 
 class MemoryBase(StateModule, ABC):
@@ -37,10 +49,10 @@ class MemoryBase(StateModule, ABC):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_state(_SUMMARY)
+        self.register_state(_STATE)
 
     async def update_compressed_summary(self, summary: str) -> None:
-        """Say what the compressed messages held; the empty text takes it back. Raises ``InvalidInput`` for no text."""
+        """Set the summary of the compressed messages; the empty text removes it. Raises ``InvalidInput`` for no text."""
         self._compressed_summary = check_text(summary, "a summary")
 
     @abstractmethod
@@ -49,10 +61,10 @@ class MemoryBase(StateModule, ABC):
 
     @abstractmethod
     async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
-        """Take out the messages of these ids; returns how many there were."""
+        """Remove the messages of these ids; returns how many there were."""
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
-        """Take out the messages with one of these marks; returns how many there were."""
+        """Remove the messages with one of these marks; returns how many there were."""
         raise NotImplementedError(f"The delete_by_mark method is not implemented in {type(self).__name__} class.")
 
     @abstractmethod
@@ -61,42 +73,224 @@ class MemoryBase(StateModule, ABC):
 
     @abstractmethod
     async def clear(self) -> None:
-        """Take all messages out; the summary stays."""
+        """Remove all messages; the summary stays."""
 
     @abstractmethod
     async def get_memory(
-        self,
-        mark: str | None = None,
-        exclude_mark: str | None = None,
-        prepend_summary: bool = True,
-        **kwargs: Any,
+        self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True, **kwargs: Any
     ) -> list[Msg]:
         """The messages in order, those with one mark and without another when they are named, the summary first."""
 
     async def retrieve(self, *args: Any, **kwargs: Any) -> Any:
-        """There is none. Raises ``Unsupported``, which says what to use instead."""
+        """Raises ``Unsupported``, which says what to use instead."""
         raise Unsupported(
-            f"{type(self).__name__} has no retrieve: get_memory() gives its messages, by mark too; what is to be found by"
-            " meaning belongs in a long-term memory, such as ReMePersonalLongTermMemory"
+            f"{type(self).__name__} has no retrieve: get_memory() gives its messages, by mark too; to find by meaning"
+            " use a long-term memory, such as ReMePersonalLongTermMemory"
         )
 
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
     ) -> int:
-        """Add, replace or take off a mark; returns how many messages were changed."""
+        """Add, replace or remove a mark; returns how many messages were changed."""
         raise NotImplementedError(f"The update_messages_mark method is not implemented in {type(self).__name__} class.")
 
 
-class ThreadMemory(MemoryBase):
-    """A memory over a conversation of ours: whatever else reads the conversation sees the messages, in its own words.
+class Conversation:
+    """A conversation with marks and a summary: the blocking half of every memory over a store of ours.
 
-    Raises ``InvalidInput`` for what is no message, for an unknown role or block and for what is no plain data, and
-    ``WrongType``, which is also a ``TypeError``, for marks that are no text.
+    Each change is one transaction where the store has transactions. Redis has none: there messages and marks are written
+    one after the other, and no message and no mark is lost when several processes write.
     """
 
     def __init__(self, history: History) -> None:
         if history.backend is None:
             raise InvalidInput("a memory needs a History over a whole store, not over a bare MessageLog")
+        self.history = history
+        self.marks = Marks(history)
+        self._kv = history.backend.kv
+        self._space, beside = kept_beside(history.thread)
+        self._summary = beside + SUMMARY
+        self._twins = f"{beside}agentscope/twins/"
+
+    # Reading
+
+    def messages(self, mark: str | None = None, exclude_mark: str | None = None) -> list[Msg]:
+        """The messages in order, those with a mark and without another when these are named.
+
+        Messages that are hidden from models are left out.
+        """
+        is_whole = mark is None and exclude_mark is None
+        found = iter(self.history) if is_whole else self._at(self._marked(mark, exclude_mark))
+        return [from_core(one) for one in found if one.for_model]
+
+    def _marked(self, mark: str | None, exclude_mark: str | None) -> int:
+        info = self.history.info()
+        if info is None:
+            return 0
+        wanted = every_place(info) if mark is None else self.marks.places(mark, info)
+        return wanted if exclude_mark is None else wanted & ~self.marks.places(exclude_mark, info)
+
+    def _at(self, places: int) -> Iterator[Message]:
+        log, thread = self.history.log, self.history.thread
+        for start, stop in stretches(places):
+            for begin in range(start, stop, _AT_ONCE):
+                found = log.read(thread, after=begin - 1, before=min(begin + _AT_ONCE, stop))
+                yield from (one for one in found if places >> (one.index or 0) & 1)
+
+    def with_marks(self) -> list[Marked]:
+        """Every message with its marks."""
+        marks = self.marks.all()
+        return [
+            (from_core(one), [mark for mark, places in marks.items() if places >> (one.index or 0) & 1])
+            for one in self.history
+            if one.for_model
+        ]
+
+    def summary(self) -> str:
+        """The summary of what was compressed; empty when there is none."""
+        entry = self._kv.get(self._space, self._summary)
+        return "" if entry is None else cast("dict[str, str]", entry.value)["text"]
+
+    # Writing
+
+    def add(self, messages: Sequence[Msg], marks: Sequence[str] = (), *, allow_duplicates: bool = False) -> None:
+        """Add messages with marks. One whose id is there already, in the batch too, is skipped or gets a second id."""
+        if not messages or (not marks and self._added_at_once(messages)):
+            return
+        with together(self.history):
+            fresh = list(messages) if allow_duplicates else self._fresh(messages)
+            places = _indexes(self._stored(fresh) if fresh else [])
+            for mark in marks:
+                self.marks.add(mark, places)
+
+    def _added_at_once(self, messages: Sequence[Msg]) -> bool:
+        """Whether they could be added without reading first: the log refuses an id that is taken, which is rare."""
+        if len({one.id for one in messages}) < len(messages):
+            return False
+        try:
+            self.history.add(*map(to_core, messages))
+        except Conflict:
+            return False
+        return True
+
+    def _fresh(self, messages: Sequence[Msg]) -> list[Msg]:
+        fresh: dict[str, Msg] = {}
+        for one in messages:
+            fresh.setdefault(one.id, one)
+        for known in self._known(fresh):
+            fresh.pop(original_id(known), None)
+        return list(fresh.values())
+
+    def _stored(self, messages: Sequence[Msg]) -> list[Message]:
+        try:
+            with together(self.history):
+                return self.history.add(*map(to_core, messages))
+        except Conflict:
+            # The log never uses an id twice, not even that of a message which was removed.
+            return self.history.add(*(to_core(one, id=self._twin(one.id)) for one in messages))
+
+    def _twin(self, id_: str) -> str:
+        """A second id for a message, noted under the first so that the first names both."""
+        twin = new_id()
+        self._kv.put(self._space, self._twins + key_part(id_), {"ids": [*self._twins_of(id_), twin]})
+        return twin
+
+    def _twins_of(self, id_: str) -> list[str]:
+        entry = self._kv.get(self._space, self._twins + key_part(id_))
+        return [] if entry is None else cast("dict[str, list[str]]", entry.value)["ids"]
+
+    def _known(self, ids: Iterable[str]) -> list[Message]:
+        """The stored messages of these ids, those with a second id among them."""
+        wanted = [each for id_ in ids for each in (id_, *self._twins_of(id_))]
+        return self.history.log.read(self.history.thread, ids=wanted)
+
+    def known(self, ids: Iterable[str]) -> set[str]:
+        """Those of the ids that messages here have."""
+        return set(map(original_id, self._known(ids)))
+
+    def delete(self, ids: Iterable[str]) -> int:
+        """Remove the messages of these ids with their marks; returns how many there were."""
+        with together(self.history):
+            return self._remove(self._known(set(ids)))
+
+    def delete_by_mark(self, marks: Iterable[str]) -> int:
+        """Remove the messages with one of these marks; returns how many there were."""
+        with together(self.history):
+            places = 0
+            for mark in marks:
+                places |= self._marked(mark, None)
+            return self._remove(list(self._at(places)))
+
+    def _remove(self, found: Sequence[Message]) -> int:
+        if not found:
+            return 0
+        self.history.remove(*(one.index or 0 for one in found))
+        gone = _indexes(found)
+        for mark, marked in self.marks.all().items():
+            self.marks.remove(mark, marked & gone)
+        for one in found:
+            if (id_ := original_id(one)) != one.id:
+                left = [twin for twin in self._twins_of(id_) if twin != one.id]
+                self._kv.put(self._space, self._twins + key_part(id_), {"ids": left})
+        return len(found)
+
+    def change_marks(self, new_mark: str | None, old_mark: str | None, ids: Iterable[str] | None) -> int:
+        """Add, replace or remove a mark; returns how many messages have other marks now than before."""
+        if new_mark == old_mark:
+            return 0
+        with together(self.history):
+            info = self.history.info()
+            if info is None:
+                return 0
+            chosen = every_place(info) if ids is None else _indexes(self._known(set(ids)))
+            if old_mark is not None:
+                chosen &= self.marks.places(old_mark, info)
+            changed = _indexes(self._at(chosen))
+            if old_mark is not None:
+                self.marks.remove(old_mark, changed)
+            elif new_mark is not None:
+                changed &= ~self.marks.places(new_mark, info)
+            if new_mark is not None:
+                self.marks.add(new_mark, changed)
+            return changed.bit_count()
+
+    def set_summary(self, text: str) -> None:
+        """Set the summary; the empty text removes it."""
+        if text:
+            self._kv.put(self._space, self._summary, {"text": text})
+        else:
+            self._kv.delete(self._space, self._summary)
+
+    def replace(self, content: Iterable[Marked], summary: str) -> None:
+        """Put other messages, marks and another summary in place of all there is."""
+        with together(self.history):
+            self.history.delete()
+            self.set_summary(summary)
+            self.take_in(content, None)
+
+    def take_in(self, content: Iterable[Marked], summary: str | None) -> None:
+        """Add messages with their marks, those whose ids are not there, and set the summary unless it is None."""
+        with together(self.history):
+            # An empty conversation takes all of them, those that have one id too.
+            duplicates = not len(self.history)
+            for marks, pairs in groupby(content, key=lambda pair: pair[1]):
+                self.add([message for message, _ in pairs], marks, allow_duplicates=duplicates)
+            if summary is not None:
+                self.set_summary(summary)
+
+
+def _indexes(messages: Iterable[Message]) -> int:
+    return places_at(one.index or 0 for one in messages)
+
+
+class ThreadMemory(MemoryBase):
+    """A memory over a conversation of ours: every other program that reads the conversation sees the messages.
+
+    Raises ``InvalidInput`` for an unknown role or block and for what is no plain data, and ``WrongType``, which is also a
+    ``TypeError``, for what is no message and for marks that are no text.
+    """
+
+    def __init__(self, history: History) -> None:
         self._conversation = Conversation(history)
         super().__init__()
 
@@ -117,7 +311,7 @@ class ThreadMemory(MemoryBase):
         return await run_blocking(call)
 
     async def update_compressed_summary(self, summary: str) -> None:
-        """Say what the compressed messages held; the empty text takes it back. Raises ``InvalidInput`` for no text."""
+        """Set the summary of the compressed messages; the empty text removes it. Raises ``InvalidInput`` for no text."""
         check_text(summary, "a summary")
         await self._run(lambda: self._conversation.set_summary(summary))
 
@@ -132,8 +326,8 @@ class ThreadMemory(MemoryBase):
     ) -> None:
         """Add a message or several, all or none; None adds nothing.
 
-        One whose id is there already, or was earlier in the list, is passed over, unless ``allow_duplicates`` is set or, by
-        its other name, ``skip_duplicated`` is off; then it is there twice. Raises ``WrongType`` (a ``TypeError``) for an
+        A message whose id is there already, or came earlier in the list, is skipped, unless ``allow_duplicates`` is set or
+        ``skip_duplicated``, its other name, is off; then it is there twice. Raises ``WrongType`` (a ``TypeError``) for an
         unknown keyword.
         """
         refuse_unknown(kwargs)
@@ -142,49 +336,45 @@ class ThreadMemory(MemoryBase):
         await self._run(lambda: self._conversation.add(messages, wanted, allow_duplicates=twice))
 
     async def delete(self, msg_ids: list[str], **kwargs: Any) -> int:
-        """Take out the messages of these ids; returns how many there were. The conversation can restore them."""
-        wanted = ids_in(msg_ids)
+        """Remove the messages of these ids; returns how many there were. The conversation can restore them."""
+        wanted = _ids_in(msg_ids)
         return await self._run(lambda: self._conversation.delete(wanted))
 
     async def delete_by_mark(self, mark: str | list[str], *args: Any, **kwargs: Any) -> int:
-        """Take out the messages with one of these marks; returns how many there were."""
+        """Remove the messages with one of these marks; returns how many there were."""
         wanted = marks_in(mark)
         return await self._run(lambda: self._conversation.delete_by_mark(wanted))
 
     async def size(self) -> int:
         """How many messages there are."""
-        return await self._run(lambda: len(self._conversation))
+        return await self._run(lambda: len(self.history))
 
     async def clear(self) -> None:
-        """Take all messages and marks out; the summary stays."""
-        await self._run(self._conversation.clear)
+        """Remove all messages and marks; the summary stays."""
+        await self._run(lambda: self._conversation.replace([], self._conversation.summary()))
 
     async def get_memory(
-        self,
-        mark: str | None = None,
-        exclude_mark: str | None = None,
-        prepend_summary: bool = True,
-        **kwargs: Any,
+        self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True, **kwargs: Any
     ) -> list[Msg]:
         """The messages in order, those with ``mark`` and without ``exclude_mark`` when they are named.
 
-        It reads no more of the conversation than it returns. The summary, if there is one, comes first, as a message of
-        the user, unless ``prepend_summary`` is off.
+        No other message is read. The summary, if there is one, comes first as a message of the user, unless
+        ``prepend_summary`` is off.
         """
         mark, exclude = mark_in(mark, "mark"), mark_in(exclude_mark, "exclude_mark")
         found = await self._run(lambda: self._conversation.messages(mark, exclude))
-        summary = await self._run(self._conversation.summary) if prepend_summary else ""
-        return with_summary(found, summary)
+        return with_summary(found, await self._run(self._conversation.summary) if prepend_summary else "")
 
     async def update_messages_mark(
         self, new_mark: str | None, old_mark: str | None = None, msg_ids: list[str] | None = None
     ) -> int:
-        """Put ``new_mark`` on messages, in the place of ``old_mark`` when that is named; without a new one take it off.
+        """Put ``new_mark`` on messages, in place of ``old_mark`` when that is named; without a new one remove the old.
 
-        ``msg_ids`` says which messages, ``old_mark`` those that have it. Returns how many have other marks than before.
+        ``msg_ids`` names the messages; otherwise they are all, or all with ``old_mark``. Returns how many messages have
+        other marks than before.
         """
         new, old = mark_in(new_mark, "new_mark"), mark_in(old_mark, "old_mark")
-        wanted = None if msg_ids is None else ids_in(msg_ids)
+        wanted = None if msg_ids is None else _ids_in(msg_ids)
         return await self._run(lambda: self._conversation.change_marks(new, old, wanted))
 
 
@@ -199,7 +389,7 @@ class InMemoryMemory(ThreadMemory):
         return call()
 
     @property
-    def content(self) -> list[tuple[Msg, list[str]]]:
+    def content(self) -> list[Marked]:
         """The messages with their marks, as copies."""
         return self._conversation.with_marks()
 
@@ -209,20 +399,20 @@ class InMemoryMemory(ThreadMemory):
         return {**super().state_dict(), "content": pairs}
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a state in the place of all there is; lists of messages without marks, as older releases wrote, too.
+        """Put a state in place of all there is; also the layout before 1.0.12, a list of messages without marks.
 
         Raises ``MissingState`` (a ``KeyError``) when there are no messages in it, unless ``strict`` is off, and
-        ``InvalidInput`` for what is no state. Then everything is as it was.
+        ``InvalidInput`` for what is no state. Then nothing changes.
         """
         name = type(self).__name__
-        state = state_in(state_dict, name)
+        state = _state_in(state_dict, name)
         if state.content is None and strict:
             raise MissingState(f"The state_dict does not contain 'content' keys required for {name}.")
         self._conversation.replace(state.content or [], state.summary)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         made = memo[id(self)] = type(self).__new__(type(self))
-        new = History(open_backend("memory:"), "memory", counter=self.history.counter)
+        new = type(self.history)(open_backend("memory:"), "memory", counter=self.history.counter)
         self.history.copy_to(new)
         copy_states(self.history, new)
         others = {name: value for name, value in vars(self).items() if name != "_conversation"}
@@ -233,9 +423,9 @@ class InMemoryMemory(ThreadMemory):
 class MemwellMemory(ThreadMemory):
     """A memory in a file, or any store of ours, that is there after a restart and is safe for several processes.
 
-    ``store`` is a path, a URL or an open backend; one store is opened per file and process, however many memories are made.
-    ``session_id`` names the conversation and ``user_id`` the space it is in: ``memwell.open(url, space=user_id)`` has it as
-    ``thread(session_id)``. Raises what ``open_backend`` raises.
+    ``store`` is a path, a URL or an open backend; a process opens each store once. ``session_id`` names the conversation
+    and ``user_id`` its space: ``memwell.open(url, space=user_id)`` has it as ``thread(session_id)``. Raises what
+    ``open_backend`` raises.
     """
 
     def __init__(
@@ -247,38 +437,140 @@ class MemwellMemory(ThreadMemory):
         self.user_id = user_id
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
-        """Put a summary back. The messages are in the store; those that a state has besides are added at the end.
+        """Set the summary of a state. The messages are in the store; those that only the state has are added at the end.
 
         Raises ``MissingState`` (a ``KeyError``) when it has neither a summary nor messages, unless ``strict`` is off.
         """
-        state = state_in(state_dict, type(self).__name__)
-        if strict and _SUMMARY not in state_dict and state.content is None:
-            raise MissingState(f"the state of {type(self).__name__} has neither {_SUMMARY!r} nor 'content'")
-        self._conversation.take_in(state.content or [], state.summary if _SUMMARY in state_dict else None)
+        state = _state_in(state_dict, type(self).__name__)
+        if strict and _STATE not in state_dict and state.content is None:
+            raise MissingState(f"the state of {type(self).__name__} has neither {_STATE!r} nor 'content'")
+        self._conversation.take_in(state.content or [], state.summary if _STATE in state_dict else None)
 
 
-class MemoryState(NamedTuple):
+class _DatabaseMemory(MemwellMemory):
+    """What the two classes for databases share: the order of their arguments, and ``async with``."""
+
+    async def add(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's classes differ here too
+        self,
+        memories: Msg | list[Msg] | None,
+        marks: str | list[str] | None = None,
+        skip_duplicated: bool = True,
+        *,
+        allow_duplicates: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """As ``MemwellMemory.add``, with ``skip_duplicated`` in third place."""
+        await super().add(memories, marks, allow_duplicates, skip_duplicated=skip_duplicated, **kwargs)
+
+    async def close(self, **kwargs: Any) -> None:
+        """Do nothing: the process shares the store and closes it at its end."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class RedisMemory(_DatabaseMemory):
+    """The memory of a session in Redis, as a conversation of ours: ``redis://host:port/db``, space ``user_id``.
+
+    ``key_prefix`` is one more level of the space. A ``connection_pool`` says where the server is. Of further options
+    ``username`` and ``ssl`` are used. ``key_ttl`` raises ``Unsupported``, because conversations do not expire.
+    ``memwell import --format agentscope`` reads the keys that AgentScope wrote.
+    """
+
+    def __init__(
+        self,
+        session_id: str = "default_session",
+        user_id: str = "default_user",
+        host: str = "localhost",
+        port: int = 6379,
+        db: int = 0,
+        password: str | None = None,
+        connection_pool: Any = None,
+        key_prefix: str = "",
+        key_ttl: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if key_ttl is not None:
+            raise Unsupported(
+                "conversations in Redis do not expire: leave key_ttl out, and clear() those that are over"
+            )
+        known = {"host": host, "port": port, "db": db, "password": password, **kwargs}
+        known |= getattr(connection_pool, "connection_kwargs", {})
+        user = check_id(user_id, "a user's id")
+        space = Space(key_prefix.strip(":"), user) if key_prefix.strip(":") else Space(user)
+        super().__init__(_redis_url(known), session_id, space)
+        self.user_id, self.key_prefix = user_id, key_prefix
+
+
+def _redis_url(known: Mapping[str, Any]) -> str:
+    login = f"{quote(known.get('username') or '', safe='')}:{quote(known.get('password') or '', safe='')}@"
+    place = f"[{known['host']}]" if ":" in known["host"] else known["host"]
+    scheme = "rediss" if known.get("ssl") else "redis"
+    return f"{scheme}://{login if login != ':@' else ''}{place}:{known['port']}/{known['db']}"
+
+
+class AsyncSQLAlchemyMemory(_DatabaseMemory):
+    """The memory of a session in the database of an async engine or session of SQLAlchemy, as a conversation of ours.
+
+    For PostgreSQL it is in the same database, in the schema ``memwell``. For SQLite it is in a file of its own next to
+    the database, with ``.memwell`` behind the name; for a database in memory it lasts as long as the engine. Raises
+    ``InvalidInput`` (a ``ValueError``) for another database and for what is no engine. ``memwell import --format
+    agentscope`` reads the tables that AgentScope wrote.
+    """
+
+    def __init__(self, engine_or_session: Any, session_id: str | None = None, user_id: str | None = None) -> None:
+        user = check_id(user_id or "default_user", "a user's id")
+        super().__init__(_store_of(engine_or_session), session_id or "default_session", Space(user))
+        self.user_id = user
+
+
+_in_memory: WeakKeyDictionary[Any, Backend] = WeakKeyDictionary()
+
+
+def _store_of(engine_or_session: Any) -> Store:
+    engine = getattr(engine_or_session, "bind", engine_or_session)
+    url = getattr(engine, "url", None)
+    if url is None or not hasattr(engine, "sync_engine"):
+        raise InvalidInput(
+            "The 'engine_or_session' parameter must be an instance of sqlalchemy.ext.asyncio.AsyncEngine."
+        )
+    kind = url.get_backend_name()
+    if kind == "postgresql":
+        return url.set(drivername="postgresql").render_as_string(hide_password=False)
+    if kind != "sqlite":
+        raise InvalidInput(f"memories are kept in PostgreSQL or SQLite, not in {kind}; MemwellMemory names a store")
+    if url.database in (None, "", ":memory:"):
+        return _in_memory.setdefault(engine.sync_engine, open_backend("memory:"))
+    return f"{url.database}.memwell"
+
+
+class _State(NamedTuple):
     """What a saved state says."""
 
     summary: str
-    content: list[tuple[Msg, list[str]]] | None
+    content: list[Marked] | None
 
 
-def state_in(value: object, owner: str) -> MemoryState:
-    """A state of a memory of class ``owner``, of this or of an older layout. Raises ``InvalidInput`` for anything else."""
+def _state_in(value: object, owner: str) -> _State:
+    """A state of a memory of class ``owner``, in this or the older layout. Raises ``InvalidInput`` for anything else."""
     if not isinstance(value, Mapping):
         raise InvalidInput(f"the state of {owner} must be a mapping, not {shown(value)}")
     state = cast("Mapping[str, Any]", value)
-    summary = check_text(state.get(_SUMMARY, ""), "a summary")
+    summary = check_text(state.get(_STATE, ""), "a summary")
     content = state.get("content")
     if content is None:
-        return MemoryState(summary, None)
+        return _State(summary, None)
     if not isinstance(content, list | tuple):
         raise InvalidInput(f"the content of a state of {owner} must be a list, not {shown(content)}")
-    return MemoryState(summary, [_pair(item, owner) for item in cast("Sequence[object]", content)])
+    return _State(summary, [_pair(item, owner) for item in cast("Sequence[object]", content)])
 
 
-def _pair(item: object, owner: str) -> tuple[Msg, list[str]]:
+def _pair(item: object, owner: str) -> Marked:
     if isinstance(item, dict):
         return Msg.from_dict(cast("dict[str, Any]", item)), []
     if not isinstance(item, list | tuple) or len(cast("list[Any]", item)) != 2:
@@ -291,7 +583,7 @@ def _pair(item: object, owner: str) -> tuple[Msg, list[str]]:
 
 
 def messages_in(memories: object) -> list[Msg]:
-    """The messages meant by one, several or none. Raises ``WrongType`` for anything else."""
+    """The messages of one, several or None. Raises ``WrongType`` for anything else."""
     if memories is None:
         return []
     if isinstance(memories, Msg):
@@ -302,59 +594,35 @@ def messages_in(memories: object) -> list[Msg]:
 
 
 def marks_in(marks: object) -> list[str]:
-    """The marks meant by one, several or none, each once. Raises ``WrongType`` for anything that is no text."""
-    if marks is None:
-        return []
-    if isinstance(marks, str):
-        return [_mark(marks)]
-    if not isinstance(marks, list):
-        raise WrongType(f"The mark should be a string, a list of strings, or None, but got {type(marks)}.")
-    return list(dict.fromkeys(map(_mark, cast("list[object]", marks))))
+    """The marks of one, several or None, each once. Raises ``WrongType`` for anything that is no text."""
+    if marks is None or isinstance(marks, str):
+        return [] if marks is None else [check_text(marks, "a mark")]
+    if not isinstance(marks, list) or not all(isinstance(one, str) for one in cast("list[object]", marks)):
+        raise WrongType(
+            f"The mark should be a string, a list of strings, or None, but got {shown(cast(object, marks))}."
+        )
+    return list(dict.fromkeys(check_text(one, "a mark") for one in cast("list[str]", marks)))
 
 
 def mark_in(mark: object, what: str) -> str | None:
-    """One mark or none. Raises ``WrongType`` for anything that is no text."""
+    """One mark or None. Raises ``WrongType`` for anything that is no text."""
     if mark is not None and not isinstance(mark, str):
         raise WrongType(f"The {what} should be a string or None, but got {type(mark)}.")
-    return None if mark is None else _mark(mark)
+    return None if mark is None else check_text(mark, "a mark")
 
 
-def ids_in(ids: object) -> list[str]:
-    """The ids meant. Raises ``WrongType`` for anything but a list of texts."""
+def _ids_in(ids: object) -> list[str]:
     if not isinstance(ids, list) or not all(isinstance(one, str) for one in cast("list[object]", ids)):
         raise WrongType(f"msg_ids must be a list of strings, not {shown(cast(object, ids))}")
     return cast("list[str]", ids)
 
 
 def refuse_unknown(keywords: Mapping[str, object]) -> None:
-    """Raises ``WrongType`` if there is any: a misspelt one would be passed over in silence."""
+    """Raises ``WrongType`` for any keyword: a misspelt one must not be ignored."""
     for name in keywords:
         raise WrongType(f"add() got an unexpected keyword argument {name!r}")
-
-
-def _mark(mark: object) -> str:
-    if not isinstance(mark, str):
-        raise WrongType(f"The mark should be a string or a list of strings, but got {type(mark)}.")
-    return check_text(mark, "a mark")
 
 
 def with_summary(messages: list[Msg], summary: str) -> list[Msg]:
     """The messages, with the summary in front of them when there is one."""
     return [Msg("user", summary, "user"), *messages] if summary else messages
-
-
-__all__ = [
-    "InMemoryMemory",
-    "MemoryBase",
-    "MemoryState",
-    "MemwellMemory",
-    "ThreadMemory",
-    "WrongType",
-    "ids_in",
-    "mark_in",
-    "marks_in",
-    "messages_in",
-    "refuse_unknown",
-    "state_in",
-    "with_summary",
-]

@@ -1,13 +1,14 @@
-"""Messages between agents: who says what, in text or in blocks."""
+"""Messages between agents: ``Msg`` with its content blocks, and the way to and from messages of the store."""
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Required, Self, TypeAlias, TypedDict, cast
 
 from memwell.errors import InvalidInput
+from memwell.messages import Message
+from memwell.transcript.agentscope import check_layout, from_agentscope, plain_copy, to_agentscope
 from memwell.values import new_id, shown
 
 
@@ -19,14 +20,14 @@ class TextBlock(TypedDict, total=False):
 
 
 class ThinkingBlock(TypedDict, total=False):
-    """What a model thought; it is never shown to other agents."""
+    """What a model thought; other agents never see it."""
 
     type: Required[Literal["thinking"]]
     thinking: str
 
 
 class Base64Source(TypedDict, total=False):
-    """The bytes of something seen or heard, in base64."""
+    """The bytes of a medium in base64."""
 
     type: Required[Literal["base64"]]
     media_type: Required[str]
@@ -34,7 +35,7 @@ class Base64Source(TypedDict, total=False):
 
 
 class URLSource(TypedDict, total=False):
-    """Where something seen or heard is."""
+    """The address of a medium."""
 
     type: Required[Literal["url"]]
     url: Required[str]
@@ -62,7 +63,7 @@ class VideoBlock(TypedDict, total=False):
 
 
 class ToolUseBlock(TypedDict, total=False):
-    """A model asks for a tool; ``raw_input`` is what it wrote, word for word."""
+    """A model's call of a tool; ``raw_input`` is what it wrote, word for word."""
 
     type: Required[Literal["tool_use"]]
     id: Required[str]
@@ -83,22 +84,18 @@ class ToolResultBlock(TypedDict, total=False):
 ContentBlock: TypeAlias = (
     ToolUseBlock | ToolResultBlock | TextBlock | ThinkingBlock | ImageBlock | AudioBlock | VideoBlock
 )
-"""What a message's content may be made of."""
+"""What the content of a message may be made of."""
 
 BlockType: TypeAlias = Literal["text", "thinking", "tool_use", "tool_result", "image", "audio", "video"]
-
 MsgRole: TypeAlias = Literal["user", "assistant", "system"]
-
-_ROLES = ("user", "assistant", "system")
-_UNCHANGING = frozenset({str, int, float, bool, type(None)})
 
 
 class Msg:
-    """A message: its sender's name, its content as text or as a list of blocks, and a role.
+    """A message: the name of its sender, its content as text or as a list of blocks, and a role.
 
-    Two messages are equal when they are the same object; ``id`` says whether they are the same message. Raises
-    ``InvalidInput`` for a role that is none of the three, for a content that is neither text nor a list, for a block of
-    unknown type or without what its type needs, and for metadata that is no dict.
+    Two messages are equal only when they are the same object; ``id`` says whether they are the same message. Raises
+    ``InvalidInput`` for an unknown role, a content that is neither text nor a list, a block of unknown type or without a
+    field its type needs, and metadata that is no dict.
     """
 
     def __init__(
@@ -110,13 +107,15 @@ class Msg:
         timestamp: str | None = None,
         invocation_id: str | None = None,
     ) -> None:
-        self.name = _text(name, "a message's name")
-        self.content: str | list[ContentBlock] = check_content(content)
-        self.role: MsgRole = check_role(role)
-        self.metadata: dict[str, Any] = _metadata(metadata)
+        self.name = name
+        self.content = cast("str | list[ContentBlock]", content)
+        self.role: MsgRole = role
+        self.metadata: dict[str, Any] = {} if metadata is None else metadata
         self.id = new_id()
-        self.timestamp = _text(timestamp, "a message's timestamp") if timestamp else _moment()
+        # Local time to the millisecond, as AgentScope writes it, so that messages of both sort together.
+        self.timestamp = timestamp or datetime.now().isoformat(" ", "milliseconds")  # noqa: DTZ005
         self.invocation_id = invocation_id
+        check_layout(vars(self))
 
     def to_dict(self) -> dict[str, Any]:
         """The message as plain data that shares nothing with it; ``invocation_id`` is there when the message has one."""
@@ -132,22 +131,18 @@ class Msg:
 
     @classmethod
     def from_dict(cls, json_data: Mapping[str, Any]) -> Self:
-        """The message that ``to_dict`` wrote. Raises ``InvalidInput`` when something of it is missing or wrong."""
-        _check_written(json_data)
-        made = cls(
-            name=json_data["name"],
-            content=plain_copy(json_data["content"]),
-            role=json_data["role"],
-            metadata=plain_copy(json_data.get("metadata")),
-            timestamp=json_data.get("timestamp"),
-            invocation_id=json_data.get("invocation_id"),
-        )
+        """The message that ``to_dict`` wrote. Raises ``InvalidInput`` when a part of it is missing or wrong."""
+        if not isinstance(json_data, Mapping) or not {"name", "content", "role"} <= json_data.keys():  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a message is a dict with a name, a content and a role, not {shown(json_data)}")
+        given = {name: plain_copy(json_data.get(name)) for name in ("name", "content", "role", "metadata", "timestamp")}
+        made = cls(**given, invocation_id=json_data.get("invocation_id"))
         if "id" in json_data:
-            made.id = _text(json_data["id"], "a message's id")
+            made.id = json_data["id"]
+            check_message(made)
         return made
 
     def has_content_blocks(self, block_type: BlockType | list[BlockType] | None = None) -> bool:
-        """Whether the content has a block, of a type when one is named."""
+        """Whether the content has a block, or one of a type."""
         return bool(self.get_content_blocks(block_type))
 
     def get_text_content(self, separator: str = "\n") -> str | None:
@@ -158,7 +153,7 @@ class Msg:
         return separator.join(texts) if texts else None
 
     def get_content_blocks(self, block_type: BlockType | list[BlockType] | None = None) -> list[Any]:
-        """The content as blocks, of one type or several when they are named; a text is one text block."""
+        """The content as blocks, all or those of one type or several; a text is one text block."""
         if isinstance(self.content, str):
             blocks: list[ContentBlock] = [TextBlock(type="text", text=self.content)]
         else:
@@ -169,178 +164,42 @@ class Msg:
         return [block for block in blocks if block["type"] in wanted]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # A message goes to every agent of a hub as a copy, so copying one must be cheap.
+        # Attribute by attribute: then the copies share the table of their names, and a hub makes a copy for every agent.
         twin = memo[id(self)] = object.__new__(type(self))
-        copies = twin.__dict__
         for name, value in self.__dict__.items():
-            copies[name] = value if type(value) in _UNCHANGING else plain_copy(value, memo)
+            setattr(twin, name, value if type(value) is str else plain_copy(value, memo))
         return twin
 
     def __repr__(self) -> str:
-        return (
-            f"Msg(id={self.id!r}, name={self.name!r}, content={self.content!r}, role={self.role!r}, "
-            f"metadata={self.metadata!r}, timestamp={self.timestamp!r}, invocation_id={self.invocation_id!r})"
-        )
-
-
-def without_thinking(message: Msg) -> Msg:
-    """A copy for others: the same id, and no thinking block."""
-    twin = message.__deepcopy__({})
-    if not isinstance(twin.content, str):
-        twin.content = [block for block in twin.content if block["type"] != "thinking"]
-    return twin
-
-
-def plain_copy(value: Any, memo: dict[int, Any] | None = None) -> Any:
-    """A copy that shares nothing which can be changed; of plain data it is several times cheaper than ``copy.deepcopy``."""
-    kind = cast("type[Any]", type(value))
-    if kind is dict:
-        return {key: item if type(item) in _UNCHANGING else plain_copy(item, memo) for key, item in value.items()}
-    if kind is list:
-        return [item if type(item) in _UNCHANGING else plain_copy(item, memo) for item in value]
-    return value if kind in _UNCHANGING else copy.deepcopy(value, memo)
+        names = ("id", "name", "content", "role", "metadata", "timestamp", "invocation_id")
+        return f"Msg({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
 
 def check_message(value: object) -> Msg:
-    """Return ``value`` when it is a message whose parts, which can be assigned, still are what they must be.
+    """Return ``value`` when it is a message whose attributes, which a program may assign, are still valid.
 
     Raises ``InvalidInput`` otherwise.
     """
     if not isinstance(value, Msg):
         raise InvalidInput(f"expected a Msg, not {shown(value)}")
-    _text(value.name, "a message's name")
-    check_content(value.content)
-    check_role(value.role)
-    _metadata(value.metadata)
-    _text(value.id, "a message's id")
-    _text(value.timestamp, "a message's timestamp")
+    check_layout(vars(value))
     return value
 
 
-def check_role(value: object) -> MsgRole:
-    """Return ``value`` when it is a role; raises ``InvalidInput`` otherwise."""
-    if not isinstance(value, str) or value not in _ROLES:
-        raise InvalidInput(f"unknown role {shown(value)}; known roles: {', '.join(_ROLES)}")
-    return value
+def to_core(message: Msg, *, id: str | None = None) -> Message:  # noqa: A002 - it is the message's field
+    """The message as the store keeps it, under its own id or the one given.
+
+    Raises ``InvalidInput`` for a message, or an id, that breaks a rule.
+    """
+    if not isinstance(message, Msg):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"expected a Msg, not {shown(message)}")
+    return from_agentscope(vars(message), id=id)
 
 
-def check_content(value: object) -> str | list[ContentBlock]:
-    """Return ``value`` when it is text or a list of blocks that are whole; raises ``InvalidInput`` otherwise."""
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, list):
-        raise InvalidInput(f"The content must be a string or a list of content blocks, not {shown(value)}")
-    for block in cast("list[object]", value):
-        check_block(block)
-    return cast("list[ContentBlock]", value)
-
-
-def check_block(value: object) -> ContentBlock:
-    """Return ``value`` when it is a block of a known type with what that type needs; raises ``InvalidInput`` otherwise."""
-    if not isinstance(value, dict):
-        raise InvalidInput(f"a content block must be a dict, not {shown(value)}")
-    block = cast("dict[str, Any]", value)
-    kind = block.get("type")
-    check = _CHECKS.get(kind) if isinstance(kind, str) else None
-    if check is None:
-        raise InvalidInput(f"unknown block type {shown(kind)}; known types: {', '.join(_CHECKS)}")
-    check(block)
-    return cast(ContentBlock, block)
-
-
-def _check_media(block: dict[str, Any]) -> None:
-    match block.get("source"):
-        case {"type": "url", "url": str()} | {"type": "base64", "media_type": str(), "data": str()}:
-            return
-        case source:
-            what = f"the source of a block of type {block['type']}"
-            raise InvalidInput(f"{what} must have a url, or data and a media_type, not {shown(source)}")
-
-
-def _check_tool_use(block: dict[str, Any]) -> None:
-    match block:
-        case {"id": str(), "name": str(), "input": dict()}:
-            return
-        case _:
-            raise InvalidInput(
-                f"a tool_use block must have an id, a name and an input that is a dict, not {shown(block)}"
-            )
-
-
-def _check_tool_result(block: dict[str, Any]) -> None:
-    match block:
-        case {"id": str(), "name": str(), "output": str()}:
-            return
-        case {"id": str(), "name": str(), "output": list()}:
-            for inner in block["output"]:
-                check_block(inner)
-        case _:
-            raise InvalidInput(
-                f"a tool_result block must have an id, a name and an output that is text or blocks, not {shown(block)}"
-            )
-
-
-def _needs_text(name: str) -> Callable[[dict[str, Any]], None]:
-    def check(block: dict[str, Any]) -> None:
-        if not isinstance(block.get(name), str):
-            raise InvalidInput(f"a {name} block must have a {name} that is a string, not {shown(block)}")
-
-    return check
-
-
-_CHECKS: Mapping[str, Callable[[dict[str, Any]], None]] = {
-    "text": _needs_text("text"),
-    "thinking": _needs_text("thinking"),
-    "tool_use": _check_tool_use,
-    "tool_result": _check_tool_result,
-    "image": _check_media,
-    "audio": _check_media,
-    "video": _check_media,
-}
-
-
-def _check_written(data: object) -> None:
-    if not isinstance(data, Mapping) or not {"name", "content", "role"} <= cast("Mapping[str, Any]", data).keys():
-        raise InvalidInput(f"a message is a dict with a name, a content and a role, not {shown(cast(object, data))}")
-
-
-def _text(value: object, what: str) -> str:
-    if not isinstance(value, str):
-        raise InvalidInput(f"{what} must be a string, not {shown(value)}")
-    return value
-
-
-def _metadata(value: object) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InvalidInput(f"a message's metadata must be a dict, not {shown(value)}")
-    return cast("dict[str, Any]", value)
-
-
-def _moment() -> str:
-    # Local time, to the millisecond: what AgentScope writes, so that messages of both sort together.
-    return datetime.now().isoformat(" ", "milliseconds")  # noqa: DTZ005
-
-
-__all__ = [
-    "AudioBlock",
-    "Base64Source",
-    "BlockType",
-    "ContentBlock",
-    "ImageBlock",
-    "Msg",
-    "MsgRole",
-    "TextBlock",
-    "ThinkingBlock",
-    "ToolResultBlock",
-    "ToolUseBlock",
-    "URLSource",
-    "VideoBlock",
-    "check_block",
-    "check_content",
-    "check_message",
-    "check_role",
-    "plain_copy",
-    "without_thinking",
-]
+def from_core(message: Message) -> Msg:
+    """The ``Msg`` of a stored message. One that another program wrote without a name gets the name of its role."""
+    # Without __init__, which would check it again.
+    made = object.__new__(Msg)
+    for name, value in to_agentscope(message).items():
+        setattr(made, name, value)
+    return made

@@ -25,12 +25,12 @@ from memwell.values import check_id, shown
 
 # A file's name may have 255 bytes; the ending and that of the unfinished file need a few.
 _LONGEST = 200
-# What our own names are made of; one with a percent sign may be that of another session.
+# What our own names are made of; one with a percent sign may belong to another session.
 _OF_OURS = re.compile("[a-z0-9_%-]*%[a-z0-9_%-]*")
 
 
 class SessionNotFound(NotFound, ValueError):
-    """There is no such session, and it was said that there must be."""
+    """There is no such session, and ``allow_not_exist`` is off."""
 
 
 class SessionBase(ABC):
@@ -40,7 +40,7 @@ class SessionBase(ABC):
     async def save_session_state(
         self, session_id: str, user_id: str = "", **state_modules_mapping: StateModule
     ) -> None:
-        """Save the states of these modules, in the place of what the session held."""
+        """Save the states of these modules in place of what the session held."""
 
     @abstractmethod
     async def load_session_state(
@@ -59,8 +59,8 @@ class JSONSession(SessionBase):
     letters, digits and ``-`` is escaped, so that no id leaves the folder and no two ids share a file, on any file system.
     A file is replaced as a whole, so a reader never sees half of one.
 
-    A session that AgentScope itself wrote, ``Ann_S.1.json``, is read as long as it was not saved here, if its name can mean
-    no other session; a name that can, because of ``_``, is told in a warning and not read.
+    A session that AgentScope wrote, ``Ann_S.1.json``, is read until it is saved here, if its name can mean no other
+    session. A name that can, because of ``_``, is not read, and a warning names it.
     """
 
     def __init__(self, save_dir: str = "./") -> None:
@@ -84,8 +84,8 @@ class JSONSession(SessionBase):
         path = Path(self._get_save_path(session_id, user_id))
         found = await run_blocking(partial(_found, path, session_id, user_id))
         if found.doubtful is not None:
-            told = f"{found.doubtful} is not read: it may be of session {shown(session_id)}, or of another one"
-            warnings.warn(f"{told}; rename it to {path.name} if it is", stacklevel=2)
+            problem = f"{found.doubtful} is not read: it may be of session {shown(session_id)}, or of another one"
+            warnings.warn(f"{problem}; rename it to {path.name} if it is", stacklevel=2)
         if found.text is not None:
             _restore_known(state_modules_mapping, _parsed(found.text, found.path), f"session file {found.path.name}")
         elif not allow_not_exist:
@@ -160,7 +160,7 @@ def _escaped(id_: str, keep: str = "") -> str:
 
 
 class _Found(NamedTuple):
-    """What a session's file says, and a file that may be the session's but cannot be told from another's."""
+    """The text of a session's file, and a file that may belong to this session or to another one."""
 
     path: Path
     text: str | None
@@ -225,6 +225,3 @@ def _parsed(text: str, path: Path) -> dict[str, Any]:
     if not isinstance(states, dict):
         raise InvalidInput(f"{path} is no saved session: it holds no object")
     return cast("dict[str, Any]", states)
-
-
-__all__ = ["JSONSession", "MemwellSession", "SessionBase", "SessionNotFound", "StateModule"]

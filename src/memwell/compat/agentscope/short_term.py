@@ -1,34 +1,270 @@
-"""A memory that shows less than it holds: long tool results as previews, and old turns as a summary."""
+"""Memories that show less than was said: long tool results as previews, old messages as a summary.
+
+Both are calls of ``strategies.Compaction``: ``ReMeShortTermMemory`` over its own conversation, ``MemoryWithCompress`` over
+the messages that it shows, which it keeps apart from the whole history.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import inspect
+import json
+import re
+import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self, cast
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 
-from memwell._asyncify import run_blocking
-from memwell.compat.agentscope.chat_models import asking_from_here, chat_model
-from memwell.compat.agentscope.conversations import Conversation
-from memwell.compat.agentscope.core_messages import from_core
+from memwell._asyncify import block_on, run_blocking
 from memwell.compat.agentscope.long_term import ToolResponse
-from memwell.compat.agentscope.memories import InMemoryMemory, mark_in, with_summary
-from memwell.compat.agentscope.messages import Msg, TextBlock
-from memwell.errors import InvalidInput, MemwellError, ModelError
+from memwell.compat.agentscope.memories import (
+    Conversation,
+    InMemoryMemory,
+    MemoryBase,
+    WrongType,
+    mark_in,
+    messages_in,
+    refuse_unknown,
+    with_summary,
+)
+from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_core
+from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
-from memwell.messages import Message, Role
+from memwell.history.writing import together
+from memwell.messages import Message, Role, ai, human
+from memwell.models.callables import as_chat_model
+from memwell.models.ports import ChatModel
+from memwell.runtime.state import MissingState
 from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend
+from memwell.storage.registry import open_backend
 from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
 from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
-from memwell.tokens import TokenCounter
-from memwell.transcript import from_openai
-from memwell.values import check_count, shown
+from memwell.tokens import TokenCounter, default_counter
+from memwell.transcript import from_openai, to_openai
+from memwell.values import check_count, check_text, shown
+from memwell.windows import first_waiting
+
+T = TypeVar("T")
+Compress: TypeAlias = Callable[[list[Msg]], Awaitable[list[Msg]] | list[Msg]]
+Trigger: TypeAlias = Callable[[list[Msg]], Awaitable[bool] | bool]
 
 _NO_FILES: Final = "inmemory"
 _NOTICE_TOKENS: Final = 80
-_LOOKED_BACK: Final = 16
+_COMPRESSED: Final = (
+    "The compression of the previous conversation is: <compressed_memory>\n{text}\n</compressed_memory>"
+)
+_COMPRESSED_BEFORE: Final = re.compile(r"<compressed_memory>\n(.*)\n</compressed_memory>\Z", re.DOTALL)
+_COMPRESSED_TOKENS: Final = 40
+"""What the words around a compression take, at most."""
+_SCHEMA: Final = {
+    "type": "object",
+    "properties": {"compressed_text": {"type": "string", "description": "What the messages say, in short."}},
+    "required": ["compressed_text"],
+}
+
+
+# Models
+
+
+_home: ContextVar[asyncio.AbstractEventLoop | None] = ContextVar("memwell_agentscope_home", default=None)
+
+
+@contextmanager
+def _asking_from_here() -> Generator[None]:
+    """Run async models in this event loop, which their connections belong to, also when a thread asks them."""
+    token = _home.set(asyncio.get_running_loop())
+    try:
+        yield
+    finally:
+        _home.reset(token)
+
+
+def _at_home(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine in the event loop of the caller, or in a loop of our own where that one cannot wait for it."""
+    home = _home.get()
+    try:
+        running = asyncio.get_running_loop()
+    except RuntimeError:
+        running = None
+    if home is None or home.is_closed() or home is running:
+        return block_on(coroutine)
+    return asyncio.run_coroutine_threadsafe(coroutine, home).result()
+
+
+def chat_model(model: Any, formatter: Any = None) -> ChatModel | None:
+    """The chat model for a model of ours, a function, or an object of AgentScope's kind; None for None.
+
+    AgentScope's kind has a ``model_name``. It is called with what ``formatter`` makes of the messages, or with messages in
+    OpenAI's shape. Raises ``InvalidInput`` for anything else.
+    """
+    if model is None or isinstance(model, ChatModel):
+        return model
+    if hasattr(model, "complete"):
+        return as_chat_model(model)
+    if not callable(model):
+        raise InvalidInput(f"a model must be a ChatModel, a function or one of AgentScope's, not {shown(model)}")
+    name = getattr(model, "model_name", None)
+    if isinstance(name, str):
+
+        def ask(messages: Sequence[Message]) -> Any:
+            return _at_home(_asked(model, formatter, messages))
+
+        return as_chat_model(ask, name=name)
+
+    def call(messages: Sequence[Message]) -> Any:
+        answer = model(messages)
+        return _at_home(_answer(answer)) if inspect.isawaitable(answer) else answer
+
+    return as_chat_model(call, name=getattr(model, "__qualname__", type(model).__qualname__))
+
+
+async def _answer(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _asked(model: Callable[..., Any], formatter: Any, messages: Sequence[Message]) -> str:
+    if formatter is None:
+        given: Any = to_openai(messages)
+    else:
+        # AgentScope's own formatters take messages of its own class alone.
+        theirs = sys.modules.get("agentscope.message") if type(formatter).__module__.startswith("agentscope.") else None
+        make = getattr(theirs, "Msg", Msg)
+        given = await _answer(
+            formatter.format([make(one.name, one.content, one.role) for one in map(from_core, messages)])
+        )
+    answer: Any = await _answer(model(given))
+    if isinstance(answer, AsyncIterable):
+        # Every piece of a stream repeats what came before it.
+        async for piece in cast("AsyncIterable[Any]", answer):
+            answer = piece
+    return _words(cast(Any, answer))
+
+
+def _words(answer: Any) -> str:
+    """The text of an answer: a text, or an object or dict with blocks; data alone is given as JSON."""
+    if isinstance(answer, str):
+        return answer
+    fields = cast("Mapping[str, Any]", answer if isinstance(answer, Mapping) else getattr(answer, "__dict__", {}))
+    content, data = fields.get("content"), fields.get("metadata")
+    if isinstance(content, str) and content:
+        return content
+    blocks = cast("list[Any]", content) if isinstance(content, list | tuple) else []
+    said = [cast("dict[str, Any]", block) for block in blocks if isinstance(block, dict)]
+    texts = [str(block["text"]) for block in said if block.get("type") == "text"]
+    if texts:
+        return "\n".join(texts)
+    if isinstance(data, Mapping) and data:
+        return json.dumps(dict(cast("Mapping[str, Any]", data)), ensure_ascii=False, default=str)
+    raise BadModelOutput(f"the model answered without a text: {shown(cast(object, answer))}")
+
+
+class _Prompted:
+    """A summariser that asks a model with a prompt of the user's."""
+
+    def __init__(self, model: ChatModel, template: str, max_token: int) -> None:
+        self._model, self._template, self._max_token = model, template, max_token
+
+    def fold(self, summary: str, messages: Sequence[Message]) -> str:
+        given = to_openai([*([ai(summary)] if summary else []), *messages])
+        prompt = _filled(self._template, self._max_token, json.dumps(given, ensure_ascii=False, indent=2))
+        answer = self._model.complete([human(prompt)])
+        if answer.finish == "length":
+            raise BadModelOutput(f"{self._model.name} was cut off before its summary was complete")
+        try:
+            data = json.loads(answer.text)
+        except (ValueError, RecursionError):
+            return answer.text
+        text = cast("dict[str, Any]", data).get("compressed_text") if isinstance(data, dict) else None
+        return text if isinstance(text, str) else answer.text
+
+
+def _filled(template: str, max_token: int, messages: str) -> str:
+    return template.format(max_token=max_token, messages_list_json=messages, schema_json=json.dumps(_SCHEMA))
+
+
+class _InGroups:
+    """A summariser that gives another one a limited number of tokens at once."""
+
+    def __init__(self, summariser: Summariser, tokens: int, counter: TokenCounter) -> None:
+        self._summariser, self._tokens, self._counter = summariser, tokens, counter
+
+    def fold(self, summary: str, messages: Sequence[Message]) -> str:
+        for group in self._groups(messages):
+            summary = self._summariser.fold(summary, group)
+        return summary
+
+    def _groups(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
+        group: list[Message] = []
+        size = 0
+        for message in messages:
+            more = self._counter.count_message(message)
+            if group and size + more > self._tokens:
+                yield group
+                group, size = [], 0
+            group.append(message)
+            size += more
+        if group:
+            yield group
+
+
+class _Counted:
+    """A token counter of AgentScope's kind, whose ``count`` takes messages in OpenAI's shape, as one of ours."""
+
+    encoding = "agentscope"
+
+    def __init__(self, counter: Any) -> None:
+        self._counter = counter
+
+    def count(self, text: str) -> int:
+        return self.count_message(human(text)) if text else 0
+
+    def count_message(self, message: Message) -> int:
+        return int(_at_home(_answer(self._counter.count(to_openai([message])))))
+
+
+class _Turns(History):
+    """A conversation in which each step of an agent opens a round: an answer, or a tool call with its result.
+
+    Strategies fold and keep whole rounds, and the log itself lets only a person's message open one.
+    """
+
+    def add(self, *messages: Message) -> list[Message]:
+        stored: list[Message] = []
+        with together(self):
+            for message in messages:
+                if message.role is Role.AI and self._is_complete():
+                    self.end_round()
+                stored += super().add(message)
+        return stored
+
+    def _is_complete(self) -> bool:
+        """Whether an agent has spoken in the round under way and no tool call waits for its result."""
+        round_ = self.latest_round()
+        if round_ is None:
+            return True
+        return any(one.role is Role.AI for one in round_.messages) and first_waiting(round_.messages) is None
+
+
+def _is_summary(message: Message) -> bool:
+    return message.index is None and message.metadata.get("strategy") == "summary"
 
 
 class ReMeShortTermMemory(InMemoryMemory):
@@ -37,12 +273,12 @@ class ReMeShortTermMemory(InMemoryMemory):
     A tool result over ``max_tool_message_tokens`` is shown as a preview with a handle, which ``read_tool_result`` opens; in
     the last ``keep_recent_count`` messages it stays whole as long as everything fits. When that is not enough, old turns
     become a summary, but the last ``keep_recent_count`` messages stay as long as they fit. ``working_summary_mode`` is
-    ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. The messages themselves all stay.
+    ``auto`` for both, ``compact`` for previews alone, ``compress`` for the summary alone. All messages stay stored.
 
     ``model`` writes the summary: a ``ChatModel``, a function or a model of AgentScope's kind, given at most
     ``group_token_threshold`` tokens of messages at once; without one the sentences that say most are kept. With a
-    ``store_dir`` the long results are also written there for people to look at. ReMe's other settings have no effect.
-    Raises ``InvalidInput`` (a ``ValueError``) for another mode, a limit below 0 and what is no model.
+    ``store_dir`` the long results are also written there for people to read. ReMe's other settings have no effect. Raises
+    ``InvalidInput`` (a ``ValueError``) for another mode, a limit below 0 and what is no model.
     """
 
     def __init__(
@@ -59,10 +295,10 @@ class ReMeShortTermMemory(InMemoryMemory):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        self._conversation = Conversation(_in_turns(self.history))
+        self._conversation = Conversation(_Turns(cast(Backend, self.history.backend), "memory"))
         self.model = chat_model(model)
         self.working_summary_mode: Mode = working_summary_mode
-        self.compact_ratio_threshold = _ratio(compact_ratio_threshold)
+        self.compact_ratio_threshold = compact_ratio_threshold
         self.max_total_tokens = check_count(max_total_tokens, "max_total_tokens")
         self.max_tool_message_tokens = check_count(max_tool_message_tokens, "max_tool_message_tokens")
         self.group_token_threshold = check_count(group_token_threshold or 0, "group_token_threshold") or None
@@ -70,28 +306,28 @@ class ReMeShortTermMemory(InMemoryMemory):
         self.store_dir = store_dir
         self._written: set[str] = set()
         self._more_in: dict[str, int] = {}
-        self._compaction = self._made(self.history)
+        self._compaction = self._made()
 
-    def _made(self, history: History) -> Compaction:
+    def _made(self) -> Compaction:
+        summariser: Summariser | None = None
+        if self.model is not None:
+            tokens = max(min(DEFAULT_TOKENS, self.max_total_tokens // 2), 1)
+            summariser = ModelSummariser(self.model, tokens=tokens)
+            if self.group_token_threshold is not None:
+                summariser = _InGroups(summariser, self.group_token_threshold, self.history.counter)
         return Compaction(
-            history,
+            self.history,
             tokens=self.max_total_tokens,
             tool_tokens=self.max_tool_message_tokens,
             preview_tokens=min(200, self.max_tool_message_tokens // 4),
             keep_recent=self.keep_recent_count,
             mode=self.working_summary_mode,
-            summariser=self._summariser(history.counter),
+            summariser=summariser,
         )
-
-    def _summariser(self, counter: TokenCounter) -> Summariser | None:
-        if self.model is None:
-            return None
-        one = ModelSummariser(self.model, tokens=max(min(DEFAULT_TOKENS, self.max_total_tokens // 2), 1))
-        return one if self.group_token_threshold is None else _InGroups(one, self.group_token_threshold, counter)
 
     @property
     def compaction(self) -> Compaction:
-        """What makes the view: ``summary``, ``offloaded`` and ``fetch`` tell more of it, and ``restart`` takes it back."""
+        """The strategy that makes the view: it has ``summary``, ``offloaded``, ``fetch`` and ``restart``."""
         return self._compaction
 
     async def __aenter__(self) -> Self:
@@ -100,40 +336,36 @@ class ReMeShortTermMemory(InMemoryMemory):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is held that has to be let go of."""
-
-    # What is shown
+        """Do nothing: there is no connection to close."""
 
     async def get_memory(
-        self,
-        mark: str | None = None,
-        exclude_mark: str | None = None,
-        prepend_summary: bool = True,
-        **kwargs: Any,
+        self, mark: str | None = None, exclude_mark: str | None = None, prepend_summary: bool = True, **kwargs: Any
     ) -> list[Msg]:
         """The messages as they are to be shown, without those that have ``exclude_mark``; summaries first if wanted.
 
         Those with ``mark`` are given as they were said. When the model fails that is a warning, nothing is summed up, and
-        what no longer fits is left out until it succeeds.
+        what no longer fits is left out until the model succeeds.
         """
         if mark is not None:
             return await super().get_memory(mark, exclude_mark, prepend_summary)
-        excluded = await self._ids_with(mark_in(exclude_mark, "exclude_mark"))
-        with asking_from_here():
+        exclude = mark_in(exclude_mark, "exclude_mark")
+        left_out = [] if exclude is None else await super().get_memory(exclude, prepend_summary=False)
+        with _asking_from_here():
             view, failures = await run_blocking(self._view)
         for failure in failures:
             warnings.warn(failure, stacklevel=2)
-        found = [
-            _as_told(one) if _is_summary(one) else from_core(one)
-            for one in view
-            if prepend_summary or not _is_summary(one)
-        ]
-        kept = [one for one in found if one.id not in excluded]
-        return with_summary(kept, self._compressed_summary if prepend_summary else "")
+        excluded = {one.id for one in left_out}
+        kept = [self._shown(one) for one in view if prepend_summary or not _is_summary(one)]
+        found = [one for one in kept if one.id not in excluded]
+        return with_summary(found, self._compressed_summary if prepend_summary else "")
 
-    async def _ids_with(self, mark: str | None) -> set[str]:
-        found = [] if mark is None else await super().get_memory(mark, prepend_summary=False)
-        return {one.id for one in found}
+    def _shown(self, message: Message) -> Msg:
+        if not _is_summary(message):
+            return from_core(message)
+        # As a message of the user and not as instructions, because it is made of what anyone said.
+        summary = with_summary([], message.text)[0]
+        summary.id = message.id
+        return summary
 
     def _view(self) -> tuple[list[Message], list[str]]:
         failures: list[str] = []
@@ -152,13 +384,13 @@ class ReMeShortTermMemory(InMemoryMemory):
         size = self.history.counter.count_message
         left = self.max_total_tokens - sum(map(size, view))
         for place in range(len(view) - 1, max(len(view) - self.keep_recent_count, 0) - 1, -1):
-            shown_now = view[place]
-            if not shown_now.tool_results or READ_TOOL not in shown_now.text:
+            preview = view[place]
+            if not preview.tool_results or READ_TOOL not in preview.text:
                 continue
-            # A megabyte that did not fit is not read again to see that it does not.
-            if self._more_in.get(shown_now.text, 0) <= left:
-                [whole] = self.history.log.read(self.history.thread, ids=[shown_now.id])
-                more = self._more_in[shown_now.text] = size(whole) - size(shown_now)
+            # A result that did not fit is not read and counted again.
+            if self._more_in.get(preview.text, 0) <= left:
+                [whole] = self.history.log.read(self.history.thread, ids=[preview.id])
+                more = self._more_in[preview.text] = size(whole) - size(preview)
                 if more <= left:
                     view[place], left = whole, left - more
         return view
@@ -172,8 +404,6 @@ class ReMeShortTermMemory(InMemoryMemory):
                 folder.mkdir(parents=True, exist_ok=True)
                 replace_file(folder / f"{kept.handle}.txt", self._compaction.fetch(kept.handle).encode())
                 self._written.add(kept.handle)
-
-    # For the agent
 
     async def read_tool_result(self, handle: str, start: int = 0, tokens: int | None = None) -> ToolResponse:
         """Read a tool result of this conversation that is shown shortened.
@@ -196,7 +426,7 @@ class ReMeShortTermMemory(InMemoryMemory):
         return ToolResponse([TextBlock(type="text", text=text)])
 
     async def retrieve(self, *args: Any, **kwargs: Any) -> None:
-        """There is none: this memory is of the conversation under way. Raises ``NotImplementedError``."""
+        """Raises ``NotImplementedError``: this memory holds the conversation under way alone."""
         raise NotImplementedError("a short-term memory has no retrieve; get_memory shows what it holds")
 
     @staticmethod
@@ -205,100 +435,445 @@ class ReMeShortTermMemory(InMemoryMemory):
         return [from_core(one) for one in from_openai(messages)]
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        # The model is a connection to somewhere; the view is made anew, of the copied conversation.
+        # The model is shared, and the view is made again of the copied conversation.
         memo[id(self.model)] = self.model
         memo[id(self._compaction)] = None
         made = super().__deepcopy__(memo)
-        made._conversation = Conversation(_in_turns(made.history))
-        made._compaction = made._made(made.history)
+        made._compaction = made._made()
         return made
 
 
-class _InGroups:
-    """A summariser that is given so much at once."""
-
-    def __init__(self, summariser: Summariser, tokens: int, counter: TokenCounter) -> None:
-        self._summariser = summariser
-        self._tokens = tokens
-        self._counter = counter
-
-    def fold(self, summary: str, messages: Sequence[Message]) -> str:
-        for group in self._groups(messages):
-            summary = self._summariser.fold(summary, group)
-        return summary
-
-    def _groups(self, messages: Sequence[Message]) -> Iterator[list[Message]]:
-        group: list[Message] = []
-        size = 0
-        for message in messages:
-            more = self._counter.count_message(message)
-            if group and size + more > self._tokens:
-                yield group
-                group, size = [], 0
-            group.append(message)
-            size += more
-        if group:
-            yield group
+# Storages of MemoryWithCompress
 
 
-class _Turns(History):
-    """A conversation in which an agent's turn opens a round as a person's does.
+class NoSuchPlace(InvalidInput, IndexError):
+    """There is no message at this place. Nothing was removed."""
 
-    Windows are made of rounds, and agents talking among themselves would otherwise be in none.
+
+class MessageStorageBase(ABC):
+    """Messages in order. A class of your own gives the abstract methods."""
+
+    @abstractmethod
+    async def add(self, msgs: list[Msg]) -> None:
+        """Add messages at the end."""
+
+    @abstractmethod
+    async def delete(self, indices: Iterable[int] | int) -> None:
+        """Remove the messages at these places, counted from 0. Raises ``IndexError`` when there is none."""
+
+    @abstractmethod
+    async def clear(self) -> None:
+        """Remove all messages."""
+
+    @abstractmethod
+    async def get(self) -> list[Msg]:
+        """All messages."""
+
+    @abstractmethod
+    async def replace(self, msgs: list[Msg]) -> None:
+        """Put these messages in place of all there are."""
+
+
+class ThreadMessageStorage(MessageStorageBase):
+    """Messages in a conversation of ours, in any store."""
+
+    def __init__(self, history: History) -> None:
+        self._conversation = Conversation(history)
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        return await run_blocking(call)
+
+    async def add(self, msgs: list[Msg]) -> None:
+        await self._run(lambda: self._conversation.add(msgs, allow_duplicates=True))
+
+    async def delete(self, indices: Iterable[int] | int) -> None:
+        places = _places_in(indices)
+        kept = await self.get()
+        wrong = [place for place in places if not 0 <= place < len(kept)]
+        if wrong:
+            raise NoSuchPlace(f"there is no message at {wrong[0]}; there are {len(kept)}")
+        await self._run(lambda: self._conversation.delete(kept[place].id for place in places))
+
+    async def clear(self) -> None:
+        await self.replace([])
+
+    async def get(self) -> list[Msg]:
+        return await self._run(self._conversation.messages)
+
+    async def replace(self, msgs: list[Msg]) -> None:
+        await self._run(lambda: self._conversation.replace([(one, []) for one in msgs], ""))
+
+    async def known(self, ids: Iterable[str]) -> set[str]:
+        """Those of the ids that messages here have."""
+        return await self._run(lambda: self._conversation.known(ids))
+
+    async def size(self) -> int:
+        """How many messages there are."""
+        return await self._run(lambda: len(self._conversation.history))
+
+
+class InMemoryMessageStorage(ThreadMessageStorage):
+    """Messages that last as long as the object."""
+
+    def __init__(self) -> None:
+        super().__init__(History(open_backend("memory:"), "messages"))
+
+    async def _run(self, call: Callable[[], T]) -> T:
+        # Nothing here waits for a disk or a wire, so a thread would cost more than the work.
+        return call()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        made = memo[id(self)] = type(self)()
+        made._conversation.add(self._conversation.messages(), allow_duplicates=True)
+        return made
+
+
+def _storage(value: Any, what: str) -> Any:
+    """A new storage in memory for None, one over a ``History``, or the storage given. Raises ``InvalidInput``."""
+    if value is None:
+        return InMemoryMessageStorage()
+    if isinstance(value, History):
+        return ThreadMessageStorage(value)
+    if all(callable(getattr(value, name, None)) for name in ("add", "delete", "clear", "get", "replace")):
+        return value
+    raise InvalidInput(f"{what} must be a storage of messages or a History, not {shown(value)}")
+
+
+def _places_in(indices: object) -> list[int]:
+    """One place or several, each once. Raises ``WrongType`` for anything else."""
+    given = [indices] if isinstance(indices, int) else indices
+    found = list(dict.fromkeys(cast("Iterable[Any]", given))) if isinstance(given, Iterable) else [given]
+    if not all(type(one) is int for one in found):
+        raise WrongType(f"indices must be a whole number or several, not {shown(indices)}")
+    return cast("list[int]", found)
+
+
+class MemoryWithCompress(MemoryBase):
+    """The whole history in ``chat_history_storage``, and in ``memory_storage`` what an agent is shown of it.
+
+    When that is over ``max_token``, or ``compression_trigger_func`` says so, it is compressed: on reading, or also on
+    adding. Instructions in front stay, old messages become one message, and the latest stay, at least ``keep_recent`` of
+    them where they fit; a tool call and its result never part. A ``compress_func`` of your own gets all messages, and its
+    result replaces them. A storage is a ``History``, an object with AgentScope's methods, or None for one in memory.
+    ``model`` is a ``ChatModel``, a function, one of AgentScope's kind, or None: then the sentences that say most are kept.
+    Without a ``token_counter`` tokens are counted exactly. Raises ``InvalidInput`` for anything else and for a limit below
+    0.
     """
 
-    def add(self, *messages: Message) -> list[Message]:
-        stored: list[Message] = []
-        with cast(Backend, self.backend).transaction():
-            for turn in _turns(messages):
-                if self._opens(turn[0]):
-                    self.end_round()
-                stored += super().add(*turn)
-        return stored
+    def __init__(
+        self,
+        model: Any = None,
+        formatter: Any = None,
+        max_token: int = 28_000,
+        chat_history_storage: MessageStorageBase | History | None = None,
+        memory_storage: MessageStorageBase | History | None = None,
+        token_counter: Any = None,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        compression_on_add: bool = False,
+        compression_on_get: bool = True,
+        customized_compression_prompt: str | None = None,
+        *,
+        keep_recent: int = 3,
+    ) -> None:
+        super().__init__()
+        self.model = chat_model(model, formatter)
+        self.formatter = formatter
+        self.max_token = check_count(max_token, "max_token")
+        self.chat_history_storage = _storage(chat_history_storage, "chat_history_storage")
+        self.memory_storage = _storage(memory_storage, "memory_storage")
+        self.token_counter = token_counter
+        self.compress_func = compress_func
+        self.compression_trigger_func = compression_trigger_func
+        self.compression_on_add = bool(compression_on_add)
+        self.compression_on_get = bool(compression_on_get)
+        self.customized_compression_prompt = _checked_prompt(customized_compression_prompt)
+        self.keep_recent = check_count(keep_recent, "keep_recent")
+        self._counter = _counter(token_counter)
+        # Held while something is stored, never while a model is asked.
+        self._storing = asyncio.Lock()
 
-    def _opens(self, message: Message) -> bool:
-        """Whether another agent spoke last: an answer to a person, or after a tool, belongs to the round there is."""
-        if message.role is not Role.AI:
-            return False
-        info = self.info()
-        if info is None or not info.rounds:
-            return True
-        spoken = [one for one in self.log.read(self.thread, last=_LOOKED_BACK) if one.role in (Role.HUMAN, Role.AI)]
-        before = spoken[-1] if spoken else None
-        return before is not None and before.role is Role.AI and not before.tool_calls and before.name != message.name
+    async def add(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's own class differs here too
+        self,
+        msgs: Msg | Sequence[Msg] | None,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        *,
+        marks: str | list[str] | None = None,
+        allow_duplicates: bool = False,
+        skip_duplicated: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """Add a message or several to both storages; one whose id was there before is skipped, None adds nothing.
+
+        Raises ``WrongType`` (a ``TypeError``) for what is no message and for an unknown keyword, ``InvalidInput`` when
+        duplicates are to be kept, and ``Unsupported`` for marks. What failed half-way can be added again.
+        """
+        refuse_unknown(kwargs)
+        _refuse_marks(marks)
+        if allow_duplicates or not skip_duplicated:
+            raise InvalidInput("MemoryWithCompress holds a message once; InMemoryMemory takes it twice")
+        messages = _messages(msgs)
+        async with self._storing:
+            said = await _known(self.chat_history_storage, messages)
+            fresh = {one.id: deepcopy(one) for one in messages if one.id not in said}
+            # First what is shown: with the history first, a second try after an error would find the messages there.
+            shown_now = await _known(self.memory_storage, messages)
+            await self.memory_storage.add([one for id_, one in fresh.items() if id_ not in shown_now])
+            await self.chat_history_storage.add(list(fresh.values()))
+        if self.compression_on_add:
+            await self._compress_if_needed(compress_func, compression_trigger_func)
+
+    async def direct_update_memory(self, msgs: Msg | Sequence[Msg] | None) -> None:
+        """Put messages in place of all that is shown; the history stays as it is. None changes nothing."""
+        if msgs is not None:
+            each_once = {one.id: deepcopy(one) for one in _messages(msgs)}
+            async with self._storing:
+                await (await _ready(self.memory_storage)).replace(list(each_once.values()))
+
+    async def get_memory(  # pyright: ignore[reportIncompatibleMethodOverride] - AgentScope's own class differs here too
+        self,
+        recent_n: int | None = None,
+        filter_func: Callable[[int, Msg], bool] | None = None,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        *,
+        mark: str | None = None,
+        exclude_mark: str | None = None,
+        prepend_summary: bool = True,
+        **kwargs: Any,
+    ) -> list[Msg]:
+        """What is shown, compressed first if need be; of it what ``filter_func`` lets pass, and of that the last ones.
+
+        When the model fails that is a warning and nothing changes; then the instructions in front are returned and as many
+        of the latest messages as fit. Raises ``Unsupported`` for a ``mark``: messages here have none.
+        """
+        _refuse_marks(mark)
+        too_long = self.compression_on_get and await self._compress_if_needed(compress_func, compression_trigger_func)
+        found = await _held(self.memory_storage)
+        if too_long:
+            found = await run_blocking(partial(self._window, found))
+        if filter_func is not None:
+            found = [one for place, one in enumerate(found) if filter_func(place, one)]
+        if recent_n is not None and recent_n > 0:
+            found = found[-recent_n:]
+        return with_summary(found, self._compressed_summary if prepend_summary else "")
+
+    async def size(self) -> int:
+        """How many messages were said, compressed or not."""
+        storage = self.chat_history_storage
+        return await storage.size() if hasattr(storage, "size") else len(await _held(storage))
+
+    async def retrieve(self, *args: Any, **kwargs: Any) -> None:
+        """Raises ``NotImplementedError``."""
+        raise NotImplementedError("Use get_memory() instead of retrieve() for MemoryWithCompress")
+
+    async def delete(self, indices: Iterable[int] | int | list[str], **kwargs: Any) -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Remove from what is shown the messages at these places, or of these ids; the history keeps them.
+
+        Returns how many. Raises ``NoSuchPlace`` (an ``IndexError``) for a place where there is none.
+        """
+        async with self._storing:
+            storage = await _ready(self.memory_storage)
+            if isinstance(indices, list) and indices and all(isinstance(one, str) for one in indices):
+                places = [place for place, one in enumerate(await storage.get()) if one.id in indices]
+            else:
+                places = _places_in(indices)
+            if places:
+                await storage.delete(places)
+            return len(places)
+
+    async def clear(self) -> None:
+        """Remove everything from both storages."""
+        async with self._storing:
+            await (await _ready(self.memory_storage)).clear()
+            await (await _ready(self.chat_history_storage)).clear()
+
+    # Compressing
+
+    async def check_and_compress(
+        self,
+        compress_func: Compress | None = None,
+        compression_trigger_func: Trigger | None = None,
+        memory: list[Msg] | None = None,
+    ) -> tuple[bool, list[Msg]]:
+        """Whether the trigger asks for compression of ``memory``, or of what is shown, and the result.
+
+        Nothing is stored. Raises what the two functions raise, and ``ModelError``.
+        """
+        messages = await _held(self.memory_storage) if memory is None else memory
+        trigger = compression_trigger_func or self.compression_trigger_func
+        if trigger is None or not await _answer(trigger(messages)):
+            return False, messages
+        compress = compress_func or self.compress_func or self._compressed
+        return True, _messages(await _answer(compress(messages)))
+
+    async def _compress_if_needed(self, compress_func: Compress | None, trigger: Trigger | None) -> bool:
+        """Returns whether it was too long and still is, because the model failed or nothing could be summed up."""
+        before = await _held(self.memory_storage)
+        too_long = await run_blocking(partial(self._tokens, before)) > self.max_token
+        try:
+            asked, after = await self.check_and_compress(
+                compress_func, (lambda _: True) if too_long else trigger, [*before]
+            )
+        except ModelError as error:
+            warnings.warn(f"Error compressing the memory: {error}", stacklevel=3)
+            return too_long
+        if asked and after != before:
+            async with self._storing:
+                now = await self.memory_storage.get()
+                # Unless it was changed meanwhile; what was added meanwhile stays.
+                if [one.id for one in now[: len(before)]] == [one.id for one in before]:
+                    await self.memory_storage.replace([*map(deepcopy, after), *now[len(before) :]])
+        return too_long and after == before
+
+    async def _compressed(self, messages: list[Msg]) -> list[Msg]:
+        with _asking_from_here():
+            return await run_blocking(partial(self._folded, messages))
+
+    def _folded(self, messages: list[Msg]) -> list[Msg]:
+        """The instructions, one message that sums up the middle, and the latest. Raises ``ModelError``."""
+        # A trigger may ask before the limit is reached: then half of the tokens stay.
+        limit = self.max_token if (size := self._tokens(messages)) > self.max_token else size // 2
+        front, rest = self._parted(messages)
+        summariser: Summariser | None = None
+        if self.model is not None:
+            prompt, share = self.customized_compression_prompt, max(min(DEFAULT_TOKENS, limit // 2), 1)
+            model = self.model
+            summariser = _Prompted(model, prompt, limit) if prompt else ModelSummariser(model, tokens=share)
+        strategy = Compaction(
+            self._rounds(rest),
+            tokens=max(limit - self._tokens(front) - _COMPRESSED_TOKENS, 0),
+            keep_recent=self.keep_recent,
+            mode="compress",
+            summariser=summariser,
+        )
+        strategy.observe()
+        if not strategy.summary:
+            return messages
+        latest = {one.id for one in strategy.recall()}
+        cut = next((place for place, one in enumerate(rest) if one.id in latest), len(rest))
+        compressed = Msg("assistant", _COMPRESSED.format(text=strategy.summary), "assistant")
+        return [*front, compressed, *rest[cut:]]
+
+    def _window(self, messages: list[Msg]) -> list[Msg]:
+        """The instructions in front and the latest messages that fit."""
+        front, rest = self._parted(messages)
+        window = self._rounds(rest).window(tokens=max(self.max_token - self._tokens(front), 0))
+        fitting = {one.id for one in window}
+        return [*front, *(one for one in rest if one.id in fitting)]
+
+    def _parted(self, messages: list[Msg]) -> tuple[list[Msg], list[Msg]]:
+        """The instructions in front, and the rest."""
+        places = (place for place, one in enumerate(messages) if to_core(one).role is not Role.SYSTEM)
+        first = next(places, len(messages))
+        return messages[:first], messages[first:]
+
+    def _rounds(self, messages: Sequence[Msg]) -> History:
+        """The messages as a conversation in memory, an earlier compression without the words around it."""
+        history = _Turns(open_backend("memory:"), "shown", counter=self._counter)
+        history.add(*map(_uncompressed, messages))
+        return history
+
+    def _tokens(self, messages: Sequence[Msg]) -> int:
+        return sum(self._counter.count_message(to_core(one)) for one in messages)
+
+    # State
+
+    def state_dict(self) -> dict[str, Any]:
+        """Both storages, and the limit."""
+        return {
+            **super().state_dict(),
+            "max_token": self.max_token,
+            "chat_history_storage": [one.to_dict() for one in block_on(_held(self.chat_history_storage))],
+            "memory_storage": [one.to_dict() for one in block_on(_held(self.memory_storage))],
+        }
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> None:
+        """Put a state in place of all there is; also AgentScope's own, and one without messages.
+
+        Raises ``MissingState`` (a ``KeyError``) for a part that it lacks, which stays as it is when ``strict`` is off, and
+        ``InvalidInput`` for what is no state. Then nothing changes.
+        """
+        # The state of AgentScope's class is an object with fields.
+        given: Any = cast(Any, state_dict).model_dump() if hasattr(state_dict, "model_dump") else state_dict
+        if not isinstance(given, Mapping):
+            raise InvalidInput(f"a state must be a mapping, not {shown(given)}")
+        state = cast("Mapping[str, Any]", given)
+        for name in ("max_token", "chat_history_storage", "memory_storage"):
+            if name not in state and strict:
+                raise MissingState(f"the state of {type(self).__name__} has no {name!r}")
+        limit = check_count(state.get("max_token", self.max_token), "max_token")
+        summary = check_text(state.get("_compressed_summary", self._compressed_summary), "a summary")
+        said = _written(state, "chat_history_storage")
+        shown_now = _written(state, "memory_storage")
+        for storage, messages in ((self.chat_history_storage, said), (self.memory_storage, shown_now)):
+            if messages is not None:
+                block_on(_replaced(storage, messages))
+        self.max_token, self._compressed_summary = limit, summary
 
 
-def _in_turns(history: History) -> History:
-    return _Turns(cast(Backend, history.backend), history.thread.id, counter=history.counter)
+async def _ready(storage: Any) -> Any:
+    """A storage written for AgentScope may have to be started first."""
+    health = getattr(storage, "health", None)
+    if health is not None and not await health():
+        await storage.start()
+    return storage
 
 
-def _turns(messages: Sequence[Message]) -> Iterator[list[Message]]:
-    """The messages, parted where another agent begins to speak."""
-    turn: list[Message] = []
-    for message in messages:
-        if turn and message.role is Role.AI and message.name != turn[0].name:
-            yield turn
-            turn = []
-        turn.append(message)
-    if turn:
-        yield turn
+async def _held(storage: Any) -> list[Msg]:
+    return await (await _ready(storage)).get()
 
 
-def _ratio(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise InvalidInput(f"compact_ratio_threshold must be a number from 0 to 1, not {shown(value)}")
-    return float(value)
+async def _replaced(storage: Any, messages: list[Msg]) -> None:
+    await (await _ready(storage)).replace(messages)
 
 
-def _is_summary(message: Message) -> bool:
-    return message.index is None and message.metadata.get("strategy") == "summary"
+async def _known(storage: Any, messages: Sequence[Msg]) -> set[str]:
+    """The ids of those messages that a storage has."""
+    if isinstance(storage, ThreadMessageStorage):
+        return await storage.known(one.id for one in messages)
+    return {one.id for one in await _held(storage)}
 
 
-def _as_told(message: Message) -> Msg:
-    """The summary as these memories show one. Not as instructions: it is made of what anybody said."""
-    told = with_summary([], message.text)[0]
-    told.id = message.id
-    return told
+def _uncompressed(message: Msg) -> Message:
+    text = message.content if message.role == "assistant" and isinstance(message.content, str) else ""
+    found = _COMPRESSED_BEFORE.search(text)
+    return to_core(message) if found is None else to_core(message).changed(content=found[1])
 
 
-__all__ = ["ReMeShortTermMemory"]
+def _messages(msgs: object) -> list[Msg]:
+    return messages_in(list(cast("tuple[Any, ...]", msgs)) if isinstance(msgs, tuple) else msgs)
+
+
+def _refuse_marks(marks: object) -> None:
+    if marks:
+        raise Unsupported("MemoryWithCompress keeps no marks; InMemoryMemory and ReMeShortTermMemory do")
+
+
+def _counter(counter: Any) -> TokenCounter:
+    if counter is None or hasattr(counter, "count_message"):
+        return counter or default_counter()
+    if not callable(getattr(counter, "count", None)):
+        raise InvalidInput(f"a token_counter must have a method count, and {shown(counter)} has not")
+    return _Counted(counter)
+
+
+def _checked_prompt(template: str | None) -> str | None:
+    if template is None:
+        return None
+    try:
+        _filled(check_text(template, "customized_compression_prompt"), 0, "")
+    except (KeyError, IndexError, ValueError, AttributeError) as error:
+        places = "{max_token}, {messages_list_json} and {schema_json}"
+        raise InvalidInput(f"customized_compression_prompt may have {places} in braces, not {error}") from error
+    return template
+
+
+def _written(state: Mapping[str, Any], name: str) -> list[Msg] | None:
+    written = state.get(name)
+    if written is None:
+        return None
+    if not isinstance(written, list | tuple):
+        raise InvalidInput(f"{name} of a state must be a list, not {shown(written)}")
+    return [Msg.from_dict(one) for one in cast("Sequence[Any]", written)]

@@ -1,15 +1,14 @@
-"""``BaseMemory`` and ``BaseChatMessageMemory``: containers over any storage, and the state of a chat, over the one engine.
+"""``BaseMemory`` and ``BaseChatMessageMemory``: containers over any storage, and the messages and people of a chat.
 
-Change the import line, and the rest of a program stays. Kinds of messages, strategies and storages of our own are here too.
+Change the import line, and the rest of a program stays.
 """
 
-from memwell.compat.basememory.chat import BaseChatMessageMemory
-from memwell.compat.basememory.conversation import StoredMessages
-from memwell.compat.basememory.durable import DurableStorage
-from memwell.compat.basememory.handlers import Handler
-from memwell.compat.basememory.kinds import (
+from memwell.compat.basememory.chat import BaseChatMessageMemory, ChatState, StoredMessages, UserState
+from memwell.compat.basememory.memory import BaseMemory, NoSuchStorage
+from memwell.compat.basememory.messages import (
     AudioMessage,
     ChatMessage,
+    Handler,
     ImageMessage,
     MediaMessage,
     RecallMessage,
@@ -17,14 +16,20 @@ from memwell.compat.basememory.kinds import (
     TextMessage,
     VideoMessage,
 )
-from memwell.compat.basememory.memory import BaseMemory, NoSuchStorage
-from memwell.compat.basememory.optimizing import Compress, Deduplicate, Evict, Outcome, SparsifyVectors, Strategy
-from memwell.compat.basememory.reports import OptimizationReport, Step
-from memwell.compat.basememory.shelf import CannotOptimize, Shelf
-from memwell.compat.basememory.sizes import deep_size
-from memwell.compat.basememory.states import ChatState, UserState
-from memwell.compat.basememory.storages import ListStorage, Storage
-from memwell.compat.basememory.vectors import SparseVector
+from memwell.compat.basememory.optimizing import (
+    CannotOptimize,
+    Compress,
+    Deduplicate,
+    Evict,
+    OptimizationReport,
+    Outcome,
+    Shelf,
+    SparsifyVectors,
+    Step,
+    Strategy,
+    deep_size,
+)
+from memwell.compat.basememory.storages import DurableStorage, ListStorage, SparseVector, Storage
 
 __all__ = [
     "AudioMessage",

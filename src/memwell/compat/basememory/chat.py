@@ -1,46 +1,351 @@
-"""``BaseChatMessageMemory``: the messages of a chat and the state of its people, right however many write at once."""
+"""``BaseChatMessageMemory``: the messages of a chat, and who is online, types, has read how far, is a member.
+
+A message has a *position*, from 0 without a gap, and a *place*, to which a reader's mark points. In a conversation of ours
+the place never changes; in a plain storage it is the position.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.compat.basememory.conversation import Chat, PlainChat, StoredMessages
-from memwell.compat.basememory.handlers import Handler, Handlers
-from memwell.compat.basememory.kinds import RecallMessage, check_position
 from memwell.compat.basememory.memory import BaseMemory
-from memwell.compat.basememory.shelf import Shelf
-from memwell.compat.basememory.states import (
-    ChatState,
-    GivenRows,
-    Row,
-    Rows,
-    StoredRows,
-    Typing,
-    UserState,
-    moment,
-    moved_up,
+from memwell.compat.basememory.messages import (
+    Handler,
+    Handlers,
+    RecallMessage,
+    check_position,
+    is_recalled,
+    recall_target,
+    sender_of,
 )
-from memwell.compat.basememory.storages import ListStorage, Storage
-from memwell.errors import InvalidInput, NotGranted
+from memwell.compat.basememory.optimizing import CannotOptimize, Shelf
+from memwell.compat.basememory.storages import ListStorage, Storage, add_to, each, has_method
+from memwell.errors import InvalidInput, NotGranted, Unsupported
+from memwell.filters import id_begins_with
 from memwell.history import History
-from memwell.records import DEFAULT_SPACE, SpaceLike, Thread, as_space
-from memwell.storage.protocols import Backend
+from memwell.history.reading import kept_beside, key_part
+from memwell.history.writing import together
+from memwell.messages import Message, encode_message
+from memwell.records import DEFAULT_SPACE, SpaceLike, paged
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_id, shown
 
+_AT_ONCE = 2000
+
+
+class UserState(msgspec.Struct, frozen=True):
+    """One person in a chat at one moment."""
+
+    user: str
+    online: bool
+    last_seen: datetime | None
+    unread: int
+    last_read: int | None
+    """The position of the last message that was read, or None."""
+    typing: bool
+    member: bool
+
+
+class ChatState(Mapping[str, UserState]):
+    """The people of a chat by name, each as they are when asked."""
+
+    def __init__(self, state_of: Callable[[str], UserState], users: Callable[[], list[str]]) -> None:
+        self._state_of = state_of
+        self._users = users
+
+    def __getitem__(self, user: str) -> UserState:
+        if user not in self._users():
+            raise KeyError(user)
+        return self._state_of(user)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._users())
+
+    def __len__(self) -> int:
+        return len(self._users())
+
+    def __bool__(self) -> bool:
+        return True
+
+
+class _Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of a person. Times are seconds since 1970."""
+
+    user: str
+    read: int = 0
+    """The place from which on messages are unread."""
+    seen: float | None = None
+    online_until: float = 0.0
+    member: bool | None = None
+    """None for a person who neither joined nor left."""
+
+
+class _StoredRows:
+    """Rows next to a conversation in a store; they are deleted with it. Who types is there too, and expires."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._kv = cast(Backend, history.backend).kv
+        self._space, beside = kept_beside(history.thread)
+        self._rows, self._typing = f"{beside}basememory/user/", f"{beside}basememory/typing/"
+
+    def get(self, user: str) -> _Row | None:
+        entry = self._kv.get(self._space, self._rows + key_part(user))
+        return None if entry is None else msgspec.convert(entry.value, _Row)
+
+    def put(self, row: _Row) -> None:
+        self._kv.put(self._space, self._rows + key_part(row.user), msgspec.to_builtins(row))
+
+    def users(self) -> list[str]:
+        return sorted(value["user"] for value in self._values(self._rows))
+
+    def together(self) -> AbstractContextManager[None]:
+        return together(self._history)
+
+    def _values(self, prefix: str) -> Iterator[dict[str, Any]]:
+        found = paged(lambda cursor: self._kv.scan(self._space, where=id_begins_with(prefix), cursor=cursor))
+        return (cast("dict[str, Any]", entry.value) for entry in found)
+
+    def type(self, user: str, now: float, seconds: float) -> None:
+        # The store drops it a little later than it is over, because its clock may differ.
+        until = {"user": user, "until": now + seconds}
+        self._kv.put(self._space, self._typing + key_part(user), until, ttl=seconds + 60)
+
+    def stop_typing(self, user: str) -> None:
+        self._kv.delete(self._space, self._typing + key_part(user))
+
+    def typing(self, now: float) -> list[str]:
+        return sorted(value["user"] for value in self._values(self._typing) if value["until"] > now)
+
+
+class _GivenRows:
+    """Rows in a storage of the user's by name, as dicts of plain data."""
+
+    def __init__(self, storage: Any) -> None:
+        self._storage = storage
+        self._lock = threading.RLock()
+        known = cast("Mapping[Any, Any]", storage) if isinstance(storage, Mapping) else ()
+        self._users = {str(key) for key in known}
+
+    def get(self, user: str) -> _Row | None:
+        try:
+            value = self._storage[user]
+            return msgspec.convert(value, _Row) if isinstance(value, dict) and "user" in value else None
+        except LookupError:
+            return None
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"the state of {shown(user)} is no row of ours: {error}") from error
+
+    def put(self, row: _Row) -> None:
+        self._storage[row.user] = msgspec.to_builtins(row)
+        self._users.add(row.user)
+
+    def users(self) -> list[str]:
+        return sorted(self._users)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        with self._lock:
+            yield
+
+
+class StoredMessages:
+    """The messages of a conversation as a storage. A message of another program is read as a ``Message``."""
+
+    def __init__(self, history: History, handlers: Handlers) -> None:
+        self.history = history
+        self._handlers = handlers
+
+    def __len__(self) -> int:
+        return len(self.history)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._handlers.from_core, self.history)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(len(self)))]
+        return self._handlers.from_core(self.history.get(self.place(check_position(index))))
+
+    def append(self, item: Any) -> None:
+        """Put a message at the end."""
+        self.add(item, None)
+
+    add_message = append
+
+    def __repr__(self) -> str:
+        return f"StoredMessages({self.history!r})"
+
+    # For the chat
+
+    def add(self, item: Any, sender: str | None) -> int:
+        """Add a message at the end, on disk when it returns, and return its position."""
+        stored = self.history.add(self._handlers.to_core(item, sender))[0]
+        return self.position(stored.index or 0)
+
+    def recall(self, position: int, by: RecallMessage) -> None:
+        """Put ``by`` in place of a message; the conversation keeps the old message among its versions."""
+        with self.together():
+            place = self.place(position)
+            was = self.history.get(place)
+            self.history.edit(place, by.to_core().changed(name=was.name, id=was.id, time=was.time))
+
+    def end(self) -> int:
+        """The place that the next message gets."""
+        info = self.history.info()
+        return info.next if info else 0
+
+    def place(self, position: int) -> int:
+        """The place of the message at a position; negative positions count from the end. Raises ``IndexError``."""
+        info = self.history.info()
+        count = info.messages if info else 0
+        if info is None or not -count <= position < count:
+            raise IndexError(f"there is no message {position}: the chat holds {count}")
+        if _has_no_gaps(info):
+            return info.first + position % count
+        return self.history.last(count - position % count)[0].index or 0
+
+    def position(self, place: int) -> int:
+        """How many messages are before a place."""
+        info = self.history.info()
+        if info is None:
+            return 0
+        if _has_no_gaps(info):
+            return min(max(place - info.first, 0), info.messages)
+        return sum(1 for _ in self._between(info.first, place))
+
+    def _between(self, start: int, stop: int) -> Iterator[Message]:
+        for begin in range(start, stop, _AT_ONCE):
+            yield from self.history.log.read(self.history.thread, after=begin - 1, before=min(begin + _AT_ONCE, stop))
+
+    def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
+        """The messages from a place on that others sent and did not take back, each with its place."""
+        found = (one for one in self._between(start, self.end()) if one.name != user and not is_recalled(one))
+        return [(one.index or 0, self._handlers.from_core(one)) for one in found]
+
+    def sender(self, place: int) -> str | None:
+        """Who sent the message at a place."""
+        return self.history.get(place).name
+
+    def senders(self) -> list[str | None]:
+        """Who sent the message at each position."""
+        return [message.name for message in self.history]
+
+    def together(self) -> AbstractContextManager[None]:
+        """A transaction, where the store has them."""
+        return together(self.history)
+
+    # For strategies
+
+    def drop(self, positions: Collection[int]) -> None:
+        """Remove messages for good; the others keep their places."""
+        with self.together():
+            kept = [message.index or 0 for at, message in enumerate(self.history) if at not in positions]
+            self.history.log.trim(self.history.thread, self.end(), keep=kept)
+
+    def share(self, places: object) -> None:
+        """Raises ``CannotOptimize``: every message has an id and a time of its own, so no two are equal."""
+        raise CannotOptimize("a conversation keeps every message as it was said")
+
+    def stored_bytes(self) -> int:
+        """The bytes of the messages as they are stored."""
+        return sum(len(encode_message(message)) for message in self.history)
+
+
+def _has_no_gaps(info: ThreadInfo) -> bool:
+    return info.messages == info.next - info.first
+
+
+class _PlainMessages:
+    """The messages of a chat in any storage. Senders are noted here; the place of a message is its position."""
+
+    def __init__(self, storage: Any, lock: threading.RLock) -> None:
+        self.storage = storage
+        self._lock = lock
+        self._senders: list[str | None] = []
+
+    def _catch_up(self) -> None:
+        """Note the messages that were put into the storage, or removed from it, by others."""
+        count = len(self.storage)
+        del self._senders[count:]
+        for position in range(len(self._senders), count):
+            self._senders.append(sender_of(self.storage[position]))
+
+    def add(self, item: Any, sender: str | None) -> int:
+        with self._lock:
+            self._catch_up()
+            add_to(self.storage, "messages", item)
+            self._senders.append(sender_of(item) or sender)
+            return len(self._senders) - 1
+
+    def recall(self, position: int, by: RecallMessage) -> None:
+        if not has_method(self.storage, "__setitem__"):
+            raise Unsupported(f"{type(self.storage).__name__} cannot take a message back: it has no __setitem__")
+        with self._lock:
+            self._catch_up()
+            self.storage[self.place(position)] = by
+
+    def end(self) -> int:
+        return len(self.storage)
+
+    def place(self, position: int) -> int:
+        count = len(self.storage)
+        if not -count <= position < count:
+            raise IndexError(f"there is no message {position}: the chat holds {count}")
+        return position % count
+
+    def position(self, place: int) -> int:
+        return min(place, len(self.storage))
+
+    def unread(self, user: str, start: int) -> list[tuple[int, Any]]:
+        with self._lock:
+            self._catch_up()
+            # By iteration, which is not counted as a use of the items.
+            items = enumerate(each(self.storage))
+            found = ((place, item) for place, item in islice(items, start, None) if self._senders[place] != user)
+            return [(place, item) for place, item in found if not is_recalled(item)]
+
+    def sender(self, place: int) -> str | None:
+        with self._lock:
+            self._catch_up()
+            return self._senders[place]
+
+    def senders(self) -> list[str | None]:
+        # The length of a sketch is no number.
+        if not isinstance(cast(Any, type(self.storage)).__len__(self.storage), int):
+            return []
+        self._catch_up()
+        return list(self._senders)
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        with self._lock:
+            yield
+
+    def dropped(self, gone: Collection[int]) -> None:
+        self._senders = [sender for place, sender in enumerate(self._senders) if place not in gone]
+
 
 class BaseChatMessageMemory(BaseMemory):
-    """A chat: its messages, and who is there, types, has read how far.
+    """A chat: its messages, and the state of its people.
 
     ``messages`` is any storage, or a ``History``; without one it is a list in memory, or the conversation ``thread`` of
-    ``store``. ``state`` is where what is known of people is kept, if it has ``__setitem__``; without one it lies beside the
+    ``store``. ``state`` is where the state of people is kept, if it has ``__setitem__``; otherwise that is next to the
     conversation. Raises what ``BaseMemory`` raises.
     """
 
@@ -66,17 +371,22 @@ class BaseChatMessageMemory(BaseMemory):
         self._typing_seconds = _seconds(typing_seconds, "typing_seconds")
         self._clock = clock
         self._handlers = Handlers()
-        backend, name = _home(messages, store, Thread(as_space(space), thread))
-        if messages is None and store is not None:
-            messages = History(backend, name.id, space=name.space)
-        held: Any = StoredMessages(messages, self._handlers) if isinstance(messages, History) else messages
+        history = messages if isinstance(messages, History) else None
+        if history is None:
+            backend = open_backend("memory:") if store is None else shared_backend(store)
+            history = History(backend, thread, space=space)
+        if history.backend is None:
+            raise InvalidInput("a History over a MessageLog alone cannot be a chat: make it over a Backend")
+        is_stored = messages is history or (messages is None and store is not None)
+        held: Any = StoredMessages(history, self._handlers) if is_stored else messages
         held = ListStorage() if held is None else held
         view = ChatState(self.state_of, self.users) if state is None else state
         super().__init__(data, items, messages=held, state=view, **storages)
-        self._chat: Chat = held if isinstance(held, StoredMessages) else PlainChat(held, self._handlers, self._lock)
+        self._chat = held if is_stored else _PlainMessages(held, self._lock)
+        self._stored = _StoredRows(history)
         own = state is not None and hasattr(type(state), "__setitem__") and not isinstance(state, list)
-        self._rows: Rows = GivenRows(state) if own else StoredRows(backend, name)
-        self._typing = Typing(backend, name)
+        self._rows: _StoredRows | _GivenRows = _GivenRows(state) if own else self._stored
+        self._typing_here: set[str] = set()
 
     # Messages
 
@@ -88,40 +398,41 @@ class BaseChatMessageMemory(BaseMemory):
         self._handlers.register(class_, handler)
 
     def add_message(self, message: Any, sender: str | None = None) -> int | None:
-        """Add a message of any kind and return its position. ``sender`` is who says it, if it does not say so itself.
+        """Add a message of any kind and return its position. ``sender`` sent it, if it does not name one itself.
 
-        A ``RecallMessage``, or a dict of the type ``recall``, goes into the place of its ``target``. Raises
-        ``InvalidInput`` for a message that the storage cannot keep, and ``NotGranted`` for a recall by somebody else than
-        the sender; then nothing is added.
+        A ``RecallMessage``, or a dict of the type ``recall``, replaces its ``target``. Raises ``InvalidInput`` for a
+        message that the storage cannot keep, and ``NotGranted`` for a recall by another person than the sender; then
+        nothing is added.
         """
         self._check_open()
-        if sender is not None:
-            check_id(sender, "a sender")
-            self._typing.sent(sender)
-        target = _target(message)
+        if sender is not None and check_id(sender, "a sender") in self._typing_here:
+            self.set_typing(sender, typing=False)
+        target = recall_target(message)
         if target is not None:
-            self._take_back(target, self._handlers.sender_of(message) or sender, by_sender=True)
+            self._take_back(target, sender_of(message) or sender, by_sender=True)
             return target
         return self._chat.add(message, sender)
 
     def get_message(self, index: int, *, reader: str | None = None) -> Any:
-        """The message at a position, from the end when it is negative; with ``reader`` it and all before are read now.
+        """The message at a position, from the end when it is negative; ``reader`` has then read it and all before.
 
         Raises ``IndexError`` when there is none, ``InvalidInput`` for what is no position.
         """
-        _check_index(self.messages, index)
+        messages: Any = self.messages
+        if not isinstance(messages, Mapping):
+            check_position(index)
         if reader is None:
             return self.messages[index]
-        # As one: another message may come, and the last one is another then.
+        # Together, because another message may come in between.
         with self._chat.together():
             found = self.messages[index]
             self.read(reader, upto=index)
             return found
 
     def recall(self, index: int, *, by: str | None = None) -> None:
-        """Take a message back: a ``RecallMessage`` stands in its place, and it is nobody's unread any more.
+        """Take a message back: a ``RecallMessage`` replaces it, and it is no longer unread.
 
-        Without ``by`` it is whoever runs the chat, who may. Raises ``NotGranted`` when ``by`` did not send it,
+        Without ``by`` it is the program that runs the chat, which may. Raises ``NotGranted`` when ``by`` did not send it,
         ``IndexError`` when there is none, and ``Unsupported`` when the storage has no ``__setitem__``.
         """
         self._check_open()
@@ -130,42 +441,42 @@ class BaseChatMessageMemory(BaseMemory):
     def _take_back(self, index: int, by: str | None, *, by_sender: bool) -> None:
         with self._chat.together():
             sender = self._chat.sender(self._chat.place(index))
-            if by_sender:
-                _check_own(index, sender, by)
+            if by_sender and sender is not None and sender != by:
+                who = "the recall does not say who takes" if by is None else f"{shown(by)} cannot take"
+                raise NotGranted(f"{who} back message {index}, which {shown(sender)} sent")
             self._chat.recall(index, RecallMessage(sender=sender))
 
     # Reading
 
     def unread(self, user: str) -> int:
-        """How many messages somebody has not read: those after the last one read that others sent and did not take back."""
-        # Places of a plain storage move when items are dropped, and marks with them; those of a conversation never do.
-        with self._chat.together() if isinstance(self._chat, PlainChat) else nullcontext():
+        """How many messages a person has not read: those after the last one read that others sent and did not recall."""
+        return len(self._unread(user))
+
+    def _unread(self, user: str) -> list[tuple[int, Any]]:
+        # Together, because places of a plain storage move when items are dropped, and marks with them.
+        with self._chat.together():
             row = self._row(user)
-            return 0 if row.member is False else self._chat.ask(row.read, lambda tally: tally.count(user, row.read))
+            return [] if row.member is False else self._chat.unread(user, row.read)
 
     def unread_counts(self) -> dict[str, int]:
-        """The number of unread messages of everybody who is known and did not leave."""
+        """The number of unread messages of every known person who did not leave."""
         return {user: self.unread(user) for user in self.users() if self._row(user).member is not False}
 
     def get_unread(self, user: str, *, mark: bool = True) -> list[Any]:
-        """The messages somebody has not read, in order; they are read then, unless ``mark`` is False.
+        """The messages a person has not read, in order; they are read then, unless ``mark`` is False.
 
-        Of several calls at once for the same person each message is in one alone.
+        Of several calls at once for one person, each message is in one alone.
         """
         with self._chat.together(), self._rows.together():
-            row = self._row(user)
-            if row.member is False:
-                return []
-            places = self._chat.ask(row.read, lambda tally: tally.unread(user, row.read))
-            found = self._chat.at(places)
-            if mark and places:
-                self._keep(replace(row, read=places[-1] + 1))
-            return found
+            found = self._unread(user)
+            if mark and found:
+                self._keep(replace(self._row(user), read=found[-1][0] + 1))
+            return [item for _, item in found]
 
     def read(self, user: str, upto: int | None = None) -> int:
-        """Mark everything as read, up to and with the message at the position ``upto``; returns how many are still unread.
+        """Mark everything as read, up to and with the position ``upto``; returns how many messages are still unread.
 
-        What was read stays read. Raises ``IndexError`` when there is no message at ``upto``.
+        A message that was read stays read. Raises ``IndexError`` when there is no message at ``upto``.
         """
         with self._chat.together(), self._rows.together():
             row = self._row(user)
@@ -175,23 +486,19 @@ class BaseChatMessageMemory(BaseMemory):
 
     # People
 
-    def _row(self, user: str) -> Row:
-        return self._rows.get(check_id(user, "a user")) or Row(user)
+    def _row(self, user: str) -> _Row:
+        return self._rows.get(check_id(user, "a user")) or _Row(user)
 
-    def _keep(self, row: Row) -> None:
+    def _keep(self, row: _Row) -> None:
         self._check_open()
         self._rows.put(row)
 
-    def _change(self, user: str, **fields: Any) -> None:
-        with self._rows.together():
-            self._keep(replace(self._row(user), **fields))
-
     def users(self) -> list[str]:
-        """Everybody who joined, was online or has read something."""
+        """Every person who joined, was online or has read something."""
         return self._rows.users()
 
     def join(self, *users: str) -> None:
-        """Make people members of the group. What was said before is not their unread."""
+        """Make people members of the group. Messages from before are not unread for them."""
         with self._chat.together(), self._rows.together():
             for user in users:
                 row = self._row(user)
@@ -199,54 +506,58 @@ class BaseChatMessageMemory(BaseMemory):
                     self._keep(replace(row, member=True, read=max(row.read, self._chat.end())))
 
     def leave(self, *users: str) -> None:
-        """End membership: nothing is unread for them from now on. Who is no member is left alone."""
+        """End membership: nothing is unread for them from now on. A person who is no member is left alone."""
         with self._rows.together():
-            for user in users:
-                if self._row(user).member:
-                    self._change(user, member=False)
+            for row in map(self._row, users):
+                if row.member:
+                    self._keep(replace(row, member=False))
 
     def members(self) -> list[str]:
         """The members of the group."""
         return [user for user in self.users() if self._row(user).member]
 
     def heartbeat(self, user: str) -> None:
-        """Somebody is there, and counts as online for the next ``online_seconds``."""
+        """A person is there, and counts as online for the next ``online_seconds``."""
         now = self._clock()
-        self._change(user, seen=now, online_until=now + self._online_seconds)
+        with self._rows.together():
+            self._keep(replace(self._row(user), seen=now, online_until=now + self._online_seconds))
 
     def offline(self, user: str) -> None:
-        """Somebody goes."""
-        self._change(user, seen=self._clock(), online_until=0.0)
+        """A person goes."""
+        with self._rows.together():
+            self._keep(replace(self._row(user), seen=self._clock(), online_until=0.0))
 
     def is_online(self, user: str) -> bool:
-        """Whether somebody's last heartbeat is recent enough."""
+        """Whether the last heartbeat of a person is recent enough."""
         return self._row(user).online_until > self._clock()
 
     def online_users(self) -> list[str]:
-        """Everybody who is online."""
+        """Everyone who is online."""
         return [user for user in self.users() if self.is_online(user)]
 
     def set_typing(self, user: str, typing: bool = True) -> None:
-        """Somebody types, for the next ``typing_seconds`` or until they send something, or types no longer."""
+        """A person types, for the next ``typing_seconds`` or until they send something, or types no longer."""
         self._check_open()
         check_id(user, "a user")
         if typing:
-            self._typing.start(user, self._clock(), self._typing_seconds)
+            self._typing_here.add(user)
+            self._stored.type(user, self._clock(), self._typing_seconds)
         else:
-            self._typing.stop(user)
+            self._typing_here.discard(user)
+            self._stored.stop_typing(user)
 
     def typing_users(self) -> list[str]:
-        """Everybody who is typing."""
-        return self._typing.users(self._clock())
+        """Everyone who is typing."""
+        return self._stored.typing(self._clock())
 
     def state_of(self, user: str) -> UserState:
-        """All that is known of somebody now."""
+        """The state of a person now."""
         row = self._row(user)
         read = self._chat.position(row.read)
         return UserState(
             user=user,
             online=row.online_until > self._clock(),
-            last_seen=moment(row.seen),
+            last_seen=None if row.seen is None else datetime.fromtimestamp(row.seen, UTC),
             unread=self.unread(user),
             last_read=read - 1 if read else None,
             typing=user in self.typing_users(),
@@ -256,21 +567,26 @@ class BaseChatMessageMemory(BaseMemory):
     # Memory
 
     def _optimizable(self) -> tuple[str, ...]:
-        # What is known of people is small, and nobody is to be evicted unasked.
+        # The state of people is small, and no person may be evicted by a default.
         return tuple(name for name in self.names if name != "state")
 
     def _shelf(self, name: str, storage: Any) -> Shelf:
-        return Shelf(name, storage, owners=self._chat.owners() if storage is self.messages else None)
+        return Shelf(name, storage, owners=self._chat.senders() if storage is self.messages else None)
 
     def _dropped(self, shelf: Shelf) -> None:
-        if shelf.storage is self.messages and isinstance(self._chat, PlainChat):
-            self._chat.dropped(shelf.dropped)
-            with self._rows.together():
-                moved_up(self._rows, shelf.dropped)
+        if shelf.storage is not self.messages or not isinstance(self._chat, _PlainMessages):
+            return
+        self._chat.dropped(shelf.dropped)
+        with self._rows.together():
+            for row in filter(None, map(self._rows.get, self._rows.users())):
+                gone = sum(place < row.read for place in cast("Sequence[int]", shelf.dropped))
+                self._rows.put(replace(row, read=row.read - gone))
 
     def close(self) -> None:
-        """Nobody types here any more, and nothing more is written. A store named by its path stays open for the process."""
-        self._typing.close()
+        """Nobody types here any more, and nothing more is written. A store named by its path stays open."""
+        for user in list(self._typing_here):
+            self._typing_here.discard(user)
+            self._stored.stop_typing(user)
         super().close()
 
     aadd_message = asyncify(add_message)
@@ -288,40 +604,7 @@ class BaseChatMessageMemory(BaseMemory):
     astate_of = asyncify(state_of)
 
 
-def _home(messages: object, store: Store | None, named: Thread) -> tuple[Backend, Thread]:
-    """The store of the state, and the conversation it lies beside."""
-    if isinstance(messages, History):
-        if messages.backend is None:
-            raise InvalidInput("a History over a MessageLog alone cannot be a chat: make it over a Backend")
-        return messages.backend, messages.thread
-    return open_backend("memory:") if store is None else shared_backend(store), named
-
-
-def _check_index(messages: object, index: object) -> None:
-    """Raises ``InvalidInput`` for what is no position. Messages that are kept by key are asked for by that."""
-    if not isinstance(messages, Mapping):
-        check_position(index)
-
-
-def _check_own(index: int, sender: str | None, by: str | None) -> None:
-    """Raises ``NotGranted`` when the message that somebody takes back is another's."""
-    if sender is not None and sender != by:
-        who = "the recall does not say who takes" if by is None else f"{shown(by)} cannot take"
-        raise NotGranted(f"{who} back message {index}, which {shown(sender)} sent")
-
-
-def _target(message: object) -> int | None:
-    if isinstance(message, RecallMessage):
-        return message.target
-    fields = cast("dict[str, Any]", message) if isinstance(message, dict) else {}
-    recalls = fields.get("type") == "recall" and fields.get("target") is not None
-    return check_position(fields["target"]) if recalls else None
-
-
 def _seconds(value: float, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1e9:  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidInput(f"{what} must be a number of seconds above 0, not {shown(value)}")
     return float(value)
-
-
-__all__ = ["BaseChatMessageMemory"]

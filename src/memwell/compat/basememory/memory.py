@@ -1,20 +1,31 @@
-"""``BaseMemory``: one container over any storages, by name, that grows at run time and can be made smaller."""
+"""``BaseMemory``: a container of storages by name, which more can be added to and which can be made smaller."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
-
-from msgspec.structs import replace
+from typing import Any
 
 from memwell._asyncify import Closing, asyncify
-from memwell.compat.basememory.durable import DurableStorage
-from memwell.compat.basememory.optimizing import DEFAULT, Outcome, Strategy
-from memwell.compat.basememory.reports import OptimizationReport, Step
-from memwell.compat.basememory.shelf import CannotOptimize, Shelf
-from memwell.compat.basememory.sizes import deep_size
-from memwell.compat.basememory.storages import ListStorage, Storage, add_to, check_storage, each, furnished, has_method
+from memwell.compat.basememory.optimizing import (
+    DEFAULT,
+    OptimizationReport,
+    Shelf,
+    Step,
+    Strategy,
+    step_of,
+    total_bytes,
+)
+from memwell.compat.basememory.storages import (
+    DurableStorage,
+    ListStorage,
+    Storage,
+    add_to,
+    check_storage,
+    each,
+    furnished,
+    has_method,
+)
 from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.storage.sharing import Store
@@ -23,11 +34,20 @@ from memwell.values import shown
 _ARGUMENTS = frozenset({"data", "items", "store", "space", "thread"})
 
 
+class NoSuchStorage(NotFound, KeyError):
+    """A memory has no storage of a name."""
+
+    def __init__(self, name: str, names: tuple[str, ...]) -> None:
+        super().__init__(f"there is no storage {name!r}; there are: {', '.join(names)}")
+
+    __str__ = Exception.__str__
+
+
 class BaseMemory(Closing):
     """A memory over storages: ``data``, and any others by name. ``memory["messages"]`` and ``memory.messages`` are one.
 
-    ``data`` is the first storage given, or one of our own: in memory, or in ``store``. ``items`` is what iteration goes
-    through, ``data`` without one. A number or a slice in brackets asks ``data``. Raises ``InvalidInput`` for what is no
+    ``data`` is the first storage given, or one of our own: in memory, or in ``store``. Iteration goes through ``items``, or
+    through ``data`` without them. A number or a slice in brackets reads ``data``. Raises ``InvalidInput`` for what is no
     storage, and ``Conflict`` for a name that is reserved.
     """
 
@@ -56,8 +76,6 @@ class BaseMemory(Closing):
         main = {} if any(self._data is one for one in given.values()) else {"data": self._data}
         self._storages = main | given
 
-    # Storages
-
     def _checked(self, storages: dict[str, Any]) -> dict[str, Storage]:
         for name, storage in storages.items():
             if name in self._storages:
@@ -83,7 +101,7 @@ class BaseMemory(Closing):
 
     @property
     def items(self) -> Iterable[Any]:
-        """What iteration goes through: what was given, or the items of ``data``."""
+        """What iteration goes through: the items given, or those of ``data``."""
         return _Items(self._data) if self._items is None else self._items
 
     @property
@@ -119,8 +137,6 @@ class BaseMemory(Closing):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(self.names)})"
 
-    # Messages
-
     def add_message(self, message: Any) -> int | None:
         """Add a message to the storage ``messages``, by its ``add_message`` or ``append``.
 
@@ -132,14 +148,12 @@ class BaseMemory(Closing):
                 raise Unsupported("the memory has no storage for messages: give one, or expand(messages=…)")
             add_to(self._storages["messages"], "messages", message)
 
-    # Memory
-
     def optimize(self, *strategies: Strategy, only: Iterable[str] | None = None) -> OptimizationReport:
         """Apply strategies to every storage, or to those named by ``only``, and report what they did.
 
-        Without strategies equal items are shared and items compressed, and nothing is lost. A storage that does not have
-        what a strategy needs is left alone, and the report says why. Raises ``InvalidInput`` for what is no strategy and
-        ``NotFound`` for a name without a storage, before anything is done.
+        Without strategies equal items are shared and items compressed, and nothing is lost. A storage that lacks what a
+        strategy needs is skipped, and the report says why. Raises ``InvalidInput`` for what is no strategy and ``NotFound``
+        for a name without a storage, before anything is done.
         """
         self._check_open()
         chosen = strategies or DEFAULT
@@ -147,15 +161,11 @@ class BaseMemory(Closing):
             if isinstance(strategy, type) or not callable(getattr(strategy, "apply", None)):
                 raise InvalidInput(f"a strategy has a method apply(shelf); {shown(strategy)} has none")
         with self._lock:
-            shelves = self._shelves(only)
-            before = _total(shelves)
+            names = self._optimizable() if only is None else [only] if isinstance(only, str) else only
+            shelves = [self._shelf(name, self[name]) for name in names]
+            before = total_bytes(shelves)
             steps = [step for shelf in shelves for step in self._steps(shelf, chosen)]
-            return OptimizationReport(bytes_before=before, bytes_after=_total(shelves), steps=tuple(steps))
-
-    def _shelves(self, only: Iterable[str] | None) -> list[Shelf]:
-        if isinstance(only, str):
-            only = [only]
-        return [self._shelf(name, self[name]) for name in (self._optimizable() if only is None else only)]
+            return OptimizationReport(bytes_before=before, bytes_after=total_bytes(shelves), steps=tuple(steps))
 
     def _optimizable(self) -> tuple[str, ...]:
         return self.names
@@ -166,7 +176,7 @@ class BaseMemory(Closing):
     def _steps(self, shelf: Shelf, strategies: Iterable[Strategy]) -> Iterator[Step]:
         size = shelf.bytes()
         for strategy in strategies:
-            step = _step(shelf, strategy, size)
+            step = step_of(shelf, strategy, size)
             if shelf.dropped:
                 self._dropped(shelf)
                 shelf.dropped = []
@@ -174,10 +184,10 @@ class BaseMemory(Closing):
             yield step
 
     def _dropped(self, shelf: Shelf) -> None:
-        """Called when a strategy has dropped items of a storage, for who points into it."""
+        """Called after a strategy dropped items of a storage, to move what points into it."""
 
     def close(self) -> None:
-        """Write nothing more: what would raises ``BackendError`` from now on, and what is there can still be read.
+        """Write nothing more: every write raises ``BackendError`` from now on, and reading still works.
 
         A store that is named by its path stays open for the process.
         """
@@ -193,15 +203,6 @@ class BaseMemory(Closing):
     aoptimize = asyncify(optimize)
 
 
-class NoSuchStorage(NotFound, KeyError):
-    """A memory has no storage of a name."""
-
-    def __init__(self, name: str, names: tuple[str, ...]) -> None:
-        super().__init__(f"there is no storage {name!r}; there are: {', '.join(names)}")
-
-    __str__ = Exception.__str__
-
-
 class _Items:
     """The items of a storage, which may have no ``__iter__``."""
 
@@ -210,45 +211,3 @@ class _Items:
 
     def __iter__(self) -> Iterator[Any]:
         return each(self._storage)
-
-
-def _step(shelf: Shelf, strategy: Strategy, size: int) -> Step:
-    count: object = cast(Any, type(cast(object, shelf.storage))).__len__(shelf.storage)
-    # The sketch of a storage, whose methods do nothing yet, has no length.
-    items = count if isinstance(count, int) else 0
-    nothing = Step(
-        strategy=getattr(strategy, "name", type(strategy).__name__),
-        storage=shelf.name,
-        items_before=items,
-        items_after=items,
-        bytes_before=size,
-        bytes_after=size,
-    )
-    if count is None:
-        return replace(nothing, skipped="sketch")
-    try:
-        done = strategy.apply(shelf)
-    except CannotOptimize as error:
-        return replace(nothing, skipped=error.reason)
-    if not isinstance(done, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"the strategy {nothing.strategy} must return an Outcome, not {shown(done)}")
-    return replace(
-        nothing,
-        items_after=len(shelf),
-        bytes_after=shelf.bytes() if done.changed else size,
-        changed=done.changed,
-        lost=done.lost,
-        left=done.left,
-        error=done.error,
-        repeats=done.repeats,
-    )
-
-
-def _total(shelves: Iterable[Shelf]) -> int:
-    """The bytes of all, where what two storages both hold counts once."""
-    stored = [shelf for shelf in shelves if hasattr(shelf.storage, "stored_bytes")]
-    held = [shelf.storage for shelf in shelves if not hasattr(shelf.storage, "stored_bytes")]
-    return sum(shelf.bytes() for shelf in stored) + deep_size(*held)
-
-
-__all__ = ["BaseMemory", "NoSuchStorage"]

@@ -1,17 +1,187 @@
-"""Strategies: each makes the items of a storage take fewer bytes, and says what it did."""
+"""Strategies that make the items of a storage take fewer bytes, and the report of what they did."""
 
 from __future__ import annotations
 
+import gc
+import math
+import sys
+from array import array
 from collections import Counter
-from typing import Any, Literal, Protocol, cast, runtime_checkable
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from types import BuiltinFunctionType, CodeType, FrameType, FunctionType, MethodType, ModuleType
+from typing import Any, Literal, Protocol, TypeAlias, cast, runtime_checkable
 
 import msgspec
 
-from memwell.compat.basememory.packing import check_level
-from memwell.compat.basememory.shelf import Shelf
-from memwell.compat.basememory.vectors import Form, numbers_of, sparsified
-from memwell.errors import InvalidInput
+from memwell.compat.basememory.storages import FORMS, GivenList, each, has_method, sparse_vector
+from memwell.errors import InvalidInput, Unsupported
+from memwell.messages import Message, encode_message
 from memwell.values import check_count, shown
+
+Identity: TypeAlias = Hashable
+_NOT_DATA = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, CodeType, FrameType)
+_DEEPEST = 64
+_FEWEST = 8
+"""A list of fewer numbers is not taken for a vector."""
+
+
+class CannotOptimize(Unsupported):
+    """A storage lacks what a strategy needs; ``reason`` says what."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class Shelf:
+    """One storage of a memory, for a strategy to read and change. Places count from 0, also in a mapping.
+
+    What a storage cannot do raises ``CannotOptimize``, and the report gives the reason.
+    """
+
+    def __init__(self, name: str, storage: Any, *, owners: Sequence[str | None] | None = None) -> None:
+        self.name = name
+        self.storage = storage
+        self.left = 0
+        """How many equal items are still apart, because changing one would change the other."""
+        self.dropped: list[int] = []
+        """The places that were dropped, in the numbering before."""
+        self._rows = _rows_of(storage)
+        self._owners = None if owners is None else list(owners)
+        self._keys = list(cast("Mapping[Any, Any]", storage)) if isinstance(storage, Mapping) else None
+
+    def __len__(self) -> int:
+        return len(self.storage)
+
+    def __iter__(self) -> Iterator[Any]:
+        return each(self.storage)
+
+    def bytes(self) -> int:
+        """The bytes it takes: in memory, or as stored when it is in a store."""
+        stored = getattr(self.storage, "stored_bytes", None)
+        return cast(int, stored()) if callable(stored) else deep_size(self.storage)
+
+    def identities(self) -> Iterator[tuple[str | None, Identity] | None]:
+        """The content of each item with its sender where that is known; None where it cannot be compared."""
+        for place, item in enumerate(self):
+            content = _identity(item)
+            owner = self._owners[place] if self._owners is not None and place < len(self._owners) else None
+            yield None if content is None else (owner, content)
+
+    def replace(self, place: int, item: Any) -> None:
+        """Put another item in a place."""
+        if not has_method(self._rows, "__setitem__"):
+            raise CannotOptimize("the storage has no __setitem__")
+        self._rows[place if self._keys is None else self._keys[place]] = item
+
+    def share(self, places: Mapping[int, int]) -> int:
+        """Let each place hold the object of another place, which has the same content; returns how many did not yet.
+
+        Items that their holder could change are left alone, unless the storage keeps its items by value.
+        """
+        own = getattr(self.storage, "share", None)
+        if callable(own):
+            return cast(int, own(places))
+        items = list(self)
+        apart = {place: items[first] for place, first in places.items() if items[place] is not items[first]}
+        safe = {place: item for place, item in apart.items() if not _is_changeable(item)}
+        self.left = len(apart) - len(safe)
+        for place, item in safe.items():
+            self.replace(place, item)
+        return len(safe)
+
+    def drop(self, places: Collection[int]) -> None:
+        """Remove items for good."""
+        gone = set(places)
+        if not gone:
+            return
+        if callable(getattr(self.storage, "drop", None)):
+            self.storage.drop(gone)
+        elif self._keys is not None or has_method(self._rows, "__delitem__"):
+            # From the end, so that the other places stay valid.
+            for place in sorted(gone, reverse=True):
+                del self._rows[place if self._keys is None else self._keys[place]]
+        elif callable(getattr(self.storage, "replace", None)):
+            self.storage.replace([item for place, item in enumerate(self) if place not in gone])
+        else:
+            raise CannotOptimize("the storage has neither __delitem__ nor replace")
+        self.dropped = sorted(gone)
+        for held in (self._keys, self._owners):
+            if held is not None:
+                held[:] = [one for place, one in enumerate(cast("list[Any]", held)) if place not in gone]
+
+    def compress(self, level: int) -> int:
+        """Hold items compressed, and decompress them when they are read; returns how many items that changed."""
+        return cast(int, self._needed("compress", "the storage would hand out compressed items")(level))
+
+    def uses(self) -> list[int]:
+        """How often each item was read."""
+        return cast("list[int]", self._needed("uses", "the storage does not count reads")())
+
+    def _needed(self, method: str, reason: str) -> Any:
+        found = getattr(self.storage, method, None)
+        if not callable(found):
+            raise CannotOptimize(reason)
+        return found
+
+
+def _rows_of(storage: Any) -> Any:
+    """What items can be put into: the storage itself, or the list that we gave it."""
+    if has_method(storage, "__setitem__") or has_method(storage, "__delitem__"):
+        return storage
+    held: Iterable[object] = getattr(storage, "__dict__", {}).values()
+    return next((one for one in held if isinstance(one, GivenList)), storage)
+
+
+def _identity(item: object, depth: int = 0) -> Identity | None:
+    """A value that only items of the same content share, or None for an item whose content cannot be compared.
+
+    It is stricter than ``==``: 1, 1.0 and True are three items.
+    """
+    kind = type(item)
+    if kind in (str, bytes, int, bool, type(None)):
+        return kind, cast(Hashable, item)
+    if kind is float:
+        return kind, repr(item)
+    if kind in (dict, list, tuple):
+        held = cast("dict[object, object] | list[object]", item)
+        inner = [one for pair in held.items() for one in pair] if isinstance(held, dict) else held
+        parts = [None] if depth >= _DEEPEST else [_identity(one, depth + 1) for one in inner]
+        return None if None in parts else (kind.__name__, tuple(parts))
+    if kind is Message:
+        return kind, encode_message(cast(Message, item))
+    if kind.__hash__ in (object.__hash__, None):
+        return None
+    try:
+        hash(item)
+    except TypeError:
+        return None
+    return kind, cast(Hashable, item)
+
+
+def _is_changeable(item: object) -> bool:
+    if isinstance(item, tuple):
+        return any(map(_is_changeable, cast("tuple[object, ...]", item)))
+    # A message is frozen, but its metadata is not.
+    return isinstance(item, dict | list | set | bytearray | Message)
+
+
+def deep_size(*things: object) -> int:
+    """The bytes of the things and of everything they hold, each object counted once.
+
+    Classes, functions and modules are not counted, because they are there without the data too.
+    """
+    seen: set[int] = set()
+    total = 0
+    waiting: list[object] = list(things)
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen or isinstance(one, _NOT_DATA):
+            continue
+        seen.add(id(one))
+        total += sys.getsizeof(one)
+        waiting.extend(gc.get_referents(one))
+    return total
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -20,9 +190,9 @@ class Outcome(msgspec.Struct, frozen=True):
     changed: int = 0
     """How many items it changed or dropped."""
     lost: int = 0
-    """How many distinct items there were before and are no longer."""
+    """How many distinct items are no longer there."""
     left: int = 0
-    """How many it would have changed, but left alone: they are the caller's, and changing one would change another."""
+    """How many equal items it left apart, because changing one would change another."""
     error: float = 0.0
     """How far the worst item is from what it was, relative to its size."""
     repeats: int = 0
@@ -34,25 +204,24 @@ class Strategy(Protocol):
     """One way to save memory. Raise ``CannotOptimize`` for a storage that it cannot work on."""
 
     def apply(self, shelf: Shelf, /) -> Outcome:
-        """Make the shelf smaller and say what was done."""
+        """Make the shelf smaller and return what was done."""
         ...
 
 
 class Deduplicate(msgspec.Struct, frozen=True):
-    """Items of the same content become one object; every place still has its item. Nothing is lost.
+    """Items of the same content become one object; every place keeps its item, and nothing is lost.
 
-    With ``drop`` the later ones are taken out and counted as repeats, and the first stays where it is; the same words of
-    another sender are another message.
+    With ``drop`` the later ones are removed and counted as repeats. The same words of another sender are another message.
     """
 
     drop: bool = False
 
     def apply(self, shelf: Shelf, /) -> Outcome:
-        """Raises ``CannotOptimize`` when the storage's items cannot be put or dropped."""
+        """Raises ``CannotOptimize`` when items cannot be put into the storage or dropped."""
         first: dict[Any, int] = {}
         repeated: dict[int, int] = {}
         for place, identity in enumerate(shelf.identities()):
-            # Who said it does not matter to two places that both keep it.
+            # The sender does not matter to two places that both keep the item.
             if identity is not None:
                 seen = first.setdefault(identity if self.drop else identity[1], place)
                 repeated |= {} if seen == place else {place: seen}
@@ -63,25 +232,24 @@ class Deduplicate(msgspec.Struct, frozen=True):
 
 
 class Compress(msgspec.Struct, frozen=True):
-    """Items are held in the form that zlib gives them, and read as before. Nothing is lost.
+    """Texts and bytes are held compressed by zlib and read as before; nothing is lost.
 
-    Only those that become smaller are. ``level`` is zlib's, from 1 (fast) to 9 (small).
+    Only a ``ListStorage`` does this, for items that become smaller by it. ``level`` is from 1 (fast) to 9 (small).
     """
 
     level: int = 6
 
     def __post_init__(self) -> None:
-        check_level(self.level)
+        if type(self.level) is not int or not 1 <= self.level <= 9:
+            raise InvalidInput(f"level must be a whole number from 1 to 9, not {shown(self.level)}")
 
     def apply(self, shelf: Shelf, /) -> Outcome:
-        """Raises ``CannotOptimize`` for a storage that does not unpack what it reads."""
-        return Outcome(shelf.pack(self.level))
+        """Raises ``CannotOptimize`` for a storage that does not decompress what it reads."""
+        return Outcome(shelf.compress(self.level))
 
 
 class Evict(msgspec.Struct, frozen=True):
-    """All but ``keep`` items are dropped, for good: the oldest, or with ``by="least used"`` those read least often (of
-    these the oldest).
-    """
+    """All but ``keep`` items are dropped for good: the oldest, or with ``by="least used"`` those read least often."""
 
     keep: int
     by: Literal["oldest", "least used"] = "oldest"
@@ -92,7 +260,7 @@ class Evict(msgspec.Struct, frozen=True):
             raise InvalidInput(f"items are evicted by 'oldest' or 'least used', not by {shown(self.by)}")
 
     def apply(self, shelf: Shelf, /) -> Outcome:
-        """Raises ``CannotOptimize`` when the storage's items cannot be dropped, or nobody has counted their uses."""
+        """Raises ``CannotOptimize`` when items cannot be dropped, or reads are not counted."""
         places = list(range(len(shelf)))
         if self.by == "least used":
             uses = shelf.uses()
@@ -102,45 +270,137 @@ class Evict(msgspec.Struct, frozen=True):
             return Outcome()
         before = Counter(shelf.identities())
         shelf.drop(gone)
-        after = set(shelf.identities())
-        distinct = sum(1 for one in before if one is not None and one not in after)
-        # What cannot be compared is distinct for all anybody knows.
-        lost = distinct + before[None] - sum(1 for one in shelf.identities() if one is None)
+        after = Counter(shelf.identities())
+        distinct = sum(one is not None and one not in after for one in before)
+        # An item that cannot be compared counts as distinct.
+        lost = distinct + before[None] - after[None]
         return Outcome(len(gone), lost, repeats=len(gone) - lost)
 
 
 class SparsifyVectors(msgspec.Struct, frozen=True):
     """Vectors lose their smallest components and are kept in ``form``, both within ``error``, relative to their length.
 
-    Items that are lists of floats are vectors; with ``key`` it is that field of an item that is a dict. One that the error
-    does not allow in ``form`` is kept in the next wider.
+    An item that is a list of floats is a vector; with ``key`` it is that field of an item that is a dict. A vector that the
+    error does not allow in ``form`` is kept in the next wider: ``int8``, ``float16``, ``float32``.
     """
 
     error: float = 0.02
-    form: Form = "int8"
+    form: Literal["int8", "float16", "float32"] = "int8"
     key: str | None = None
 
     def __post_init__(self) -> None:
-        sparsified([1.0], error=self.error, form=self.form)
+        error = self.error
+        if isinstance(error, bool) or not isinstance(error, int | float) or not 0 < error < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"error must be between 0 and 1, not {shown(error)}")
+        if not isinstance(self.form, str) or self.form not in FORMS:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"unknown form {shown(self.form)}; known: {', '.join(FORMS)}")
 
     def apply(self, shelf: Shelf, /) -> Outcome:
         """Raises ``CannotOptimize`` when items cannot be put into the storage."""
         changed, worst = 0, 0.0
         for place, item in enumerate(list(shelf)):
-            numbers = numbers_of(self._vector(item))
-            made = None if numbers is None else sparsified(numbers, error=self.error, form=self.form)
+            fields = cast("dict[str, Any]", item) if self.key is not None and isinstance(item, dict) else {}
+            numbers = _numbers(item if self.key is None else fields.get(self.key))
+            made = None if numbers is None else sparse_vector(numbers, self.error, self.form)
             if made is not None:
-                shelf.replace(place, made if self.key is None else {**item, self.key: made})
+                shelf.replace(place, made if self.key is None else {**fields, self.key: made})
                 changed, worst = changed + 1, max(worst, made.error)
         return Outcome(changed, error=worst)
 
-    def _vector(self, item: Any) -> Any:
-        if self.key is None:
-            return item
-        return cast("dict[str, Any]", item).get(self.key) if isinstance(item, dict) else None
+
+def _numbers(item: Any) -> list[float] | None:
+    """The numbers of a list, tuple or array of floats, also of numpy; None for anything else."""
+    if isinstance(item, array) or (hasattr(item, "tolist") and getattr(item, "ndim", 1) == 1):
+        item = cast(Any, item).tolist()
+    if not isinstance(item, list | tuple) or len(cast("list[object]", item)) < _FEWEST:
+        return None
+    numbers = list(cast("list[Any]", item))
+    return numbers if all(type(one) is float and math.isfinite(one) for one in numbers) else None
 
 
 DEFAULT: tuple[Strategy, ...] = (Deduplicate(), Compress())
-"""What is done when nothing is named: it loses nothing."""
+"""The strategies of ``optimize()`` without arguments: they lose nothing."""
 
-__all__ = ["DEFAULT", "Compress", "Deduplicate", "Evict", "Outcome", "SparsifyVectors", "Strategy"]
+
+class Step(Outcome, frozen=True, kw_only=True):
+    """What one strategy did to one storage; ``skipped`` is the reason why it did nothing, or empty."""
+
+    strategy: str
+    storage: str
+    items_before: int
+    items_after: int
+    bytes_before: int
+    bytes_after: int
+    skipped: str = ""
+
+    @property
+    def saved(self) -> int:
+        """The bytes saved."""
+        return self.bytes_before - self.bytes_after
+
+    def __str__(self) -> str:
+        head = f"{self.storage} · {self.strategy}: "
+        if self.skipped:
+            return f"{head}skipped, {self.skipped}"
+        counts = {name: getattr(self, name) for name in ("changed", "lost", "left", "repeats") if getattr(self, name)}
+        words = ", ".join(f"{count} {name}" for name, count in counts.items()) or "nothing changed"
+        return f"{head}{self.items_before} items, now {self.items_after}, {self.saved:,} bytes saved; {words}"
+
+
+class OptimizationReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What an optimisation did. Bytes are those of everything the storages hold, each object in memory once."""
+
+    bytes_before: int
+    bytes_after: int
+    steps: tuple[Step, ...]
+
+    @property
+    def saved(self) -> int:
+        """The bytes saved."""
+        return self.bytes_before - self.bytes_after
+
+    @property
+    def share(self) -> float:
+        """The part of all bytes that was saved, 0 to 1."""
+        return self.saved / self.bytes_before if self.bytes_before else 0.0
+
+    @property
+    def lost(self) -> int:
+        """How many distinct items are no longer there: none, unless a strategy was asked to drop some."""
+        return sum(step.lost for step in self.steps)
+
+    def __str__(self) -> str:
+        whole = f"{self.bytes_before:,} bytes before, {self.bytes_after:,} after: {self.share:.1%} saved"
+        return "\n".join([whole, *map(str, self.steps)])
+
+
+def step_of(shelf: Shelf, strategy: Strategy, size: int) -> Step:
+    """Apply a strategy to a shelf of ``size`` bytes. Raises ``InvalidInput`` when it returns no ``Outcome``."""
+    count: object = cast(Any, type(shelf.storage)).__len__(shelf.storage)
+    # A sketch of a storage has no length.
+    items = count if isinstance(count, int) else 0
+    nothing = Step(
+        strategy=getattr(strategy, "name", type(strategy).__name__),
+        storage=shelf.name,
+        items_before=items,
+        items_after=items,
+        bytes_before=size,
+        bytes_after=size,
+    )
+    if count is None:
+        return msgspec.structs.replace(nothing, skipped="its __len__ returns no number")
+    try:
+        done = strategy.apply(shelf)
+    except CannotOptimize as error:
+        return msgspec.structs.replace(nothing, skipped=error.reason)
+    if not isinstance(done, Outcome):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"the strategy {nothing.strategy} must return an Outcome, not {shown(done)}")
+    after = shelf.bytes() if done.changed else size
+    return msgspec.structs.replace(nothing, items_after=len(shelf), bytes_after=after, **msgspec.structs.asdict(done))
+
+
+def total_bytes(shelves: Iterable[Shelf]) -> int:
+    """The bytes of all shelves; an object that two storages hold counts once."""
+    stored = [shelf for shelf in shelves if hasattr(shelf.storage, "stored_bytes")]
+    held = [shelf.storage for shelf in shelves if not hasattr(shelf.storage, "stored_bytes")]
+    return sum(shelf.bytes() for shelf in stored) + deep_size(*held)

@@ -1,32 +1,135 @@
-"""Storages: what a memory keeps its items in. Anything with ``__len__`` and ``__getitem__`` is one; ours is here too."""
+"""Storages: what a memory keeps its items in. Any object with ``__len__`` and ``__getitem__`` is one; two are ours."""
 
 from __future__ import annotations
 
+import math
+import struct
 import threading
+import zlib
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence
-from contextlib import suppress
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableSequence, Sequence
 from typing import Any, Protocol, cast, overload, runtime_checkable
 
-from memwell.compat.basememory.contents import copied
-from memwell.compat.basememory.packing import Packed, Packer, encode_item
-from memwell.compat.basememory.sizes import deep_size
-from memwell.errors import InvalidInput, Unsupported
-from memwell.values import shown
+import msgspec
 
+from memwell.errors import InvalidInput, Unsupported
+from memwell.filters import AllOf, Where, id_begins_with
+from memwell.history.reading import key_part
+from memwell.messages import Message, decode_message, encode_message
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
+from memwell.storage.protocols import Backend, Entry
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import check_id, check_json, shown
+
+_BLOCK = 500
+_OLD_PAGE = 256
+_BOUNDS = "bounds"
+_ROWS_ONLY = "rows"
+"""The key of the bounds that says that all items are rows: earlier versions packed them in pages and in blobs."""
+_TEXT, _BYTES, _JSON, _MESSAGE, _VECTOR = b"s", b"b", b"j", b"m", b"v"
 _MOST_USES = 2**32 - 1
-_WORTH_LEARNING = 32
 _WORTH = 0.9
-"""Packing costs time at every read: it must save a tenth."""
+"""Compressing costs time at every read: it must save a tenth."""
 
 
 @runtime_checkable
 class Storage(Protocol):
-    """What a memory can be made over: a length, and items by index (or by key)."""
+    """What a memory can be made over: a length, and items by index or by key."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, index: Any, /) -> Any: ...
+
+
+class SparseVector(msgspec.Struct, frozen=True):
+    """A vector in few bytes: without its smallest components, the others rounded to ``form``.
+
+    It reads like the list it was, by index, by iteration and by ``dense``. ``error`` is its distance from the original,
+    relative to the length of that.
+    """
+
+    size: int
+    form: str
+    scale: float
+    numbers: bytes
+    places: bytes | None
+    error: float
+
+    def dense(self) -> list[float]:
+        """All numbers, with a zero for each that was dropped."""
+        held = [number * self.scale for number in _unpacked(FORMS[self.form], self.numbers)]
+        if self.places is None:
+            return held
+        whole = [0.0] * self.size
+        for place, number in zip(_unpacked(_place_code(self.size), self.places), held, strict=True):
+            whole[place] = number
+        return whole
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[float]:
+        return iter(self.dense())
+
+    def __getitem__(self, index: int) -> float:
+        return self.dense()[index]
+
+
+FORMS = {"int8": "b", "float16": "e", "float32": "f"}
+"""The forms of numbers, the shortest first, with their codes for ``struct``."""
+
+
+def sparse_vector(numbers: Sequence[float], error: float, form: str = "int8") -> SparseVector | None:
+    """The vector in as few bytes as ``error`` allows, in ``form`` or the next wider; None when it allows nothing."""
+    length = math.hypot(*numbers)
+    if not length or not math.isfinite(length):
+        return None
+    for wide in list(FORMS)[list(FORMS).index(form) :]:
+        scale = max(map(abs, numbers)) / (127 if wide == "int8" else 1)
+        scaled = [round(one / scale) if wide == "int8" else one / scale for one in numbers]
+        kept = _unpacked(FORMS[wide], _packed(FORMS[wide], scaled))
+        off = [one - held * scale for one, held in zip(numbers, kept, strict=True)]
+        left = (error * length) ** 2 - math.fsum(one * one for one in off)
+        if left >= 0:
+            return _sparse(numbers, kept, off, left, scale, wide)
+    return None
+
+
+def _sparse(
+    numbers: Sequence[float], kept: Sequence[float], off: Sequence[float], left: float, scale: float, form: str
+) -> SparseVector:
+    size, code, dropped = len(numbers), FORMS[form], set[int]()
+    for place in sorted(range(size), key=lambda one: abs(numbers[one])):
+        # A dropped number is off by all of it instead of by its rounding.
+        left -= numbers[place] ** 2 - off[place] ** 2
+        if left < 0:
+            break
+        dropped.add(place)
+    places = [place for place in range(size) if place not in dropped]
+    width = struct.calcsize(code)
+    packed_places: bytes | None = None
+    if len(places) * (width + struct.calcsize(_place_code(size))) < size * width:
+        packed_places, kept = _packed(_place_code(size), places), [kept[place] for place in places]
+    made = SparseVector(size, form, scale, _packed(code, kept), packed_places, 0.0)
+    return msgspec.structs.replace(made, error=math.dist(numbers, made.dense()) / math.hypot(*numbers))
+
+
+def _place_code(size: int) -> str:
+    return "H" if size <= 2**16 else "I"
+
+
+def _packed(code: str, numbers: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(numbers)}{code}", *numbers)
+
+
+def _unpacked(code: str, data: bytes) -> tuple[Any, ...]:
+    return struct.unpack(f"<{len(data) // struct.calcsize(code)}{code}", data)
+
+
+class _Compressed(bytes):
+    """An item that a list holds compressed."""
+
+    __slots__ = ()
 
 
 class ListStorage(MutableSequence[Any]):
@@ -34,12 +137,9 @@ class ListStorage(MutableSequence[Any]):
     changes it. Safe for several threads.
     """
 
-    by_value = True
-
     def __init__(self, items: Iterable[Any] = ()) -> None:
-        self._items = [copied(item) for item in items]
+        self._items = [_copied(item) for item in items]
         self._uses = array("I", bytes(4 * len(self._items)))
-        self._packer = Packer()
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -55,23 +155,18 @@ class ListStorage(MutableSequence[Any]):
                 return [self[place] for place in range(*index.indices(len(self)))]
             held = self._items[index]
             self._uses[index] = min(self._uses[index] + 1, _MOST_USES)
-        return self._read(held)
-
-    def _read(self, held: Any) -> Any:
-        return self._packer.unpacked(held) if type(held) is Packed else copied(held)
+        return _read(held)
 
     def __iter__(self) -> Iterator[Any]:
-        # Going through all is no use of any one of them.
-        return map(self._read, list(self._items))
+        return map(_read, list(self._items))
 
     @overload
     def __setitem__(self, index: int, value: Any) -> None: ...
     @overload
     def __setitem__(self, index: slice, value: Iterable[Any]) -> None: ...
     def __setitem__(self, index: int | slice, value: Any) -> None:
-        if isinstance(index, slice):
-            raise InvalidInput("one item is put in a place, not several: give an index instead of a slice")
-        self._items[index] = copied(value)
+        _refuse_slice(index)
+        self._items[cast(int, index)] = _copied(value)
 
     def __delitem__(self, index: int | slice) -> None:
         with self._lock:
@@ -81,26 +176,20 @@ class ListStorage(MutableSequence[Any]):
     def insert(self, index: int, value: Any) -> None:
         """Put an item before the one at ``index``."""
         with self._lock:
-            self._items.insert(index, copied(value))
+            self._items.insert(index, _copied(value))
             self._uses.insert(index, 0)
-
-    def append(self, value: Any) -> None:
-        """Put an item at the end."""
-        with self._lock:
-            self._items.append(copied(value))
-            self._uses.append(0)
 
     def __repr__(self) -> str:
         return f"ListStorage({len(self)} items)"
 
-    # What strategies do with it
+    # For strategies
 
     def uses(self) -> list[int]:
         """How often each item was read by its index."""
         return list(self._uses)
 
     def share(self, places: Mapping[int, int]) -> int:
-        """Let each place hold the very object of another place, which must be equal; returns how many did not yet."""
+        """Let each place hold the object of another place, which must be equal; returns how many did not yet."""
         with self._lock:
             apart = {place: first for place, first in places.items() if self._items[place] is not self._items[first]}
             for place, first in apart.items():
@@ -108,45 +197,270 @@ class ListStorage(MutableSequence[Any]):
             return len(apart)
 
     def drop(self, places: Collection[int]) -> None:
-        """Take items out; those behind move up."""
+        """Remove items; those behind move up."""
         with self._lock:
             self._items = [item for place, item in enumerate(self._items) if place not in places]
             self._uses = array("I", [uses for place, uses in enumerate(self._uses) if place not in places])
 
-    def pack(self, level: int) -> int:
-        """Hold in fewer bytes whatever becomes smaller by it, and return how many items do now that did not."""
+    def compress(self, level: int) -> int:
+        """Hold compressed every text and all bytes that become smaller, and return how many items those are."""
         with self._lock:
-            # One object that many places hold is packed once, and stays one.
-            unpacked = {id(item): item for item in self._items if type(item) is not Packed}
-            encoded = _encoded(unpacked)
-            if len(encoded) >= _WORTH_LEARNING:
-                self._packer.learn(list(encoded.values()), level)
-            packed = zip(encoded, self._packer.packed(list(encoded.values()), level), strict=True)
-            smaller = {one: small for one, small in packed if deep_size(small) < _WORTH * deep_size(unpacked[one])}
+            # An object that several places hold is compressed once, and stays one.
+            smaller = {id(item): small for item in self._items if (small := _compressed(item, level)) is not None}
             before, self._items = self._items, [smaller.get(id(item), item) for item in self._items]
             return sum(id(item) in smaller for item in before)
 
 
-def _encoded(items: Mapping[int, Any]) -> dict[int, bytes]:
-    found: dict[int, bytes] = {}
-    for key, item in items.items():
-        # What is not plain data stays as it is.
-        with suppress(InvalidInput):
-            found[key] = encode_item(item)
-    return found
+def _read(held: Any) -> Any:
+    return decode_item(zlib.decompress(held)) if type(held) is _Compressed else _copied(held)
+
+
+def _compressed(item: Any, level: int) -> _Compressed | None:
+    if type(item) not in (str, bytes):
+        return None
+    try:
+        encoded = encode_item(item)
+    except InvalidInput:
+        return None
+    small = _Compressed(zlib.compress(encoded, level))
+    return small if len(small) < _WORTH * len(encoded) else None
+
+
+def _copied(item: Any) -> Any:
+    """The item with dicts and lists of its own at every level; anything else in it is the same object."""
+    # Not isinstance: a class that derives from them is kept as it is.
+    if type(item) is dict:
+        return {key: _copied(value) for key, value in cast("dict[Any, Any]", item).items()}
+    if type(item) is list:
+        return [_copied(one) for one in cast("list[Any]", item)]
+    return item
+
+
+def _refuse_slice(index: object) -> None:
+    if isinstance(index, slice):
+        raise InvalidInput("one item is put in a place, not several: give an index instead of a slice")
+
+
+class _Bounds(msgspec.Struct, frozen=True):
+    """The numbers of the rows that are there: from ``first`` to ``next``, which is excluded."""
+
+    first: int = 0
+    next: int = 0
+
+
+class DurableStorage(MutableSequence[Any]):
+    """A list of items, which are text, bytes, plain JSON data or ``Message`` s, under a name in a store.
+
+    ``store`` is a path, a URL or an open backend with transactions. Every change is on disk when the call returns, whole
+    or not at all, also with other threads and processes. Raises what ``open_backend`` raises, and ``InvalidInput`` for
+    another kind of item.
+    """
+
+    def __init__(self, store: Store, name: str = "data", *, space: SpaceLike = DEFAULT_SPACE) -> None:
+        self.name = check_id(name, "a storage's name")
+        self._backend: Backend = shared_backend(store)
+        self._kv = self._backend.kv
+        self._space = as_space(space) / "memwell" / f"basememory {key_part(name)}"
+        entry = self._kv.get(self._space, _BOUNDS)
+        if entry is not None and _ROWS_ONLY not in cast("dict[str, Any]", entry.value):
+            self._unpack()
+
+    def _unpack(self) -> None:
+        """Write the pages and blobs of earlier versions as rows."""
+        decode = msgspec.msgpack.Decoder(list[bytes | None]).decode
+        with self._backend.transaction():
+            for page in self._entries(id_begins_with("p")):
+                start = int(page.key[1:]) * _OLD_PAGE
+                for number, row in enumerate(decode(zlib.decompress(cast(bytes, page.value))), start):
+                    if row is not None:
+                        self._kv.put(self._space, _row_key(number), row)
+                self._kv.delete(self._space, page.key)
+            found = self._entries(Where("blob", "exists"))
+            blobs = {entry.key: cast("dict[str, str]", entry.value)["blob"] for entry in found}
+            for key, digest in blobs.items():
+                self._kv.put(self._space, key, zlib.decompress(self._backend.blobs.get(self._space, digest)))
+            for digest in set(blobs.values()):
+                self._backend.blobs.delete(self._space, digest)
+            bounds = self._bounds()
+            self._set_bounds(bounds.first, bounds.next)
+
+    def _entries(self, where: Any = None) -> list[Entry]:
+        return list(paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_BLOCK, cursor=cursor)))
+
+    # Reading
+
+    def _bounds(self) -> _Bounds:
+        entry = self._kv.get(self._space, _BOUNDS)
+        return _Bounds() if entry is None else msgspec.convert(entry.value, _Bounds)
+
+    def __len__(self) -> int:
+        bounds = self._bounds()
+        return bounds.next - bounds.first
+
+    def __bool__(self) -> bool:
+        # An empty storage is still a storage.
+        return True
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        bounds = self._bounds()
+        if isinstance(index, slice):
+            places = range(bounds.first, bounds.next)[index]
+            if not places:
+                return []
+            read = dict(self._numbered(min(places[0], places[-1]), max(places[0], places[-1]) + 1))
+            return [read[number] for number in places]
+        entry = self._kv.get(self._space, _row_key(_number(bounds, index)))
+        # Without an entry it was dropped since the bounds were read: another item may have this place now.
+        return self[index] if entry is None else decode_item(cast(bytes, entry.value))
+
+    def __iter__(self) -> Iterator[Any]:
+        bounds = self._bounds()
+        return (item for _, item in self._numbered(bounds.first, bounds.next))
+
+    def _numbered(self, start: int, stop: int) -> Iterator[tuple[int, Any]]:
+        for low in range(start, stop, _BLOCK):
+            high = min(low + _BLOCK, stop)
+            where = AllOf((Where("@id", "ge", _row_key(low)), Where("@id", "lt", _row_key(high))))
+            for entry in self._kv.scan(self._space, where=where, limit=_BLOCK).items:
+                yield int(entry.key[1:]), decode_item(cast(bytes, entry.value))
+
+    # Writing
+
+    def append(self, value: Any) -> None:
+        """Put an item at the end."""
+        self.extend([value])
+
+    def extend(self, values: Iterable[Any]) -> None:
+        """Put items at the end, all or none."""
+        encoded = [encode_item(value) for value in values]
+        with self._backend.transaction():
+            bounds = self._bounds()
+            for number, one in enumerate(encoded, bounds.next):
+                self._kv.put(self._space, _row_key(number), one)
+            self._set_bounds(bounds.first, bounds.next + len(encoded))
+
+    def _set_bounds(self, first: int, after_last: int) -> None:
+        self._kv.put(self._space, _BOUNDS, {"first": first, "next": after_last, _ROWS_ONLY: True})
+
+    @overload
+    def __setitem__(self, index: int, value: Any) -> None: ...
+    @overload
+    def __setitem__(self, index: slice, value: Iterable[Any]) -> None: ...
+    def __setitem__(self, index: int | slice, value: Any) -> None:
+        _refuse_slice(index)
+        encoded = encode_item(value)
+        with self._backend.transaction():
+            self._kv.put(self._space, _row_key(_number(self._bounds(), cast(int, index))), encoded)
+
+    def __delitem__(self, index: int | slice) -> None:
+        with self._backend.transaction():
+            places = range(len(self))
+            self.drop(set(places[index]) if isinstance(index, slice) else {places[index]})
+
+    def insert(self, index: int, value: Any) -> None:
+        """Put an item before the one at ``index``."""
+        with self._backend.transaction():
+            items = list(self)
+            items.insert(index, value)
+            self._replace(items)
+
+    def _replace(self, items: Iterable[Any]) -> None:
+        bounds = self._bounds()
+        self._erase(bounds.first, bounds.next)
+        self._set_bounds(0, 0)
+        self.extend(items)
+
+    def drop(self, places: Collection[int]) -> None:
+        """Remove items for good; those behind move up."""
+        with self._backend.transaction():
+            bounds = self._bounds()
+            if set(places) == set(range(len(places))):
+                # The oldest go most often, and then nothing has to move.
+                self._erase(bounds.first, bounds.first + len(places))
+                self._set_bounds(bounds.first + len(places), bounds.next)
+            else:
+                self._replace([item for place, item in enumerate(self) if place not in places])
+
+    def _erase(self, start: int, stop: int) -> None:
+        for number in range(start, stop):
+            self._kv.delete(self._space, _row_key(number))
+
+    def stored_bytes(self) -> int:
+        """The bytes of all keys and values."""
+        values = ((entry.key, entry.value) for entry in self._entries())
+        return sum(
+            len(key) + len(value if isinstance(value, bytes) else msgspec.json.encode(value)) for key, value in values
+        )
+
+    def __repr__(self) -> str:
+        return f"DurableStorage({self.name!r})"
+
+
+def _number(bounds: _Bounds, index: int) -> int:
+    try:
+        return range(bounds.first, bounds.next)[index]
+    except IndexError:
+        raise IndexError(f"there is no item {index}: the storage holds {bounds.next - bounds.first}") from None
+
+
+def _row_key(number: int) -> str:
+    return f"i{number:015d}"
+
+
+def encode_item(item: object) -> bytes:
+    """The item as bytes. Raises ``InvalidInput`` for one that is neither text, bytes, plain JSON data, a ``Message`` nor a
+    ``SparseVector``, or that would not come back equal.
+    """
+    kind = type(item)
+    if kind is str:
+        try:
+            return _TEXT + cast(str, item).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"an item must not contain lone surrogates: {shown(item)} at {error.start}") from None
+    if kind is bytes:
+        return _BYTES + cast(bytes, item)
+    if isinstance(item, Message):
+        return _MESSAGE + encode_message(item)
+    if isinstance(item, SparseVector):
+        return _VECTOR + msgspec.msgpack.encode(item)
+    check_json(item, "an item")
+    encoded = msgspec.json.encode(item)
+    if msgspec.json.decode(encoded) != item:
+        raise InvalidInput(f"an item must come back as it went in, and a tuple would not: {shown(item)}")
+    return _JSON + encoded
+
+
+def decode_item(encoded: bytes) -> Any:
+    """The item that ``encode_item`` wrote."""
+    kind, body = encoded[:1], encoded[1:]
+    if kind == _TEXT:
+        # Earlier versions stored lone surrogates.
+        return body.decode(errors="surrogatepass")
+    if kind == _BYTES:
+        return body
+    if kind == _MESSAGE:
+        return decode_message(body)
+    return msgspec.msgpack.decode(body, type=SparseVector) if kind == _VECTOR else msgspec.json.decode(body)
+
+
+# Storages of others
 
 
 def has_method(thing: object, name: str) -> bool:
-    """Whether a thing's class has a method, which is where Python looks for ``__len__`` and its like."""
+    """Whether the class of a thing has a method, which is where Python looks for ``__len__`` and the like."""
     return hasattr(type(thing), name)
 
 
 class GivenList(list[Any]):
-    """The list that a storage got from us. It is a list like any other; we know that it may be made smaller."""
+    """A list that we made for a storage that lacked one, so strategies may change it."""
 
 
 def check_storage(storage: object, name: str) -> Storage:
-    """Return ``storage`` when it can be one; nothing of it is called. Raises ``InvalidInput`` otherwise."""
+    """Return ``storage`` when it can be one; none of its methods is called. Raises ``InvalidInput`` otherwise."""
     missing = [method for method in ("__len__", "__getitem__") if not has_method(storage, method)]
     if isinstance(storage, type):
         raise InvalidInput(f"{name} must be a storage and not its class: write {storage.__name__}()")
@@ -156,13 +470,13 @@ def check_storage(storage: object, name: str) -> Storage:
 
 
 def furnished(storage: Storage, name: str) -> Storage:
-    """The storage, with an empty list (a dict for ``state``) in the attribute that its ``__len__`` asks for and lacks.
+    """The storage, with an empty list (a dict for ``state``) in the attribute that its ``__len__`` reads and lacks.
 
-    Only one whose class has no ``__init__`` is looked at: whoever wrote one has made what is needed there.
+    Only a class without ``__init__`` gets one: a class with one has made what it needs there.
     """
     if type(storage).__init__ is object.__init__:
         try:
-            # Called by its name: one that returns nothing, as in a sketch, is no error yet.
+            # Called by name, because a sketch may return nothing.
             type(storage).__len__(storage)
         except AttributeError as error:
             if error.obj is not storage:
@@ -191,6 +505,3 @@ def add_to(storage: Any, name: str, item: Any) -> None:
             add(item)
             return
     raise Unsupported(f"{type(storage).__name__} takes no new items: give it add_message or append")
-
-
-__all__ = ["GivenList", "ListStorage", "Storage", "add_to", "check_storage", "each", "furnished", "has_method"]

@@ -1,7 +1,7 @@
-"""DB-GPT's memory vocabulary over the one engine: storage, conversations, cache, agent memory, plans.
+"""DB-GPT's memory vocabulary over the memwell engine: storage, conversations, cache, agent memory, plans.
 
-Every name is here; DB-GPT itself is not needed. Change the import line, and the rest of a program stays. What differs, and
-which faults of the original are not here, is listed in the documentation's page on moving from DB-GPT.
+Every name is here; DB-GPT itself is not needed. Change the import line, and the rest of a program stays. The page on moving
+from DB-GPT lists what differs, and which faults of the original are not here.
 """
 
 from __future__ import annotations
@@ -13,16 +13,12 @@ from memwell.compat.dbgpt.agent import AgentMemory
 from memwell.compat.dbgpt.cache import (
     CacheClient,
     CacheConfig,
-    CachedEmbeddings,
     CacheKey,
     CacheManager,
     CachePolicy,
     CacheStorage,
     CacheStorageItem,
     CacheValue,
-    EmbeddingCacheClient,
-    EmbeddingCacheKey,
-    EmbeddingCacheValue,
     KeyValueCacheStorage,
     LLMCacheClient,
     LLMCacheKey,
@@ -32,8 +28,13 @@ from memwell.compat.dbgpt.cache import (
     ModelOutput,
     RetrievalPolicy,
 )
-from memwell.compat.dbgpt.conversations import OnceConversation
-from memwell.compat.dbgpt.enhanced import EnhancedShortTermMemory
+from memwell.compat.dbgpt.conversations import (
+    ConversationIdentifier,
+    MessageIdentifier,
+    MessageStorageItem,
+    OnceConversation,
+    StorageConversation,
+)
 from memwell.compat.dbgpt.fragments import (
     AgentMemoryFragment,
     DiscardedMemoryFragments,
@@ -44,7 +45,6 @@ from memwell.compat.dbgpt.fragments import (
     WriteOperation,
 )
 from memwell.compat.dbgpt.gpts import (
-    DONE,
     ActionOutput,
     DefaultGptsMessageMemory,
     DefaultGptsPlansMemory,
@@ -54,87 +54,65 @@ from memwell.compat.dbgpt.gpts import (
     GptsPlan,
     GptsPlansMemory,
     Status,
-    html_page,
-    mermaid_dialogue,
-    mermaid_plan,
 )
-from memwell.compat.dbgpt.media import (
-    MediaContent,
-    MediaObject,
-)
-from memwell.compat.dbgpt.memory import Memory
-from memwell.compat.dbgpt.message_items import (
-    ConversationIdentifier,
-    MessageIdentifier,
-    MessageStorageItem,
+from memwell.compat.dbgpt.memory import (
+    BaseLLMCaller,
+    ContentImportanceScorer,
+    ImportanceScorer,
+    InsightExtractor,
+    LLMImportanceScorer,
+    LLMInsightExtractor,
+    Memory,
+    ModelRequest,
 )
 from memwell.compat.dbgpt.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    MediaContent,
+    MediaObject,
+    ModelMessage,
+    ModelMessageRoleType,
     SystemMessage,
     ViewMessage,
     message_from_dict,
     messages_from_dict,
     messages_to_dict,
-)
-from memwell.compat.dbgpt.model_messages import (
-    ModelMessage,
-    ModelMessageRoleType,
     parse_model_messages,
 )
-from memwell.compat.dbgpt.models import (
-    BaseLLMCaller,
-    LLMImportanceScorer,
-    LLMInsightExtractor,
-    ModelRequest,
-)
-from memwell.compat.dbgpt.scoring import (
-    ContentImportanceScorer,
-    ImportanceScorer,
-    InsightExtractor,
-    SentenceInsightExtractor,
-)
-from memwell.compat.dbgpt.sensory import SensoryMemory
-from memwell.compat.dbgpt.serialization import (
+from memwell.compat.dbgpt.short_term import EnhancedShortTermMemory, SensoryMemory, ShortTermMemory
+from memwell.compat.dbgpt.storage import (
+    BackendStorage,
+    DefaultStorageItemAdapter,
+    InMemoryStorage,
     JsonSerializable,
     JsonSerializer,
     MsgpackSerializer,
-    Serializable,
-    Serializer,
-)
-from memwell.compat.dbgpt.short_term import ShortTermMemory
-from memwell.compat.dbgpt.storage import (
-    DefaultStorageItemAdapter,
     PaginationResult,
     QuerySpec,
     ResourceIdentifier,
+    Serializable,
+    Serializer,
     StorageError,
     StorageInterface,
     StorageItem,
     StorageItemAdapter,
 )
-from memwell.compat.dbgpt.stored_conversations import StorageConversation
-from memwell.compat.dbgpt.stores import (
-    BackendStorage,
-    InMemoryStorage,
-)
+from memwell.runtime.channels import DONE
 
 if TYPE_CHECKING:
     from memwell.compat.dbgpt.hybrid import HybridMemory
-    from memwell.compat.dbgpt.long_term import Chunk, ForgetReport, LongTermMemory, LongTermRetriever
+    from memwell.compat.dbgpt.long_term import Chunk, LongTermMemory, LongTermRetriever
 
-_LATER = {
+_LAZY = {
     "Chunk": ".long_term",
-    "ForgetReport": ".long_term",
     "HybridMemory": ".hybrid",
     "LongTermMemory": ".long_term",
     "LongTermRetriever": ".long_term",
 }
-"""Loaded when first asked for: what finds by meaning needs numpy, and a program that only converses does not."""
+"""Loaded when first asked for: they need numpy, and a program that only converses does not."""
 
-
-__getattr__, __dir__ = loaded_later(globals(), _LATER)
+__getattr__, __dir__ = loaded_later(globals(), _LAZY)
 
 __all__ = [
     "AIMessage",
@@ -152,7 +130,6 @@ __all__ = [
     "CacheStorage",
     "CacheStorageItem",
     "CacheValue",
-    "CachedEmbeddings",
     "Chunk",
     "ContentImportanceScorer",
     "ConversationIdentifier",
@@ -161,11 +138,7 @@ __all__ = [
     "DefaultGptsPlansMemory",
     "DefaultStorageItemAdapter",
     "DiscardedMemoryFragments",
-    "EmbeddingCacheClient",
-    "EmbeddingCacheKey",
-    "EmbeddingCacheValue",
     "EnhancedShortTermMemory",
-    "ForgetReport",
     "GptsMemory",
     "GptsMessage",
     "GptsMessageMemory",
@@ -206,7 +179,6 @@ __all__ = [
     "ResourceIdentifier",
     "RetrievalPolicy",
     "SensoryMemory",
-    "SentenceInsightExtractor",
     "Serializable",
     "Serializer",
     "ShortTermMemory",
@@ -221,9 +193,6 @@ __all__ = [
     "SystemMessage",
     "ViewMessage",
     "WriteOperation",
-    "html_page",
-    "mermaid_dialogue",
-    "mermaid_plan",
     "message_from_dict",
     "messages_from_dict",
     "messages_to_dict",

@@ -1,4 +1,4 @@
-"""The memory of one agent: any memory for its fragments, beside the plans and messages that agents share."""
+"""The memory of one agent: any memory for its fragments, and the plans and messages that agents share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
-from memwell._asyncify import blocking
 from memwell.compat.dbgpt.fragments import AgentMemoryFragment, DiscardedMemoryFragments, WriteOperation
-from memwell.compat.dbgpt.gpts.memory import GptsMemory
-from memwell.compat.dbgpt.gpts.stores import GptsMessageMemory, GptsPlansMemory
-from memwell.compat.dbgpt.memory import Memory
-from memwell.compat.dbgpt.scoring import ImportanceScorer, InsightExtractor
+from memwell.compat.dbgpt.gpts import GptsMemory, GptsMessageMemory, GptsPlansMemory
+from memwell.compat.dbgpt.memory import ImportanceScorer, InsightExtractor, Memory
 from memwell.compat.dbgpt.short_term import ShortTermMemory
 
 
@@ -50,17 +47,11 @@ class AgentMemory(Memory[AgentMemoryFragment]):
         real_memory_fragment_class: type[AgentMemoryFragment] | None = None,
         session_id: str | None = None,
     ) -> None:
-        """Say it to the memory; fragments are ``AgentMemoryFragment`` unless another class is given."""
-        told: dict[str, Any] = {
-            "name": name,
-            "llm_client": llm_client,
-            "importance_scorer": importance_scorer or self.importance_scorer,
-            "insight_extractor": insight_extractor or self.insight_extractor,
-            "real_memory_fragment_class": real_memory_fragment_class or AgentMemoryFragment,
-            "session_id": session_id,
-        }
-        self.memory.initialize(**told)
-        super().initialize(**told)
+        """Initialize the memory too; fragments are ``AgentMemoryFragment`` unless another class is given."""
+        scorer, extractor = importance_scorer or self.importance_scorer, insight_extractor or self.insight_extractor
+        given = (name, llm_client, scorer, extractor, real_memory_fragment_class or AgentMemoryFragment, session_id)
+        self.memory.initialize(*given)
+        super().initialize(*given)
 
     @property
     def session_id(self) -> str | None:
@@ -77,19 +68,16 @@ class AgentMemory(Memory[AgentMemoryFragment]):
         now: datetime | None = None,
         op: WriteOperation = WriteOperation.ADD,
     ) -> DiscardedMemoryFragments[AgentMemoryFragment] | None:
-        """Write to the memory, and say why it is written."""
         return await self.memory.write(memory_fragment, now, op)
 
     async def write_batch(
         self, memory_fragments: Sequence[AgentMemoryFragment], now: datetime | None = None
     ) -> DiscardedMemoryFragments[AgentMemoryFragment] | None:
-        """Write several to the memory."""
         return await self.memory.write_batch(memory_fragments, now)
 
     async def read(
         self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
     ) -> list[AgentMemoryFragment]:
-        """Read from the memory."""
         return await self.memory.read(observation, alpha, beta, gamma)
 
     async def clear(self) -> list[AgentMemoryFragment]:
@@ -105,11 +93,3 @@ class AgentMemory(Memory[AgentMemoryFragment]):
     def message_memory(self) -> GptsMessageMemory:
         """The messages between agents."""
         return self.gpts_memory.message_memory
-
-    write_sync = blocking(write)
-    write_batch_sync = blocking(write_batch)
-    read_sync = blocking(read)
-    clear_sync = blocking(clear)
-
-
-__all__ = ["AgentMemory"]

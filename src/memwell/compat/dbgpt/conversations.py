@@ -1,24 +1,58 @@
-"""A conversation held in memory: rounds of messages, and what a model gets of them."""
+"""Conversations in rounds: held in memory, or kept in storages, where their messages are a ``History`` of memwell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
-from typing import Any, cast
+from itertools import islice
+from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
-from memwell.compat.dbgpt.media import MessageContent, storable_content
+from memwell._asyncify import asyncify
 from memwell.compat.dbgpt.messages import (
     AIMessage,
     BaseMessage,
     HumanMessage,
+    MessageContent,
+    ModelMessage,
     SystemMessage,
     ViewMessage,
-    messages_from_dict,
+    from_core,
+    message_from_dict,
     messages_to_dict,
+    storable_content,
+    to_core,
 )
-from memwell.compat.dbgpt.model_messages import ModelMessage
-from memwell.errors import InvalidInput
-from memwell.values import check_count, shown
+from memwell.compat.dbgpt.storage import (
+    BackendStorage,
+    InMemoryStorage,
+    QuerySpec,
+    ResourceIdentifier,
+    RowsMaker,
+    StorageError,
+    StorageInterface,
+    StorageItem,
+    checked_conditions,
+    holds,
+    made_from,
+)
+from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.history import History
+from memwell.messages import Message
+from memwell.records import Thread, paged
+from memwell.storage.protocols import ThreadInfo
+from memwell.storage.sharing import Store
+from memwell.tokens import counted
+from memwell.values import check_count, check_id, shown
+
+AnyStorage: TypeAlias = StorageInterface[Any, Any]
+
+_LONGEST_SUMMARY = 4000
+_TAKEN = ("chat_mode", "chat_order", "cost", "tokens")
+_COMPLETED = ("model_name", "app_code", "param_type", "param_value", "summary")
+_FIELDS = (*_TAKEN, *_COMPLETED, "user_name", "sys_code")
+"""What is stored of a conversation as it is. Of another it takes over the first, and the second where it has none."""
 
 
 class OnceConversation:
@@ -51,7 +85,7 @@ class OnceConversation:
         self.sys_code = sys_code
         self.summary = summary
         self.app_code = app_code
-        self.messages = _as_messages(messages)
+        self.messages = [_as_message(one) for one in messages or ()]
         self.start_date = start_date
         self.chat_order = int(chat_order)
         self.model_name = model_name
@@ -59,11 +93,10 @@ class OnceConversation:
         self.param_value = param_value
         self.cost = int(cost)
         self.tokens = int(tokens)
-        self._message_index = next_index(self.messages) if message_index is None else int(message_index)
+        self._message_index = _next_index(self.messages) if message_index is None else int(message_index)
 
     @property
     def messages(self) -> list[BaseMessage]:
-        """The messages, oldest first."""
         return self._messages
 
     @messages.setter
@@ -90,19 +123,18 @@ class OnceConversation:
 
     def add_ai_message(self, message: MessageContent, update_if_exist: bool | None = False) -> None:
         """Add what a model said; on request in the place of what it said before in this round, as a stream grows."""
-        said = self._said_in_this_round() if update_if_exist else None
-        if said is None:
-            self._append_message(AIMessage(storable_content(message)))
+        content = storable_content(message)
+        said = [one for one in self.get_latest_round() if isinstance(one, AIMessage)] if update_if_exist else []
+        if said:
+            said[-1].content = content
+            self._content_changed(said[-1])
         else:
-            said.content = storable_content(message)
-            self._content_changed(said)
+            self._append_message(AIMessage(content))
 
     def add_view_message(self, message: MessageContent) -> None:
-        """Add what is shown to people and never passed to a model."""
         self._append_message(ViewMessage(storable_content(message)))
 
     def add_system_message(self, message: MessageContent) -> None:
-        """Add an instruction."""
         self._append_message(SystemMessage(storable_content(message)))
 
     def _append_message(self, message: BaseMessage) -> None:
@@ -114,26 +146,16 @@ class OnceConversation:
         self._message_index += 1
         self.messages.append(message)
 
-    def _said_in_this_round(self) -> AIMessage | None:
-        for one in reversed(self.messages):
-            if one.round_index != self.chat_order:
-                return None
-            if isinstance(one, AIMessage):
-                return one
-        return None
-
     def _content_changed(self, message: BaseMessage) -> None:
         """Called when a message that was there has another content now."""
 
     def set_start_time(self, datatime: datetime) -> None:
-        """Note when the conversation began."""
         self.start_date = _as_text(datatime)
 
     def clear(self) -> None:
         """Take all messages out; the next one added is the first again."""
         self.messages.clear()
-        self._message_index = 0
-        self.chat_order = 0
+        self._message_index = self.chat_order = 0
 
     def from_conversation(self, conversation: OnceConversation) -> None:
         """Become a copy of another conversation; the two share no message.
@@ -146,31 +168,22 @@ class OnceConversation:
 
     def _become(self, other: OnceConversation) -> None:
         """Take over everything but the messages."""
-        self.chat_mode = other.chat_mode
-        self.start_date = other.start_date
-        self.chat_order = other.chat_order
-        self.model_name = self.model_name or other.model_name
-        self.app_code = self.app_code or other.app_code
-        self.param_type = self.param_type or other.param_type
-        self.param_value = self.param_value or other.param_value
-        self.summary = self.summary or other.summary
-        self.cost = other.cost
-        self.tokens = other.tokens
+        for name in (*_TAKEN, "start_date"):
+            setattr(self, name, getattr(other, name))
+        for name in _COMPLETED:
+            setattr(self, name, getattr(self, name) or getattr(other, name))
         self.user_name = self.user_name if other.user_name is None else other.user_name
         self.sys_code = self.sys_code if other.sys_code is None else other.sys_code
 
     # Reading
 
     def get_latest_user_message(self) -> HumanMessage | None:
-        """What a person said last, or None."""
         return next((one for one in reversed(self.messages) if isinstance(one, HumanMessage)), None)
 
     def get_system_messages(self) -> list[SystemMessage]:
-        """The instructions."""
         return [one for one in self.messages if isinstance(one, SystemMessage)]
 
     def get_messages_by_round(self, round_index: int) -> list[BaseMessage]:
-        """The messages of one round."""
         return [one for one in self.messages if one.round_index == round_index]
 
     def get_latest_round(self) -> list[BaseMessage]:
@@ -186,7 +199,7 @@ class OnceConversation:
         return [one for one in self.messages if self.chat_order - round_count < one.round_index <= self.chat_order]
 
     def get_model_messages(self) -> list[ModelMessage]:
-        """What a model gets to see, in order. A class of your own may choose otherwise."""
+        """What a model gets to see, in order. A subclass may choose otherwise."""
         return ModelMessage.from_base_messages(self.messages)
 
     def get_history_message(self, include_system_message: bool = False) -> list[BaseMessage]:
@@ -198,24 +211,10 @@ class OnceConversation:
 
     def _row(self) -> dict[str, Any]:
         """Everything but the messages, as plain data."""
-        return {
-            "chat_mode": self.chat_mode,
-            "model_name": self.model_name,
-            "chat_order": self.chat_order,
-            "start_date": _as_text(self.start_date),
-            "cost": self.cost or 0,
-            "tokens": self.tokens or 0,
-            "param_type": self.param_type,
-            "param_value": self.param_value,
-            "user_name": self.user_name,
-            "sys_code": self.sys_code,
-            "summary": self.summary,
-            "app_code": self.app_code,
-        }
+        return {**{name: getattr(self, name) for name in _FIELDS}, "start_date": _as_text(self.start_date)}
 
 
-def next_index(messages: Iterable[BaseMessage]) -> int:
-    """The index of the message that comes behind these."""
+def _next_index(messages: Iterable[BaseMessage]) -> int:
     return max((one.index for one in messages), default=-1) + 1
 
 
@@ -223,18 +222,610 @@ def _as_text(moment: str | datetime) -> str:
     return moment.strftime("%Y-%m-%d %H:%M:%S") if isinstance(moment, datetime) else moment or ""
 
 
-def _as_messages(given: Iterable[BaseMessage | Mapping[str, Any]] | None) -> list[BaseMessage]:
-    if given is None:
-        return []
-    made: list[BaseMessage] = []
-    for one in given:
-        if isinstance(one, BaseMessage):
-            made.append(one)
-        elif isinstance(one, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            made += messages_from_dict([one])
+def _as_message(given: object) -> BaseMessage:
+    if isinstance(given, BaseMessage):
+        return given
+    if isinstance(given, Mapping):
+        return message_from_dict(cast("Mapping[str, Any]", given))
+    raise InvalidInput(f"a conversation holds messages such as HumanMessage, not {shown(given)}")
+
+
+# Messages as items of a storage
+
+
+class _MessageRows:
+    """Messages in the log of a backend, each at its own index: the conversation is a ``History`` like any other."""
+
+    def __init__(self, storage: BackendStorage[Any]) -> None:
+        self._backend, self._log = storage.backend, storage.backend.log
+        self._space = storage.space
+        self._serializer = storage.serializer
+
+    def add(self, items: Sequence[MessageStorageItem]) -> None:
+        for thread, messages in self._threads(items):
+            with _refusing(thread.id):
+                try:
+                    self._log.append(thread, messages, keep_places=True)
+                except Conflict:
+                    # An index is taken, or it is one whose message was deleted.
+                    self._fill(thread, messages)
+
+    def _fill(self, thread: Thread, messages: Sequence[Message]) -> None:
+        with self._backend.transaction():
+            held = {one.index for one in self._log.read(thread, after=(messages[0].index or 0) - 1)}
+            for one in messages:
+                if one.index in held:
+                    raise StorageError(f"Data with identifier message___{thread.id}___{one.index} already exists")
+            self._put(thread, messages)
+
+    def put(self, items: Sequence[MessageStorageItem]) -> None:
+        with self._backend.transaction():
+            for thread, messages in self._threads(items):
+                with _refusing(thread.id):
+                    self._put(thread, messages)
+
+    def _put(self, thread: Thread, messages: Sequence[Message]) -> None:
+        info = self._info(thread)
+        begin = 0 if info is None else info.next
+        old = {one.index or 0: one for one in messages if (one.index or 0) < begin}
+        new = [one for one in messages if (one.index or 0) >= begin]
+        if old:
+            held = {one.index: one.time for one in self._log.read(thread, after=min(old) - 1, before=max(old) + 1)}
+            # A message keeps the time at which the one in its place was said.
+            changes = {index: one.changed(time=held.get(index, one.time)) for index, one in old.items()}
+            self._log.edit(thread, changes)
+        if new:
+            self._log.append(thread, new, keep_places=True)
+
+    def drop(self, identifiers: Sequence[MessageIdentifier]) -> None:
+        """Take messages out; a conversation whose last message goes is deleted with all that was made of it."""
+        with self._backend.transaction():
+            indexes: dict[str, set[int]] = {}
+            for one in identifiers:
+                indexes.setdefault(one.conv_uid, set()).add(one.index)
+            for uid, wanted in indexes.items():
+                self._drop(self._thread(uid), wanted)
+
+    def _drop(self, thread: Thread, indexes: set[int]) -> None:
+        span = self._log.read(thread, after=max(min(indexes), 0) - 1, before=max(*indexes, 0) + 1)
+        held = {one.index: None for one in span if one.index is not None and one.index in indexes}
+        if held:
+            self._log.edit(thread, held)
+        info = self._info(thread)
+        if info is not None and info.messages == 0:
+            History(self._backend, thread.id, space=thread.space).delete()
+
+    def get(self, identifier: MessageIdentifier, cls: type[Any]) -> Any:
+        thread = self._thread(identifier.conv_uid)
+        with _refusing(thread.id):
+            index = check_count(identifier.index, "a message's index")
+        found = self._log.read(thread, after=index - 1, before=index + 1)
+        return self._made(thread, found[0], cls) if found else None
+
+    def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
+        """The messages that satisfy the conditions, by conversation and in order."""
+        infos, rest = self._asked(conditions, cls)
+        items = (self._made(info.thread, one, cls) for info in infos for one in self._log.read(info.thread))
+        found = (item for item in items if holds(item, rest))
+        return list(islice(found, offset, None if limit is None else offset + limit))
+
+    def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int:
+        infos, rest = self._asked(conditions, cls)
+        return len(self.find(conditions, cls, None, 0)) if rest else sum(info.messages for info in infos)
+
+    def _asked(self, conditions: Mapping[str, Any], cls: type[Any]) -> tuple[Iterable[ThreadInfo], Mapping[str, Any]]:
+        """The conversations asked for, and what else is asked of their messages."""
+        rest = dict(checked_conditions(conditions, cls))
+        if "conv_uid" not in rest:
+            return paged(lambda cursor: self._log.threads(self._space, cursor=cursor)), rest
+        try:
+            info = self._info(Thread(self._space, rest.pop("conv_uid")))
+        except InvalidInput:
+            # What cannot name a conversation names none.
+            info = None
+        return [] if info is None else [info], rest
+
+    def _info(self, thread: Thread) -> ThreadInfo | None:
+        return next(iter(self._log.threads(thread.space, ids=[thread.id]).items), None)
+
+    def _made(self, thread: Thread, message: Message, cls: type[Any]) -> Any:
+        detail = from_core(message).to_dict()
+        fields = {"conv_uid": thread.id, "index": message.index or 0, "message_detail": detail}
+        return made_from(fields, cls, self._serializer)
+
+    def _threads(self, items: Sequence[MessageStorageItem]) -> list[tuple[Thread, list[Message]]]:
+        """The messages of each conversation, in order. Raises ``StorageError`` for two of one index."""
+        found: dict[str, dict[int, Message]] = {}
+        for item in items:
+            messages = found.setdefault(self._thread(item.conv_uid).id, {})
+            with _refusing(item.conv_uid):
+                index = check_count(item.index, "a message's index")
+                message = counted(to_core(message_from_dict(item.message_detail)).changed(index=index))
+            if index in messages:
+                raise StorageError(f"Data with identifier message___{item.conv_uid}___{index} already exists")
+            messages[index] = message
+        return [(self._thread(uid), [said[index] for index in sorted(said)]) for uid, said in found.items()]
+
+    def _thread(self, uid: str) -> Thread:
+        with _refusing(uid):
+            return Thread(self._space, uid)
+
+
+@contextmanager
+def _refusing(uid: object) -> Generator[None]:
+    """Raise what a log refuses as ``StorageError``."""
+    try:
+        yield
+    except (Conflict, InvalidInput, NotFound) as error:
+        raise StorageError(f"a message of conversation {shown(uid)} cannot be stored: {error}") from error
+
+
+class ConversationIdentifier(ResourceIdentifier):
+    """Names a conversation."""
+
+    def __init__(self, conv_uid: str, identifier_type: str = "conversation") -> None:
+        self.conv_uid = conv_uid
+        self.identifier_type = identifier_type
+
+    @property
+    def str_identifier(self) -> str:
+        """``conversation:<uid>``."""
+        return f"{self.identifier_type}:{self.conv_uid}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"conv_uid": self.conv_uid, "identifier_type": self.identifier_type}
+
+
+class MessageIdentifier(ResourceIdentifier):
+    """Names a message: the conversation, and its index there."""
+
+    identifier_split: ClassVar[str] = "___"
+    kept_as: ClassVar[RowsMaker | None] = _MessageRows
+
+    def __init__(self, conv_uid: str, index: int, identifier_type: str = "message") -> None:
+        self.conv_uid = conv_uid
+        self.index = index
+        self.identifier_type = identifier_type
+
+    @property
+    def str_identifier(self) -> str:
+        """``message___<uid>___<index>``."""
+        return self.identifier_split.join((self.identifier_type, self.conv_uid, str(self.index)))
+
+    @staticmethod
+    def from_str_identifier(str_identifier: str) -> MessageIdentifier:
+        """The identifier of a text, whose uid may hold the separator. Raises ``InvalidInput`` for any other text."""
+        split = MessageIdentifier.identifier_split
+        kind, first, rest = str_identifier.partition(split)
+        uid, second, index = rest.rpartition(split)
+        if not (first and second and index.isascii() and index.isdigit()):
+            raise InvalidInput(f"Invalid str identifier: {shown(str_identifier)}")
+        return MessageIdentifier(uid, int(index), kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"conv_uid": self.conv_uid, "index": self.index, "identifier_type": self.identifier_type}
+
+
+class MessageStorageItem(StorageItem):
+    """A message to be stored: its conversation, its index, and the message as ``to_dict`` gives it."""
+
+    kept_as: ClassVar[RowsMaker | None] = _MessageRows
+
+    def __init__(self, conv_uid: str, index: int, message_detail: dict[str, Any]) -> None:
+        self.conv_uid = conv_uid
+        self.index = index
+        self.message_detail = message_detail
+        self._id = MessageIdentifier(conv_uid, index)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.conv_uid!r}, {self.index}, {shown(self.message_detail)})"
+
+    @property
+    def identifier(self) -> MessageIdentifier:
+        return self._id
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"conv_uid": self.conv_uid, "index": self.index, "message_detail": self.message_detail}
+
+    def to_message(self) -> BaseMessage:
+        """The message. Raises ``InvalidInput`` for details that are no message's."""
+        return message_from_dict(self.message_detail)
+
+    def merge(self, other: StorageItem) -> None:
+        """Take over what another message says. Raises ``InvalidInput`` for an item that is no message."""
+        if not isinstance(other, MessageStorageItem):
+            raise InvalidInput(f"Can not merge {shown(other)} to {shown(self)}")
+        self.message_detail = other.message_detail
+
+
+# Stored conversations
+
+
+class _Held(NamedTuple):
+    """Messages that are stored, and the index that the next one gets."""
+
+    messages: list[BaseMessage]
+    next: int
+
+
+class StorageConversation(OnceConversation, StorageItem):
+    """A conversation that is read from its storages when it is made, and saved at the end of each round.
+
+    A storage may be given as a path, a URL or a backend; without one it lasts as long as the object. Of a conversation that
+    is stored already the stored messages, chat mode, user, system and counts stand; a model, an application, parameters and
+    a summary that are given stand over stored ones. With ``save_message_independent=False`` the messages are kept inside
+    the conversation's own row. Several objects, threads and processes may write one conversation: the messages of one that
+    saves later are numbered behind the others. Raises ``InvalidInput`` for a ``conv_uid`` that cannot name a conversation.
+    """
+
+    def __init__(
+        self,
+        conv_uid: str,
+        chat_mode: str = "chat_normal",
+        user_name: str | None = None,
+        sys_code: str | None = None,
+        message_ids: list[str] | None = None,
+        summary: str | None = None,
+        app_code: str | None = None,
+        save_message_independent: bool = True,
+        conv_storage: AnyStorage | Store | None = None,
+        message_storage: AnyStorage | Store | None = None,
+        load_message: bool = True,
+        messages_elsewhere: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self._guard = threading.RLock()
+        self._is_unread = False
+        super().__init__(chat_mode, user_name, sys_code, summary, app_code, **kwargs)
+        self.conv_uid = check_id(conv_uid, "a conv_uid")
+        self.save_message_independent = save_message_independent
+        self._id = ConversationIdentifier(conv_uid)
+        self._message_ids = list(message_ids or ())
+        self._load_message = load_message
+        self._conv_storage = _as_storage(conv_storage)
+        self._message_storage = _as_storage(message_storage)
+        # Only a storage that makes it from its row gives the number of the round.
+        self._is_found = conv_storage is None and message_storage is None and "chat_order" in kwargs
+        self._noted_elsewhere = messages_elsewhere
+        self._know_stored(0, -1, 0)
+        # Storages of its own are empty, and made when they are first needed: a row that is read back is made here too.
+        if self._conv_storage is not None or self._message_storage is not None:
+            self.load_from_storage(self.conv_storage, self.message_storage)
+
+    def __repr__(self) -> str:
+        held = "messages not read yet" if self._is_unread else f"{len(self._messages)} messages"
+        return f"{type(self).__name__}({self.conv_uid!r}, {self.chat_mode!r}, user_name={self.user_name!r}, {held})"
+
+    @property
+    def identifier(self) -> ConversationIdentifier:
+        return self._id
+
+    @property
+    def conv_storage(self) -> AnyStorage:
+        """Where the conversation's row is. It may be set: the next save goes there."""
+        if self._conv_storage is None:
+            self._conv_storage = InMemoryStorage[Any]()
+        return self._conv_storage
+
+    @conv_storage.setter
+    def conv_storage(self, storage: AnyStorage | Store) -> None:
+        self._conv_storage = _as_storage(storage)
+
+    @property
+    def message_storage(self) -> AnyStorage:
+        """Where the messages are. It may be set: the next save stores all messages that are held here in the new one."""
+        if self._message_storage is None:
+            self._message_storage = InMemoryStorage[Any]()
+        return self._message_storage
+
+    @message_storage.setter
+    def message_storage(self, storage: AnyStorage | Store) -> None:
+        before = _place(self._message_storage)
+        self._message_storage = _as_storage(storage)
+        if _place(self._message_storage) != before:
+            self._know_stored(0, -1, 0)
+            self._message_ids = []
+
+    @property
+    def messages(self) -> list[BaseMessage]:
+        """The messages, oldest first. One that a query found reads them when they are first needed."""
+        if self._is_unread:
+            with self._guard:
+                if self._is_unread:
+                    self._hold(self._stored_messages())
+        return self._messages
+
+    @messages.setter
+    def messages(self, messages: list[BaseMessage]) -> None:
+        self._is_unread = False
+        self._messages = messages
+
+    @property
+    def message_ids(self) -> list[str]:
+        """The identifiers of all stored messages, in order."""
+        if not self.save_message_independent:
+            return [self._name(one.index) for one in self.messages[: self._stored_count]]
+        history = self._kept_history()
+        return list(self._message_ids) if history is None else [self._name(one.index or 0) for one in history]
+
+    @property
+    def history(self) -> History:
+        """The conversation as the rest of memwell sees it.
+
+        Raises ``InvalidInput`` when its messages are in a storage of another kind, or inside its row.
+        """
+        history = self._kept_history() if self.save_message_independent else None
+        if history is None:
+            raise InvalidInput(
+                f"the messages of {self.conv_uid!r} are not kept as a conversation in a store of memwell"
+            )
+        return history
+
+    def to_dict(self) -> dict[str, Any]:
+        """The row of the conversation. It names the messages only where they could not be found without."""
+        row = {**self._row(), "conv_uid": self.conv_uid, "save_message_independent": self.save_message_independent}
+        if not self.save_message_independent:
+            return {**row, "messages": messages_to_dict(self.messages)}
+        if self._names_are_kept:
+            row["message_ids"] = self._message_ids
+        is_known = self._message_storage is not None
+        if _place(self._conv_storage) != _place(self._message_storage) if is_known else self._noted_elsewhere:
+            row["messages_elsewhere"] = True
+        return row
+
+    def merge(self, other: StorageItem) -> None:
+        """Become a copy of another conversation. Raises ``InvalidInput`` for an item that is none."""
+        if not isinstance(other, StorageConversation):
+            raise InvalidInput(f"Can not merge {shown(other)} to {shown(self)}")
+        self.from_conversation(other)
+
+    def start_new_round(self) -> None:
+        _ = self.messages
+        super().start_new_round()
+
+    def _append_message(self, message: BaseMessage) -> None:
+        with self._guard:
+            _ = self.messages
+            super()._append_message(message)
+
+    def _content_changed(self, message: BaseMessage) -> None:
+        if message.index <= self._stored_index:
+            self._changed[message.index] = message
+
+    def _name(self, index: int) -> str:
+        return MessageIdentifier(self.conv_uid, index).str_identifier
+
+    # Saving
+
+    def end_current_round(self) -> None:
+        """Save the conversation. Raises what the storages raise; then nothing was stored, and it can be tried again."""
+        self.save_to_storage()
+
+    def save_to_storage(self) -> None:
+        """Store the messages that are not stored yet, and the conversation's row.
+
+        What other writers stored meanwhile is taken in, and the messages of this object are numbered behind it. Raises what
+        the storages raise; then nothing was stored.
+        """
+        with self._guard:
+            self._check_placed()
+            if self.summary is not None:
+                self.summary = self.summary[:_LONGEST_SUMMARY]
+            before = self._message_ids
+            try:
+                with self._transactions():
+                    if self.save_message_independent:
+                        self._save_messages()
+                    else:
+                        self._take_in(self._stored_in_row()[self._stored_count :])
+                    self.conv_storage.save_or_update(self)
+            except BaseException:
+                self._message_ids = before
+                raise
+            last = self.messages[-1:]
+            index = max([self._stored_index, *(one.index for one in last)])
+            self._know_stored(len(self.messages), index, max([self._stored_round, *(one.round_index for one in last)]))
+
+    def _save_messages(self) -> None:
+        if self._changed:
+            self.message_storage.save_or_update_list(self._items(list(self._changed.values())))
+        fresh = self._fresh()
+        try:
+            self._add(fresh)
+        except StorageError:
+            theirs = self._stored_since(self._stored_index)
+            if not theirs:
+                raise
+            self._take_in(theirs)
+            self._note_names(theirs)
+            self._add(fresh)
+
+    def _add(self, fresh: Sequence[BaseMessage]) -> None:
+        if fresh:
+            self.message_storage.save_list(self._items(fresh))
+            self._note_names(fresh)
+
+    def _note_names(self, messages: Sequence[BaseMessage]) -> None:
+        if self._names_are_kept:
+            self._message_ids = [*self._message_ids, *(self._name(one.index) for one in messages)]
+
+    def _items(self, messages: Sequence[BaseMessage]) -> list[MessageStorageItem]:
+        return [MessageStorageItem(self.conv_uid, one.index, one.to_dict()) for one in messages]
+
+    def _know_stored(self, count: int, index: int, round_index: int) -> None:
+        """Know how many of the messages, from the first on, are stored, and the highest index and round there are."""
+        self._stored_count, self._stored_index, self._stored_round = count, index, round_index
+        self._changed: dict[int, BaseMessage] = {}
+
+    def _fresh(self) -> list[BaseMessage]:
+        """The messages that are not stored yet, each with an index behind all that are."""
+        fresh = self.messages[self._stored_count :]
+        index = self._stored_index + 1
+        for one in fresh:
+            # One that was put into the list by hand has no index of its own.
+            one.index = max(index, one.index)
+            index = one.index + 1
+        self._message_index = max(self._message_index, index)
+        return fresh
+
+    def _take_in(self, theirs: Sequence[BaseMessage]) -> None:
+        """Put what others stored before what is fresh, and number the fresh messages and their rounds behind it."""
+        fresh = self._fresh()
+        if not theirs:
+            return
+        later = max(0, max(one.round_index for one in theirs) - self._stored_round)
+        for one in fresh:
+            one.round_index += later if one.round_index > self._stored_round else 0
+        self.chat_order += later
+        if self._holds_messages:
+            self.messages[self._stored_count : self._stored_count] = theirs
+            self._stored_count += len(theirs)
+        self._stored_index = _next_index(theirs) - 1
+        self._stored_round += later
+        self._fresh()
+
+    # Loading
+
+    def load_from_storage(self, conv_storage: AnyStorage, message_storage: AnyStorage) -> None:
+        """Become what is stored, if anything is. What was not saved is lost."""
+        with self._guard:
+            self._conv_storage, self._message_storage = conv_storage, message_storage
+            stored: StorageConversation | None = conv_storage.load(self._id, StorageConversation)
+            if stored is not None:
+                self.save_message_independent = stored.save_message_independent
+                self._message_ids = stored._message_ids
+                self._become(stored)
+            inside = [] if stored is None or self.save_message_independent else stored.messages
+            held = self._stored_messages() if self.save_message_independent else _Held(inside, _next_index(inside))
+            if stored is not None or held.messages:
+                self._hold(held)
+
+    def found_in(self, storage: BackendStorage[Any]) -> None:
+        """Belong to the storage that found it. Its messages are read when they are first needed, if they are there too."""
+        self._conv_storage = storage
+        if not self.save_message_independent:
+            self._message_storage = storage
+            self._hold(_Held(self.messages, _next_index(self.messages)))
+        elif not self._noted_elsewhere:
+            self._message_storage, self._is_unread = storage, True
+
+    @property
+    def _holds_messages(self) -> bool:
+        """Whether stored messages are held here; those inside the row always are, or the next save would lose them."""
+        return self._load_message or not self.save_message_independent
+
+    def _hold(self, held: _Held) -> None:
+        """Hold the stored messages, or with ``load_message=False`` only know of them."""
+        self.messages = held.messages if self._holds_messages else []
+        self._message_index = held.next
+        if held.messages:
+            self.chat_order = max(one.round_index for one in held.messages)
+        # Go on with the parameters of the last message that has any.
+        given = (one.additional_kwargs for one in reversed(held.messages) if one.additional_kwargs)
+        last = next(given, dict[str, Any]())
+        self.param_type = self.param_type or last.get("param_type", "")
+        self.param_value = self.param_value or last.get("param_value", "")
+        self._know_stored(len(self.messages), held.next - 1, self.chat_order)
+
+    # What is stored of the messages: a conversation of memwell, or items of any storage that the row names.
+
+    def _kept_history(self) -> History | None:
+        storage = self.message_storage
+        if isinstance(storage, BackendStorage) and storage.keeps_conversations:
+            return storage.history(self.conv_uid)
+        return None
+
+    @property
+    def _names_are_kept(self) -> bool:
+        # One that has no storage yet will get one of ours.
+        return self._message_storage is not None and self._kept_history() is None
+
+    def _stored_messages(self) -> _Held:
+        """The stored messages, or with ``load_message=False`` only the last."""
+        history = self._kept_history()
+        if history is None:
+            identifiers = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
+            wanted = identifiers if self._load_message else identifiers[-1:]
+            found = [one.to_message() for one in self.message_storage.load_list(wanted, MessageStorageItem)]
+            return _Held(found, max([_next_index(found), *(one.index + 1 for one in identifiers)]))
+        found = [from_core(one) for one in (history if self._load_message else history.last(1))]
+        info = history.info()
+        # A place whose message was taken out is not used again.
+        return _Held(found, max(_next_index(found), 0 if info is None else info.next))
+
+    def _stored_since(self, index: int) -> list[BaseMessage]:
+        history = self._kept_history()
+        if history is not None:
+            return [from_core(one) for one in history.log.read(history.thread, after=index)]
+        found = self.message_storage.query(QuerySpec({"conv_uid": self.conv_uid}), MessageStorageItem)
+        newer = sorted((one for one in found if one.index > index), key=lambda one: one.index)
+        return [one.to_message() for one in newer]
+
+    def _stored_in_row(self) -> list[BaseMessage]:
+        stored: StorageConversation | None = self.conv_storage.load(self._id, StorageConversation)
+        return [] if stored is None else stored.messages
+
+    def _check_placed(self) -> None:
+        """Raises ``StorageError`` for a conversation that was found and does not know where its messages or its row are."""
+        if self._is_found and (self._conv_storage is None or self._message_storage is None):
+            raise StorageError(
+                f"the conversation {self.conv_uid!r} was found in a query and does not know all of its storages; to change "
+                f"it, open it by its conv_uid, with its conv_storage and message_storage"
+            )
+
+    @contextmanager
+    def _transactions(self) -> Generator[None]:
+        """A transaction of every memwell store that is written to: the row and the messages are stored together."""
+        storages = (self.conv_storage, self.message_storage)
+        backends = {id(one.backend): one.backend for one in storages if isinstance(one, BackendStorage)}
+        with ExitStack() as stack:
+            # Always in the same order: two that begin at different ends would wait for each other.
+            for _, backend in sorted(backends.items()):
+                stack.enter_context(backend.transaction())
+            yield
+
+    # Deleting
+
+    def delete(self) -> None:
+        """Delete the messages and the row for good. The object is an empty conversation of the same kind afterwards."""
+        with self._guard:
+            self._check_placed()
+            with self._transactions():
+                if self.save_message_independent:
+                    self._delete_messages()
+                self.conv_storage.delete(self._id)
+            self.messages = []
+            self._message_ids = []
+            self._message_index = self.chat_order = self.cost = self.tokens = 0
+            self.summary = None
+            self.start_date = ""
+            self._know_stored(0, -1, 0)
+
+    def _delete_messages(self) -> None:
+        history = self._kept_history()
+        if history is not None:
+            history.delete()
         else:
-            raise InvalidInput(f"a conversation holds messages such as HumanMessage, not {shown(cast(object, one))}")
-    return made
+            names = [MessageIdentifier.from_str_identifier(one) for one in self._message_ids]
+            self.message_storage.delete_list(names)
+
+    def clear(self) -> None:
+        """Delete the messages and the row for good, as ``delete`` does."""
+        self.delete()
+
+    aend_current_round = asyncify(end_current_round)
+    asave_to_storage = asyncify(save_to_storage)
+    aload_from_storage = asyncify(load_from_storage)
+    adelete = asyncify(delete)
+    aclear = asyncify(clear)
 
 
-__all__ = ["OnceConversation", "next_index"]
+def _as_storage(given: AnyStorage | Store | None) -> AnyStorage | None:
+    return given if given is None or isinstance(given, StorageInterface) else BackendStorage[Any](given)
+
+
+def _place(storage: AnyStorage | None) -> object:
+    """What two storages that hold the same messages have in common."""
+    if isinstance(storage, BackendStorage) and storage.keeps_conversations:
+        return id(storage.backend), storage.space
+    return id(storage)

@@ -1,4 +1,4 @@
-"""What an agent remembers, piece by piece: fragments, what was seen in them, and what a memory lets go of."""
+"""What an agent remembers, piece by piece: fragments, the conclusions from them, and what a memory lets go of."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Generic, Self, TypedDict, TypeVar, cast
 
-from memwell.compat.dbgpt.times import check_moment
 from memwell.errors import InvalidInput
 from memwell.values import check_count, check_json, check_text, new_version, shown
 
 T = TypeVar("T", bound="MemoryFragment")
 
-_EPOCH_MS = 1_577_836_800_000
-_PROCESS_BITS, _COUNT_BITS = 14, 8
+_EPOCH_US = 1_577_836_800_000_000
+_RANDOM_BITS = 13
 
 
 class WriteOperation(StrEnum):
@@ -32,42 +31,33 @@ class WriteOperation(StrEnum):
 
 
 class _Ids:
-    """Ids of 63 bits: milliseconds since 2020, a number of this process, and a count. Each is larger than the last."""
+    """Ids of 63 bits: microseconds since 2020, then random bits. Each is larger than the one before."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._tick = 0
-        self.reseed()
-
-    def reseed(self) -> None:
-        """Take another number for this process, as after a fork: parent and child must not give the same ids."""
-        self._lock = threading.Lock()
-        self._process = (new_version() % 2**_PROCESS_BITS) << _COUNT_BITS
+        self._last = 0
 
     def next(self) -> int:
-        present = (time.time_ns() // 1_000_000 - _EPOCH_MS) << _COUNT_BITS
+        fresh = (time.time_ns() // 1_000 - _EPOCH_US) << _RANDOM_BITS | new_version() % 2**_RANDOM_BITS
         with self._lock:
-            # A tick is a millisecond and a count; a full millisecond runs over into the next one.
-            self._tick = max(self._tick + 1, present)
-            tick = self._tick
-        moment, count = tick >> _COUNT_BITS, tick & (2**_COUNT_BITS - 1)
-        return (moment << _PROCESS_BITS + _COUNT_BITS) | self._process | count
+            self._last = max(self._last + 1, fresh)
+            return self._last
 
 
 _ids = _Ids()
-os.register_at_fork(after_in_child=_ids.reseed)
-
-
-def new_memory_id() -> int:
-    """A fresh id for a fragment, above those this process gave before."""
-    return _ids.next()
+# A child must not wait for a lock that another thread of its parent held.
+os.register_at_fork(after_in_child=_ids.__init__)
 
 
 def check_importance(value: object, what: str = "importance") -> float:
     """Return ``value`` when it is a finite number; raises ``InvalidInput`` otherwise."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not _is_finite(value):
-        raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
-    return value
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            return value
+    except OverflowError:
+        # An integer beyond what a float can hold.
+        pass
+    raise InvalidInput(f"{what} must be a finite number, not {shown(value)}")
 
 
 def check_embedding(value: object) -> list[float]:
@@ -75,18 +65,29 @@ def check_embedding(value: object) -> list[float]:
     try:
         numbers = list(map(float, cast("Iterable[float]", value)))
     except (TypeError, ValueError, OverflowError):
-        raise InvalidInput(f"embeddings must be a list of numbers, not {shown(value)}") from None
+        numbers = []
     if isinstance(value, str | bytes) or not numbers or not all(map(math.isfinite, numbers)):
         raise InvalidInput(f"embeddings must be finite numbers, at least one, not {shown(value)}")
     return numbers
 
 
-def _is_finite(value: float) -> bool:
+def as_aware(moment: object, what: str = "a time") -> datetime:
+    """The moment with a zone: its own, or the local one. Raises ``InvalidInput`` for what is no datetime."""
+    if not isinstance(moment, datetime):
+        raise InvalidInput(f"{what} must be a datetime, not {shown(moment)}")
     try:
-        return math.isfinite(value)
-    except OverflowError:
-        # An integer beyond what a float can hold.
-        return False
+        aware = moment.astimezone() if moment.utcoffset() is None else moment
+        # Near the ends of the calendar a moment may exist here and not in UTC, and then it could not be compared.
+        aware.astimezone(UTC)
+    except (OverflowError, ValueError, OSError):
+        raise InvalidInput(f"{what} must be between the years 1 and 9999 in UTC, not {shown(moment)}") from None
+    return aware
+
+
+def check_moment(moment: datetime, what: str = "a time") -> datetime:
+    """Return ``moment`` when it is a datetime that exists in UTC; raises ``InvalidInput`` otherwise."""
+    as_aware(moment, what)
+    return moment
 
 
 class MemoryFragment(ABC):
@@ -95,7 +96,7 @@ class MemoryFragment(ABC):
     derived_from: tuple[int, ...] = ()
     """The ids of the fragments that an insight was concluded from. In a store it is erased together with any of them."""
     session_id: str | None = None
-    """The session it was perceived in, which a ``HybridMemory`` notes: it stays with it while others are under way."""
+    """The session it was perceived in, which a ``HybridMemory`` notes."""
 
     @classmethod
     @abstractmethod
@@ -114,7 +115,7 @@ class MemoryFragment(ABC):
     @property
     @abstractmethod
     def id(self) -> int:
-        """What it is known by. A copy has the same."""
+        """The number it is known by. A copy has the same."""
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -123,7 +124,7 @@ class MemoryFragment(ABC):
 
     @property
     def importance(self) -> float | None:
-        """How much it matters by itself; None when nobody said."""
+        """How much it matters by itself; None when that is not known."""
         return None
 
     @abstractmethod
@@ -173,13 +174,18 @@ class MemoryFragment(ABC):
         """
         if not memory_fragments:
             raise InvalidInput("Memory fragments is empty.")
-        joined = ";".join(one.raw_observation for one in memory_fragments)
-        return self.current_class.build_from(joined, **kwargs)
+        return self.current_class.build_from(";".join(one.raw_observation for one in memory_fragments), **kwargs)
 
     @property
     def current_class(self) -> type[Self]:
         """The class of this fragment."""
         return type(self)
+
+
+def check_fragment(fragment: object) -> None:
+    """Raises ``InvalidInput`` for what is no fragment."""
+    if not isinstance(fragment, MemoryFragment):
+        raise InvalidInput(f"a memory takes a MemoryFragment, not {shown(fragment)}")
 
 
 class AgentMemoryFragment(MemoryFragment):
@@ -200,14 +206,14 @@ class AgentMemoryFragment(MemoryFragment):
         snapshot_path: str | None = None,
     ) -> None:
         self.observation = check_text(observation, "an observation")
-        self.memory_id = new_memory_id() if not memory_id else check_count(memory_id, "memory_id")
+        self.memory_id = check_count(memory_id, "memory_id") if memory_id else _ids.next()
         self.snapshot_path = None if snapshot_path is None else check_text(snapshot_path, "snapshot_path")
+        self._is_insight = bool(is_insight)
         self._embeddings: list[float] | None = None if embeddings is None else check_embedding(embeddings)
         self._importance = None if importance is None else check_importance(importance)
         self._last_accessed_time = (
             None if last_accessed_time is None else check_moment(last_accessed_time, "last_accessed_time")
         )
-        self._is_insight = bool(is_insight)
 
     @classmethod
     def build_from(
@@ -247,7 +253,6 @@ class AgentMemoryFragment(MemoryFragment):
         return self._embeddings
 
     def update_embeddings(self, embeddings: list[float] | None) -> None:
-        """Set the vector; raises ``InvalidInput`` for what is none."""
         self._embeddings = None if embeddings is None else check_embedding(embeddings)
 
     @property
@@ -259,7 +264,6 @@ class AgentMemoryFragment(MemoryFragment):
         return self._importance
 
     def update_importance(self, importance: float | None) -> float | None:
-        """Set the importance and return what it was. Raises ``InvalidInput`` for what is no finite number."""
         before = self._importance
         self._importance = None if importance is None else check_importance(importance)
         return before
@@ -269,13 +273,11 @@ class AgentMemoryFragment(MemoryFragment):
         return self._last_accessed_time
 
     def update_accessed_time(self, now: datetime) -> datetime | None:
-        """Set when it was last used and return what it was. Raises ``InvalidInput`` for what is no datetime."""
         before = self._last_accessed_time
         self._last_accessed_time = check_moment(now, "now")
         return before
 
     def copy(self) -> Self:
-        """Another object of the same class with the same values and the same id."""
         twin = copy.copy(self)
         twin._embeddings = None if self._embeddings is None else list(self._embeddings)
         return twin
@@ -314,17 +316,9 @@ class StructuredAgentMemoryFragment(AgentMemoryFragment):
         is_insight: bool = False,
         snapshot_path: str | None = None,
     ) -> None:
-        steps = _steps(observation)
-        super().__init__(
-            self.to_raw_observation(steps),
-            embeddings=embeddings,
-            memory_id=memory_id,
-            importance=importance,
-            last_accessed_time=last_accessed_time,
-            is_insight=is_insight,
-            snapshot_path=snapshot_path,
-        )
-        self._structured_observation = steps
+        self._structured_observation = _steps(observation)
+        text = self.to_raw_observation(self._structured_observation)
+        super().__init__(text, embeddings, memory_id, importance, last_accessed_time, is_insight, snapshot_path)
 
     @property
     def structured_observation(self) -> Any:
@@ -366,83 +360,39 @@ def _steps(observation: object) -> Any:
 
 
 class InsightMemoryFragment(Generic[T]):
-    """What was concluded from a fragment, or from several. Insights given as text become fragments of the same class.
+    """``insights`` that were concluded from ``original_memory_fragment``, or from several; there may be none.
 
-    Raises ``InvalidInput`` for insights in text that come from no fragment, and for what is neither text nor fragment.
+    Insights given as text become fragments of the same class. Raises ``InvalidInput`` for text that comes from no fragment,
+    and for what is neither text nor fragment.
     """
 
     def __init__(self, original_memory_fragment: T | list[T], insights: Sequence[T | str]) -> None:
-        self._original_memory_fragment = original_memory_fragment
-        self._insights: list[T] = [
-            self._built(one) if isinstance(one, str) else one
-            for one in insights  # Both kinds may stand side by side.
-        ]
+        self.original_memory_fragment = original_memory_fragment
+        self.insights: list[T] = []
         sources = original_memory_fragment if isinstance(original_memory_fragment, list) else [original_memory_fragment]
-        for one in self._insights:
+        for given in insights:
+            if isinstance(given, str) and not sources:
+                raise InvalidInput(f"an insight must come from a fragment: {shown(given)}")
+            one = sources[0].current_class.build_from(given, is_insight=True) if isinstance(given, str) else given
             if not isinstance(one, MemoryFragment):  # pyright: ignore[reportUnnecessaryIsInstance]
                 raise InvalidInput(f"an insight must be text or a fragment, not {shown(one)}")
             ids = (*one.derived_from, *(source.id for source in sources))
             one.derived_from = tuple(dict.fromkeys(id_ for id_ in ids if id_ != one.id))
-
-    def _built(self, text: str) -> T:
-        original = self._original_memory_fragment
-        if isinstance(original, list):
-            if not original:
-                raise InvalidInput(f"an insight must come from a fragment: {shown(text)}")
-            original = original[0]
-        return original.current_class.build_from(text, is_insight=True)
+            self.insights.append(one)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({shown(self._original_memory_fragment)}, insights={shown(self._insights)})"
-
-    @property
-    def original_memory_fragment(self) -> T | list[T]:
-        """What it was concluded from."""
-        return self._original_memory_fragment
-
-    @property
-    def insights(self) -> list[T]:
-        """The conclusions; there may be none."""
-        return self._insights
+        return f"{type(self).__name__}({shown(self.original_memory_fragment)}, insights={shown(self.insights)})"
 
 
 class DiscardedMemoryFragments(Generic[T]):
-    """What a memory let go of, for the next memory to take: fragments, oldest first, and what was concluded from them."""
+    """What a memory let go of, for the next memory to take: fragments, oldest first, and the conclusions from them."""
 
     def __init__(
-        self,
-        discarded_memory_fragments: list[T],
-        discarded_insights: list[InsightMemoryFragment[T]] | None = None,
+        self, discarded_memory_fragments: list[T], discarded_insights: list[InsightMemoryFragment[T]] | None = None
     ) -> None:
-        self._discarded_memory_fragments = discarded_memory_fragments
-        self._discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
+        self.discarded_memory_fragments = discarded_memory_fragments
+        self.discarded_insights: list[InsightMemoryFragment[T]] = discarded_insights or []
 
     def __repr__(self) -> str:
-        return (
-            f"{type(self).__name__}({shown(self._discarded_memory_fragments)}, "
-            f"discarded_insights={shown([one.insights for one in self._discarded_insights])})"
-        )
-
-    @property
-    def discarded_memory_fragments(self) -> list[T]:
-        """The fragments."""
-        return self._discarded_memory_fragments
-
-    @property
-    def discarded_insights(self) -> list[InsightMemoryFragment[T]]:
-        """What was concluded from them."""
-        return self._discarded_insights
-
-
-__all__ = [
-    "AgentMemoryFragment",
-    "DiscardedMemoryFragments",
-    "InsightMemoryFragment",
-    "MemoryFragment",
-    "StructuredAgentMemoryFragment",
-    "StructuredObservation",
-    "WriteOperation",
-    "check_embedding",
-    "check_importance",
-    "new_memory_id",
-]
+        insights = [one.insights for one in self.discarded_insights]
+        return f"{type(self).__name__}({shown(self.discarded_memory_fragments)}, discarded_insights={shown(insights)})"

@@ -1,51 +1,420 @@
-"""What an agent keeps for good: found by meaning, time and importance, and really gone when it is cleared or forgotten."""
+"""What an agent keeps for good: fragments in a long-term memory of memwell, found by meaning, time and importance.
+
+A fragment is a memory whose id begins with the fragment's own. Its importance, from 0 to 10, is kept as a tenth; the labels
+and the session of its writer are metadata, so that filters reach them.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import threading
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from datetime import datetime
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Self, TypeVar
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self, TypeAlias, TypeVar, cast
 
-from memwell._asyncify import Closing, blocking, run_blocking
-from memwell.compat.dbgpt.cancelling import Storing, finished
+import msgspec
+
+from memwell._asyncify import Closing, asyncify, blocking, run_blocking
 from memwell.compat.dbgpt.fragments import (
+    AgentMemoryFragment,
     DiscardedMemoryFragments,
     MemoryFragment,
     WriteOperation,
+    as_aware,
+    check_fragment,
     check_importance,
+    check_moment,
 )
-from memwell.compat.dbgpt.memory import check_fragment
-from memwell.compat.dbgpt.ranking import DECAY_RATE, Coefficients, coefficients
-from memwell.compat.dbgpt.retriever import Chunk, LongTermRetriever, Scored
-from memwell.compat.dbgpt.stored_fragments import Owner, VectorStore, as_fragment, as_share, fragment_id, stored
-from memwell.compat.dbgpt.times import check_moment
-from memwell.compat.dbgpt.upkeep import ForgetReport, Upkeep
-from memwell.errors import InvalidInput
-from memwell.longterm.memory import Memory
+from memwell.compat.dbgpt.memory import Memory, as_core_embedder
+from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter
+from memwell.longterm import gate
+from memwell.longterm.consolidation import INSIGHT, Compression
+from memwell.longterm.memory import Memory as LastingMemory
 from memwell.longterm.recall import Recalled
+from memwell.longterm.traits import Evidence, importance_of
+from memwell.longterm.weights import Weights
+from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, SpaceLike
+from memwell.runtime import engine
+from memwell.storage import Backend
+from memwell.values import check_count, check_id, check_metadata, check_text, new_id, shown
 
 T = TypeVar("T", bound=MemoryFragment)
 
+VectorStore: TypeAlias = LastingMemory | Backend | str | os.PathLike[str] | None
+"""Where fragments are kept: a memory that is open (an ``Engine`` is one), a backend, the URL or path of a store, or None
+for a memory that is gone with the process."""
+
 _log = logging.getLogger("memwell.compat.dbgpt")
+_DECAY_RATE = 0.01
+_HIGHEST = 10.0
+_FRAGMENT = "fragment"
+_OWN = "dbgpt"
+_LABELLED = "labelled"
+_DEFAULT_LABELS = {"memory_type": "long_term"}
+_DIGITS = 9
+_FEW = 16
+"""A recall embeds this many new memories by itself; more are embedded before it."""
+_UNPINNED = Not(Where(("memwell", "pinned"), "eq", True))
 _NO_IMPORTANCE = (
     "importance is required. Give the fragment one, or the memory a _default_importance or an importance_scorer."
 )
 
 
-class LongTermMemory(Closing, Upkeep[T]):
+# Fragments as memories
+
+
+class OpenGate(gate.Gate):
+    """Refuses nothing: an agent wrote it on purpose. Secrets are taken out as everywhere."""
+
+    def __init__(self) -> None:
+        super().__init__(gate.Policy(most_characters=2**31))
+
+    def _worthless(self, text: str, speaker: str, trust: str) -> gate.Reason | None:
+        return None
+
+
+def _opened(store: VectorStore, embedder: Any, space: SpaceLike) -> LastingMemory:
+    """The memory meant; one that is not open yet is opened. Raises ``InvalidInput`` for what is no store."""
+    if isinstance(store, LastingMemory):
+        if embedder != "local":
+            raise InvalidInput("a memory that is open has its own embedder; leave the embedder out")
+        return store
+    if store is not None and not isinstance(store, str | os.PathLike | Backend):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"vector_store must be a memory of memwell, a path, a URL or None, not {shown(store)}")
+    chosen = embedder if embedder is None or isinstance(embedder, str) else as_core_embedder(embedder)
+    if isinstance(store, Backend):
+        # It is the caller's to close, and an engine closes what it works on.
+        model = _local(chosen) if isinstance(chosen, str) else chosen
+        return LastingMemory(store, space, embedder=model, gate=OpenGate())
+    where = "memory:" if store is None else os.fspath(store)
+    return engine.open(where, space=space, embedder=chosen, gate=OpenGate())
+
+
+def _local(name: str) -> Embedder:
+    # Loaded only when it is wanted: it brings numpy.
+    from memwell.models.local import LocalEmbedder  # noqa: PLC0415
+
+    return LocalEmbedder() if name == "local" else LocalEmbedder(name)  # pyright: ignore[reportArgumentType]
+
+
+class _Owner:
+    """The owner of fragments: the labels of a memory, and its session.
+
+    Labels with a scalar value also filter what is read. Every fragment has the default label next to those that were given,
+    so that a memory without labels of its own reads them all. Raises ``InvalidInput`` for labels that are no JSON object.
+    """
+
+    def __init__(self, labels: Mapping[str, Any] | None, session_id: str | None = None) -> None:
+        self.labels = check_metadata(labels or _DEFAULT_LABELS)
+        if _OWN in self.labels:
+            raise InvalidInput(f"the key {_OWN!r} of metadata is kept for fragments; choose another")
+        session = {} if not session_id else {"session_id": check_id(session_id, "a session_id")}
+        self._set: dict[str, Any] = {**self.labels, **session}
+        self._is_labelled = self.labels != _DEFAULT_LABELS
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """What is written to every fragment."""
+        return {**_DEFAULT_LABELS, **self._set, **({_OWN: {_LABELLED: True}} if self._is_labelled else {})}
+
+    @property
+    def filter(self) -> Filter:
+        """What is read: the fragments with these labels, and of this session when there is one."""
+        scalars = {key: value for key, value in self._set.items() if isinstance(value, str | int | float)}
+        return AllOf(tuple(Where((key,), "eq", value) for key, value in scalars.items()))
+
+    @property
+    def unshared(self) -> Filter:
+        """The same without what a memory with labels wrote, when this one has none: it may be read, but not merged."""
+        return self.filter if self._is_labelled else AllOf((self.filter, Not(Where((_OWN, _LABELLED), "eq", True))))
+
+    def record_id(self, fragment_id: int) -> str:
+        """The id of the memory that holds a fragment of this owner. Another's of the same id is another memory."""
+        if self._set == _DEFAULT_LABELS:
+            return str(fragment_id)
+        whose = blake2b(msgspec.json.encode(self._set, order="sorted"), digest_size=8).hexdigest()
+        return f"{fragment_id}@{whose}"
+
+
+def _fields(fragment: MemoryFragment, importance: float, now: datetime, owner: _Owner) -> dict[str, Any]:
+    """The id, the text and all that a memory of memwell is made of."""
+    moment = fragment.last_accessed_time or now
+    own: dict[str, Any] = {"naive": True} if moment.utcoffset() is None else {}
+    path = getattr(fragment, "snapshot_path", None)
+    if isinstance(path, str):
+        own["snapshot_path"] = path
+    whose = owner.metadata
+    return {
+        "id": owner.record_id(fragment.id),
+        "text": fragment.raw_observation,
+        "importance": _as_share(importance),
+        "time": as_aware(moment).astimezone(UTC),
+        "kind": INSIGHT if fragment.is_insight else _FRAGMENT,
+        "metadata": {**whose, _OWN: {**whose.get(_OWN, {}), **own}} if own else whose,
+        "evidence": tuple(Evidence(record=owner.record_id(source)) for source in fragment.derived_from),
+        # What an agent notes is no evidence of what is true of a person, nor is what it concludes.
+        "trust": "derived" if fragment.derived_from else "tool",
+    }
+
+
+def _as_share(importance: float, what: str = "importance") -> float:
+    """An importance from 0 to 10 as a share of 1. Raises ``InvalidInput`` for anything else."""
+    if not 0 <= check_importance(importance, what) <= _HIGHEST:
+        raise InvalidInput(f"{what} must be from 0 to 10, not {shown(importance)}")
+    return importance / _HIGHEST
+
+
+def _last_used(found: Recalled) -> datetime:
+    return found.time if found.accessed is None else max(found.time, found.accessed)
+
+
+def _as_fragment(found: Recalled, kind: type[T]) -> T:
+    """The fragment that a memory holds, as it was when it was last used before."""
+    own = cast("dict[str, Any]", found.metadata.get(_OWN, {}))
+    moment, path = _last_used(found), own.get("snapshot_path")
+    made = kind.build_from(
+        observation=found.text,
+        memory_id=_fragment_id(found.id),
+        # A tenth times ten is not always what it was.
+        importance=round(found.importance * _HIGHEST, _DIGITS),
+        is_insight=found.kind == INSIGHT,
+        last_accessed_time=moment.astimezone().replace(tzinfo=None) if own.get("naive") else moment,
+        **({} if path is None else {"snapshot_path": path}),
+    )
+    if found.trust == "derived":
+        made.derived_from = tuple(_fragment_id(one.record) for one in found.evidence if one.record)
+    return made
+
+
+def _fragment_id(record_id: str) -> int:
+    """The id of the fragment in a memory; what was never a fragment, such as an insight drawn later, has a digest."""
+    number = record_id.partition("@")[0]
+    if number.isascii() and number.isdecimal():
+        return int(number)
+    return int.from_bytes(blake2b(record_id.encode(errors="surrogatepass"), digest_size=8).digest()) >> 1
+
+
+def _store(memory: LastingMemory, items: Sequence[dict[str, Any]]) -> None:
+    """Store fragments in one transaction, all or none; one that is stored already is changed.
+
+    Raises ``InvalidInput`` with the reasons when the gate of the memory refuses one, and what the store raises.
+    """
+    fresh = {item["id"]: item for item in items}
+    known = {record.id for record in memory.backend.index.get(memory.space, list(fresh))}
+    if known:
+        # Outside of the transaction: other writers should not wait while earlier memories get their vectors.
+        memory.catch_up()
+    with memory.backend.transaction():
+        # Changes first: they index all that is pending, and nothing of this call is yet.
+        for id_, item in sorted(fresh.items(), key=lambda pair: pair[0] not in known):
+            fields = {name: value for name, value in item.items() if name not in ("id", "text")}
+            try:
+                done = memory.remember(item["text"], id=id_, **fields)
+            except Conflict:
+                _change(memory, id_, item["text"], fields)
+                continue
+            if done.rejected:
+                reasons = "; ".join(reason for one in done.rejected for reason in one.reasons)
+                raise InvalidInput(f"the memory refuses {shown(item['text'])}: {reasons}")
+
+
+def _change(memory: LastingMemory, id_: str, text: str, fields: dict[str, Any]) -> None:
+    """Change what is stored, if it differs. What it rested on before, it still does."""
+    old = _active(memory, id_)
+    evidence = tuple(dict.fromkeys((*old.evidence, *fields["evidence"])))
+    new: dict[str, Any] = {**fields, "evidence": evidence, "trust": "derived" if fields["evidence"] else old.trust}
+    if text != old.text or any(getattr(old, name) != value for name, value in new.items()):
+        memory.update(id_, text, **new, reason="written again")
+
+
+def _active(memory: LastingMemory, id_: str) -> Recalled:
+    """A memory as it is. One that was merged into another or forgotten comes back: it was written again."""
+    while True:
+        try:
+            return memory.get(id_)
+        except NotFound:
+            memory.undo(id_)
+
+
+# Retrieval
+
+
+class _Coefficients(NamedTuple):
+    """How much recency, similarity and importance weigh. Those not given weigh 1."""
+
+    alpha: float
+    beta: float
+    gamma: float
+
+
+def _coefficients(alpha: float | None, beta: float | None, gamma: float | None) -> _Coefficients:
+    given = {"alpha": alpha, "beta": beta, "gamma": gamma}
+    return _Coefficients(*(1.0 if value is None else check_importance(value, name) for name, value in given.items()))
+
+
+@dataclass
+class Chunk:
+    """A text with what is known of it, as it is loaded and retrieved."""
+
+    content: str
+    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
+    score: float = 0.0
+    chunk_id: str = field(default_factory=new_id)
+
+
+class LongTermRetriever:
+    """Finds by ``beta`` × similarity + ``alpha`` × (1 − ``decay_rate``)^hours + ``gamma`` × importance, best first.
+
+    Hours count since a memory was written or last retrieved, similarity is the cosine of the vectors, or without an
+    embedder the share of the question's words. ``now`` is a clock that stands still; without it the real one is asked.
+    ``top_k`` bounds ``k``. Raises ``InvalidInput`` for values that break a rule.
+    """
+
+    def __init__(
+        self,
+        now: datetime | None = None,
+        index_store: VectorStore = None,
+        top_k: int = 100,
+        decay_rate: float = _DECAY_RATE,
+        k: int = 4,
+        *,
+        alpha: float = 1.0,
+        beta: float = 1.0,
+        gamma: float = 1.0,
+        embedder: Any = "local",
+        space: SpaceLike = DEFAULT_SPACE,
+    ) -> None:
+        self.now = None if now is None else check_moment(now, "now")
+        self.top_k = check_count(top_k, "top_k")
+        self.k = check_count(k, "k")
+        if isinstance(decay_rate, bool) or not isinstance(decay_rate, int | float) or not 0.0 <= decay_rate < 1.0:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"decay_rate must be at least 0 and below 1, not {shown(decay_rate)}")
+        self.decay_rate = decay_rate
+        self.weights = _coefficients(alpha, beta, gamma)
+        self.memory: LastingMemory = _opened(index_store, embedder, space)
+
+    def moment(self) -> datetime:
+        """The present, by the clock that was given or the real one."""
+        return as_aware(self.now).astimezone(UTC) if self.now is not None else self.memory.clock()
+
+    def load_document(self, chunks: Sequence[Chunk], current_time: datetime | None = None) -> list[str]:
+        """Store chunks, all or none, and return their ids. What has a ``chunk_id`` that is stored takes its place.
+
+        The metadata may hold ``importance`` (0 when it does not) and ``last_accessed_at``. Raises ``InvalidInput``.
+        """
+        present = self.moment() if current_time is None else as_aware(current_time, "current_time")
+        items = [_chunk_fields(chunk, present) for chunk in chunks]
+        _store(self.memory, items)
+        return [item["id"] for item in items]
+
+    def retrieve(self, query: str, filters: Any = None) -> list[Chunk]:
+        """The ``k`` best chunks for a question, with their scores; they count as accessed now.
+
+        ``filters`` is over the metadata: a mapping, a filter of memwell, or an object with a list of ``key`` and ``value``.
+        """
+        return [_as_chunk(one) for one in self.recalled(query, _as_filter(filters))]
+
+    def retrieve_with_scores(self, query: str, score_threshold: float = 0.0, filters: Any = None) -> list[Chunk]:
+        """The same without those whose score is below a threshold."""
+        return [chunk for chunk in self.retrieve(query, filters) if chunk.score >= score_threshold]
+
+    load_documents = load_document
+    aload_document = asyncify(load_document)
+    aload_documents = asyncify(load_document)
+    aretrieve = asyncify(retrieve)
+    aretrieve_with_scores = asyncify(retrieve_with_scores)
+
+    def recalled(
+        self, query: str, where: Filter | None, weights: _Coefficients | None = None, now: datetime | None = None
+    ) -> list[Recalled]:
+        """The best memories that satisfy a filter, best first. They count as used now."""
+        check_text(query, "an observation")
+        memory, chosen = self.memory, weights or self.weights
+        moment = self.moment() if now is None else as_aware(now, "now").astimezone(UTC)
+        if memory.embedder is not None and memory.owed().vectors > _FEW:
+            memory.settle()
+        ask = partial(memory.recall, query, limit=min(self.k, self.top_k), where=where, now=moment)
+        found = ask(weights=self._weights(chosen, by_meaning=memory.embedder is not None))
+        if memory.embedder is not None and chosen.beta and not any("dense" in one.signals for one in found):
+            # The embedder is out of order, or has yet to see most of what is stored: words are better than nothing.
+            found = ask(weights=self._weights(chosen, by_meaning=False))
+        if found and not isinstance(memory, engine.Engine):
+            # An engine counts uses by itself, now and then.
+            memory.note_uses({one.id: 1 for one in found}, moment)
+        return found
+
+    def _weights(self, chosen: _Coefficients, *, by_meaning: bool) -> Weights:
+        # Importance is kept as a share of its highest value.
+        alpha, beta, gamma = chosen.alpha, chosen.beta, chosen.gamma * _HIGHEST
+        if by_meaning:
+            return Weights.time_weighted(similarity=beta, recency=alpha, importance=gamma, decay=self.decay_rate)
+        return Weights.linear({"coverage": beta, "access": alpha, "worth": gamma}, decay=self.decay_rate)
+
+
+def _as_filter(filters: Any) -> Filter | None:
+    """A filter of what people give. Raises ``InvalidInput`` for what is none."""
+    listed = getattr(filters, "filters", None)
+    if isinstance(filters, Mapping | AllOf) or not isinstance(listed, Iterable):
+        return as_filter(cast("FilterLike | None", filters or None))
+    return AllOf(tuple(_equality(one) for one in cast("Iterable[Any]", listed)))
+
+
+def _equality(one: Any) -> Filter:
+    if isinstance(one, Where) or not hasattr(one, "key"):
+        return cast(Filter, one)
+    operator = getattr(one, "operator", "==")
+    if getattr(operator, "value", operator) not in ("==", "eq"):
+        raise InvalidInput(
+            f"a filter of this kind asks for equality, not for {shown(operator)}; give a mapping instead"
+        )
+    return Where((one.key,), "eq", one.value)
+
+
+def _chunk_fields(chunk: Any, present: datetime) -> dict[str, Any]:
+    content, metadata = getattr(chunk, "content", None), getattr(chunk, "metadata", None)
+    if not isinstance(content, str) or not isinstance(metadata, Mapping):
+        raise InvalidInput(f"load_document takes chunks with content and metadata, not {shown(chunk)}")
+    kept = dict(cast("Mapping[str, Any]", metadata))
+    importance, accessed = kept.pop("importance", 0.0), kept.pop("last_accessed_at", None)
+    if isinstance(accessed, int | float):
+        accessed = datetime.fromtimestamp(accessed, UTC)
+    moment = as_aware(present if accessed is None else accessed, "last_accessed_at")
+    return {
+        "id": str(getattr(chunk, "chunk_id", "") or new_id()),
+        "text": content,
+        "importance": _as_share(importance),
+        "time": moment.astimezone(UTC),
+        "kind": _FRAGMENT,
+        "metadata": check_metadata(kept),
+        "evidence": (),
+        "trust": "tool",
+    }
+
+
+def _as_chunk(found: Recalled) -> Chunk:
+    importance = round(found.importance * _HIGHEST, _DIGITS)
+    metadata = {**found.metadata, "importance": importance, "last_accessed_at": _last_used(found)}
+    return Chunk(found.text, metadata, found.score, found.id)
+
+
+# The memory
+
+
+class LongTermMemory(Closing, Memory[T]):
     """Fragments in a store of memwell, read by ``alpha`` × recency + ``beta`` × similarity + ``gamma`` × importance.
 
     ``vector_store`` is an engine or memory of memwell, a backend, a path or URL, or None for one of this process alone;
     ``embedder`` is for a store that is opened here. ``metadata`` labels what is written and filters what is read, and so
     does the session, once ``initialize`` has named one. ``now`` is a clock that stands still; without it the real one is
-    asked. ``executor`` is taken for its name's sake: the store has threads of its own. Raises ``InvalidInput`` for values
-    that break a rule, and what opening a store raises.
+    asked. ``executor`` is not used: the store has threads of its own. Raises ``InvalidInput`` for values that break a rule,
+    and what opening a store raises.
     """
 
     importance_weight: float = 0.15
@@ -60,25 +429,24 @@ class LongTermMemory(Closing, Upkeep[T]):
         metadata: Mapping[str, Any] | None = None,
         *,
         k: int = 4,
-        decay_rate: float = DECAY_RATE,
+        decay_rate: float = _DECAY_RATE,
         alpha: float = 1.0,
         beta: float = 1.0,
         gamma: float = 1.0,
         embedder: Any = "local",
         space: SpaceLike = DEFAULT_SPACE,
     ) -> None:
-        super().__init__(metadata)
+        self._labels = _Owner(metadata).labels
         self._default_importance = _default_importance
         if _default_importance is not None:
-            as_share(_default_importance, "_default_importance")
+            _as_share(_default_importance, "_default_importance")
         self.reflection_threshold = reflection_threshold
         if reflection_threshold is not None:
             check_importance(reflection_threshold, "reflection_threshold")
         self.executor = executor
         self.reflecting = False
         self.aggregate_importance = 0.0
-        self._summing = threading.Lock()
-        self._owns_store = not isinstance(vector_store, Memory)
+        self._owns_store = not isinstance(vector_store, LastingMemory)
         settings: dict[str, Any] = {"decay_rate": decay_rate, "alpha": alpha, "beta": beta, "gamma": gamma}
         self.memory_retriever = LongTermRetriever(
             now, vector_store, max(k, 100), k=k, embedder=embedder, space=space, **settings
@@ -93,21 +461,28 @@ class LongTermMemory(Closing, Upkeep[T]):
     def structure_clone(self, now: datetime | None = None) -> Self:
         """Another memory over the same store, with the same labels and settings: it reads what this one wrote."""
         mine = self.memory_retriever
-        clone = type(self)(
-            self.executor,
-            mine.memory,
-            now or mine.now,
-            self.reflection_threshold,
-            self._default_importance,
-            self._labels,
-            k=mine.k,
-            decay_rate=mine.decay_rate,
-            alpha=mine.weights.alpha,
-            beta=mine.weights.beta,
-            gamma=mine.weights.gamma,
-        )
+        given = (self.executor, mine.memory, now or mine.now, self.reflection_threshold, self._default_importance)
+        clone = type(self)(*given, self._labels, k=mine.k, decay_rate=mine.decay_rate, **mine.weights._asdict())
         clone._copy_from(self)
         return clone
+
+    @property
+    def now(self) -> datetime:
+        """The present, by the clock that was given or the real one."""
+        return self.memory_retriever.now or datetime.now(UTC).astimezone().replace(tzinfo=None)
+
+    @property
+    def memory(self) -> LastingMemory:
+        """The memory of memwell that the fragments are in; others may be in it, too."""
+        return self.memory_retriever.memory
+
+    @property
+    def _owner(self) -> _Owner:
+        return _Owner(self._labels, self.session_id)
+
+    def _made(self, found: Iterable[Recalled]) -> list[T]:
+        kind = self._real_memory_fragment_class or cast("type[T]", AgentMemoryFragment)
+        return [_as_fragment(one, kind) for one in found]
 
     # Writing
 
@@ -133,23 +508,15 @@ class LongTermMemory(Closing, Upkeep[T]):
             check_fragment(one)
         importances = await self._importances(given)
         present = self.now if now is None else check_moment(now, "now")
-        owners = {name: Owner(self._labels, name) for name in {one.session_id or self.session_id for one in given}}
         items = [
-            stored(one, worth, present, owners[one.session_id or self.session_id])
+            _fields(one, worth, present, _Owner(self._labels, one.session_id or self.session_id))
             for one, worth in zip(given, importances, strict=True)
         ]
         if items:
-            await self._store(Storing(self.memory, items), given, sum(importances))
+            await run_blocking(partial(_store, self.memory, items))
+            self.aggregate_importance += sum(importances)
+            await self._reflect_when_due(given)
         return None
-
-    async def _store(self, storing: Storing, fragments: list[T], importance: float) -> None:
-        await storing.run()
-        try:
-            await self._reflect_when_due(fragments, importance)
-        except BaseException:
-            # Cancelled while what it wrote was thought over: the write is as little done as if it had been before.
-            await storing.take_back()
-            raise
 
     async def _importances(self, fragments: Sequence[T]) -> list[float]:
         """What each is worth: its own importance, the default, or what the scorer says."""
@@ -163,45 +530,24 @@ class LongTermMemory(Closing, Upkeep[T]):
         default = self._default_importance or 0.0
         return [scores.get(id(one), default) if one.importance is None else one.importance for one in fragments]
 
-    async def _reflect_when_due(self, fragments: list[T], importance: float) -> None:
-        with self._summing:
-            self.aggregate_importance += importance
-            due = self.reflection_threshold is not None and self.aggregate_importance >= self.reflection_threshold
-            if not due or self.reflecting:
-                return
-            self.reflecting, summed, self.aggregate_importance = True, self.aggregate_importance, 0.0
+    async def _reflect_when_due(self, fragments: list[T]) -> None:
+        threshold = self.reflection_threshold
+        if threshold is None or self.reflecting or self.aggregate_importance < threshold:
+            return
+        self.reflecting = True
         try:
             await self.reflect(fragments)
-        except asyncio.CancelledError:
-            with self._summing:
-                self.aggregate_importance += summed - importance
-            raise
+            self.aggregate_importance = 0.0
         except Exception as error:  # noqa: BLE001 - what was written is stored, whatever becomes of thinking it over
             _log.warning("reflecting failed and is tried again: %s: %s", type(error).__name__, error)
-            with self._summing:
-                self.aggregate_importance += summed
         finally:
             self.reflecting = False
 
     async def reflect(self, memory_fragments: list[T]) -> list[T]:
-        """Draw insights from all that is stored, store them, and return them after the fragments that were given.
-
-        An insight is worth as much as the weightiest fragment that it rests on.
-        """
-        insights = await finished(run_blocking(self._insights))
-        return [*memory_fragments, *(as_fragment(one, self._fragment_class) for one in insights)]
-
-    def _insights(self) -> list[Recalled]:
-        owner, memory = self._owner, self.memory
-        made = memory.reflect(where=owner.filter, metadata=owner.metadata)
-        worth = {one.id: one.importance for one in memory.memories(where=owner.filter)} if made else {}
-        return [self._weighed(one, worth) for one in made]
-
-    def _weighed(self, insight: Recalled, worth: Mapping[str, float]) -> Recalled:
-        highest = max((worth.get(evidence.record, 0.0) for evidence in insight.evidence), default=0.0)
-        if insight.importance == highest:
-            return insight
-        return self.memory.update(insight.id, importance=highest, reason="reflected")
+        """Draw insights from all that is stored, store them, and return them after the fragments that were given."""
+        owner = self._owner
+        insights = await self.memory.areflect(where=owner.filter, metadata=owner.metadata)
+        return [*memory_fragments, *self._made(insights)]
 
     # Reading
 
@@ -212,36 +558,90 @@ class LongTermMemory(Closing, Upkeep[T]):
 
         With any of the coefficients given, those not given are 1. Raises ``InvalidInput`` for what is no finite number.
         """
-        found = await self.scored(observation, coefficients(alpha, beta, gamma))
-        return [fragment for fragment, _ in found]
+        is_given = any(one is not None for one in (alpha, beta, gamma))
+        return await self._read(observation, _coefficients(alpha, beta, gamma) if is_given else None)
 
     async def fetch_memories(self, observation: str, now: datetime | None = None) -> list[T]:
         """The same with the weights of this memory, at a moment."""
-        return [fragment for fragment, _ in await self.scored(observation, None, now)]
+        return await self._read(observation, None, now)
 
-    async def scored(
-        self, observation: str, weights: Coefficients | None = None, now: datetime | None = None
-    ) -> list[tuple[T, float]]:
-        """The best fragments with their scores, each id once."""
-        where = self._owner.filter
-        found = await run_blocking(partial(self.memory_retriever.scored, observation, where, weights, now))
-        return self._as_fragments(found)
+    async def _read(self, observation: str, weights: _Coefficients | None, now: datetime | None = None) -> list[T]:
+        recalled = partial(self.memory_retriever.recalled, observation, self._owner.filter, weights, now)
+        # Two owners may have a fragment of one id; the better one counts.
+        once = {one.id: one for one in reversed(self._made(await run_blocking(recalled)))}
+        return list(once.values())[::-1]
 
-    async def scores_of(self, observation: str, fragments: Sequence[T], weights: Coefficients) -> list[float]:
-        """What fragments that are not stored here would be worth for an observation, by the same sum."""
-        return await run_blocking(partial(self.memory_retriever.scores_of, observation, fragments, weights))
+    # Deleting and merging
 
-    def _as_fragments(self, found: Sequence[Scored]) -> list[tuple[T, float]]:
-        kind, once = self._fragment_class, dict[int, tuple[T, float]]()
-        for one in found:
-            once.setdefault(fragment_id(one.memory.id), (as_fragment(one.memory, kind), one.score))
-        return list(once.values())
+    async def clear(self, *, importance_below: float | None = None, older_than: timedelta | None = None) -> list[T]:
+        """Delete the fragments of this memory and its session for good, and return them, oldest first.
 
-    write_sync = blocking(write)
-    write_batch_sync = blocking(write_batch)
-    read_sync = blocking(read)
-    reflect_sync = blocking(reflect)
+        With ``importance_below`` (from 0 to 10) or ``older_than`` only those that satisfy all that is given; pinned ones
+        stay then. What was concluded from a deleted fragment goes with it. Raises ``InvalidInput`` for values that make no
+        sense.
+        """
+        parts: list[Filter] = [self._owner.filter]
+        if importance_below is not None:
+            share = _as_share(importance_below, "importance_below")
+            parts += [_UNPINNED, Where(("memwell", "importance"), "lt", share)]
+        if older_than is not None:
+            parts += [_UNPINNED, Where("@time", "lt", self._before(older_than))]
+        return await run_blocking(partial(self._erased, AllOf(tuple(parts))))
+
+    def _before(self, older_than: timedelta) -> datetime:
+        if not isinstance(older_than, timedelta) or older_than < timedelta(0):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"older_than must be a timedelta of at least 0, not {shown(older_than)}")
+        try:
+            return as_aware(self.now).astimezone(UTC) - older_than
+        except OverflowError:
+            # Nothing can be older than that.
+            return datetime.min.replace(tzinfo=UTC)
+
+    def _erased(self, where: Filter) -> list[T]:
+        gone = sorted(self.memory.memories(where=where), key=lambda one: one.time)
+        # Also what was merged or hidden.
+        self.memory.erase_where(where)
+        return self._made(gone)
+
+    async def compress_memories(self, threshold: float = 0.85) -> Compression:
+        """Merge fragments that say nearly the same into the one that says most, with the evidence of all.
+
+        ``threshold`` is how alike two must be, above 0 and at most 1. Without labels of its own a memory leaves those of
+        others alone.
+        """
+        return await self.memory.acompress(threshold=threshold, where=self._owner.unshared)
+
+    async def evaluate_importance(self, memory_fragment: T) -> float:
+        """What a fragment is worth, from 0 to 1: by its content, and once stored by its uses and the feedback on it.
+
+        The importance it was given does not count, and is not changed. Raises ``InvalidInput`` for what is no fragment.
+        """
+        check_fragment(memory_fragment)
+        try:
+            return await run_blocking(lambda: self.memory.evaluate(self._record_of(memory_fragment.id)))
+        except NotFound:
+            return importance_of(memory_fragment.raw_observation)
+
+    async def feedback(self, memory_fragment: T | int, *, useful: bool) -> T:
+        """Note whether a fragment helped, by itself or by its id: its importance moves. Returns it as it is then.
+
+        Raises ``NotFound`` for one that is not stored here.
+        """
+        wanted = memory_fragment.id if isinstance(memory_fragment, MemoryFragment) else memory_fragment
+        check_count(wanted, "the id of a fragment")
+        return self._made([await run_blocking(lambda: self.memory.feedback(self._record_of(wanted), useful=useful))])[0]
+
+    def _record_of(self, wanted: int) -> str:
+        """The id of the memory that holds a fragment: of this session, of another, or an insight that was drawn here."""
+        owner = self._owner
+        expected = owner.record_id(wanted)
+        with suppress(NotFound):
+            return self.memory.get(expected).id
+        others = (one.id for one in self.memory.memories(where=owner.filter) if _fragment_id(one.id) == wanted)
+        return next(others, expected)
+
     fetch_memories_sync = blocking(fetch_memories)
-
-
-__all__ = ["Chunk", "ForgetReport", "LongTermMemory", "LongTermRetriever"]
+    clear_sync = blocking(clear)
+    compress_memories_sync = blocking(compress_memories)
+    evaluate_importance_sync = blocking(evaluate_importance)
+    feedback_sync = blocking(feedback)

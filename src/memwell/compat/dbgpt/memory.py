@@ -1,18 +1,24 @@
-"""The contract of an agent's memory: fragments are written and read, and what no longer fits is handed on.
+"""The contract of an agent's memory, and what scores its fragments and concludes from them.
 
-Everything here is async; each async method has a blocking twin with ``_sync`` behind its name.
+Everything here is async; each async method has a blocking twin with ``_sync`` behind its name. A model is a memwell
+``ChatModel``, a function from a text to a text (blocking or async), or an object with an async ``generate(request)`` whose
+answer has a ``text``, as DB-GPT's clients have.
 """
 
 from __future__ import annotations
 
 import asyncio
 import inspect
+import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, Self, TypeVar, cast
 
-from memwell._asyncify import blocking
+from memwell._asyncify import blocking, run_blocking
 from memwell.compat.dbgpt.fragments import (
     DiscardedMemoryFragments,
     InsightMemoryFragment,
@@ -20,24 +26,43 @@ from memwell.compat.dbgpt.fragments import (
     WriteOperation,
     check_importance,
 )
-from memwell.compat.dbgpt.scoring import ImportanceScorer, InsightExtractor
-from memwell.compat.dbgpt.undo import all_or_nothing
-from memwell.errors import InvalidInput
+from memwell.compat.dbgpt.messages import ModelMessage
+from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError
+from memwell.longterm.traits import importance_of
+from memwell.messages import human
+from memwell.models.callables import as_embedder
+from memwell.models.ports import ChatModel, Embedder
 from memwell.values import shown
 
 T = TypeVar("T", bound=MemoryFragment)
-R = TypeVar("R")
 
+_log = logging.getLogger("memwell.compat.dbgpt")
 _UNSCORED = 5
 """What a fragment scores when there is no scorer: the middle of 0 to 10."""
+_HIGHEST = 10.0
+_CONTENT = "{content}"
+_NUMBER = re.compile(r"(?:(?<![\w-])-)?\d+(?:\.\d+)?")
+_ITEM = re.compile(r"\s*(?:\d+\s*[.)、．）]|[-*•])\s*")
+
+
+class InsightExtractor(ABC, Generic[T]):
+    """Concludes something from a fragment."""
+
+    @abstractmethod
+    async def extract_insights(self, memory_fragment: T, llm_client: Any = None) -> InsightMemoryFragment[T]:
+        """What can be concluded; it may hold nothing. Whatever this raises reaches the writer of the fragment."""
+
+
+class ImportanceScorer(ABC, Generic[T]):
+    """Says how much a fragment matters."""
+
+    @abstractmethod
+    async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
+        """From 0 to 10. Whatever this raises reaches the writer of the fragment."""
 
 
 class Memory(ABC, Generic[T]):
-    """What every memory of an agent can do.
-
-    When a scorer, an extractor or a model raises, or the call is cancelled, the error reaches the caller and the memory is
-    as it was before the call.
-    """
+    """What every memory of an agent can do."""
 
     name: str | None = None
     llm_client: Any = None
@@ -49,7 +74,7 @@ class Memory(ABC, Generic[T]):
 
     @property
     def session_id(self) -> str | None:
-        """Whose turn it is: what is kept for good is labelled with it, and only what has it is read; None for all."""
+        """The session under way: what is kept for good is labelled with it, and only what has it is read; None for all."""
         return self._session_id
 
     @session_id.setter
@@ -65,7 +90,7 @@ class Memory(ABC, Generic[T]):
         real_memory_fragment_class: type[T] | None = None,
         session_id: str | None = None,
     ) -> None:
-        """Say whose memory this is and whom it asks. What is not given is set to None."""
+        """Name the memory's agent and the model, scorer and extractor it asks. What is not given is set to None."""
         self.name = name
         self.llm_client = llm_client
         self.importance_scorer = importance_scorer
@@ -95,26 +120,21 @@ class Memory(ABC, Generic[T]):
     async def write_batch(
         self, memory_fragments: Sequence[T], now: datetime | None = None
     ) -> DiscardedMemoryFragments[T] | None:
-        """Take fragments in, all or none, and return all that had to go for them, or None."""
+        """Take fragments in and return all that had to go for them, or None."""
         dropped: list[T] = []
         insights: list[InsightMemoryFragment[T]] = []
-        with all_or_nothing():
-            for one in memory_fragments:
-                discarded = await self.write(one, now)
-                if discarded is not None:
-                    dropped += discarded.discarded_memory_fragments
-                    insights += discarded.discarded_insights
-        return discarded_or_none(dropped, insights)
+        for one in memory_fragments:
+            discarded = await self.write(one, now)
+            if discarded is not None:
+                dropped += discarded.discarded_memory_fragments
+                insights += discarded.discarded_insights
+        return DiscardedMemoryFragments(dropped, insights) if dropped or insights else None
 
     @abstractmethod
     async def read(
         self, observation: str, alpha: float | None = None, beta: float | None = None, gamma: float | None = None
     ) -> list[T]:
-        """Fragments for an observation.
-
-        With any of the coefficients given they come best first, by ``alpha`` × recency + ``beta`` × relevance + ``gamma``
-        × importance; those not given are 1.
-        """
+        """Fragments for an observation. The coefficients weigh recency, similarity and importance in long-term memory."""
 
     async def reflect(self, memory_fragments: list[T]) -> list[T]:
         """What becomes of fragments when they are thought over. Here: nothing; for subclasses."""
@@ -122,9 +142,7 @@ class Memory(ABC, Generic[T]):
 
     async def handle_duplicated(self, memory_fragments: list[T], new_memory_fragments: list[T]) -> list[T]:
         """The fragments with the new ones added. One with the id of another takes its place."""
-        together = {one.id: one for one in memory_fragments}
-        together.update((one.id, one) for one in new_memory_fragments)
-        return list(together.values())
+        return list({one.id: one for one in (*memory_fragments, *new_memory_fragments)}.values())
 
     async def handle_overflow(self, memory_fragments: list[T]) -> tuple[list[T], list[T]]:
         """The fragments to keep, and those to let go."""
@@ -140,10 +158,9 @@ class Memory(ABC, Generic[T]):
         Without an extractor there is nothing. One from which nothing follows has an ``InsightMemoryFragment`` without
         insights. Raises ``InvalidInput`` when the extractor gives something else.
         """
-        extractor = self.insight_extractor
-        if extractor is None:
+        if self.insight_extractor is None:
             return []
-        found = await _asked(extractor.extract_insights, memory_fragments, self.llm_client)
+        found = await _asked(self.insight_extractor.extract_insights, memory_fragments, self.llm_client)
         return [_insight(one, answer) for one, answer in zip(memory_fragments, found, strict=True)]
 
     async def score_memory_importance(self, memory_fragments: Sequence[T]) -> list[float]:
@@ -151,15 +168,14 @@ class Memory(ABC, Generic[T]):
 
         Without a scorer each scores 5. Raises ``InvalidInput`` for a score that is no finite number.
         """
-        scorer = self.importance_scorer
-        if scorer is None:
+        if self.importance_scorer is None:
             return [_UNSCORED * self.importance_weight for _ in memory_fragments]
-        scores = await _asked(scorer.score_importance, memory_fragments, self.llm_client)
+        scores = await _asked(self.importance_scorer.score_importance, memory_fragments, self.llm_client)
         return [check_importance(score, "a score") * self.importance_weight for score in scores]
 
     @property
     def real_memory_fragment_class(self) -> type[T]:
-        """The class of the fragments to make; raises ``InvalidInput`` when ``initialize`` was not told."""
+        """The class of the fragments to make; raises ``InvalidInput`` when ``initialize`` named none."""
         if self._real_memory_fragment_class is None:
             raise InvalidInput("The real memory fragment class is not set.")
         return self._real_memory_fragment_class
@@ -173,19 +189,6 @@ class Memory(ABC, Generic[T]):
     score_memory_importance_sync = blocking(score_memory_importance)
 
 
-def discarded_or_none(
-    fragments: list[T], insights: list[InsightMemoryFragment[T]]
-) -> DiscardedMemoryFragments[T] | None:
-    """What is handed on, or None when it is nothing. Insights without a fragment count."""
-    return DiscardedMemoryFragments(fragments, insights) if fragments or insights else None
-
-
-def check_fragment(fragment: object) -> None:
-    """Raises ``InvalidInput`` for what is no fragment."""
-    if not isinstance(fragment, MemoryFragment):
-        raise InvalidInput(f"a memory takes a MemoryFragment, not {shown(fragment)}")
-
-
 def _insight(fragment: T, answer: object) -> InsightMemoryFragment[T]:
     if answer is None:
         return InsightMemoryFragment(fragment, [])
@@ -195,13 +198,11 @@ def _insight(fragment: T, answer: object) -> InsightMemoryFragment[T]:
 
 
 async def _asked(call: Callable[[T, Any], Any], fragments: Sequence[T], llm_client: Any) -> list[Any]:
-    if len(fragments) == 1:
-        return [await _answer(call, fragments[0], llm_client)]
     tasks = [asyncio.ensure_future(_answer(call, one, llm_client)) for one in fragments]
     try:
         return await asyncio.gather(*tasks)
     finally:
-        # When one failed, nobody waits for the others any more.
+        # When one failed, the answers of the others are not needed any more.
         for task in tasks:
             task.cancel()
 
@@ -212,4 +213,157 @@ async def _answer(call: Callable[[T, Any], Any], fragment: T, llm_client: Any) -
     return await answer if inspect.isawaitable(answer) else answer
 
 
-__all__ = ["Memory", "check_fragment", "discarded_or_none"]
+# Models
+
+
+def as_core_embedder(embeddings: Any) -> Embedder:
+    """An embedder of an ``Embedder``, a function of texts, or an object with ``embed_documents``, as DB-GPT's are.
+
+    Raises ``InvalidInput`` for anything else.
+    """
+    if isinstance(embeddings, type):
+        raise InvalidInput(f"embeddings must be an object and not its class: {shown(cast(object, embeddings))}")
+    documents = getattr(embeddings, "embed_documents", None)
+    if isinstance(embeddings, Embedder) or not callable(documents):
+        return as_embedder(embeddings)
+    model = getattr(embeddings, "model_name", None) or getattr(embeddings, "model", "")
+    # Stored vectors are known by the name: two models of one class must not share it.
+    return as_embedder(documents, name=f"{type(embeddings).__qualname__} {model}".strip())
+
+
+class ContentImportanceScorer(ImportanceScorer[T]):
+    """Scores by rule, the same for the same text: names, numbers, dates and decisions weigh more than small talk."""
+
+    async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
+        return _HIGHEST * importance_of(memory_fragment.raw_observation)
+
+
+@dataclass
+class ModelRequest:
+    """What a model is asked."""
+
+    model: str
+    messages: list[ModelMessage]
+    temperature: float | None = None
+    top_p: float | None = None
+    max_new_tokens: int | None = None
+    stop: str | list[str] | None = None
+    stop_token_ids: list[int] | None = None
+    context_len: int | None = None
+    echo: bool | None = False
+    span_id: str | None = None
+    context: Any = None
+    stream: bool = field(default=False, kw_only=True)
+
+    @classmethod
+    def build_request(cls, model: str, messages: list[ModelMessage], **options: Any) -> Self:
+        """A request of these messages."""
+        return cls(model, list(messages), **options)
+
+    def get_messages(self) -> list[ModelMessage]:
+        """The messages."""
+        return list(self.messages)
+
+    def to_common_messages(self, support_system_role: bool = True) -> list[dict[str, Any]]:
+        """The messages in OpenAI's shape."""
+        return ModelMessage.to_common_messages(self.messages, support_system_role=support_system_role)
+
+
+class BaseLLMCaller:
+    """Asks a model. ``prompt`` is the question, with ``{content}`` where the text goes; ``model`` names one of several.
+
+    ``llm_client`` is asked when a call brings no other. Raises ``InvalidInput`` for a prompt without ``{content}``.
+    """
+
+    prompt: str = _CONTENT
+    model: str | None = None
+
+    def __init__(self, prompt: str | None = None, model: str | None = None, llm_client: Any = None) -> None:
+        self.prompt = self.prompt if prompt is None else prompt
+        if not isinstance(self.prompt, str) or _CONTENT not in self.prompt:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"a prompt must be text with {_CONTENT} where the content goes, not {shown(self.prompt)}"
+            )
+        self.model = model or self.model
+        self.llm_client = llm_client
+
+    async def call_llm(self, prompt: str, llm_client: Any = None, **kwargs: str) -> str:
+        """The model's answer to a prompt, with ``{name}`` replaced for every keyword argument.
+
+        Raises ``InvalidInput`` without a client, ``ModelError`` when the model fails and ``BadModelOutput`` when it does
+        not answer in text.
+        """
+        client = self.llm_client if llm_client is None else llm_client
+        if client is None:
+            raise InvalidInput("LLM client is required.")
+        # In one pass, and not with str.format: braces in the text or the prompt are the user's own.
+        text = re.sub(r"\{(\w+)\}", lambda found: kwargs.get(found[1], found[0]), prompt)
+        try:
+            answer = await self._answer(client, text)
+        except MemwellError:
+            raise
+        except Exception as error:
+            # A stranger's code may raise anything, and one failing model must look like any other.
+            raise ModelError(f"the model failed: {type(error).__name__}: {shown(str(error))}") from error
+        if not isinstance(answer, str):
+            raise BadModelOutput(f"the model did not answer in text: {shown(answer)}")
+        return answer
+
+    async def _answer(self, client: Any, text: str) -> Any:
+        if isinstance(client, ChatModel):
+            return (await client.acomplete([human(text)])).text
+        if callable(getattr(client, "generate", None)):
+            model = self.model or await self.get_model(client)
+            output = await client.generate(ModelRequest.build_request(model, [ModelMessage.build_human_message(text)]))
+            if not getattr(output, "success", True):
+                raise ModelError(f"Call LLM failed. {shown(getattr(output, 'text', output))}")
+            return output.text
+        if not callable(client):
+            raise InvalidInput(f"a model must be a ChatModel, a function or have 'generate', not {shown(client)}")
+        # A blocking function would hold up everything else in this loop.
+        answer = client(text) if inspect.iscoroutinefunction(client) else await run_blocking(partial(client, text))
+        return await answer if inspect.isawaitable(answer) else answer
+
+    async def get_model(self, llm_client: Any) -> str:
+        """The name of the client's first model, empty when it does not say; raises ``InvalidInput`` when it has none."""
+        if not callable(getattr(llm_client, "models", None)):
+            return ""
+        models = await llm_client.models()
+        if not models:
+            raise InvalidInput("No models available.")
+        self.model = str(models[0].model)
+        return self.model
+
+
+class LLMInsightExtractor(BaseLLMCaller, InsightExtractor[T]):
+    """Asks a model what follows from a fragment. Every line of the answer is an insight; its number or dash goes."""
+
+    prompt: str = (
+        "Below is something an agent remembers. What does it show beyond what it says? Answer in one sentence, in the "
+        "language of the text, and do not repeat it.\n\n{content}\n\nAnswer:"
+    )
+
+    async def extract_insights(self, memory_fragment: T, llm_client: Any = None) -> InsightMemoryFragment[T]:
+        answer = await self.call_llm(self.prompt, llm_client, content=memory_fragment.raw_observation)
+        lines = (_ITEM.sub("", line, count=1) if _ITEM.match(line) else line for line in answer.splitlines())
+        return InsightMemoryFragment(memory_fragment, [line.strip() for line in lines if line.strip()])
+
+
+class LLMImportanceScorer(BaseLLMCaller, ImportanceScorer[T]):
+    """Asks a model how much a fragment matters: the first number of the answer, no less than 0 and no more than 10.
+
+    An answer without a number says nothing: then the content decides, as with ``ContentImportanceScorer``.
+    """
+
+    prompt: str = (
+        "How important is it to remember the following? Facts, events, skills learnt, feelings and intentions count; small "
+        "talk does not. Answer with one whole number from 1 to 10.\n\n{content}\n\nNumber:"
+    )
+
+    async def score_importance(self, memory_fragment: T, llm_client: Any = None) -> float:
+        answer = await self.call_llm(self.prompt, llm_client, content=memory_fragment.raw_observation)
+        found = _NUMBER.search(answer)
+        if found is None:
+            _log.warning("the model gave no number for an importance but %s; the content decides", shown(answer))
+            return await ContentImportanceScorer[T]().score_importance(memory_fragment)
+        return min(max(float(found[0]), 0.0), _HIGHEST)

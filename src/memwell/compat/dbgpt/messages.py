@@ -1,17 +1,190 @@
-"""The four kinds of messages of a conversation."""
+"""Messages: their pieces, the four kinds of a conversation, the form a model gets, and the form a log keeps."""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import copy
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Self, cast
+from typing import Any, Final, Self, TypeAlias, cast
 
-from memwell.compat.dbgpt.media import MediaContent, MessageContent, as_content, plain_content
 from memwell.errors import InvalidInput
-from memwell.values import check_count, shown
+from memwell.messages import Audio, Image, Media, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
+from memwell.transcript.shapes import speaker
+from memwell.values import check_count, check_text, shown
+
+_TYPES = ("text", "thinking", "image", "audio", "video")
+
+
+# Contents
+
+
+@dataclass(slots=True)
+class MediaObject:
+    """The data, and how it is given: ``text``, ``url``, ``base64`` or ``binary``, with ``@image/png`` behind if known."""
+
+    data: str | bytes
+    format: str = "text"
+
+
+@dataclass(slots=True)
+class MediaContent:
+    """One piece of a content. Raises ``InvalidInput`` for a type that is none of text, thinking, image, audio, video."""
+
+    object: MediaObject
+    type: str = "text"
+
+    def __post_init__(self) -> None:
+        if self.type not in _TYPES:
+            raise InvalidInput(f"the type of a content is one of {', '.join(_TYPES)}, not {shown(self.type)}")
+
+    @classmethod
+    def build_text(cls, text: str) -> MediaContent:
+        """A piece of text."""
+        return cls(MediaObject(text))
+
+    @classmethod
+    def build_thinking(cls, text: str) -> MediaContent:
+        """A model's thought."""
+        return cls(MediaObject(text), "thinking")
+
+    @classmethod
+    def parse_content(cls, content: Any) -> Any:
+        """A piece, or a list of them, from dicts. Raises ``InvalidInput`` for what is neither."""
+        return [_piece(one) for one in cast("list[Any]", content)] if isinstance(content, list) else _piece(content)
+
+    def get_text(self) -> str:
+        """The text. Raises ``InvalidInput`` for a piece that is no text."""
+        return self._data_of("text")
+
+    def get_thinking(self) -> str:
+        """The thought. Raises ``InvalidInput`` for a piece that is none."""
+        return self._data_of("thinking")
+
+    def _data_of(self, kind: str) -> str:
+        if self.type != kind:
+            raise InvalidInput(f"The content type is not {kind}")
+        return str(self.object.data)
+
+    @classmethod
+    def last_text(cls, contents: Sequence[MediaContent]) -> str:
+        """The last text among the pieces. Raises ``InvalidInput`` when there is none."""
+        for one in reversed(contents):
+            if one.type == "text":
+                return one.get_text()
+        raise InvalidInput("No text content found" if contents else "The contents are empty")
+
+    @classmethod
+    def parse_chat_completion_message(cls, message: Any, ignore_unknown_media: bool = False) -> list[MediaContent]:
+        """The pieces of a message in OpenAI's shape, or of a bare text.
+
+        Raises ``InvalidInput`` for one without content and for a piece of unknown type, unless those are to be left out.
+        """
+        given = {"content": message} if isinstance(message, str) else message
+        content = cast("Mapping[str, Any]", given).get("content") if isinstance(given, Mapping) else None
+        if not content or not isinstance(content, Iterable):
+            raise InvalidInput(f"Failed to parse {shown(cast(object, message))}, no content found")
+        if isinstance(content, str):
+            return [cls.build_text(content)]
+        found = [(item, _piece_from_openai(item)) for item in cast("Iterable[Any]", content)]
+        for item, piece in found:
+            if piece is None and not ignore_unknown_media:
+                raise InvalidInput(f"Unknown message type: {shown(item)}")
+        return [piece for _, piece in found if piece is not None]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The piece as plain data, bytes as they are."""
+        return {"object": {"data": self.object.data, "format": self.object.format}, "type": self.type}
+
+
+MessageContent: TypeAlias = str | list[MediaContent]
+"""What a message says: text, or pieces."""
+
+
+def storable_content(value: Any) -> MessageContent:
+    """A content that any store can keep. Raises ``InvalidInput`` for what is none, and for NUL and lone surrogates."""
+    content = _as_content(value)
+    if isinstance(content, str):
+        return check_text(content, "a message's content")
+    for piece in content:
+        check_text(piece.object.format, "the format of a piece of a message")
+        if isinstance(piece.object.data, str):
+            check_text(piece.object.data, "a piece of a message")
+    return content
+
+
+def _as_content(value: Any) -> MessageContent:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return [_piece(one) for one in cast("list[Any]", value)]
+    raise InvalidInput(f"a message's content must be text or a list of MediaContent, not {shown(value)}")
+
+
+def _plain_content(content: MessageContent) -> str | list[dict[str, Any]]:
+    return content if isinstance(content, str) else [one.to_dict() for one in content]
+
+
+def _piece(value: Any) -> MediaContent:
+    match value:
+        case MediaContent():
+            return value
+        case str():
+            return MediaContent.build_text(value)
+        case {"object": MediaObject() as given}:
+            return MediaContent(given, value.get("type", "text"))
+        case {"object": {"data": str() | bytes() as data, **rest}}:
+            return MediaContent(MediaObject(data, str(rest.get("format", "text"))), value.get("type", "text"))
+        case _:
+            raise InvalidInput(f"Failed to parse {shown(value)}, no object found")
+
+
+def _piece_from_openai(item: Any) -> MediaContent | None:
+    match item:
+        case str() as text:
+            return MediaContent.build_text(text)
+        case {"type": "text", "text": str(text)}:
+            return MediaContent.build_text(text)
+        case {"type": "image_url", "image_url": {"url": str(url)}}:
+            return MediaContent(MediaObject(url, "url"), "image")
+        case {"type": "input_audio", "input_audio": {"data": str(data)}}:
+            return MediaContent(MediaObject(data, "base64"), "audio")
+        case _:
+            return None
+
+
+def _content_to_openai(content: MessageContent, media: bool, names: Mapping[str, str]) -> Any:
+    """A content in OpenAI's shape; without ``media`` the first text of it. ``names`` renames types of pieces."""
+    if isinstance(content, str):
+        return content
+    if media:
+        return [_piece_to_openai(one, names) for one in content]
+    for one in content:
+        if one.type == "text":
+            return one.get_text()
+    raise InvalidInput("No text content found in the media contents")
+
+
+def _piece_to_openai(piece: MediaContent, names: Mapping[str, str]) -> dict[str, Any]:
+    kind, form, data = piece.type, piece.object.format.partition("@")[0], piece.object.data
+    if kind in ("text", "thinking"):
+        name = names.get("text", "text")
+        return {name: str(data), "type": name}
+    known = {("image", "url"): "image_url", ("video", "url"): "video_url", ("audio", "base64"): "input_audio"}
+    default = known.get((kind, form))
+    if default is None:
+        raise InvalidInput(f"Unsupported {kind} format: {piece.object.format}")
+    name = names.get(default, default)
+    if kind == "image" and name != default:
+        # Servers with a name of their own for pictures take the bare address.
+        return {name: data, "type": name}
+    return {name: {"data" if kind == "audio" else "url": data}, "type": name}
+
+
+# Messages of a conversation
 
 
 @dataclass
@@ -27,7 +200,7 @@ class BaseMessage(ABC):
     additional_kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def __post_init__(self) -> None:
-        self.content = as_content(self.content)
+        self.content = _as_content(self.content)
         check_count(self.index, "a message's index")
         check_count(self.round_index, "a message's round_index")
         if not isinstance(self.additional_kwargs, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -36,7 +209,7 @@ class BaseMessage(ABC):
     @property
     @abstractmethod
     def type(self) -> str:
-        """What kind of message it is: ``human``, ``ai``, ``system`` or ``view``."""
+        """The kind of message: ``human``, ``ai``, ``system`` or ``view``."""
 
     @property
     def pass_to_model(self) -> bool:
@@ -46,8 +219,8 @@ class BaseMessage(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The message as plain data; ``message_from_dict`` makes it again."""
         values = {name: getattr(self, name) for name in _field_names(type(self))}
-        values["content"] = plain_content(self.content)
-        values["additional_kwargs"] = _copied(self.additional_kwargs)
+        values["content"] = _plain_content(self.content)
+        values["additional_kwargs"] = copy.deepcopy(self.additional_kwargs)
         return {"type": self.type, "data": values, "index": self.index, "round_index": self.round_index}
 
     def copy(self) -> Self:
@@ -56,9 +229,8 @@ class BaseMessage(ABC):
 
     @staticmethod
     def messages_to_string(messages: Iterable[BaseMessage]) -> str:
-        """The messages as lines of text, each with who said it; view messages are left out."""
-        prefixes = {"human": "Human", "ai": "AI", "system": "System"}
-        return "\n".join(f"{prefixes[one.type]}: {one.content}" for one in messages if one.type in prefixes)
+        """The messages as lines of text, each with its speaker; view messages are left out."""
+        return ModelMessage.messages_to_string(messages)
 
     @classmethod
     def parse_chat_completion_message(
@@ -72,8 +244,8 @@ class BaseMessage(ABC):
         if not message:
             raise InvalidInput("The message is empty")
         if isinstance(message, str):
-            return message_class(role)(message)
-        return message_class(role)(MediaContent.parse_chat_completion_message(message, ignore_unknown_media))
+            return _class_of(role)(message)
+        return _class_of(role)(MediaContent.parse_chat_completion_message(message, ignore_unknown_media))
 
     @property
     def last_text(self) -> str:
@@ -100,7 +272,6 @@ class HumanMessage(BaseMessage):
 
     @property
     def type(self) -> str:
-        """``human``."""
         return "human"
 
 
@@ -112,7 +283,6 @@ class AIMessage(BaseMessage):
 
     @property
     def type(self) -> str:
-        """``ai``."""
         return "ai"
 
 
@@ -124,12 +294,10 @@ class ViewMessage(BaseMessage):
 
     @property
     def type(self) -> str:
-        """``view``."""
         return "view"
 
     @property
     def pass_to_model(self) -> bool:
-        """Never."""
         return False
 
 
@@ -139,7 +307,6 @@ class SystemMessage(BaseMessage):
 
     @property
     def type(self) -> str:
-        """``system``."""
         return "system"
 
 
@@ -151,8 +318,7 @@ _CLASSES: Mapping[str, type[BaseMessage]] = {
 }
 
 
-def message_class(kind: object) -> type[BaseMessage]:
-    """The class of a kind of messages. Raises ``InvalidInput`` for a kind that is none of the four."""
+def _class_of(kind: object) -> type[BaseMessage]:
     found = _CLASSES.get(kind) if isinstance(kind, str) else None
     if found is None:
         raise InvalidInput(f"Got unexpected type: {shown(kind)}")
@@ -171,9 +337,9 @@ def message_from_dict(message: Mapping[str, Any]) -> BaseMessage:
     """
     match message:
         case {"type": kind, "data": {"content": _, **_rest}}:
-            cls = message_class(kind)
+            cls = _class_of(kind)
             data = cast("Mapping[str, Any]", message["data"])
-            return cls(**{name: _copied(data[name]) for name in _field_names(cls) if name in data})
+            return cls(**copy.deepcopy({name: data[name] for name in _field_names(cls) if name in data}))
         case _:
             raise InvalidInput(f"a message is a dict with a type and data with a content, not {shown(message)}")
 
@@ -188,36 +354,300 @@ def messages_to_dict(messages: Iterable[BaseMessage]) -> list[dict[str, Any]]:
     return [one.to_dict() for one in messages]
 
 
-def _copied(value: Any) -> Any:
-    """A deep copy; of plain data in a tenth of the time the general way takes."""
-    kind = cast("type[Any]", type(value))
-    if kind is str or value is None or kind is int or kind is bool or kind is float or kind is bytes:
-        return value
-    if kind is dict:
-        return {key: _copied(item) for key, item in value.items()}
-    if kind is list:
-        return [_copied(item) for item in value]
-    return copy.deepcopy(value)
-
-
 def _markdown(piece: MediaContent, replace_url: Callable[[str], str]) -> str:
-    if piece.type == "image" and isinstance(piece.object.data, str) and piece.object.format.startswith("url"):
-        return f"![image]({replace_url(piece.object.data)})"
+    data = piece.object.data
     if piece.type in ("text", "thinking"):
-        return str(piece.object.data)
-    if isinstance(piece.object.data, str) and piece.object.format.startswith("url"):
-        return f"[{piece.type}]({replace_url(piece.object.data)})"
-    return f"[{piece.type}]"
+        return str(data)
+    if not isinstance(data, str) or not piece.object.format.startswith("url"):
+        return f"[{piece.type}]"
+    return f"{'!' if piece.type == 'image' else ''}[{piece.type}]({replace_url(data)})"
 
 
-__all__ = [
-    "AIMessage",
-    "BaseMessage",
-    "HumanMessage",
-    "SystemMessage",
-    "ViewMessage",
-    "message_class",
-    "message_from_dict",
-    "messages_from_dict",
-    "messages_to_dict",
-]
+# Messages for a model
+
+
+class ModelMessageRoleType:
+    """The roles."""
+
+    SYSTEM: Final = "system"
+    HUMAN: Final = "human"
+    AI: Final = "ai"
+    VIEW: Final = "view"
+
+
+_TO_OPENAI = {"human": "user", "ai": "assistant", "system": "system"}
+_FROM_OPENAI = {name: role for role, name in _TO_OPENAI.items()}
+
+
+@dataclass
+class ModelMessage:
+    """A message for a model: a role and a content. Raises ``InvalidInput`` for neither text nor pieces."""
+
+    role: str
+    content: MessageContent
+    round_index: int | None = 0
+
+    def __post_init__(self) -> None:
+        self.content = _as_content(self.content)
+
+    @property
+    def pass_to_model(self) -> bool:
+        """Whether a model gets to see it."""
+        return self.role in _TO_OPENAI
+
+    def to_dict(self) -> dict[str, Any]:
+        """The message as plain data."""
+        return {"role": self.role, "content": _plain_content(self.content), "round_index": self.round_index}
+
+    @staticmethod
+    def from_base_messages(messages: Iterable[BaseMessage]) -> list[ModelMessage]:
+        """The messages of a conversation that models may see."""
+        return [ModelMessage(one.type, one.content, one.round_index) for one in messages if one.pass_to_model]
+
+    @staticmethod
+    def from_openai_messages(messages: str | Iterable[Mapping[str, Any]]) -> list[ModelMessage]:
+        """The messages of a list in OpenAI's shape, or of one bare text. Several texts in one become several messages; with
+        a picture or a sound among them they stay one.
+
+        Raises ``InvalidInput`` for a role or a content that has no place here.
+        """
+        if isinstance(messages, str):
+            return [ModelMessage.build_human_message(messages)]
+        return [made for one in messages for made in _messages_from_openai(one)]
+
+    @staticmethod
+    def to_common_messages(
+        messages: Iterable[ModelMessage],
+        convert_to_compatible_format: bool = False,
+        support_system_role: bool = True,
+        support_media_content: bool = True,
+        type_mapping: Mapping[str, str] | None = None,
+    ) -> list[dict[str, Any]]:
+        """The messages that models may see, in OpenAI's shape; on request the last of the user's comes last.
+
+        Raises ``InvalidInput`` for an unknown role, for a system message where there is no such role, and for a piece the
+        shape cannot hold.
+        """
+        common: list[dict[str, Any]] = []
+        for one in messages:
+            if one.role not in _TO_OPENAI and one.role != ModelMessageRoleType.VIEW:
+                raise InvalidInput(f"Unsupported message role: {shown(one.role)}")
+            if not support_system_role and one.role == ModelMessageRoleType.SYSTEM:
+                raise InvalidInput("Current model not support system role")
+            if one.pass_to_model:
+                content = _content_to_openai(one.content, support_media_content, type_mapping or {})
+                common.append({"role": _TO_OPENAI[one.role], "content": content})
+        if convert_to_compatible_format:
+            users = [place for place, one in enumerate(common) if one["role"] == "user"]
+            common += [common.pop(users[-1])] if users else []
+        return common
+
+    @staticmethod
+    def to_dict_list(messages: Iterable[ModelMessage]) -> list[dict[str, Any]]:
+        """The messages as plain data."""
+        return [one.to_dict() for one in messages]
+
+    @staticmethod
+    def build_human_message(content: MessageContent) -> ModelMessage:
+        """What a person says."""
+        return ModelMessage(ModelMessageRoleType.HUMAN, content)
+
+    @staticmethod
+    def get_printable_message(messages: Iterable[ModelMessage]) -> str:
+        """A line for each message, with its round and its role."""
+        lines = (f"(Round {one.round_index}) {one.role}: {one.content}".rstrip() for one in messages)
+        return "".join(f"{line}\n" for line in lines)
+
+    @staticmethod
+    def messages_to_string(
+        messages: Iterable[ModelMessage | BaseMessage],
+        human_prefix: str = "Human",
+        ai_prefix: str = "AI",
+        system_prefix: str = "System",
+    ) -> str:
+        """The messages as lines of text, each with its speaker: a model's with its role, others with the prefix."""
+        prefixes = {"human": human_prefix, "ai": ai_prefix, "system": system_prefix}
+        named = ((one.role if isinstance(one, ModelMessage) else prefixes.get(one.type), one) for one in messages)
+        return "\n".join(f"{prefix}: {one.content}" for prefix, one in named if prefix)
+
+    @staticmethod
+    def parse_user_message(messages: Sequence[ModelMessage]) -> MessageContent:
+        """What the user said last. Raises ``InvalidInput`` when the user said nothing."""
+        for one in reversed(messages):
+            if one.role == ModelMessageRoleType.HUMAN and one.content:
+                return one.content
+        raise InvalidInput("No user message")
+
+
+def parse_model_messages(
+    messages: Sequence[ModelMessage],
+) -> tuple[MessageContent, list[MessageContent], list[list[MessageContent]]]:
+    """What the user asks, the instructions, and the pairs of question and answer before.
+
+    A question without an answer, or an answer without a question, is in no pair. Raises ``InvalidInput`` when the last
+    message is not the user's.
+    """
+    if not messages or messages[-1].role != ModelMessageRoleType.HUMAN:
+        raise InvalidInput("Hi! What do you want to talk about？")
+    instructions = [one.content for one in messages[:-1] if one.role == ModelMessageRoleType.SYSTEM]
+    exchanges: list[list[MessageContent]] = [[]]
+    for one in messages[:-1]:
+        if one.role in (ModelMessageRoleType.HUMAN, ModelMessageRoleType.AI):
+            exchanges[-1].append(one.content)
+        if one.role == ModelMessageRoleType.AI:
+            exchanges.append([])
+    return messages[-1].content, instructions, [pair for pair in exchanges if len(pair) == 2]
+
+
+def _messages_from_openai(message: Mapping[str, Any]) -> list[ModelMessage]:
+    name, content = message.get("role"), message.get("content")
+    role = _FROM_OPENAI.get(name) if isinstance(name, str) else None
+    if role is None:
+        known = name in ("function", "tool")
+        raise InvalidInput(
+            f"{str(name).title()} role is not supported in ModelMessage format" if known else f"Unknown role: {name}"
+        )
+    if isinstance(content, str):
+        return [ModelMessage(role, content)]
+    if not isinstance(content, Iterable):
+        raise InvalidInput(f"Unknown content type: {shown(message)} of {role} message")
+    given = [_refusal(one) for one in cast("Iterable[Any]", content)]
+    pieces = MediaContent.parse_chat_completion_message({"content": given})
+    if all(one.type == "text" for one in pieces):
+        return [ModelMessage(role, one.get_text()) for one in pieces]
+    return [ModelMessage(role, list(pieces))]
+
+
+def _refusal(item: Any) -> Any:
+    """A refusal is what the assistant said; anything else as it is."""
+    match item:
+        case {"type": "refusal", "refusal": str(text)}:
+            return text
+        case _:
+            return item
+
+
+# Messages of a log. What a log's message has no place for travels in its metadata under ``dbgpt``.
+
+_MARK = "dbgpt"
+_OPAQUE = "dbgpt.media"
+_MEDIA: Mapping[str, type[Image | Audio | Video]] = {"image": Image, "audio": Audio, "video": Video}
+_TYPE_OF: Mapping[type[Media], str] = {cls: kind for kind, cls in _MEDIA.items()}
+_CLASS_OF_ROLE: Mapping[Role, type[BaseMessage]] = {
+    Role.HUMAN: HumanMessage,
+    Role.AI: AIMessage,
+    Role.SYSTEM: SystemMessage,
+    Role.VIEW: ViewMessage,
+    # What a tool says is on the model's side of the conversation; taken for the user's it would be answered.
+    Role.TOOL: AIMessage,
+    Role.FUNCTION: AIMessage,
+}
+
+
+def to_core(message: BaseMessage) -> Message:
+    """The message for a log. Raises ``InvalidInput`` for a kind that is none of the four."""
+    _class_of(message.type)
+    # The log counts rounds of its own, from what is said; those of this vocabulary are declared, and may differ.
+    rest: dict[str, Any] = {"round_index": message.round_index}
+    if message.additional_kwargs:
+        rest["additional_kwargs"] = message.additional_kwargs
+    if getattr(message, "example", False):
+        rest["example"] = True
+    if isinstance(message.content, str):
+        parts: tuple[Part, ...] = (Text(message.content),) if message.content else ()
+    else:
+        parts = tuple(_part(one) for one in message.content)
+        rest["formats"] = [f"{one.type}:{one.object.format}" for one in message.content]
+    return Message(Role(message.type), parts, metadata={_MARK: rest})
+
+
+def from_core(message: Message) -> BaseMessage:
+    """The message of a log, as the nearest of the four kinds. One hidden from models becomes a view message."""
+    mark = message.metadata.get(_MARK)
+    rest = cast("dict[str, Any]", mark) if isinstance(mark, dict) else {}
+    role = speaker(message) if message.role is Role.CHAT else message.role
+    cls = ViewMessage if message.hidden else _CLASS_OF_ROLE[role]
+    declared = rest.get("round_index")
+    round_index = declared if type(declared) is int and declared >= 0 else message.round or 0
+    made = cls(_content_of(message, rest.get("formats")), message.index or 0, round_index)
+    extra = rest.get("additional_kwargs")
+    if isinstance(extra, dict):
+        made.additional_kwargs = cast("dict[str, Any]", extra)
+    if rest.get("example") is True and not isinstance(made, SystemMessage):
+        cast(HumanMessage, made).example = True
+    return made
+
+
+def _part(piece: MediaContent) -> Part:
+    data, (form, _, mime) = piece.object.data, piece.object.format.partition("@")
+    if piece.type == "text" and isinstance(data, str):
+        return Text(data)
+    cls = _MEDIA.get(piece.type)
+    if cls is not None and isinstance(data, bytes):
+        return cls(data=data, media_type=mime or None)
+    if cls is not None and form == "url" and isinstance(data, str):
+        return cls(url=data, media_type=mime or None)
+    decoded = _from_base64(data) if cls is not None and form == "base64" else None
+    if cls is not None and decoded is not None:
+        return cls(data=decoded, media_type=mime or None)
+    return Opaque(_OPAQUE, piece.to_dict())
+
+
+def _from_base64(text: str | bytes) -> bytes | None:
+    """The bytes, if just the same text can be made of them again."""
+    try:
+        data = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+    return data if base64.b64encode(data).decode() == text else None
+
+
+def _content_of(message: Message, formats: object) -> MessageContent:
+    parts = message.parts
+    forms = [str(one).partition(":") for one in cast("list[object]", formats)] if isinstance(formats, list) else None
+    # Another program may have changed the content since; then it is read as if it had never been written here.
+    if forms is not None and [_type_of(part) for part in parts] == [kind for kind, _, _ in forms]:
+        return _pieces(parts, [form for _, _, form in forms])
+    if len(parts) == 1 and type(parts[0]) is Text:
+        return parts[0].text
+    if not any(isinstance(part, Media) for part in parts):
+        return message.text
+    return _pieces(parts, [""] * len(parts))
+
+
+def _type_of(part: Part) -> str | None:
+    """The type of piece that a part is; None for what is none."""
+    if isinstance(part, Text):
+        return "text"
+    return str(part.data.get("type")) if isinstance(part, Opaque) else _TYPE_OF.get(cast("type[Media]", type(part)))
+
+
+def _pieces(parts: Sequence[Part], forms: Sequence[str]) -> list[MediaContent]:
+    found = (_piece_of(part, form) for part, form in zip(parts, forms, strict=True))
+    return [one for one in found if one is not None]
+
+
+def _piece_of(part: Part, form: str) -> MediaContent | None:
+    """A part as a piece, in the form it was given if it still has that; None for what is no content."""
+    match part:
+        case Text() | ToolResult():
+            return MediaContent(MediaObject(part.text, form or "text"))
+        case Image() | Audio() | Video():
+            return MediaContent(_object_of(part, form), _TYPE_OF[type(part)])
+        case Opaque(kind="dbgpt.media", data={"object": {"data": str(data), "format": str(given)}, "type": str(kind)}):
+            return MediaContent(MediaObject(data, given), kind)
+        case Opaque() | ToolCall():
+            return None
+
+
+def _object_of(part: Media, form: str) -> MediaObject:
+    given = form.partition("@")[0]
+    suffix = f"@{part.media_type}" if part.media_type else ""
+    if part.data is not None:
+        if given in ("", "base64", "url"):
+            shape = form if given == "base64" else f"base64{suffix}"
+            return MediaObject(base64.b64encode(part.data).decode(), shape)
+        return MediaObject(part.data, form)
+    if part.url is not None:
+        return MediaObject(part.url, form if given == "url" else f"url{suffix}")
+    return MediaObject(part.text or part.blob or "", "text")

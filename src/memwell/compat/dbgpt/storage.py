@@ -1,27 +1,163 @@
-"""The contract of a storage: items that are saved, loaded, found by conditions and deleted.
+"""Items that are saved, loaded, found by conditions and deleted: the contract of a storage, and storages over any backend.
 
-The values it speaks of, and the methods that follow from others, written once.
+An item is written as the fields of its ``to_dict`` and made again by its constructor. The reader always names the class:
+stored bytes never decide which class they become.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import functools
+import inspect
+import json
+import math
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from hashlib import blake2b
+from itertools import islice
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeAlias, TypeVar, cast
+
+import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.compat.dbgpt.rows import RowsMaker
-from memwell.compat.dbgpt.serialization import JsonSerializer, Serializable, Serializer
-from memwell.compat.dbgpt.storage_errors import StorageError
-from memwell.values import check_count
+from memwell.errors import Conflict, InvalidInput, MemwellError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
+from memwell.history import History
+from memwell.records import DEFAULT_SPACE, Page, SpaceLike, as_space, paged
+from memwell.storage.arguments import MAX_LIMIT
+from memwell.storage.protocols import Backend, Entry
+from memwell.storage.registry import open_backend
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, shown
+
+_CLASS = "@class"
+"""The field that holds the name of an item's class; no parameter has such a name."""
+_BYTES = "@serialized"
+"""The field that holds what another serializer than JSON's wrote; no parameter has such a name."""
+_BLOCK = 256
+_MISSING = object()
+_INT64 = range(-(2**63), 2**63)
+_as_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+_MISFITS = (TypeError, ValueError, LookupError, AttributeError)
+"""What a constructor raises when it is called with fields that are not its own."""
+
+
+class StorageError(MemwellError):
+    """A call breaks the contract of a storage: an item is there already, has no identifier, or cannot be used.
+
+    Nothing was stored. ``message`` says what is wrong.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+# Serialization
+
+
+class Serializable(ABC):
+    """An object that can be written as bytes. The keys of ``to_dict`` are the parameters of the constructor."""
+
+    _serializer: Serializer | None = None
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The object as a dict of plain data."""
+
+    def serialize(self) -> bytes:
+        """The object as bytes. Raises ``InvalidInput`` when no serializer was set, ``StorageError`` for data it cannot
+        write.
+        """
+        if self._serializer is None:
+            raise InvalidInput("Serializer is not set. Please set the serializer before serialization.")
+        return self._serializer.serialize(self)
+
+    def set_serializer(self, serializer: Serializer) -> None:
+        """Write the object with ``serializer`` from now on."""
+        self._serializer = serializer
+
+
+S = TypeVar("S", bound=Serializable)
+
+
+class Serializer(ABC):
+    """Turns objects into bytes and bytes into objects."""
+
+    @abstractmethod
+    def serialize(self, obj: Serializable) -> bytes:
+        """The object as bytes. Raises ``StorageError`` for one that cannot be written."""
+
+    @abstractmethod
+    def deserialize(self, data: bytes, cls: type[S]) -> S:
+        """A fresh object of ``cls``. Raises ``StorageError`` for bytes that do not fit it."""
+
+
+class JsonSerializer(Serializer):
+    """JSON in UTF-8, every character as it is."""
+
+    def serialize(self, obj: Serializable) -> bytes:
+        return _encoded(obj, lambda fields: _as_json(fields).encode())
+
+    def deserialize(self, data: bytes, cls: type[S]) -> S:
+        return _decoded(data, cls, self, msgspec.json.decode)
+
+
+class MsgpackSerializer(Serializer):
+    """MessagePack: smaller than JSON, and it keeps bytes and times with a zone as they are."""
+
+    def serialize(self, obj: Serializable) -> bytes:
+        return _encoded(obj, msgspec.msgpack.encode)
+
+    def deserialize(self, data: bytes, cls: type[S]) -> S:
+        return _decoded(data, cls, self, msgspec.msgpack.decode)
+
+
+class JsonSerializable(Serializable):
+    """An object that is written as JSON without a serializer being set."""
+
+    def serialize(self) -> bytes:
+        return JsonSerializer().serialize(self)
+
+
+def made_from(fields: Any, cls: type[S], serializer: Serializer) -> S:
+    """A fresh object of ``cls`` made from its fields. Raises ``StorageError`` when they do not fit the class."""
+    if type(fields) is not dict:
+        raise StorageError(f"a {cls.__name__} is made from named fields, not from {shown(fields)}")
+    try:
+        made = cls(**fields)
+    except _MISFITS as error:
+        raise StorageError(f"the data does not fit {cls.__name__}: {error}") from error
+    made.set_serializer(serializer)
+    return made
+
+
+def _encoded(obj: Serializable, encode: Callable[[Any], bytes]) -> bytes:
+    try:
+        return encode(obj.to_dict())
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise StorageError(f"a {type(obj).__name__} cannot be written: {error}") from error
+
+
+def _decoded(data: bytes, cls: type[S], serializer: Serializer, decode: Callable[[bytes], Any]) -> S:
+    try:
+        fields = decode(data)
+    except (msgspec.DecodeError, UnicodeError, TypeError, ValueError, RecursionError) as error:
+        raise StorageError(f"these bytes are no {cls.__name__}: {error}") from error
+    return made_from(fields, cls, serializer)
+
+
+# The contract
 
 
 class ResourceIdentifier(Serializable):
-    """What names an item. Two that have the same text are equal."""
+    """The name of an item. Two that have the same text are equal."""
 
     kept_as: ClassVar[RowsMaker | None] = None
-    """Where a storage over a backend keeps what this names, when it is not beside the others."""
+    """Where a storage over a backend keeps what this names, when it is not among the other items."""
 
     @property
     @abstractmethod
@@ -39,19 +175,19 @@ class StorageItem(Serializable):
     """What a storage keeps. It is written by ``to_dict`` and made again by its constructor from the same fields."""
 
     kept_as: ClassVar[RowsMaker | None] = None
-    """Where a storage over a backend keeps such items, when it is not beside the others."""
+    """Where a storage over a backend keeps such items, when it is not among the others."""
 
     @property
     @abstractmethod
     def identifier(self) -> ResourceIdentifier:
-        """What names the item."""
+        """The name of the item."""
 
     @abstractmethod
     def merge(self, other: StorageItem) -> None:
         """Take over what ``other`` holds."""
 
-    def found_in(self, storage: StorageInterface[Any, Any]) -> None:
-        """Called by a storage over a backend for each item that it loads or finds. For items that want to know."""
+    def found_in(self, storage: BackendStorage[Any]) -> None:
+        """Called by a storage over a backend for each item that it loads or finds; for subclasses."""
 
 
 ID = TypeVar("ID", bound=ResourceIdentifier)
@@ -81,15 +217,12 @@ class DefaultStorageItemAdapter(StorageItemAdapter[T, T]):
     """Changes nothing."""
 
     def to_storage_format(self, item: T) -> T:
-        """The item itself."""
         return item
 
     def from_storage_format(self, data: T) -> T:
-        """The item itself."""
         return data
 
     def get_query_for_identifier(self, storage_format: type[T], resource_id: ResourceIdentifier, **kwargs: Any) -> bool:
-        """Always true: the storage finds it by its identifier."""
         return True
 
 
@@ -123,7 +256,7 @@ class PaginationResult(Generic[TDataRepresentation]):
 
 
 class StorageInterface(ABC, Generic[T, TDataRepresentation]):
-    """Where items are kept. A class of your own gives the seven abstract methods; the others follow from them.
+    """Where items are kept. A subclass gives the seven abstract methods; the others follow from them.
 
     Whatever a method raises, nothing of the call was stored.
     """
@@ -136,12 +269,10 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
 
     @property
     def serializer(self) -> Serializer:
-        """What writes the items."""
         return self._serializer
 
     @property
     def adapter(self) -> StorageItemAdapter[T, Any]:
-        """What translates the items."""
         return self._storage_item_adapter
 
     @abstractmethod
@@ -157,12 +288,10 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
         """Store an item, new or not. Raises ``StorageError`` for None."""
 
     def save_list(self, data: Iterable[T]) -> None:
-        """Store new items in order. Raises ``StorageError`` as ``save`` does."""
         for item in data:
             self.save(item)
 
     def save_or_update_list(self, data: Iterable[T]) -> None:
-        """Store items in order, new or not. Raises ``StorageError`` for None."""
         for item in data:
             self.save_or_update(item)
 
@@ -180,7 +309,6 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
         """Drop an item. One that is not there is fine."""
 
     def delete_list(self, resource_id: Iterable[ResourceIdentifier]) -> None:
-        """Drop items. Those that are not there are fine."""
         for one in resource_id:
             self.delete(one)
 
@@ -220,13 +348,403 @@ class StorageInterface(ABC, Generic[T, TDataRepresentation]):
     apaginate_query = asyncify(paginate_query)
 
 
-__all__ = [
-    "DefaultStorageItemAdapter",
-    "PaginationResult",
-    "QuerySpec",
-    "ResourceIdentifier",
-    "StorageError",
-    "StorageInterface",
-    "StorageItem",
-    "StorageItemAdapter",
-]
+# Over a backend
+
+
+class BackendStorage(StorageInterface[T, Any]):
+    """Items in a memwell store: a file, memory, or any other backend.
+
+    ``store`` is a path, a URL or an open backend, ``name`` keeps this storage's items apart from those of others in the
+    same ``space``. Items come in the order of their identifiers, in which numbers sort by value. Lists are stored or
+    deleted all or none. ``update`` stores what is not there yet. Messages are kept as the conversation they belong to,
+    whatever ``name`` is; with an adapter they are items like any other.
+    """
+
+    def __init__(
+        self,
+        store: Store = "memwell.db",
+        name: str = "items",
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+        serializer: Serializer | None = None,
+        adapter: StorageItemAdapter[T, Any] | None = None,
+    ) -> None:
+        super().__init__(serializer, adapter)
+        self.backend: Backend = shared_backend(store)
+        self.space = as_space(space)
+        self.name = check_id(name, "a storage's name")
+        self._items = _ItemRows(self)
+        self._others: dict[RowsMaker, Rows] = {}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, space={self.space!r})"
+
+    @property
+    def keeps_conversations(self) -> bool:
+        """Whether messages are kept as conversations, which every other part of memwell can read."""
+        return type(self.adapter) is DefaultStorageItemAdapter
+
+    def history(self, conv_uid: str) -> History:
+        """The conversation that the messages of ``conv_uid`` are. Raises ``InvalidInput`` with an adapter, where they are
+        items.
+        """
+        if not self.keeps_conversations:
+            raise InvalidInput(f"a storage with an adapter keeps items, not conversations: {self!r}")
+        return History(self.backend, conv_uid, space=self.space)
+
+    def save(self, data: T) -> None:
+        self.save_list((data,))
+
+    def update(self, data: T) -> None:
+        self.save_or_update_list((data,))
+
+    def save_or_update(self, data: T) -> None:
+        self.update(data)
+
+    def save_list(self, data: Iterable[T]) -> None:
+        self._apply([self._checked(one) for one in data], lambda rows, some: rows.add(some))
+
+    def save_or_update_list(self, data: Iterable[T]) -> None:
+        self._apply([self._checked(one) for one in data], lambda rows, some: rows.put(some))
+
+    def delete(self, resource_id: ResourceIdentifier) -> None:
+        self.delete_list((resource_id,))
+
+    def delete_list(self, resource_id: Iterable[ResourceIdentifier]) -> None:
+        self._apply(list(resource_id), lambda rows, some: rows.drop(some))
+
+    def load(self, resource_id: ResourceIdentifier, cls: type[T]) -> T | None:
+        found = self._rows(resource_id).get(resource_id, _checked_class(cls))
+        return None if found is None else self._announced([found])[0]
+
+    def query(self, spec: QuerySpec, cls: type[T]) -> list[T]:
+        limit = None if spec.limit is None else check_count(spec.limit, "limit")
+        rows = self._rows(_checked_class(cls))
+        return self._announced(rows.find(spec.conditions, cls, limit, check_count(spec.offset, "offset")))
+
+    def count(self, spec: QuerySpec, cls: type[T]) -> int:
+        return self._rows(_checked_class(cls)).count(spec.conditions, cls)
+
+    def _announced(self, found: list[Any]) -> list[Any]:
+        for one in found:
+            # An adapter may make anything.
+            if isinstance(one, StorageItem):
+                one.found_in(self)
+        return found
+
+    def _apply(self, owners: Sequence[Any], change: Callable[[Rows, Sequence[Any]], None]) -> None:
+        """Change items or identifiers, all or none, each kind where it is kept."""
+        if len(owners) == 1:
+            change(self._rows(owners[0]), owners)
+            return
+        groups: dict[int, tuple[Rows, list[Any]]] = {}
+        for owner in owners:
+            rows = self._rows(owner)
+            groups.setdefault(id(rows), (rows, []))[1].append(owner)
+        with self.backend.transaction():
+            for rows, some in groups.values():
+                change(rows, some)
+
+    def _rows(self, owner: Any) -> Rows:
+        """Where items of a kind are; their class, an item and an identifier all know."""
+        # The attribute of the class: an item may have one of that name for itself.
+        kind: type[Any] = owner if isinstance(owner, type) else owner.__class__
+        maker: RowsMaker | None = getattr(kind, "kept_as", None)
+        if maker is None or not self.keeps_conversations:
+            return self._items
+        rows = self._others.get(maker)
+        if rows is None:
+            rows = self._others[maker] = maker(self)
+        return rows
+
+    def _checked(self, data: T | None) -> T:
+        if not data:
+            raise StorageError("Data cannot be None")
+        if not isinstance(data, StorageItem):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise StorageError(f"a storage keeps StorageItems, not {shown(data)}")
+        if data._serializer is None:  # pyright: ignore[reportPrivateUsage] - the attribute is part of the contract
+            data.set_serializer(self.serializer)
+        return data
+
+
+class InMemoryStorage(BackendStorage[T]):
+    """Items that last as long as the storage."""
+
+    def __init__(self, serializer: Serializer | None = None, adapter: StorageItemAdapter[T, Any] | None = None) -> None:
+        super().__init__(open_backend("memory:"), serializer=serializer, adapter=adapter)
+
+
+def _checked_class(cls: type[T]) -> type[T]:
+    if not isinstance(cls, type):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise StorageError(f"say of which class the items are, not {shown(cls)}")
+    return cls
+
+
+class Rows(Protocol):
+    """Items of one kind in a storage. Every method raises ``StorageError`` for what breaks the contract of a storage.
+
+    Several items are changed inside a transaction of the storage, so that a change that fails changes nothing.
+    """
+
+    def add(self, items: Sequence[Any]) -> None: ...
+    def put(self, items: Sequence[Any]) -> None: ...
+    def get(self, identifier: Any, cls: type[Any]) -> Any: ...
+    def drop(self, identifiers: Sequence[Any]) -> None: ...
+    def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]: ...
+    def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int: ...
+
+
+RowsMaker: TypeAlias = Callable[[BackendStorage[Any]], Rows]
+"""Makes the rows of a storage."""
+
+
+class _ItemRows:
+    """Items as JSON objects in a backend's values by key, so that the backend answers conditions on their fields."""
+
+    def __init__(self, storage: BackendStorage[Any]) -> None:
+        self._kv = storage.backend.kv
+        self._space = storage.space / "dbgpt" / storage.name
+        self._classes = self._space / "classes"
+        self._serializer = storage.serializer
+        self._is_plain = type(storage.serializer) is JsonSerializer
+        self._adapter = None if storage.keeps_conversations else storage.adapter
+        self._format = _declared_format(self._adapter)
+
+    def add(self, items: Sequence[Any]) -> None:
+        self._store(items, expect=0)
+
+    def put(self, items: Sequence[Any]) -> None:
+        self._store(items, expect=None)
+
+    def _store(self, items: Sequence[Any], expect: int | None) -> None:
+        written = [(_text_of(getattr(one, "identifier", None)), self._written(one)) for one in items]
+        for name in {type(one).__name__ for one in items}:
+            if self._kv.get(self._classes, name) is None:
+                self._kv.put(self._classes, name, True)
+        for identifier, value in written:
+            try:
+                self._kv.put(self._space, key_of(identifier), value, expect=expect)
+            except Conflict as error:
+                raise StorageError(f"Data with identifier {identifier} already exists") from error
+            except InvalidInput as error:
+                raise StorageError(f"the data of {shown(identifier)} cannot be stored: {error}") from error
+
+    def get(self, identifier: Any, cls: type[Any]) -> Any:
+        entry = self._kv.get(self._space, key_of(_text_of(identifier)))
+        return None if entry is None else self._read(entry, cls)
+
+    def drop(self, identifiers: Sequence[Any]) -> None:
+        for key in [key_of(_text_of(one)) for one in identifiers]:
+            self._kv.delete(self._space, key)
+
+    def find(self, conditions: Mapping[str, Any], cls: type[Any], limit: int | None, offset: int) -> list[Any]:
+        pushed, compared = self._asked(conditions, cls)
+        if limit == 0:
+            return []
+        if not compared:
+            entries = self._entries(pushed, MAX_LIMIT if limit is None else min(limit, MAX_LIMIT), offset)
+            return [self._read(one, cls) for one in islice(entries, limit)]
+        found = (item for item in self._all(pushed, cls) if holds(item, compared))
+        return list(islice(found, offset, None if limit is None else offset + limit))
+
+    def count(self, conditions: Mapping[str, Any], cls: type[Any]) -> int:
+        pushed, compared = self._asked(conditions, cls)
+        if not compared:
+            return self._kv.count(self._space, where=pushed)
+        return sum(holds(item, compared) for item in self._all(pushed, cls))
+
+    def _asked(self, conditions: Mapping[str, Any], cls: type[Any]) -> tuple[Filter | None, Mapping[str, Any]]:
+        """What the backend is asked, and what is compared with each item that it finds."""
+        wanted = checked_conditions(conditions, cls)
+        if self._adapter is not None:
+            return None, wanted
+        parameters, _ = _parameters(cls)
+        pushed = {name: value for name, value in wanted.items() if name in parameters and _is_scalar(value)}
+        filters = (_equality(name, value, parameters[name]) for name, value in pushed.items())
+        parts, related = tuple(filters), _related(cls)
+        # A storage of one class is asked as it is; only where there are others does a query name the class.
+        if not {one.key for one in self._kv.scan(self._classes, limit=MAX_LIMIT).items} <= related:
+            of_class = AnyOf((Where((_CLASS,), "in", sorted(related)), Not(Where((_CLASS,), "exists"))))
+            parts = (*parts, of_class)
+        return AllOf(parts) if parts else None, {name: wanted[name] for name in wanted if name not in pushed}
+
+    def _all(self, pushed: Filter | None, cls: type[Any]) -> Iterator[Any]:
+        return (self._read(one, cls) for one in self._entries(pushed, _BLOCK, 0))
+
+    def _entries(self, pushed: Filter | None, size: int, skip: int) -> Iterator[Entry]:
+        def page(cursor: str | None) -> Page[Entry]:
+            skipped = skip if cursor is None else 0
+            return self._kv.scan(self._space, where=pushed, limit=size, cursor=cursor, skip=skipped)
+
+        return paged(page)
+
+    def _written(self, item: Any) -> Any:
+        if self._adapter is None:
+            return {**self._fields(item), _CLASS: type(item).__name__}
+        made = self._adapter.to_storage_format(item)
+        if isinstance(made, dict):
+            return cast("dict[str, Any]", made)
+        if self._format is None or type(made) is not self._format:
+            raise StorageError(
+                f"an adapter makes a dict, or the Serializable it names in StorageItemAdapter[Item, Format], "
+                f"not {shown(made)}"
+            )
+        return self._fields(made)
+
+    def _fields(self, item: Any) -> dict[str, Any]:
+        fields: dict[str, Any] = item.to_dict()
+        if self._is_plain:
+            return fields
+        # What is no scalar leaves a mark of its own: a field that is missing would mean that it is at its default.
+        scalars: dict[str, Any] = {name: value if _is_scalar(value) else [] for name, value in fields.items()}
+        return {**scalars, _BYTES: base64.b64encode(self._serializer.serialize(item)).decode()}
+
+    def _read(self, entry: Entry, cls: type[Any]) -> Any:
+        value: Any = entry.value
+        if isinstance(value, dict):
+            cast("dict[str, Any]", value).pop(_CLASS, None)
+        if self._adapter is None:
+            return self._made(value, cls)
+        return self._adapter.from_storage_format(value if self._format is None else self._made(value, self._format))
+
+    def _made(self, value: Any, cls: type[Any]) -> Any:
+        if self._is_plain or not isinstance(value, dict) or _BYTES not in value:
+            return made_from(value, cls, self._serializer)
+        try:
+            data = base64.b64decode(cast("dict[str, Any]", value)[_BYTES], validate=True)
+        except (binascii.Error, TypeError, ValueError) as error:
+            raise StorageError(f"what is stored is no {cls.__name__}: {error}") from error
+        return self._serializer.deserialize(data, cls)
+
+
+def _text_of(identifier: Any) -> str:
+    text: object = getattr(identifier, "str_identifier", None)
+    if not isinstance(text, str) or not text:
+        raise StorageError(
+            f"an item is named by a ResourceIdentifier with a text of its own, not by {shown(identifier)}"
+        )
+    return text
+
+
+def _declared_format(adapter: Any) -> type[Serializable] | None:
+    """The class of what an adapter makes, as it names it; None for a dict."""
+    for base in type(adapter).__mro__:
+        for generic in getattr(base, "__orig_bases__", ()):
+            for argument in getattr(generic, "__args__", ())[1:2]:
+                if isinstance(argument, type) and issubclass(argument, Serializable):
+                    return argument
+    return None
+
+
+# Conditions
+
+
+@functools.cache
+def _parameters(cls: type[Any]) -> tuple[Mapping[str, Any], bool]:
+    """The parameters of a constructor and of those it hands them on to, with their defaults; and whether it takes more."""
+    parameters: dict[str, Any] = {}
+    for base in cls.__mro__:
+        if "__init__" not in vars(base) or base is object:
+            continue
+        found = list(inspect.signature(base.__init__).parameters.values())[1:]
+        for one in found:
+            if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+                parameters.setdefault(one.name, _MISSING if one.default is one.empty else one.default)
+        if not any(one.kind is one.VAR_KEYWORD for one in found):
+            return parameters, False
+    return parameters, True
+
+
+def checked_conditions(conditions: object, cls: type[Any]) -> Mapping[str, Any]:
+    """The conditions, all of them on attributes of ``cls``. Raises ``StorageError`` naming the first that is not."""
+    if not isinstance(conditions, Mapping):
+        raise StorageError(f"conditions must be a dict of attributes and values, not {shown(conditions)}")
+    parameters, takes_more = _parameters(cls)
+    for name in cast("Mapping[object, Any]", conditions):
+        if not isinstance(name, str) or not (name in parameters or takes_more or hasattr(cls, name)):
+            known = ", ".join(sorted(parameters))
+            raise StorageError(f"{cls.__name__} has no attribute {shown(name)} to ask for; it has {known}")
+    return cast("Mapping[str, Any]", conditions)
+
+
+def holds(item: Any, conditions: Mapping[str, Any]) -> bool:
+    """Whether an item satisfies conditions. Raises ``StorageError`` for an attribute it lacks."""
+    try:
+        return all(getattr(item, name) == value for name, value in conditions.items())
+    except AttributeError as error:
+        raise StorageError(f"a {type(item).__name__} has no attribute {error.name!r}") from None
+
+
+def _is_scalar(value: object) -> bool:
+    """Whether it is text, a number, a boolean or None that any store can keep."""
+    kind = type(value)
+    if kind is str:
+        try:
+            check_text(value, "a value")
+        except InvalidInput:
+            return False
+        return True
+    if kind is float:
+        return math.isfinite(cast(float, value))
+    return value in _INT64 if kind is int else value is None or kind is bool
+
+
+def _equality(name: str, value: Any, default: object) -> Filter:
+    # To Python True is 1; to a filter it is not.
+    is_flag = isinstance(value, int | float) and value in (0, 1)
+    equal = Where(name, "in", (bool(value), int(value))) if is_flag else Where(name, "eq", value)
+    # An item may leave out what is at its default.
+    is_default = type(default) in (str, int, float, bool, type(None)) and default == value
+    return AnyOf((equal, Not(Where(name, "exists")))) if is_default else equal
+
+
+def _related(cls: type[Any]) -> set[str]:
+    """The names of a class, of those it comes from and of those that come from it."""
+    related = {base.__name__ for base in cls.__mro__}
+    waiting = cls.__subclasses__()
+    while waiting:
+        one = waiting.pop()
+        related.add(one.__name__)
+        waiting += one.__subclasses__()
+    return related
+
+
+# Keys
+
+_UNSTORABLE = re.compile("[\0\1\ud800-\udfff]")
+_KEPT = MAX_ID_LENGTH - 128
+
+
+@functools.lru_cache(maxsize=4096)
+def key_of(identifier: str) -> str:
+    """The key of an identifier of any length and any characters, never the same for two.
+
+    Keys sort as the identifiers do, except that numbers sort by value: a number is written with the count of its digits in
+    front and of its leading zeros behind. NUL, surrogates and the sign that marks them are written in letters. What is too
+    long for a key ends in a digest of the whole.
+    """
+    # Numbers first: the letters that stand for a character may hold digits, which must be left alone.
+    key = _UNSTORABLE.sub(_spelt, re.sub("[0-9]+", _number, identifier))
+    if len(key) <= MAX_ID_LENGTH:
+        return key
+    digest = blake2b(identifier.encode(errors="surrogatepass"), digest_size=32).hexdigest()
+    # The mark and this letter are written nowhere else, so that no short identifier has such a key.
+    return f"{key[:_KEPT]}\1d{digest}"
+
+
+def _number(found: re.Match[str]) -> str:
+    significant = found[0].lstrip("0")
+    return f"{_counted(len(significant))}{significant}{_counted(len(found[0]) - len(significant))}"
+
+
+def _counted(number: int) -> str:
+    """A count that sorts by its value and of which none is the beginning of another."""
+    # A text holds fewer characters than a number of nine digits can count.
+    return str(number) if number <= 8 else f"9{len(str(number))}{number}"
+
+
+def _spelt(found: re.Match[str]) -> str:
+    character = found[0]
+    if character in "\0\1":
+        return "\1a" if character == "\0" else "\1b"
+    return f"\1c{ord(character):04x}"

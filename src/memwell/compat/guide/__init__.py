@@ -1,7 +1,6 @@
-"""The guide's vocabulary over the one engine: chat, retrieval, conversations, media, kinds of memory, plots, deployment.
+"""The names of the guide to LLM memory: chat, retrieval, conversations, media, kinds of memory, plots, deployment.
 
-Change the import line, and the rest of a program stays. What differs from the guide's snippets, and which of their faults
-are not here, is listed in the documentation's page on the guide.
+Change the import line, and the rest of a program stays. The page "From the guide to LLM memory" lists what differs.
 """
 
 from __future__ import annotations
@@ -12,34 +11,27 @@ from memwell._later import loaded_later
 
 if TYPE_CHECKING:
     from memwell.compat.guide.chat import SimpleLLMChat
-    from memwell.compat.guide.conversations import ConversationMemory
-    from memwell.compat.guide.databases import VectorDatabaseComparison
-    from memwell.compat.guide.deployment import ProductionDeployment
-    from memwell.compat.guide.explaining import demonstrate_attention_complexity, plot_context_length_evolution
-    from memwell.compat.guide.intelligent import IntelligentMemorySystem
-    from memwell.compat.guide.multimodal import MultimodalMemory
-    from memwell.compat.guide.neural import MemoryAugmentedLLM, NeuralMemoryNetwork
-    from memwell.compat.guide.optimizer import RAGOptimizer
-    from memwell.compat.guide.rag import SimpleRAGSystem
-    from memwell.compat.guide.roadmap import TechnologyRoadmap
+    from memwell.compat.guide.conversations import ConversationMemory, MultimodalMemory
+    from memwell.compat.guide.deployment import ProductionDeployment, VectorDatabaseComparison
+    from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
+    from memwell.compat.guide.network import MemoryAugmentedLLM, NeuralMemoryNetwork
+    from memwell.compat.guide.pictures import (
+        TechnologyRoadmap,
+        demonstrate_attention_complexity,
+        plot_context_length_evolution,
+    )
 
 _LATER = {
-    "ConversationMemory": ".conversations",
-    "IntelligentMemorySystem": ".intelligent",
-    "MemoryAugmentedLLM": ".neural",
-    "MultimodalMemory": ".multimodal",
-    "NeuralMemoryNetwork": ".neural",
-    "ProductionDeployment": ".deployment",
-    "RAGOptimizer": ".optimizer",
     "SimpleLLMChat": ".chat",
-    "SimpleRAGSystem": ".rag",
-    "TechnologyRoadmap": ".roadmap",
-    "VectorDatabaseComparison": ".databases",
-    "demonstrate_attention_complexity": ".explaining",
-    "plot_context_length_evolution": ".explaining",
+    **dict.fromkeys(("ConversationMemory", "MultimodalMemory"), ".conversations"),
+    **dict.fromkeys(("ProductionDeployment", "VectorDatabaseComparison"), ".deployment"),
+    **dict.fromkeys(("IntelligentMemorySystem", "RAGOptimizer", "SimpleRAGSystem"), ".knowledge"),
+    **dict.fromkeys(("MemoryAugmentedLLM", "NeuralMemoryNetwork"), ".network"),
+    **dict.fromkeys(
+        ("TechnologyRoadmap", "demonstrate_attention_complexity", "plot_context_length_evolution"), ".pictures"
+    ),
 }
-"""Loaded when first asked for: who draws a plot does not wait for what reads documents."""
-
+"""Loaded when first used: a program that draws a plot does not load what reads documents."""
 
 __getattr__, __dir__ = loaded_later(globals(), _LATER)
 

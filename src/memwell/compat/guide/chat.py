@@ -1,4 +1,4 @@
-"""A chat that lives within a context window: what no longer fits leaves the context, and is not lost."""
+"""``SimpleLLMChat``: a chat within a context window. Messages that no longer fit leave the context and are kept."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from memwell.transcript import from_openai
 from memwell.values import check_count, check_text, shown
 
 _LEAST = 2
-"""The last question and its answer stay, however long they are: a context without them would be of no use."""
+"""The last question and its answer stay in the context, however long they are."""
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
 class SimpleLLMChat(Closing):
     """The messages of a conversation that fit ``max_context`` tokens, counted exactly; the earliest leave first.
 
-    All that was said is kept in ``store``, ``memory:`` until the process ends or a file for good: ``recall`` finds what has
-    left the context, and a chat that is opened again goes on where it was. Raises ``InvalidInput`` for a limit below 1.
+    All messages are kept in ``store``, ``memory:`` until the process ends or a file: ``recall`` finds those that left the
+    context, and a chat that is opened again goes on where it was. Raises ``InvalidInput`` for a limit below 1.
     """
 
     def __init__(self, max_context: int = 4096, *, store: str = "memory:", session: str = "default") -> None:
@@ -33,7 +33,7 @@ class SimpleLLMChat(Closing):
             size = self.history.counter.count_message(message)
             self._context.appendleft((message, size))
             self._tokens += size
-            # The one that is too many leaves again, as it did when it was said.
+            # The one that does not fit leaves again below.
             if len(self._context) > _LEAST and self._tokens > self.max_context:
                 break
         self._forget()
@@ -87,12 +87,9 @@ class SimpleLLMChat(Closing):
         return [{**_shape(message), "score": score, "in_context": message.id in within} for message, score in hits]
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self.history.close()
 
 
 def _shape(message: Message) -> dict[str, str]:
     return {"role": _ROLES.get(message.role.value, message.role.value), "content": message.text}
-
-
-__all__ = ["SimpleLLMChat"]

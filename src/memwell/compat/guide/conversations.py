@@ -1,25 +1,25 @@
-"""Conversations of many users kept for good, what each of them is about, and what was said before."""
+"""Conversations of many users with their profiles, and what was written, shown and heard in sessions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from heapq import nlargest
 from pathlib import Path
 from typing import Any, cast
 
-import msgspec
-
 from memwell._asyncify import Closing, asyncify
-from memwell.compat.guide.user_profiles import profile_of
 from memwell.errors import InvalidInput, NotFound
 from memwell.history import History
+from memwell.language.detect import language_of
 from memwell.language.keywords import keywords as keywords_of
 from memwell.language.sentiment import sentiment
+from memwell.longterm.media import MediaItem
+from memwell.longterm.profiles import Profile, profile
 from memwell.longterm.recall import Recalled
+from memwell.longterm.traits import Traits, with_traits
 from memwell.messages import Message, Role, ai, human
-from memwell.records import Space, paged
+from memwell.records import Record, Space, paged
 from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_memory
 from memwell.storage.protocols import ThreadInfo
@@ -28,16 +28,25 @@ from memwell.windows import Round
 
 _PROFILE = "user_profile"
 _IMPORTED = "imported"
-"""Marks a session whose messages need not stand in the order of their times."""
+"""Marks a session whose messages may not be in the order of their times."""
 _SLACK = timedelta(minutes=1)  # between the times of messages and the order in which several writers stored them
-_OLD_COLUMNS = ("session_id", "user_id", "message", "response", "timestamp", "topic", "keywords")
+_TOPICS, _KEYWORDS, _MONTHS = 5, 10, 12
+_READ_FOR_LANGUAGE = 2_000  # characters
+_OWN = ("topic", "keywords", "sentiment")
+
+MODALITIES = ("text", "image", "audio", "video")
+_PLURAL = {"image": "images", "audio": "audios", "video": "videos"}
+_KNOWN = frozenset({"description", "features", "transcript", "sentiment", "data", "path", "name", "metadata"})
+_TEXT = "text"
+_LEAST = {"coverage": 0.2, "dense": 0.35}
+"""The least signals of a medium that answers a query: a recall returns the nearest, however far it is."""
 
 
 class ConversationMemory(Closing):
-    """What users said and were answered, in one file. A user is a space of its own, a session is a conversation in it.
+    """Questions and answers of users in one file. A user is a space, a session is a conversation in it.
 
-    A stored conversation is on disk when the call returns, and can be recalled at once, from any later session. Raises
-    ``BackendError`` for a SQLite file of another program; ``import_old`` takes its rows.
+    A stored conversation is on disk when the call returns, and any later session recalls it. Raises ``BackendError`` for
+    a SQLite file of another program; ``store_conversation`` takes its rows, each with its timestamp.
     """
 
     def __init__(self, db_path: str | Path = "conversation_memory.db") -> None:
@@ -46,7 +55,7 @@ class ConversationMemory(Closing):
         self.init_database()
 
     def init_database(self) -> None:
-        """Open the file, which is made when it is not there. Done once it is open, it does nothing."""
+        """Open the file, or create it. Does nothing when it is open."""
         if self._engine is None:
             self._engine = open_memory(self.db_path)
 
@@ -65,30 +74,29 @@ class ConversationMemory(Closing):
         response: str,
         topic: str | None = None,
         keywords: Sequence[str] | None = None,
+        *,
+        timestamp: datetime | None = None,
     ) -> str:
         """Keep a question and its answer, and return their id. Without keywords those of both texts are found.
 
-        Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
+        ``timestamp`` is the time of an earlier conversation, such as a row of another database; without a zone it is in
+        UTC. Raises ``InvalidInput`` for a value that is no text, and an empty session or user; then nothing is kept.
         """
         check_text(message, "a message")
         check_text(response, "a response")
-        about = self._about(message, response, topic, keywords)
-        return self._kept(user_id, session_id, human(message, metadata=about), ai(response))
-
-    def _about(self, message: str, response: str, topic: str | None, keywords: Sequence[str] | None) -> dict[str, Any]:
         found = _words(keywords) or self.extract_keywords(f"{message} {response}")
         about: dict[str, Any] = {"keywords": found, "sentiment": round(sentiment(message), 4)}
         if topic:
             about["topic"] = check_text(topic, "a topic")
-        return about
-
-    def _kept(self, user_id: str, session_id: str, asked: Message, answered: Message) -> str:
+        when: dict[str, Any] = {} if timestamp is None else {"time": as_utc(timestamp, "a timestamp")}
         engine = self._of(user_id)
         history = engine.thread(check_id(session_id, "a session"))
         # Both or neither: what is in the conversation can be recalled.
         with engine.backend.transaction():
-            stored = history.add(asked, answered)
-            engine.remember(stored, session=session_id, metadata=asked.metadata)
+            stored = history.add(human(message, metadata=about, **when), ai(response, **when))
+            engine.remember(stored, session=session_id, metadata=about)
+            if when:
+                history.set_metadata(**{_IMPORTED: True})
         return stored[0].id
 
     def extract_keywords(self, text: str, top_k: int = 5) -> list[str]:
@@ -141,12 +149,12 @@ class ConversationMemory(Closing):
         return list(answers.values())[:limit]
 
     def build_user_profile(self, user_id: str) -> dict[str, Any]:
-        """What a user talks about, how often and in what mood, with the conversations that say so; ``{}`` for nobody.
+        """What a user talks about, how often and in what mood, with the conversations as evidence; ``{}`` without any.
 
         It is kept in the file too; ``get_user_profile`` reads it without counting again.
         """
         engine = self._of(user_id)
-        made = profile_of(user_id, engine, self._questions(engine))
+        made = _profile_of(user_id, engine, self._questions(engine))
         if made:
             engine.backend.kv.put(engine.space, _PROFILE, made)
         return made
@@ -157,29 +165,8 @@ class ConversationMemory(Closing):
         entry = engine.backend.kv.get(engine.space, _PROFILE)
         return {} if entry is None else cast("dict[str, Any]", entry.value)
 
-    def import_old(self, rows: Iterable[Mapping[str, Any] | Sequence[Any]]) -> int:
-        """Take in rows of an older database, as mappings or in the order ``session_id, user_id, message, response,
-        timestamp, topic, keywords``; how many were new. Doing it again adds nothing.
-
-        Raises ``InvalidInput`` for a row that breaks a rule; those before it stay.
-        """
-        return sum(self._imported(_old_row(row)) for row in rows)
-
-    def _imported(self, row: dict[str, Any]) -> bool:
-        content = msgspec.json.encode([row[name] for name in _OLD_COLUMNS[:5]])
-        id_ = blake2b(content, digest_size=16).hexdigest()
-        thread = self._of(row["user_id"]).thread(check_id(row["session_id"], "a session"))
-        if thread.log.read(thread.thread, ids=[id_]):
-            return False
-        about = self._about(row["message"], row["response"], row["topic"], row["keywords"])
-        fields: dict[str, Any] = {} if row["timestamp"] is None else {"time": row["timestamp"]}
-        asked = human(row["message"], id=id_, metadata=about, **fields)
-        self._kept(row["user_id"], row["session_id"], asked, ai(row["response"], **fields))
-        thread.set_metadata(**{_IMPORTED: True})
-        return True
-
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._engine is not None:
             self._engine.close()
             self._engine = None
@@ -204,7 +191,6 @@ class ConversationMemory(Closing):
     arecall = asyncify(recall)
     abuild_user_profile = asyncify(build_user_profile)
     aget_user_profile = asyncify(get_user_profile)
-    aimport_old = asyncify(import_old)
 
 
 def _words(given: Sequence[str] | None) -> list[str]:
@@ -260,41 +246,155 @@ def _conversation_of(engine: Engine, found: Recalled) -> dict[str, Any] | None:
         return None
 
 
-def _old_row(row: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """A row with all columns. Raises ``InvalidInput`` for one that lacks what a conversation needs."""
-    if isinstance(row, Mapping):
-        held = {name: row.get(name) for name in _OLD_COLUMNS}
-    elif isinstance(row, str | bytes) or not isinstance(row, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidInput(f"a row must be a mapping or a row of values, not {shown(row)}")
-    else:
-        held = {**dict.fromkeys(_OLD_COLUMNS), **dict(zip(_OLD_COLUMNS, row, strict=False))}
-    for name in _OLD_COLUMNS[:4]:
-        check_text(held[name], f"the {name} of a row")
-    held["timestamp"] = _old_time(held["timestamp"])
-    held["keywords"] = _old_keywords(held["keywords"])
-    return held
+def _profile_of(user_id: str, engine: Engine, questions: Iterable[tuple[str, Message]]) -> dict[str, Any]:
+    """The profile in the guide's shape, as plain data, of the user who asked the questions; ``{}`` without any."""
+    records: list[Record] = []
+    beginning = ""
+    for session, message in questions:
+        if len(beginning) < _READ_FOR_LANGUAGE:
+            beginning += f"{message.text[:_READ_FOR_LANGUAGE]}\n"
+        own = {name: message.metadata[name] for name in _OWN if name in message.metadata}
+        metadata = with_traits(own, Traits(session=session))
+        records.append(Record(text=message.text, id=message.id, time=message.time, metadata=metadata))
+    found = profile(engine.facts, records)
+    return _profile_shape(user_id, found, language_of(beginning)) if found.records else {}
 
 
-def _old_time(given: object) -> datetime | None:
-    """A moment as SQLite writes it, in UTC."""
-    if given is None or isinstance(given, datetime):
-        return None if given is None else as_utc(given, "a timestamp")
-    try:
-        return as_utc(datetime.fromisoformat(str(given)), "a timestamp")
-    except ValueError as error:
-        raise InvalidInput(f"a timestamp must be a date and time, not {shown(given)}") from error
+def _profile_shape(user_id: str, found: Profile, language: str) -> dict[str, Any]:
+    topics, words = found.topics[:_TOPICS], found.keywords[:_KEYWORDS]
+    return {
+        "user_id": user_id,
+        "top_topics": [[one.word, one.count] for one in topics],
+        "top_keywords": [[one.word, one.count] for one in words],
+        "total_conversations": found.records,
+        "conversation_summary": found.summary("zh" if language == "zh" else "en"),
+        "sentiment": {
+            "average": 0.0 if found.trend is None else found.trend.sentiment,
+            "trend": "unknown" if found.trend is None else found.trend.direction,
+            "by_month": {one.month: one.sentiment for one in found.moods[-_MONTHS:]},
+        },
+        "evidence": {one.word: list(one.evidence) for one in (*words, *topics)},
+    }
 
 
-def _old_keywords(given: object) -> list[str] | None:
-    """A list, or a list written as JSON; what is neither is found again."""
-    if isinstance(given, str):
-        try:
-            given = msgspec.json.decode(given)
-        except msgspec.DecodeError:
-            return None
-    if not isinstance(given, list):
-        return None
-    return [word for word in cast("list[object]", given) if isinstance(word, str)]
+class MultimodalMemory(Closing):
+    """Texts, images, recordings and videos by session. Several of each, and nothing takes another's place.
+
+    Bytes of media are kept when they are given (``data`` or ``path``), and checked to be what they are said to be.
+    ``store`` is ``memory:`` until the process ends, or a file for good.
+    """
+
+    def __init__(self, *, store: str | Path = "memory:") -> None:
+        self.engine = open_memory(store)
+
+    @property
+    def memories(self) -> dict[str, dict[str, list[dict[str, Any]]]]:
+        """All there is: by modality, by session, oldest first."""
+        held: dict[str, dict[str, list[dict[str, Any]]]] = {name: {} for name in MODALITIES}
+        for one in self.engine.memories():
+            if one.kind in held:
+                held[one.kind].setdefault(one.session, []).append(self._shape(one))
+        return held
+
+    def store_multimodal_memory(self, session_id: str, memories: Mapping[str, Any]) -> list[str]:
+        """Store what belongs together, and return the ids. A modality may come as one thing or as a list of them.
+
+        Raises ``InvalidInput`` for an unknown modality or key, and for bytes that are not what they are said to be; then
+        nothing of the call is stored.
+        """
+        check_id(session_id, "a session")
+        if not isinstance(memories, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"memories must be a dict by modality, not {shown(memories)}")
+        things = [(modality, one) for modality, given in memories.items() for one in _things(modality, given)]
+        with self.engine.backend.transaction():
+            return [self._stored(session_id, modality, one) for modality, one in things]
+
+    def _stored(self, session: str, modality: str, thing: Any) -> str:
+        if modality == _TEXT:
+            return self.engine.remember(thing, session=session, kind=_TEXT).id
+        given = cast("dict[str, Any]", thing)
+        data = given.get("data", None if given.get("path") is None else Path(given["path"]))
+        return self.engine.media.add(
+            data,
+            kind=modality,
+            description=given.get("description", ""),
+            transcript=given.get("transcript", ""),
+            features=given.get("features"),
+            sentiment=given.get("sentiment"),
+            session=session,
+            name=given.get("name", ""),
+            metadata=given.get("metadata"),
+        ).id
+
+    def retrieve_context(self, session_id: str, query: str | None = None, limit: int = 5) -> dict[str, Any]:
+        """What a session holds: its latest ``text``, all ``texts``, ``images``, ``audios`` and ``videos``.
+
+        With a query the media are those of all sessions that answer it, best first, each with its score and the reason.
+        """
+        check_id(session_id, "a session")
+        texts = [one for one in self.engine.memories() if one.session == session_id and one.kind == _TEXT]
+        context: dict[str, Any] = {}
+        if texts:
+            context = {"text": self._shape(texts[-1]), "texts": [self._shape(one) for one in texts]}
+        media = self.engine.media
+        for kind, plural in _PLURAL.items():
+            items = (
+                media.items(session=session_id, kinds=kind)
+                if query is None
+                else _answering(media.recall(check_text(query, "a query"), kinds=kind, limit=limit))
+            )
+            if items or query is not None:
+                context[plural] = [_medium(one) for one in items]
+        return context
+
+    def close(self) -> None:
+        """Close the store."""
+        self.engine.close()
+
+    astore_multimodal_memory = asyncify(store_multimodal_memory)
+    aretrieve_context = asyncify(retrieve_context)
+
+    def _shape(self, one: Recalled) -> dict[str, Any]:
+        if one.kind == _TEXT:
+            return {"content": one.text, "timestamp": one.time.isoformat(), "type": _TEXT}
+        return _medium(self.engine.media.get(one.id))
 
 
-__all__ = ["ConversationMemory"]
+def _things(modality: str, given: Any) -> list[Any]:
+    """One thing or several, checked. Raises ``InvalidInput``."""
+    if modality not in MODALITIES:
+        raise InvalidInput(f"unknown modality {shown(modality)}; known: {', '.join(MODALITIES)}")
+    is_several = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+    several: list[Any] = list(cast("Sequence[Any]", given)) if is_several else [given]
+    for one in several:
+        if modality == _TEXT:
+            check_text(one, "a text")
+        elif not isinstance(one, Mapping):
+            raise InvalidInput(f"{modality} must be a dict or several, not {shown(one)}")
+        elif unknown := set(cast("Mapping[str, Any]", one)) - _KNOWN:
+            raise InvalidInput(f"unknown key {sorted(unknown)[0]!r} of {modality}; known: {', '.join(sorted(_KNOWN))}")
+    return several
+
+
+def _answering(items: list[MediaItem]) -> list[MediaItem]:
+    """The items that share a word with the query or are near to it in meaning."""
+    return [
+        one
+        for one in items
+        if any(one.signals[name].value > least for name, least in _LEAST.items() if name in one.signals)
+    ]
+
+
+def _medium(item: MediaItem) -> dict[str, Any]:
+    return {
+        "id": item.id,
+        "description": item.description,
+        "features": list(item.features),
+        "transcript": item.transcript,
+        "sentiment": item.sentiment,
+        "timestamp": item.time.isoformat(),
+        "type": item.kind,
+        "session_id": item.session,
+        "score": item.score,
+        "why": item.why(language="zh") if item.score else "",
+    }

@@ -1,13 +1,15 @@
-"""The pictures that explain memory: what attention costs, how long contexts have become, and where it is going."""
+"""Pictures that explain memory: what attention costs, how long contexts have become, the roadmap."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from memwell.errors import InvalidInput
-from memwell.plotting import current_figure, set_chinese
-from memwell.values import shown
+from memwell.plotting import current_figure, save, set_chinese
+from memwell.values import check_count, shown
 
 if TYPE_CHECKING:
     from memwell.plotting import Figure
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
 Roadmap = Mapping[str, tuple[str, Sequence[str]]]
 """By year: what it is about, and its milestones."""
 
+SEQUENCE_LENGTHS = (512, 1024, 2048, 4096, 8192)
 _ACCENT, _OTHER, _SOFT = "#0d9488", "#b45309", "#ccfbf1"
 
 
@@ -42,7 +45,6 @@ CONTEXT_LENGTHS = (
 
 _PHRASES = {
     "en": {
-        "colon": ": ",
         "attention": "What self-attention costs",
         "length": "tokens in the context",
         "pairs": "pairs of tokens compared (one head, one layer)",
@@ -54,7 +56,6 @@ _PHRASES = {
         "focus": "What it is about",
     },
     "zh": {
-        "colon": "：",
         "attention": "自注意力的代价",
         "length": "上下文中的词元数",
         "pairs": "两两比较的词元对数（单头单层）",
@@ -161,12 +162,73 @@ def _short(value: float) -> str:
     return f"{value:.3g}"
 
 
-__all__ = [
-    "CONTEXT_LENGTHS",
-    "ContextLength",
-    "Roadmap",
-    "attention_cost",
-    "attention_figure",
-    "context_figure",
-    "roadmap_figure",
-]
+def demonstrate_attention_complexity(seq_lengths: Sequence[int] = SEQUENCE_LENGTHS) -> list[dict[str, float]]:
+    """Print what attention costs at each length, for one head of one layer, and return the figures.
+
+    Raises ``InvalidInput`` for a length that is no whole number above 0.
+    """
+    if isinstance(seq_lengths, str) or not isinstance(seq_lengths, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"seq_lengths must be a list of lengths, not {shown(seq_lengths)}")
+    rows: list[dict[str, float]] = []
+    print("序列长度 vs 计算复杂度:")  # noqa: T201 - it is made to be read
+    for length in seq_lengths:
+        pairs, megabytes = attention_cost(check_count(length, "a length", least=1))
+        print(f"序列长度: {length:6d} | 计算量: {pairs:12d} | 内存(MB): {megabytes:10.2f}")  # noqa: T201
+        rows.append({"sequence_length": length, "computations": pairs, "memory_mb": megabytes})
+    return rows
+
+
+def plot_context_length_evolution(
+    path: str | Path | None = "context_length_evolution.png", *, language: str = "zh"
+) -> Figure:
+    """Draw how long contexts have become, write it as PNG unless ``path`` is None, and return the figure.
+
+    Raises ``MissingDependency`` without matplotlib, ``FileError`` when the file cannot be written.
+    """
+    fig = context_figure(language)
+    if path is not None:
+        save(fig, path)
+    return fig
+
+
+_ROADMAPS: dict[str, dict[str, dict[str, Any]]] = {
+    "zh": {
+        "2024": {"focus": "RAG优化", "milestones": ["混合检索（向量+关键词）", "多模态RAG", "实时知识更新"]},
+        "2025": {"focus": "记忆架构创新", "milestones": ["神经记忆网络", "个性化记忆系统", "跨会话记忆"]},
+        "2026": {"focus": "无限上下文", "milestones": ["新架构普及", "百万级上下文", "实时记忆压缩"]},
+        "2027": {"focus": "通用人工智能", "milestones": ["类脑记忆系统", "持续学习能力", "多智能体记忆共享"]},
+    },
+    "en": {
+        "2024": {
+            "focus": "Better RAG",
+            "milestones": ["hybrid search: vectors and words", "RAG over several media", "knowledge updated at once"],
+        },
+        "2025": {
+            "focus": "New memory architectures",
+            "milestones": ["neural memory networks", "personal memory", "memory across sessions"],
+        },
+        "2026": {
+            "focus": "Endless context",
+            "milestones": ["new architectures spread", "contexts of a million", "memory compressed at once"],
+        },
+        "2027": {
+            "focus": "General intelligence",
+            "milestones": ["brain-like memory", "continual learning", "memory shared by agents"],
+        },
+    },
+}
+
+
+class TechnologyRoadmap:
+    """The milestones by year, in ``roadmap``, which may be added to. Raises ``InvalidInput`` for an unknown language."""
+
+    def __init__(self, language: str = "zh") -> None:
+        if language not in _ROADMAPS:
+            raise InvalidInput(f"the roadmap is written in {' or '.join(_ROADMAPS)}, not {shown(language)}")
+        self.language = language
+        self.roadmap = deepcopy(_ROADMAPS[language])
+
+    def generate_roadmap_chart(self) -> Figure:
+        """The milestones on a time line, and what each year is about. Raises ``MissingDependency`` without matplotlib."""
+        years = {year: (str(one["focus"]), list(one["milestones"])) for year, one in self.roadmap.items()}
+        return roadmap_figure(years, self.language)

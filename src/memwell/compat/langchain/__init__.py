@@ -1,12 +1,13 @@
 """LangChain's classic memory: its names, its arguments, its results, over our core.
 
-Everything a program imports is here; change the import line and nothing else. Neither LangChain nor pydantic is needed, and
-LangChain's own messages, models, prompts, retrievers and histories are taken wherever ours are.
+Everything a program imports is here; change the import line and nothing else. Neither LangChain nor pydantic is needed.
+LangChain's own messages, models, prompts, retrievers and histories are taken wherever ours are. The functions on messages
+that LangChain has, such as ``trim_messages``, are LangChain's own and need langchain-core.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memwell._later import loaded_later
 from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, MissingKey, get_prompt_input_key
@@ -14,50 +15,43 @@ from memwell.compat.langchain.buffers import (
     ConversationBufferMemory,
     ConversationBufferWindowMemory,
     ConversationStringBufferMemory,
+    ConversationSummaryBufferMemory,
+    ConversationSummaryMemory,
     ConversationTokenBufferMemory,
+    SummarizerMixin,
 )
 from memwell.compat.langchain.chains import for_chain, for_runnable
 from memwell.compat.langchain.combined import (
     CombinedMemory,
     CombinedMemoryError,
     MemoryFailure,
+    MemoryMetrics,
     ReadOnlySharedMemory,
     SimpleMemory,
 )
-from memwell.compat.langchain.conversations import conversation
-from memwell.compat.langchain.documents import Document
-from memwell.compat.langchain.entities import ConversationEntityMemory, EntityInfo, ThreadEntityStore
-from memwell.compat.langchain.entity_stores import (
-    BaseEntityStore,
-    FileEntityStore,
-    InMemoryEntityStore,
-    SQLiteEntityStore,
-)
-from memwell.compat.langchain.files import FileChatMessageHistory
-from memwell.compat.langchain.graph import (
+from memwell.compat.langchain.entities import (
     KG_TRIPLE_DELIMITER,
+    BaseEntityStore,
+    ConversationEntityMemory,
     ConversationKGMemory,
+    EntityInfo,
+    InMemoryEntityStore,
     KnowledgeTriple,
     NetworkxEntityGraph,
+    SQLiteEntityStore,
     ThreadEntityGraph,
+    ThreadEntityStore,
     parse_triples,
 )
 from memwell.compat.langchain.histories import (
     BaseChatMessageHistory,
     ChatMessageHistory,
+    FileChatMessageHistory,
     InMemoryChatMessageHistory,
     MemwellChatMessageHistory,
-    TailedChatMessageHistory,
     ThreadChatMessageHistory,
+    conversation,
 )
-from memwell.compat.langchain.lines import as_text, line_of
-from memwell.compat.langchain.message_tools import (
-    convert_to_messages,
-    filter_messages,
-    merge_message_runs,
-    to_langchain_messages,
-)
-from memwell.compat.langchain.message_trimming import count_tokens_approximately, trim_messages
 from memwell.compat.langchain.messages import (
     AIMessage,
     AIMessageChunk,
@@ -76,28 +70,26 @@ from memwell.compat.langchain.messages import (
     ToolMessageChunk,
     from_core,
     get_buffer_string,
+    langchain_messages,
     message_from_dict,
     message_to_dict,
     messages_from_dict,
     messages_to_dict,
     to_core,
+    to_langchain_messages,
 )
-from memwell.compat.langchain.metrics import MemoryMetrics
-from memwell.compat.langchain.models import as_llm
-from memwell.compat.langchain.openai_messages import convert_to_openai_messages
-from memwell.compat.langchain.prompts import (
+from memwell.compat.langchain.models import (
     ENTITY_EXTRACTION_PROMPT,
     ENTITY_SUMMARIZATION_PROMPT,
     KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT,
     SUMMARY_PROMPT,
     PromptTemplate,
+    as_llm,
 )
-from memwell.compat.langchain.retrieval import ConversationVectorStoreTokenBufferMemory, VectorStoreRetrieverMemory
-from memwell.compat.langchain.stored import StoredMessage, StoredMessages
-from memwell.compat.langchain.summaries import (
-    ConversationSummaryBufferMemory,
-    ConversationSummaryMemory,
-    SummarizerMixin,
+from memwell.compat.langchain.retrieval import (
+    ConversationVectorStoreTokenBufferMemory,
+    Document,
+    VectorStoreRetrieverMemory,
 )
 
 if TYPE_CHECKING:
@@ -108,19 +100,34 @@ if TYPE_CHECKING:
 
 # These need packages that a program may not have, or that take long to load.
 _LAZY = {
+    "import_redis": ".importing",
+    "import_sql": ".importing",
     "RedisChatMessageHistory": ".redis",
     "RedisEntityStore": ".redis",
     "BaseMessageConverter": ".sql",
     "DefaultMessageConverter": ".sql",
     "SQLChatMessageHistory": ".sql",
-    "import_redis": ".importing",
-    "import_sql": ".importing",
     "MemwellRetriever": ".vectorstores",
     "MemwellVectorStore": ".vectorstores",
 }
+_LANGCHAINS_OWN = frozenset(
+    {
+        "convert_to_messages",
+        "convert_to_openai_messages",
+        "count_tokens_approximately",
+        "filter_messages",
+        "merge_message_runs",
+        "trim_messages",
+    }
+)
+
+_load, __dir__ = loaded_later(globals(), _LAZY)
 
 
-__getattr__, __dir__ = loaded_later(globals(), _LAZY)
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first used. Raises ``MissingDependency`` for one of LangChain's own without langchain-core."""
+    return getattr(langchain_messages().utils, name) if name in _LANGCHAINS_OWN else _load(name)
+
 
 __all__ = [
     "AIMessage",
@@ -152,7 +159,6 @@ __all__ = [
     "ENTITY_SUMMARIZATION_PROMPT",
     "EntityInfo",
     "FileChatMessageHistory",
-    "FileEntityStore",
     "FunctionMessage",
     "FunctionMessageChunk",
     "HumanMessage",
@@ -178,12 +184,9 @@ __all__ = [
     "SQLiteEntityStore",
     "SUMMARY_PROMPT",
     "SimpleMemory",
-    "StoredMessage",
-    "StoredMessages",
     "SummarizerMixin",
     "SystemMessage",
     "SystemMessageChunk",
-    "TailedChatMessageHistory",
     "ThreadChatMessageHistory",
     "ThreadEntityGraph",
     "ThreadEntityStore",
@@ -191,12 +194,7 @@ __all__ = [
     "ToolMessageChunk",
     "VectorStoreRetrieverMemory",
     "as_llm",
-    "as_text",
     "conversation",
-    "convert_to_messages",
-    "convert_to_openai_messages",
-    "count_tokens_approximately",
-    "filter_messages",
     "for_chain",
     "for_runnable",
     "from_core",
@@ -204,8 +202,6 @@ __all__ = [
     "get_prompt_input_key",
     "import_redis",
     "import_sql",
-    "line_of",
-    "merge_message_runs",
     "message_from_dict",
     "message_to_dict",
     "messages_from_dict",
@@ -213,5 +209,4 @@ __all__ = [
     "parse_triples",
     "to_core",
     "to_langchain_messages",
-    "trim_messages",
 ]

@@ -1,23 +1,21 @@
-"""What all memories share: the four verbs, which of a chain's inputs and outputs is stored, and the conversation below.
+"""The base of all memories: fields given by keyword, the four verbs, and the conversation that a chat memory is a view of.
 
-A memory over a chat history is a thin view. What was said goes into the history first, so a model that fails later in
-the same call loses nothing: the turn is kept, the memory's own state is as it was, and the error is raised.
+A turn is stored before anything is made of it. A model that fails later in the same call loses nothing: the turn stays, the
+memory's own state is unchanged, and the error is raised.
 """
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from copy import deepcopy
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy, deepcopy
+from typing import Any, ClassVar, TypeVar, cast
 
 from memwell._asyncify import asyncify
-from memwell.compat.langchain.conversations import conversation
-from memwell.compat.langchain.fields import WithFields, made_by
-from memwell.compat.langchain.histories import BaseChatMessageHistory, InMemoryChatMessageHistory
-from memwell.compat.langchain.message_tools import to_langchain_messages
-from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, from_core
+from memwell.compat.langchain.histories import BaseChatMessageHistory, InMemoryChatMessageHistory, conversation
+from memwell.compat.langchain.messages import AIMessage, BaseMessage, HumanMessage, from_core, to_langchain_messages
 from memwell.errors import InvalidInput, Unsupported
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
@@ -25,9 +23,12 @@ from memwell.strategies.state import State
 from memwell.tokens import TokenCounter
 from memwell.values import shown
 
+T = TypeVar("T")
+_MISSING: Any = object()
+
 
 class MissingKey(InvalidInput, KeyError):
-    """The inputs or outputs lack the key that a memory was told to use. Nothing was stored."""
+    """The inputs or outputs lack the key that the memory is set to use. Nothing was stored."""
 
     def __str__(self) -> str:
         # A KeyError shows the repr of its message.
@@ -36,8 +37,7 @@ class MissingKey(InvalidInput, KeyError):
 
 def get_prompt_input_key(inputs: Mapping[str, Any], memory_variables: Sequence[str]) -> str:
     """The one input key that is neither a memory variable nor ``stop``. Raises ``InvalidInput`` unless there is one."""
-    given = check_keys(inputs, "inputs")
-    keys = [key for key in given if key not in memory_variables and key != "stop"]
+    keys = [key for key in check_keys(inputs, "inputs") if key not in memory_variables and key != "stop"]
     if len(keys) != 1:
         raise InvalidInput(f"One input key expected got {keys}")
     return keys[0]
@@ -52,10 +52,78 @@ def value_of(values: Mapping[str, Any], key: str, what: str) -> Any:
 
 
 def check_keys(values: object, what: str) -> Mapping[str, Any]:
-    """Return what a chain handed over when it is a mapping; raises ``InvalidInput`` otherwise."""
+    """The inputs or outputs of a chain. Raises ``InvalidInput`` when they are no mapping."""
     if not isinstance(values, Mapping):
         raise InvalidInput(f"the {what} must be a dict, not {shown(values)}")
     return cast("Mapping[str, Any]", values)
+
+
+class _Made:
+    """The mark of a default that is made for every object by itself."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
+def made_by(make: Callable[[], T]) -> T:
+    """A default that every object makes for itself by calling ``make``."""
+    return cast(T, _Made(make))
+
+
+class WithFields:
+    """An object whose annotated class attributes are fields given by keyword, as in a pydantic model.
+
+    A field without a default must be given. A subclass adds fields, or gives another default by plain assignment. Raises
+    ``InvalidInput`` for an unknown keyword, naming the fields, and for a missing field.
+    """
+
+    _positional: ClassVar[tuple[str, ...]] = ()
+    """The fields that may also be given by position, in this order."""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        given = self._named(args, given)
+        known = self._fields()
+        for name in given:
+            if name not in known:
+                raise InvalidInput(
+                    f"{type(self).__name__} has no field {shown(name)}; its fields are {', '.join(known)}"
+                )
+        for name in known:
+            setattr(self, name, given[name] if name in given else self._default(name))
+
+    def _named(self, args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+        if len(args) > len(self._positional):
+            raise InvalidInput(
+                f"{type(self).__name__} takes {len(self._positional)} values without a name, not {len(args)}"
+            )
+        named = dict(zip(self._positional, args, strict=False))
+        if twice := named.keys() & given.keys():
+            raise InvalidInput(f"{type(self).__name__} got {', '.join(sorted(twice))} twice")
+        return {**named, **given}
+
+    @classmethod
+    def _fields(cls) -> list[str]:
+        """The names of the fields, those of the base classes first."""
+        found: dict[str, None] = {}
+        for one in reversed(cls.__mro__):
+            for name, kind in inspect.get_annotations(one).items():
+                if not name.startswith("_") and "ClassVar" not in str(kind):
+                    found[name] = None
+        # What a subclass turned into a property is no longer a field.
+        return [name for name in found if not isinstance(getattr(cls, name, None), property)]
+
+    def _default(self, name: str) -> Any:
+        default = getattr(type(self), name, _MISSING)
+        if default is _MISSING:
+            raise InvalidInput(f"{type(self).__name__} needs {name!r}: Field required")
+        if isinstance(default, _Made):
+            return default.make()
+        # A list in the class would be shared by all objects.
+        return copy(default) if isinstance(default, list | dict | set) else default  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+    def __repr__(self) -> str:
+        shows = ", ".join(f"{name}={shown(getattr(self, name, None))}" for name in self._fields())
+        return f"{type(self).__name__}({shows})"
 
 
 class BaseMemory(WithFields, ABC):
@@ -72,22 +140,22 @@ class BaseMemory(WithFields, ABC):
 
     @abstractmethod
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Remember a run: what went in and what came out."""
+        """Remember a run: its inputs and outputs."""
 
     @abstractmethod
     def clear(self) -> None:
         """Forget everything."""
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A memory with a conversation of its own when that is in memory, and with the same one when it is in a store.
+        """A memory with a copy of a conversation that is in memory, or over the same conversation in a store.
 
-        The model is shared. Raises ``Unsupported`` when something in it cannot be copied.
+        The model is shared. Raises ``Unsupported`` when something in the memory cannot be copied.
         """
         made = memo[id(self)] = type(self).__new__(type(self))
         fields = vars(self)
         memo[id(fields.get("llm"))] = fields.get("llm")
         try:
-            # First of all, because other fields refer to the store it is in.
+            # First of all, because other fields refer to its store.
             deepcopy(fields.get("chat_memory"), memo)
             vars(made).update(deepcopy(fields, memo))
         except TypeError as error:
@@ -101,11 +169,22 @@ class BaseMemory(WithFields, ABC):
     aclear = asyncify(clear)
 
 
+class OneVariable(BaseMemory, ABC):
+    """A memory that gives one variable, named ``memory_key``."""
+
+    memory_key: str = "history"
+
+    @property
+    def memory_variables(self) -> list[str]:
+        """The one variable."""
+        return [self.memory_key]
+
+
 class BaseChatMemory(BaseMemory, ABC):
     """A memory over a chat history, which may be any object of that shape.
 
-    ``input_key`` and ``output_key`` say which value is stored; without them it must be clear which. ``return_messages``
-    makes ``load_memory_variables`` give messages instead of text.
+    ``input_key`` and ``output_key`` name the values that are stored; without them there must be no doubt which. With
+    ``return_messages`` ``load_memory_variables`` gives messages instead of text.
     """
 
     chat_memory: BaseChatMessageHistory = made_by(InMemoryChatMessageHistory)
@@ -118,7 +197,7 @@ class BaseChatMemory(BaseMemory, ABC):
         super().__init__(*args, **given)
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Store what went in as a human's message and what came out as a model's, both or neither.
+        """Store the input as a human's message and the output as a model's, both or neither.
 
         Raises ``InvalidInput`` when it is not clear which they are, and for content that is neither text nor blocks.
         """
@@ -163,25 +242,18 @@ class BaseChatMemory(BaseMemory, ABC):
         return HistoryReader(found.backend or found.log, found.thread.id, space=found.thread.space, counter=counter)
 
     def _state(self, name: str) -> State:
-        """What this memory made of the conversation, kept beside it; for a history without a store, in this object."""
+        """What this memory made of the conversation, in the conversation's store; without a store, in this object."""
         kept = self._states.get(name)
         if kept is None or kept[0] is not self.chat_memory:
             kept = self._states[name] = (self.chat_memory, State(self._conversation(), name))
         return kept[1]
 
     def _shown(self, messages: Iterable[Message]) -> list[BaseMessage]:
-        """Core messages as the classes that the history deals in."""
+        """Core messages as the classes that the history holds."""
         return self._theirs([from_core(message) for message in messages])
 
     def _theirs(self, messages: list[BaseMessage]) -> list[BaseMessage]:
-        """The messages as LangChain's own when the history is one of LangChain's: its models take no others."""
-        if not _is_of_langchain(self.chat_memory):
-            return messages
-        return to_langchain_messages(messages)
-
-
-def _is_of_langchain(history: object) -> bool:
-    return any(kind.__module__.startswith("langchain_core.") for kind in type(history).__mro__)
-
-
-__all__ = ["BaseChatMemory", "BaseMemory", "MissingKey", "check_keys", "get_prompt_input_key", "value_of"]
+        """The messages as LangChain's own when the history is one of LangChain's, whose models take no others."""
+        classes = type(self.chat_memory).__mro__
+        is_langchains = any(one.__module__.startswith("langchain_core.") for one in classes)
+        return to_langchain_messages(messages) if is_langchains else messages

@@ -1,49 +1,57 @@
-"""Memories that show the conversation itself: all of it, its last rounds, or as much of its end as fits.
+"""Memories that show a conversation: all of it, its last rounds, as much as fits, or a summary of what is not shown.
 
 The history keeps everything that was said. A window is what is shown of it, cut between rounds: it never begins with an
-answer whose question is missing, and a tool call stays with its result.
+answer whose question is missing, and a tool call stays with its result. A summary is stored with the conversation, together
+with the place up to which it goes: it survives a restart, memories over one conversation share it, and nothing is summed up
+twice. A model that fails or answers nothing leaves the summary unchanged, and the next turn takes in both turns.
 """
 
 from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from memwell._asyncify import run_blocking
-from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, check_keys, get_prompt_input_key, value_of
-from memwell.compat.langchain.kept import KeptEnd, Line
-from memwell.compat.langchain.lines import as_text
-from memwell.compat.langchain.messages import BaseMessage
-from memwell.compat.langchain.models import LanguageModel, LanguageModelLike, LineCounter, as_llm
+from memwell._asyncify import asyncify, run_blocking
+from memwell.compat.langchain.base import (
+    BaseChatMemory,
+    OneVariable,
+    WithFields,
+    check_keys,
+    get_prompt_input_key,
+    value_of,
+)
+from memwell.compat.langchain.histories import BaseChatMessageHistory
+from memwell.compat.langchain.messages import BaseMessage, SystemMessage, as_text, get_buffer_string, to_core
+from memwell.compat.langchain.models import SUMMARY_PROMPT, LanguageModelLike, LineCounter, Prompt, as_llm, filled
 from memwell.errors import InvalidInput
 from memwell.history.reading import HistoryReader
 from memwell.messages import Message
-from memwell.strategies.state import is_preamble
-from memwell.strategies.windows import LastRounds
+from memwell.strategies.state import AT_ONCE, Held, State, is_preamble, next_index, until_settled
+from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, said_something
 from memwell.values import check_count, check_text, shown
+from memwell.windows import rounds_of
+
+_SUMMARY_BLANKS = {"summary", "new_lines"}
 
 
-class ShownConversation(BaseChatMemory, ABC):
+# Windows
+
+
+class ShownConversation(OneVariable, BaseChatMemory, ABC):
     """A memory that gives messages of the conversation in one variable, as they are or as text."""
 
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
-    memory_key: str = "history"
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     @abstractmethod
     def _window(self) -> Iterable[Message]:
-        """What is shown, as the core has it."""
+        """What is shown, as core messages."""
 
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
-        """What is shown, as messages; the list is the caller's own."""
+        """What is shown, as a new list of messages."""
         return self._shown(self._window())
 
     @property
@@ -73,60 +81,6 @@ class ShownConversation(BaseChatMemory, ABC):
         return await run_blocking(lambda: self.buffer_as_messages)
 
 
-class _KeptConversation(ShownConversation, ABC):
-    """A memory that shows the end of the conversation, and need not read it all again after every turn."""
-
-    def __init__(self, *args: Any, **given: Any) -> None:
-        self._kept: tuple[tuple[Any, ...], KeptEnd] | None = None
-        super().__init__(*args, **given)
-
-    @abstractmethod
-    def _cut(self, kept: KeptEnd) -> bool:
-        """Let go of what is no longer shown; False when these lines do not tell what is."""
-
-    def _settings(self) -> tuple[Any, ...]:
-        """What the lines depend on: when one of these is another, they begin anew."""
-        return (self.chat_memory, self.human_prefix, self.ai_prefix)
-
-    def _counting(self) -> LineCounter | None:
-        """What counts the lines, where they are counted."""
-        return None
-
-    def _lines(self) -> list[Line] | None:
-        """What is shown, as far as it can be kept; None where it must be read anew."""
-        counter = self._counting()
-        history = self._conversation(counter)
-        if history.backend is None:
-            return None
-        kept = self._kept_end(counter)
-        with kept.lock:
-            info = history.info()
-            if not (kept.follow(history, info) and self._cut(kept)):
-                window = list(self._window())
-                if info is None or not _is_whole(history, window) or not kept.begin(info, window):
-                    return None
-            return list(kept.lines)
-
-    def _kept_end(self, counter: LineCounter | None) -> KeptEnd:
-        settings = self._settings()
-        if self._kept is None or any(one is not other for one, other in zip(self._kept[0], settings, strict=True)):
-            count = _nothing if counter is None else counter.count_message
-            self._kept = (settings, KeptEnd(count, self.human_prefix, self.ai_prefix))
-        return self._kept[1]
-
-    @property
-    def buffer_as_messages(self) -> list[BaseMessage]:
-        """What is shown, as messages; the list is the caller's own."""
-        lines = self._lines()
-        return super().buffer_as_messages if lines is None else self._shown(line.message for line in lines)
-
-    @property
-    def buffer_as_str(self) -> str:
-        """What is shown, as text."""
-        lines = self._lines()
-        return super().buffer_as_str if lines is None else "\n".join([line.text for line in lines])
-
-
 class ConversationBufferMemory(ShownConversation):
     """The whole conversation. Its cost grows with the conversation, as its prompt does."""
 
@@ -150,8 +104,8 @@ class ConversationBufferMemory(ShownConversation):
 
     @property
     def buffer_as_messages(self) -> list[BaseMessage]:
-        """All messages; the list is the caller's own."""
-        # A history of somebody else's gives its own objects, which may be more than ours can hold.
+        """All messages, as a new list."""
+        # A history of another library gives its own objects, which may be more than ours can hold.
         return super().buffer_as_messages if self._conversation().backend else list(self.chat_memory.messages)
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
@@ -160,7 +114,7 @@ class ConversationBufferMemory(ShownConversation):
         return super().load_memory_variables(inputs)
 
     def get_memory_stats(self) -> dict[str, Any]:
-        """How many messages there are and how long their text is; when this object was made and last loaded from."""
+        """The number of messages, the length of their text, and when this object was made and last loaded from."""
         return {
             "message_count": len(self._conversation()),
             "buffer_size_chars": len(self.buffer_as_str),
@@ -170,7 +124,7 @@ class ConversationBufferMemory(ShownConversation):
         }
 
 
-class ConversationStringBufferMemory(BaseMemory):
+class ConversationStringBufferMemory(OneVariable):
     """The whole conversation as one text, which lives as long as this object."""
 
     human_prefix: str = "Human"
@@ -178,18 +132,12 @@ class ConversationStringBufferMemory(BaseMemory):
     buffer: str = ""
     output_key: str | None = None
     input_key: str | None = None
-    memory_key: str = "history"
     return_messages: bool = False
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         if self.return_messages:
             raise InvalidInput("Value error, return_messages must be False for ConversationStringBufferMemory")
-
-    @property
-    def memory_variables(self) -> list[str]:
-        """The one variable."""
-        return [self.memory_key]
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The text, under ``memory_key``."""
@@ -199,23 +147,18 @@ class ConversationStringBufferMemory(BaseMemory):
         """Add two lines. Raises ``InvalidInput`` when it is not clear which values they are, or when one is no text."""
         key = get_prompt_input_key(inputs, self.memory_variables) if self.input_key is None else self.input_key
         said = check_text(value_of(inputs, key, "inputs"), "the input")
-        answered = check_text(value_of(outputs, self._chosen_output_key(outputs), "outputs"), "the output")
-        self.buffer += f"\n{self.human_prefix}: {said}\n{self.ai_prefix}: {answered}"
-
-    def _chosen_output_key(self, outputs: dict[str, Any]) -> str:
-        if self.output_key is not None:
-            return self.output_key
         given = check_keys(outputs, "outputs")
-        if len(given) != 1:
+        if self.output_key is None and len(given) != 1:
             raise InvalidInput(f"One output key expected, got {given.keys()}")
-        return next(iter(given))
+        answered = value_of(given, self.output_key or next(iter(given)), "outputs")
+        self.buffer += f"\n{self.human_prefix}: {said}\n{self.ai_prefix}: {check_text(answered, 'the output')}"
 
     def clear(self) -> None:
         """Forget the text."""
         self.buffer = ""
 
 
-class ConversationBufferWindowMemory(_KeptConversation):
+class ConversationBufferWindowMemory(ShownConversation):
     """The last ``k`` rounds of the conversation; with a ``k`` of 0 or less, nothing."""
 
     k: int = 5
@@ -228,21 +171,12 @@ class ConversationBufferWindowMemory(_KeptConversation):
     def _window(self) -> list[Message]:
         return last_rounds(self._conversation(), self.k)
 
-    def _settings(self) -> tuple[Any, ...]:
-        return (*super()._settings(), check_rounds(self.k))
-
-    def _cut(self, kept: KeptEnd) -> bool:
-        while kept.rounds > max(self.k, 0):
-            kept.drop_round()
-        return kept.rounds > 0
-
     def get_window_info(self) -> dict[str, Any]:
         """How many rounds the window takes and has, how many messages there are, and how many of them it leaves out.
 
         Nothing is deleted: ``messages_pruned`` counts what the window does not show.
         """
-        history = self._conversation()
-        messages, total = self._window(), len(history)
+        messages, total = self._window(), len(self._conversation())
         size = len({message.round for message in messages if message.round})
         return {
             "max_window_size": self.k,
@@ -254,12 +188,8 @@ class ConversationBufferWindowMemory(_KeptConversation):
         }
 
 
-class ConversationTokenBufferMemory(_KeptConversation):
-    """As many of the last rounds as fit ``max_token_limit``, counted as ``llm`` counts; each line counts with its prefix.
-
-    A round is shown whole or not at all, so a single round over the limit leaves nothing to show; of a long round of tool
-    calls its question and its last steps are shown. Raises ``InvalidInput`` for a limit below 0.
-    """
+class _Counting(BaseChatMemory, ABC):
+    """A memory with a limit of tokens, counted as ``llm`` counts; each line counts with its prefix."""
 
     llm: LanguageModelLike = None
     max_token_limit: int = 2000
@@ -267,47 +197,28 @@ class ConversationTokenBufferMemory(_KeptConversation):
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         check_count(self.max_token_limit, "max_token_limit")
+        as_llm(self.llm)
         self._counter: tuple[object, LineCounter] | None = None
-        self._model()
-
-    def _model(self) -> LanguageModel:
-        return as_llm(self.llm)
 
     def _line_counter(self) -> LineCounter:
         if self._counter is None or self._counter[0] is not self.llm:
-            self._counter = (self.llm, LineCounter(self._model()))
+            self._counter = (self.llm, LineCounter(as_llm(self.llm)))
         return self._counter[1]
+
+
+class ConversationTokenBufferMemory(_Counting, ShownConversation):
+    """As many of the last rounds as fit ``max_token_limit``, counted as ``llm`` counts; each line counts with its prefix.
+
+    A round is shown whole or not at all, so a single round over the limit leaves nothing to show; of a long round of tool
+    calls its question and its last steps are shown. Raises ``InvalidInput`` for a limit below 0.
+    """
 
     def _window(self) -> list[Message]:
         return fitting_rounds(self._conversation(self._line_counter()), self.max_token_limit)
 
-    def _settings(self) -> tuple[Any, ...]:
-        return (*super()._settings(), self.llm, check_count(self.max_token_limit, "max_token_limit"))
-
-    def _counting(self) -> LineCounter:
-        return self._line_counter()
-
-    def _cut(self, kept: KeptEnd) -> bool:
-        while kept.total > self.max_token_limit and kept.rounds > 1:
-            kept.drop_round()
-        return kept.rounds > 0 and kept.total <= self.max_token_limit
-
-
-def _is_whole(history: HistoryReader, window: list[Message]) -> bool:
-    """Whether a window is all there is from its first message on: half of a tool call that was left out counts too."""
-    if not window or not window[0].round:
-        return False
-    there = history.log.read(history.thread, after=(window[0].index or 0) - 1)
-    return [one.id for one in there if one.for_model] == [one.id for one in window]
-
-
-def _nothing(message: Message) -> int:
-    """What a line counts where lines are not counted."""
-    return 0
-
 
 def check_rounds(k: object) -> int:
-    """The number of rounds that ``k`` asks for, none when it is below 0. Raises ``InvalidInput`` for no whole number."""
+    """The number of rounds that ``k`` asks for, 0 when it is below 0. Raises ``InvalidInput`` for no whole number."""
     if not isinstance(k, int) or isinstance(k, bool):
         raise InvalidInput(f"k must be a whole number, not {shown(k)}")
     return max(k, 0)
@@ -316,7 +227,7 @@ def check_rounds(k: object) -> int:
 def last_rounds(history: HistoryReader, k: int) -> list[Message]:
     """The last ``k`` rounds and the instructions before them; with all rounds also whatever was said before the first."""
     rounds = check_rounds(k)
-    return _with_opening(history, LastRounds(history, rounds).recall()) if rounds else []
+    return _with_opening(history, history.window(rounds=rounds)) if rounds else []
 
 
 def fitting_rounds(history: HistoryReader, limit: int) -> list[Message]:
@@ -328,10 +239,11 @@ def fitting_rounds(history: HistoryReader, limit: int) -> list[Message]:
         # The instructions alone are over the limit: the conversation itself matters more.
         window = history.window(tokens=limit, system=False)
     if not _ends_like(history, window):
-        # A question whose answer does not fit would look as if nobody had answered it.
+        # A question whose answer does not fit would look as if it had no answer.
         window = [message for message in window if is_preamble(message)]
     opened = _with_opening(history, window)
-    return opened if sum(map(history.counter.count_message, opened)) <= limit else window
+    fits = opened is window or sum(map(history.counter.count_message, opened)) <= limit
+    return opened if fits else window
 
 
 def _ends_like(history: HistoryReader, window: list[Message]) -> bool:
@@ -356,13 +268,265 @@ def _with_opening(history: HistoryReader, window: list[Message]) -> list[Message
     return [*(message for message in opening if message.for_model), *rest]
 
 
-__all__ = [
-    "ConversationBufferMemory",
-    "ConversationBufferWindowMemory",
-    "ConversationStringBufferMemory",
-    "ConversationTokenBufferMemory",
-    "ShownConversation",
-    "check_rounds",
-    "fitting_rounds",
-    "last_rounds",
-]
+# Summaries
+
+
+class SummarizerMixin(WithFields):
+    """Writes summaries with ``llm``; without one, of the sentences that say most, each as it was said."""
+
+    human_prefix: str = "Human"
+    ai_prefix: str = "AI"
+    llm: LanguageModelLike = None
+    prompt: Prompt = SUMMARY_PROMPT
+    summary_message_cls: type[BaseMessage] = SystemMessage
+
+    def predict_new_summary(self, messages: Sequence[BaseMessage], existing_summary: str) -> str:
+        """A summary of the existing one and the messages after it. Raises ``ModelError`` when the model fails."""
+        llm = as_llm(self.llm)
+        if not llm.answers:
+            return Extractive(DEFAULT_TOKENS).fold(existing_summary, [to_core(message) for message in messages])
+        return llm.predict(filled(self.prompt, summary=existing_summary, new_lines=self._lines(messages)))
+
+    apredict_new_summary = asyncify(predict_new_summary)
+
+    def _lines(self, messages: Iterable[BaseMessage]) -> str:
+        return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
+
+
+class _SummarisingMemory(OneVariable, BaseChatMemory, SummarizerMixin, ABC):
+    """A memory with a summary in one state; a subclass decides what is folded into it."""
+
+    _state_name = ""
+    _summary_field = ""
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        named = self._named(args, given)
+        summary = check_text(named.pop(self._summary_field, ""), self._summary_field)
+        super().__init__(**named)
+        as_llm(self.llm)
+        variables = list(self.prompt.input_variables)
+        if set(variables) != _SUMMARY_BLANKS:
+            raise InvalidInput(
+                "Value error, Got unexpected prompt input variables. The prompt expects "
+                f"{variables}, but it should have {_SUMMARY_BLANKS}."
+            )
+        self._last_summary_time: float | None = None
+        if summary and not self._summary():
+            setattr(self, self._summary_field, summary)
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        """Store the turn, then update the summary.
+
+        Raises ``InvalidInput`` as any memory does, and ``ModelError`` when the model fails or answers nothing: then the
+        turn is stored and the summary unchanged. A turn without words may leave the summary unchanged.
+        """
+        super().save_context(inputs, outputs)
+        until_settled(self._step)
+
+    def clear(self) -> None:
+        """Delete the conversation and its summary."""
+        super().clear()
+        self._own_state().clear()
+
+    @abstractmethod
+    def _step(self) -> bool:
+        """Fold the next messages into the summary; whether there may be more."""
+
+    def _own_state(self) -> State:
+        return self._state(self._state_name)
+
+    def _summary(self) -> str:
+        return str(self._own_state().read().fields.get("summary", ""))
+
+    def _as_message(self, summary: str) -> list[BaseMessage]:
+        return self._theirs([self.summary_message_cls(content=summary)])
+
+    def _fold(self, held: Held, messages: list[Message]) -> None:
+        """Move the state behind these messages, with them in its summary. Raises ``ModelError``, ``Conflict``."""
+        fields = self._folded(held, [one for one in messages if one.for_model and not is_preamble(one)])
+        self._own_state().move(held, upto=next_index(messages), round=messages[-1].round or 0, fields=fields)
+
+    def _folded(self, held: Held, spoken: Sequence[Message]) -> Mapping[str, Any]:
+        llm = as_llm(self.llm)
+        is_silent = not any(one.text.strip() for one in spoken)
+        if not spoken or (is_silent and not llm.answers):
+            return held.fields
+        given = self._shown(spoken)
+        tokens = llm.count(self._lines(given))
+        begun = time.perf_counter()
+        new = self.predict_new_summary(given, str(held.fields.get("summary", "")))
+        if not str(new).strip() and (is_silent or not llm.answers):
+            # There was nothing worth keeping, so an empty summary is no failure.
+            return held.fields
+        said_something(new, llm.name)
+        self._last_summary_time = time.perf_counter() - begun
+        return {
+            "summary": new,
+            "time": spoken[-1].time.isoformat(),
+            "folds": held.fields.get("folds", 0) + 1,
+            "messages": held.fields.get("messages", 0) + len(spoken),
+            "tokens": held.fields.get("tokens", 0) + tokens,
+        }
+
+    def get_summary_stats(self) -> dict[str, Any]:
+        """How often and of how many messages a summary was made, how long it is, and how much shorter than they were.
+
+        ``compression_ratio`` is the summary's tokens over those of all messages in it; ``last_summary_time`` the seconds
+        that the last summary of this object took.
+        """
+        fields = self._own_state().read().fields
+        summary = str(fields.get("summary", ""))
+        size = as_llm(self.llm).count(summary) if summary else 0
+        ratio = size / fields["tokens"] if fields.get("tokens") else 0
+        return {
+            "summary_count": fields.get("folds", 0),
+            "total_summary_tokens": size,
+            "original_message_count": fields.get("messages", 0),
+            "compression_ratio": ratio,
+            "last_summary_time": self._last_summary_time,
+            "current_summary_length": len(summary),
+            "average_compression_ratio": ratio,
+        }
+
+
+class ConversationSummaryMemory(_SummarisingMemory):
+    """A running summary of the whole conversation, updated after every turn.
+
+    ``buffer`` is the summary. One that is given counts when the conversation has none yet, and is taken to cover all that
+    was said so far; assigning to it always counts.
+    """
+
+    _state_name = "summary"
+    _summary_field = "buffer"
+    _positional = ("llm", "buffer", "prompt", "summary_message_cls")
+
+    @classmethod
+    def from_messages(
+        cls,
+        llm: LanguageModelLike,
+        chat_memory: BaseChatMessageHistory,
+        *,
+        summarize_step: int = 2,
+        **kwargs: Any,
+    ) -> ConversationSummaryMemory:
+        """The memory of a conversation that exists, summed up ``summarize_step`` messages at a time.
+
+        What a stored summary covers already is not summed up again.
+        """
+        check_count(summarize_step, "summarize_step", least=1)
+        memory = cls(llm=llm, chat_memory=chat_memory, **kwargs)
+        until_settled(lambda: memory._step(summarize_step))
+        return memory
+
+    @property
+    def buffer(self) -> str:
+        """The summary."""
+        return self._summary()
+
+    @buffer.setter
+    def buffer(self, summary: str) -> None:
+        text = check_text(summary, "buffer")
+        until_settled(lambda: self._replaced(text))
+
+    def _replaced(self, summary: str) -> bool:
+        state, info = self._own_state(), self._conversation().info()
+        held = state.read()
+        upto, number = (info.next, info.rounds) if info else (0, 0)
+        state.move(held, upto=upto, round=number, fields={**held.fields, "summary": summary})
+        return False
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The summary, as text or as one message of ``summary_message_cls``."""
+        summary = self.buffer
+        return {self.memory_key: self._as_message(summary) if self.return_messages else summary}
+
+    def _step(self, most: int = AT_ONCE) -> bool:
+        state = self._own_state()
+        held = state.read()
+        messages = state.unread(held, most=min(most, AT_ONCE))
+        if messages:
+            self._fold(held, messages)
+        return bool(messages)
+
+
+class ConversationSummaryBufferMemory(_Counting, _SummarisingMemory):
+    """The last rounds as they were said, within ``max_token_limit``, and a summary of all before them.
+
+    Rounds leave whole. The limit is for the rounds; the summary does not count. ``moving_summary_buffer`` is the summary;
+    one that is given counts when the conversation has none yet. Raises ``InvalidInput`` for a limit below 0.
+    """
+
+    _state_name = "summary-buffer"
+    _summary_field = "moving_summary_buffer"
+
+    @property
+    def moving_summary_buffer(self) -> str:
+        """The summary of what is no longer shown as it was said."""
+        return self._summary()
+
+    @moving_summary_buffer.setter
+    def moving_summary_buffer(self, summary: str) -> None:
+        text = check_text(summary, "moving_summary_buffer")
+        until_settled(lambda: self._replaced(text))
+
+    def _replaced(self, summary: str) -> bool:
+        state = self._own_state()
+        held = state.read()
+        state.move(held, upto=held.upto, round=held.round, fields={**held.fields, "summary": summary})
+        return False
+
+    @property
+    def buffer(self) -> Any:
+        """What ``load_memory_variables`` gives."""
+        return self.load_memory_variables({})[self.memory_key]
+
+    async def abuffer(self) -> Any:
+        """The async twin of ``buffer``."""
+        return await run_blocking(lambda: self.buffer)
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """The summary, when there is one, and the messages that are not in it, as text or as messages."""
+        held = self._own_state().read()
+        summary = str(held.fields.get("summary", ""))
+        instructions, messages = self._unfolded(held)
+        between = self._as_message(summary) if summary else []
+        if self.return_messages:
+            return {self.memory_key: [*self._shown(instructions), *between, *self._shown(messages)]}
+        before, after = (as_text(one, self.human_prefix, self.ai_prefix) for one in (instructions, messages))
+        return {self.memory_key: "\n".join(part for part in (before, self._lines(between), after) if part)}
+
+    def _unfolded(self, held: Held) -> tuple[list[Message], list[Message]]:
+        """The instructions from before the first round, and the messages that are not in the summary."""
+        history = self._conversation()
+        after = held.upto - 1 if held.upto else None
+        messages = [one for one in history.log.read(history.thread, after=after) if one.for_model]
+        # Only when something was folded do instructions lie before what is shown.
+        folded = [one for one in history.window(rounds=0) if (one.index or 0) < held.upto] if held.upto else []
+        return folded, messages
+
+    def prune(self) -> None:
+        """Fold the oldest rounds into the summary until the others fit. Raises ``ModelError`` and folds nothing then."""
+        until_settled(self._step)
+
+    aprune = asyncify(prune)
+
+    def _step(self) -> bool:
+        held = self._own_state().read()
+        leaving = self._leaving(*self._unfolded(held))
+        if leaving:
+            # One question to the model for all that leaves, unless it is too much for one prompt.
+            self._fold(held, leaving[:AT_ONCE])
+        return len(leaving) > AT_ONCE
+
+    def _leaving(self, instructions: Sequence[Message], messages: Sequence[Message]) -> list[Message]:
+        size = self._line_counter().count_message
+        spoken = [one for one in messages if not is_preamble(one)]
+        stay = [*instructions, *(one for one in messages if is_preamble(one))]
+        left = check_count(self.max_token_limit, "max_token_limit") - sum(map(size, stay))
+        kept = 0
+        for round_ in reversed(list(rounds_of(spoken))):
+            left -= sum(map(size, round_.messages))
+            if left < 0:
+                break
+            kept += len(round_.messages)
+        return spoken[: len(spoken) - kept]

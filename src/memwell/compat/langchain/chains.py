@@ -1,6 +1,6 @@
-"""Our memories and histories inside LangChain's own chains and runnables.
+"""Adapters: our memories and histories inside LangChain's own chains and runnables.
 
-A chain takes nothing but subclasses of LangChain's ``BaseMemory``, and prompts and models nothing but LangChain's messages.
+A chain takes only subclasses of LangChain's ``BaseMemory``, and prompts and models only LangChain's messages.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from typing import Any, cast
 
 from memwell.compat.langchain.base import BaseMemory
 from memwell.compat.langchain.histories import BaseChatMessageHistory
-from memwell.compat.langchain.message_tools import to_langchain_messages
-from memwell.compat.langchain.messages import BaseMessage
+from memwell.compat.langchain.messages import BaseMessage, to_langchain_messages
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.values import shown
 
@@ -21,9 +20,9 @@ from memwell.values import shown
 def for_chain(memory: Any) -> Any:
     """The memory as one of LangChain's, as in ``ConversationChain(llm=llm, memory=for_chain(memory))``.
 
-    What it does, the memory does, and its attributes are the memory's; messages that it loads are LangChain's own. What
-    this function made is given back as it is. Raises ``MissingDependency`` without the package langchain-classic, and
-    ``InvalidInput`` for what is no memory.
+    It passes every call to the memory and has the memory's attributes; messages that it loads are LangChain's own. A memory
+    that this function made is returned as it is. Raises ``MissingDependency`` without the package langchain-classic, and
+    ``InvalidInput`` for an object that is no memory.
     """
     adapter = _adapter()
     if isinstance(memory, adapter):
@@ -36,8 +35,8 @@ def for_chain(memory: Any) -> Any:
 def for_runnable(history: Any) -> BaseChatMessageHistory:
     """The chat history with LangChain's own messages, for ``RunnableWithMessageHistory``.
 
-    Only what is read differs: it writes to the history. Raises ``InvalidInput`` for what is no chat history; reading raises
-    ``MissingDependency`` without the package langchain-core.
+    Only reading differs: it writes to the history. Raises ``InvalidInput`` for an object that is no chat history; reading
+    raises ``MissingDependency`` without the package langchain-core.
     """
     if not hasattr(history, "messages") or not hasattr(history, "add_messages"):
         raise InvalidInput(f"a chat history has 'messages' and 'add_messages', which {shown(history)} has not")
@@ -60,7 +59,7 @@ class _RunnableHistory(BaseChatMessageHistory):
 
 
 def _theirs(value: Any) -> Any:
-    """A variable's value with messages of ours, if that is what it is a list of, as LangChain's."""
+    """A variable's value; a list of our messages as LangChain's."""
     if not isinstance(value, list):
         return value
     found = cast("list[Any]", value)
@@ -70,7 +69,7 @@ def _theirs(value: Any) -> Any:
 @cache
 def _adapter() -> Any:
     try:
-        # Optional: only who runs LangChain's chains needs it.
+        # Optional: only a program that runs LangChain's chains needs it.
         theirs: Any = import_module("langchain_classic.base_memory").BaseMemory
     except ImportError as error:
         raise MissingDependency("LangChain's chains are in langchain-classic: pip install langchain-classic") from error
@@ -98,6 +97,3 @@ def _adapter() -> Any:
             return getattr(self.inner, name)
 
     return MemwellMemory
-
-
-__all__ = ["for_chain", "for_runnable"]

@@ -1,21 +1,25 @@
-"""Several memories as one, and two small ones: a memory that cannot be changed, and one that never changes."""
+"""Memories around other memories: several as one, one that is read-only, fixed values, and one that measures."""
 
 from __future__ import annotations
 
+import json
+import threading
 import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from memwell.compat.langchain.base import BaseChatMemory, BaseMemory
-from memwell.compat.langchain.fields import made_by
+from memwell.compat.langchain.base import BaseChatMemory, BaseMemory, made_by
 from memwell.errors import InvalidInput, MemwellError
 from memwell.values import shown
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseMemory)
-_KEPT = 100
+_LAST = 100
+_GROWTH_OVER = 10
+_ENOUGH_FOR_P95 = 20
+_MEGABYTE = 1024 * 1024
 
 
 class MemoryFailure(NamedTuple):
@@ -29,8 +33,8 @@ class CombinedMemoryError(MemwellError):
     """Members of a ``CombinedMemory`` failed; the others did their work. ``failures`` has each with its error."""
 
     def __init__(self, verb: str, failures: Sequence[MemoryFailure]) -> None:
-        told = "; ".join(f"{type(one.memory).__name__}: {shown(str(one.error))}" for one in failures)
-        super().__init__(f"{len(failures)} of the memories could not {verb}: {told}")
+        errors = "; ".join(f"{type(one.memory).__name__}: {shown(str(one.error))}" for one in failures)
+        super().__init__(f"{len(failures)} of the memories could not {verb}: {errors}")
         self.failures = list(failures)
 
 
@@ -38,9 +42,9 @@ class CombinedMemory(BaseMemory):
     """Several memories, each with variables of its own.
 
     A member that fails does not stop the others. Loading gives what the others found and warns; saving and clearing raise
-    ``CombinedMemoryError`` after all members had their turn. What the caller got wrong (``ValueError``, ``KeyError``) is
-    raised as it is. ``failures`` has those of the last call. Raises ``InvalidInput`` for no member, and for a variable
-    that two members have.
+    ``CombinedMemoryError`` after every member was called. A ``ValueError`` or ``KeyError``, the caller's mistake, is raised
+    as it is. ``failures`` has those of the last call. Raises ``InvalidInput`` for no member, and for a variable that two
+    members have.
     """
 
     memories: list[BaseMemory]
@@ -52,8 +56,8 @@ class CombinedMemory(BaseMemory):
         _check_members(self.memories)
         self.failures: list[MemoryFailure] = []
         self._operations = 0
-        self._load_times: deque[float] = deque(maxlen=_KEPT)
-        self._save_times: deque[float] = deque(maxlen=_KEPT)
+        self._load_times: deque[float] = deque(maxlen=_LAST)
+        self._save_times: deque[float] = deque(maxlen=_LAST)
 
     @property
     def memory_variables(self) -> list[str]:
@@ -62,20 +66,21 @@ class CombinedMemory(BaseMemory):
 
     def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
         """The variables of all members. Raises ``InvalidInput`` when two give the same."""
-        begun = time.perf_counter()
-        found = self._each(lambda memory: memory.load_memory_variables(inputs))
-        self._done(self._load_times, begun)
+        found = self._each(lambda memory: memory.load_memory_variables(inputs), self._load_times)
         if self.failures and len(self.failures) == len(self.memories):
-            raise CombinedMemoryError("load", self.failures) from self.failures[0].error
+            self._raise_failures("load")
         if self.failures:
             warnings.warn(str(CombinedMemoryError("load", self.failures)), RuntimeWarning, stacklevel=2)
-        return _merged(found)
+        merged: dict[str, Any] = {}
+        for variables in found:
+            if repeated := merged.keys() & variables.keys():
+                raise InvalidInput(f"The variable {min(repeated)} is repeated in the CombinedMemory.")
+            merged |= variables
+        return merged
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
         """Save in every member."""
-        begun = time.perf_counter()
-        self._each(lambda memory: memory.save_context(inputs, outputs))
-        self._done(self._save_times, begun)
+        self._each(lambda memory: memory.save_context(inputs, outputs), self._save_times)
         self._raise_failures("save")
 
     def clear(self) -> None:
@@ -83,24 +88,23 @@ class CombinedMemory(BaseMemory):
         self._each(lambda memory: memory.clear())
         self._raise_failures("be cleared")
 
-    def _each(self, call: Callable[[BaseMemory], T]) -> list[T]:
-        """What a call of each member gives; those that fail are kept in ``failures``."""
+    def _each(self, call: Callable[[BaseMemory], T], times: deque[float] | None = None) -> list[T]:
+        """What a call of each member gives; the failures go to ``failures``."""
+        begun = time.perf_counter()
         found: list[T] = []
-        failures: list[MemoryFailure] = []
+        self.failures = []
         for memory in self.memories:
             try:
                 found.append(call(memory))
-            except Exception as error:  # noqa: BLE001 - whatever a member raises, the others must have their turn
-                failures.append(MemoryFailure(memory, error))
-        self.failures = failures
-        for failure in failures:
+            except Exception as error:  # noqa: BLE001 - whatever a member raises, the others must be called too
+                self.failures.append(MemoryFailure(memory, error))
+        if times is not None:
+            times.append(time.perf_counter() - begun)
+            self._operations += 1
+        for failure in self.failures:
             if isinstance(failure.error, ValueError | KeyError):
                 raise failure.error
         return found
-
-    def _done(self, times: deque[float], begun: float) -> None:
-        times.append(time.perf_counter() - begun)
-        self._operations += 1
 
     def _raise_failures(self, verb: str) -> None:
         if self.failures:
@@ -111,7 +115,7 @@ class CombinedMemory(BaseMemory):
         return next((memory for memory in self.memories if isinstance(memory, memory_type)), None)
 
     def get_combined_stats(self) -> dict[str, Any]:
-        """How many members there are and of what classes, and the times of the last 100 loads and saves in seconds."""
+        """The number and classes of the members, and the times of the last 100 loads and saves in seconds."""
         loads, saves = list(self._load_times), list(self._save_times)
         return {
             "memory_count": len(self.memories),
@@ -119,8 +123,8 @@ class CombinedMemory(BaseMemory):
             "total_operations": self._operations,
             "load_times": loads,
             "save_times": saves,
-            "average_load_time": sum(loads) / len(loads) if loads else 0,
-            "average_save_time": sum(saves) / len(saves) if saves else 0,
+            "average_load_time": _average(loads),
+            "average_save_time": _average(saves),
             "memory_variables": self.memory_variables,
             "failures": [f"{type(one.memory).__name__}: {one.error}" for one in self.failures],
         }
@@ -131,8 +135,7 @@ def _check_members(memories: Sequence[BaseMemory]) -> None:
         raise InvalidInput("Value error, a CombinedMemory needs at least one memory")
     taken: set[str] = set()
     for memory in memories:
-        overlap = taken.intersection(memory.memory_variables)
-        if overlap:
+        if overlap := taken.intersection(memory.memory_variables):
             # The missing space is LangChain's, and programs look for the text.
             raise InvalidInput(
                 f"Value error, The same variables {overlap} are found in multiplememory object, "
@@ -144,16 +147,6 @@ def _check_members(memories: Sequence[BaseMemory]) -> None:
                 f"When using CombinedMemory, input keys should be so the input is known.  Was not set on {memory}",
                 stacklevel=4,
             )
-
-
-def _merged(found: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
-    for variables in found:
-        for name, value in variables.items():
-            if name in merged:
-                raise InvalidInput(f"The variable {name} is repeated in the CombinedMemory.")
-            merged[name] = value
-    return merged
 
 
 class ReadOnlySharedMemory(BaseMemory):
@@ -200,10 +193,135 @@ class SimpleMemory(BaseMemory):
         """Do nothing."""
 
 
-__all__ = [
-    "CombinedMemory",
-    "CombinedMemoryError",
-    "MemoryFailure",
-    "ReadOnlySharedMemory",
-    "SimpleMemory",
-]
+class MemoryMetrics(BaseMemory):
+    """A memory that counts and times every load, save and clear of the memory it wraps.
+
+    Times and sizes are those of the last 100 operations. A program that measures by itself may instead call
+    ``record_load_operation``, ``record_save_operation`` and ``record_error``. An error is recorded and raised again.
+    """
+
+    memory: BaseMemory
+    _positional = ("memory",)
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        self.memory_type = type(self.memory).__name__
+        self._lock = threading.Lock()
+        self.metrics: dict[str, Any] = {
+            "load_count": 0,
+            "save_count": 0,
+            "clear_count": 0,
+            "total_load_time": 0.0,
+            "total_save_time": 0.0,
+            "load_times": deque[float](maxlen=_LAST),
+            "save_times": deque[float](maxlen=_LAST),
+            "memory_sizes": deque[int](maxlen=_LAST),
+            "error_count": 0,
+            "last_error": None,
+        }
+        self.memory_usage = {"peak_memory_mb": 0.0, "current_memory_mb": 0.0, "memory_growth_rate": 0.0}
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        memo[id(self._lock)] = threading.Lock()
+        return super().__deepcopy__(memo)
+
+    @property
+    def memory_variables(self) -> list[str]:
+        """Those of the memory inside."""
+        return self.memory.memory_variables
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """What the memory inside gives. Its size is that of its JSON in UTF-8."""
+        loaded, seconds = self._timed("load", lambda: self.memory.load_memory_variables(inputs))
+        size = len(json.dumps(loaded, ensure_ascii=False, default=str).encode(errors="replace"))
+        self.record_load_operation(seconds, size)
+        return loaded
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        """Save in the memory inside."""
+        _, seconds = self._timed("save", lambda: self.memory.save_context(inputs, outputs))
+        self.record_save_operation(seconds)
+
+    def clear(self) -> None:
+        """Clear the memory inside; what was measured stays."""
+        self._timed("clear", self.memory.clear)
+        with self._lock:
+            self.metrics["clear_count"] += 1
+
+    def _timed(self, verb: str, call: Callable[[], T]) -> tuple[T, float]:
+        """What a call gives and how long it took. A failure is counted and raised."""
+        begun = time.perf_counter()
+        try:
+            return call(), time.perf_counter() - begun
+        except Exception as error:
+            with self._lock:
+                self.metrics[f"{verb}_count"] += 1
+            self.record_error(error)
+            raise
+
+    def record_load_operation(self, execution_time: float, memory_size: int) -> None:
+        """Count a load that took this many seconds and gave this many bytes."""
+        with self._lock:
+            self._record("load", execution_time)
+            self.metrics["memory_sizes"].append(memory_size)
+            recent = list(self.metrics["memory_sizes"])[-_GROWTH_OVER:]
+            megabytes = memory_size / _MEGABYTE
+            self.memory_usage["current_memory_mb"] = megabytes
+            self.memory_usage["peak_memory_mb"] = max(megabytes, self.memory_usage["peak_memory_mb"])
+            # Ten sizes have nine steps between them.
+            self.memory_usage["memory_growth_rate"] = (recent[-1] - recent[0]) / max(len(recent) - 1, 1)
+
+    def record_save_operation(self, execution_time: float) -> None:
+        """Count a save that took this many seconds."""
+        with self._lock:
+            self._record("save", execution_time)
+
+    def _record(self, verb: str, seconds: float) -> None:
+        self.metrics[f"{verb}_count"] += 1
+        self.metrics[f"total_{verb}_time"] += seconds
+        self.metrics[f"{verb}_times"].append(seconds)
+
+    def record_error(self, error: BaseException) -> None:
+        """Count a failure."""
+        with self._lock:
+            self.metrics["error_count"] += 1
+            self.metrics["last_error"] = {
+                "type": type(error).__name__,
+                "message": str(error),
+                "timestamp": time.time(),
+            }
+
+    def get_performance_summary(self) -> dict[str, Any]:
+        """Counts, average and 95th percentile of the last 100 times in seconds, sizes, growth in bytes a load, errors.
+
+        A percentile of fewer than 20 times is 0. An operation that failed is counted, and not timed; the error rate is the
+        share of failures among all operations.
+        """
+        with self._lock:
+            loads, saves = list(self.metrics["load_times"]), list(self.metrics["save_times"])
+            counts = {f"{verb}s": self.metrics[f"{verb}_count"] for verb in ("load", "save", "clear", "error")}
+            usage, last_error = dict(self.memory_usage), self.metrics["last_error"]
+        return {
+            "memory_type": self.memory_type,
+            "operation_counts": counts,
+            "timing_stats": {
+                "avg_load_time": _average(loads),
+                "avg_save_time": _average(saves),
+                "p95_load_time": _p95(loads),
+                "p95_save_time": _p95(saves),
+            },
+            "memory_usage": usage,
+            "error_rate": counts["errors"] / max(sum(counts.values()) - counts["errors"], counts["errors"], 1),
+            "last_error": last_error,
+        }
+
+
+def _average(times: Sequence[float]) -> float:
+    return sum(times) / len(times) if times else 0
+
+
+def _p95(times: Sequence[float]) -> float:
+    """The smallest time that at least 95 of 100 do not exceed; 0 for too few times."""
+    if len(times) < _ENOUGH_FOR_P95:
+        return 0
+    return sorted(times)[-(-95 * len(times) // 100) - 1]

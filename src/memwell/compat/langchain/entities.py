@@ -1,39 +1,246 @@
-"""A memory of the people, places and things that a conversation names.
+"""Memories of what a conversation speaks of: notes on names, and facts as subject, relation and object.
 
-The notes on a name are kept in an entity store. The default one lies beside the conversation, in the same store: its notes
-are there after a restart, and ``memwell.strategies.Entities`` over the same conversation reads them.
+By default notes and facts are stored with the conversation: they survive a restart, and ``memwell.strategies.Entities`` and
+``Graph`` over the same conversation read them.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import time
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 import msgspec
 
-from memwell.compat.langchain.base import BaseChatMemory
+from memwell._asyncify import asyncify
+from memwell.compat.langchain.base import BaseChatMemory, OneVariable, made_by
 from memwell.compat.langchain.buffers import check_rounds, last_rounds
-from memwell.compat.langchain.entity_stores import BaseEntityStore
-from memwell.compat.langchain.fields import made_by
-from memwell.compat.langchain.messages import BaseMessage, get_buffer_string
-from memwell.compat.langchain.models import LanguageModel, LanguageModelLike, as_llm
-from memwell.compat.langchain.prompts import ENTITY_EXTRACTION_PROMPT, ENTITY_SUMMARIZATION_PROMPT, Prompt, filled
-from memwell.errors import NotFound
+from memwell.compat.langchain.messages import BaseMessage, SystemMessage, get_buffer_string
+from memwell.compat.langchain.models import (
+    ENTITY_EXTRACTION_PROMPT,
+    ENTITY_SUMMARIZATION_PROMPT,
+    KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT,
+    LanguageModel,
+    LanguageModelLike,
+    Prompt,
+    as_llm,
+    filled,
+)
+from memwell.errors import InvalidInput, NotFound
 from memwell.history.reading import HistoryReader
-from memwell.strategies.entities import Entities, EntityNotes, entity_key, named, sentences_on
+from memwell.messages import human
+from memwell.records import Space
+from memwell.storage.sharing import shared_backend
+from memwell.strategies.entities import (
+    MOST_ABOUT_ONE,
+    USER,
+    Entities,
+    EntityNotes,
+    Graph,
+    Triple,
+    claimed,
+    entity_key,
+    named,
+    sentences_on,
+)
 from memwell.strategies.state import until_settled
 from memwell.values import check_text, now, shown
 
+KG_TRIPLE_DELIMITER = "<|>"
 _NOTHING = "NONE"
 _MOST_CONTEXTS = 10
+_SPEAKER_IN = re.compile(r"\b(?:I|I['’]\w+|my|mine|me)\b|我", re.I).search
 
 
-def get_entities(output: str) -> list[str]:
-    """The names in a model's answer: separated by commas, or none when it says ``NONE`` or nothing."""
-    if output.strip() == _NOTHING:
-        return []
-    return list(dict.fromkeys(name for one in output.split(",") if (name := one.strip())))
+# Stores of notes
+
+
+class BaseEntityStore(ABC):
+    """Texts by name. A subclass gives the five methods; the async twins follow from them."""
+
+    @abstractmethod
+    def get(self, key: str, default: str | None = None) -> str | None:
+        """The text on an entity, or the default."""
+
+    @abstractmethod
+    def set(self, key: str, value: str | None) -> None:
+        """Store the text on an entity."""
+
+    @abstractmethod
+    def delete(self, key: str) -> None:
+        """Forget an entity."""
+
+    @abstractmethod
+    def exists(self, key: str) -> bool:
+        """Whether there is a text on an entity."""
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget every entity."""
+
+    aget = asyncify(get)
+    aset = asyncify(set)  # noqa: A003 - the method above, not the builtin
+    adelete = asyncify(delete)
+    aexists = asyncify(exists)
+    aclear = asyncify(clear)
+
+
+class InMemoryEntityStore(BaseEntityStore):
+    """Entities in the dict ``store``. Deleting one that is missing raises ``KeyError``; None is a value like any other."""
+
+    def __init__(self, store: Mapping[str, str | None] | None = None) -> None:
+        self.store: dict[str, str | None] = {} if store is None else dict(store)
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        return self.store.get(key, default)
+
+    def set(self, key: str, value: str | None) -> None:
+        self.store[key] = value
+
+    def delete(self, key: str) -> None:
+        del self.store[key]
+
+    def exists(self, key: str) -> bool:
+        return key in self.store
+
+    def clear(self) -> None:
+        self.store.clear()
+
+
+class SQLiteEntityStore(BaseEntityStore):
+    """Entities in the memwell store ``db_file``, separate for every table name and session.
+
+    Both names must be Python identifiers, or ``InvalidInput`` (a ``ValueError``) is raised. Setting nothing deletes, and
+    deleting a missing entity does nothing. Raises what ``open_backend`` raises.
+    """
+
+    def __init__(
+        self,
+        session_id: str = "default",
+        db_file: str | os.PathLike[str] = "entities.db",
+        table_name: str = "memory_store",
+    ) -> None:
+        if not table_name.isidentifier() or not session_id.isidentifier():
+            raise InvalidInput("Table name and session ID must be valid Python identifiers.")
+        self.session_id = session_id
+        self.table_name = table_name
+        self._space = Space("langchain", table_name, session_id)
+        self._kv = shared_backend(db_file).kv
+
+    @property
+    def full_table_name(self) -> str:
+        """The two names as one."""
+        return f"{self.table_name}_{self.session_id}"
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        entry = self._kv.get(self._space, key)
+        return default if entry is None else str(entry.value)
+
+    def set(self, key: str, value: str | None) -> None:
+        if value:
+            self._kv.put(self._space, key, value)
+        else:
+            self.delete(key)
+
+    def delete(self, key: str) -> None:
+        self._kv.delete(self._space, key)
+
+    def exists(self, key: str) -> bool:
+        return self._kv.get(self._space, key) is not None
+
+    def clear(self) -> None:
+        while entries := self._kv.scan(self._space).items:
+            for entry in entries:
+                self._kv.delete(self._space, entry.key)
+
+
+class ThreadEntityStore(BaseEntityStore):
+    """Notes stored with a conversation. Names are compared without regard to case.
+
+    It is also a mapping of ``EntityInfo`` by name.
+    """
+
+    def __init__(self, history: HistoryReader) -> None:
+        self._strategy = Entities(history, 0)
+        # The same object: over a history without a store, a state lives in its object.
+        self._state = self._strategy.state
+
+    def get(self, key: str, default: str | None = None) -> str | None:
+        found = self._strategy.notes(key)
+        return default if found is None else found.notes
+
+    def set(self, key: str, value: str | None) -> None:
+        self.note(key, value or "")
+
+    def note(self, name: str, notes: str, *contexts: str) -> None:
+        """Replace the notes on a name; ``contexts`` are the texts they were made of."""
+        until_settled(lambda: self._put(check_text(name, "a name"), notes, contexts))
+
+    def _put(self, name: str, text: str, contexts: tuple[str, ...]) -> bool:
+        entry, moment = self._state.get(entity_key(name)), now()
+        blank = EntityNotes(name, "", 0, moment, moment, 0)
+        old = blank if entry is None else msgspec.convert(entry.value, EntityNotes)
+        new = msgspec.structs.replace(
+            old,
+            notes=text,
+            contexts=old.contexts + len(contexts),
+            updated=moment,
+            updates=old.updates + (entry is None or text != old.notes),
+            texts=old.named_in(*contexts),
+        )
+        self._state.put(entity_key(name), msgspec.to_builtins(new), expect=entry.version if entry else 0)
+        return False
+
+    def delete(self, key: str) -> None:
+        """Drop a name. Raises ``KeyError`` when there are no notes on it, as a dict does."""
+        if not self._state.drop(entity_key(check_text(key, "a name"))):
+            raise KeyError(key)
+
+    def exists(self, key: str) -> bool:
+        return self._strategy.notes(key) is not None
+
+    def clear(self) -> None:
+        self._state.clear()
+
+    def named_in(self, text: str) -> list[str]:
+        """The names in a text that there are notes on, in any case."""
+        return [one.name for one in self._strategy.named_in(text)]
+
+    @property
+    def store(self) -> dict[str, str]:
+        """All notes by name."""
+        return {info.name: info.info for info in self.infos()}
+
+    def info(self, name: str) -> EntityInfo | None:
+        """What is known of a name, or None."""
+        found = self._strategy.notes(name)
+        return None if found is None else EntityInfo.of(found)
+
+    def infos(self) -> list[EntityInfo]:
+        """What is known of every name."""
+        return [EntityInfo.of(msgspec.convert(entry.value, EntityNotes)) for entry in self._state.entries()]
+
+    def __getitem__(self, name: str) -> EntityInfo:
+        found = self.info(name)
+        if found is None:
+            raise NotFound(f"there are no notes on {shown(name)}")
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self.exists(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return (info.name for info in self.infos())
+
+    def __len__(self) -> int:
+        return len(self._state.entries())
+
+    def __bool__(self) -> bool:
+        # An empty store is still a store.
+        return True
 
 
 class EntityInfo:
@@ -51,7 +258,7 @@ class EntityInfo:
 
     @classmethod
     def of(cls, notes: EntityNotes) -> EntityInfo:
-        """The same as the core keeps it."""
+        """The notes of the core in this form."""
         info = cls(notes.name)
         info.info, info.context_count, info.update_count = notes.notes, notes.contexts, notes.updates
         info.contexts = list(notes.texts)
@@ -70,10 +277,11 @@ class EntityInfo:
     ) -> None:
         """Take what a text says into the notes. Raises ``ModelError`` when the model fails, and changes nothing then."""
         blanks = {"history": new_context, "input": new_context}
-        self.noted(described(as_llm(llm), summarization_prompt, self.name, self.info, new_context, blanks), new_context)
+        notes = _described(as_llm(llm), summarization_prompt, self.name, self.info, new_context, blanks)
+        self.noted(notes, new_context)
 
     def noted(self, info: str, context: str) -> None:
-        """Take over new notes that somebody made of a text."""
+        """Take over notes that were made of a text."""
         self.info = info
         self.contexts = [*self.contexts, context][-_MOST_CONTEXTS:]
         self.context_count += 1
@@ -95,7 +303,7 @@ class EntityInfo:
         return f"EntityInfo({self.name!r}, info={shown(self.info)})"
 
 
-def described(
+def _described(
     llm: LanguageModel, prompt: Prompt, name: str, notes: str, context: str, blanks: Mapping[str, str]
 ) -> str:
     """New notes on a name; an empty answer leaves them as they were. Raises ``ModelError``."""
@@ -105,132 +313,63 @@ def described(
     return llm.predict(asked).strip() or notes
 
 
-class ThreadEntityStore(BaseEntityStore):
-    """Notes beside a conversation, in its store. A name is the same in capitals or not.
-
-    Besides what every entity store can do, ``store[name]`` is the ``EntityInfo`` of a name.
-    """
-
-    def __init__(self, history: HistoryReader) -> None:
-        self._strategy = Entities(history, 0)
-        # The very same: over a history without a store a state lives in its object.
-        self._state = self._strategy.state
-
-    def get(self, key: str, default: str | None = None) -> str | None:
-        """The notes on a name, or the default."""
-        found = self._notes(key)
-        return default if found is None else found.notes
-
-    def set(self, key: str, value: str | None) -> None:
-        """Put other notes on a name in the place of those there are."""
-        until_settled(lambda: self._put(check_text(key, "a name"), value or "", ()))
-
-    def note(self, name: str, notes: str, context: str) -> None:
-        """Put the notes there that were made of one more text that names it."""
-        until_settled(lambda: self._put(check_text(name, "a name"), notes, (context,)))
-
-    def _put(self, name: str, text: str, contexts: tuple[str, ...]) -> bool:
-        entry = self._state.get(entity_key(name))
-        moment = now()
-        old = EntityNotes(name, "", 0, moment, moment, 0)
-        if entry is not None:
-            old = msgspec.convert(entry.value, EntityNotes)
-        new = msgspec.structs.replace(
-            old,
-            notes=text,
-            contexts=old.contexts + len(contexts),
-            updated=moment,
-            updates=old.updates + (entry is None or text != old.notes),
-            texts=old.named_in(*contexts),
-        )
-        self._state.put(entity_key(name), msgspec.to_builtins(new), expect=entry.version if entry else 0)
-        return False
-
-    def delete(self, key: str) -> None:
-        """Drop a name. Raises ``KeyError`` when there is none of it, as a dict does."""
-        if not self._state.drop(entity_key(check_text(key, "a name"))):
-            raise KeyError(key)
-
-    def exists(self, key: str) -> bool:
-        """Whether there are notes on a name."""
-        return self._notes(key) is not None
-
-    def clear(self) -> None:
-        """Drop all notes."""
-        self._state.clear()
-
-    def named_in(self, text: str) -> list[str]:
-        """The names in a text that there are notes on, in capitals or not."""
-        return [one.name for one in self._strategy.named_in(text)]
-
-    @property
-    def store(self) -> dict[str, str]:
-        """All notes by name."""
-        return {one.name: one.notes for one in self._all()}
-
-    def _notes(self, name: str) -> EntityNotes | None:
-        entry = self._state.get(entity_key(check_text(name, "a name")))
-        return None if entry is None else msgspec.convert(entry.value, EntityNotes)
-
-    def _all(self) -> list[EntityNotes]:
-        return [msgspec.convert(entry.value, EntityNotes) for entry in self._state.entries()]
-
-    def __getitem__(self, name: str) -> EntityInfo:
-        found = self.info(name)
-        if found is None:
-            raise NotFound(f"there are no notes on {shown(name)}")
-        return found
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self.exists(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return (one.name for one in self._all())
-
-    def __len__(self) -> int:
-        return len(self._state.entries())
-
-    def __bool__(self) -> bool:
-        # An empty store is still a store.
-        return True
-
-    def info(self, name: str) -> EntityInfo | None:
-        """What is known of a name, or None."""
-        found = self._notes(name)
-        return None if found is None else EntityInfo.of(found)
-
-    def infos(self) -> list[EntityInfo]:
-        """What is known of every name."""
-        return [EntityInfo.of(one) for one in self._all()]
+# Memories
 
 
-class ConversationEntityMemory(BaseChatMemory):
-    """Notes on the names that the input speaks of, and the last ``k`` rounds.
+def get_entities(output: str) -> list[str]:
+    """The names in a model's answer: separated by commas, or none when it says ``NONE`` or nothing."""
+    if output.strip() == _NOTHING:
+        return []
+    return list(dict.fromkeys(name for one in output.split(",") if (name := one.strip())))
 
-    Loading finds the names of the input and keeps them in ``entity_cache``; saving the turn that follows writes the notes
-    on those. A turn that is saved without having been loaded for is looked through for its own names. Without an ``llm``
-    names are found by how they are written, and the notes are the sentences that name them, as they were said.
-    """
 
+def _words(content: Any) -> str:
+    """The words of an input or output. Raises ``InvalidInput`` for content that is neither text nor blocks."""
+    return str(BaseMessage(content).text)
+
+
+class _Naming(BaseChatMemory, ABC):
+    """A memory that asks a model about the last ``k`` rounds."""
+
+    k: int = 2
     human_prefix: str = "Human"
     ai_prefix: str = "AI"
     llm: LanguageModelLike = None
     entity_extraction_prompt: Prompt = ENTITY_EXTRACTION_PROMPT
-    entity_summarization_prompt: Prompt = ENTITY_SUMMARIZATION_PROMPT
-    entity_cache: list[str] = made_by(list[str])
-    k: int = 3
-    chat_history_key: str = "history"
-    entity_store: BaseEntityStore = cast(BaseEntityStore, None)  # by default made beside the conversation
-
-    _positional = ("llm", "entity_extraction_prompt", "entity_summarization_prompt", "entity_cache", "k")
 
     def __init__(self, *args: Any, **given: Any) -> None:
         super().__init__(*args, **given)
         check_rounds(self.k)
         as_llm(self.llm)
+
+    def _recent(self) -> list[BaseMessage]:
+        return self._shown(last_rounds(self._conversation(), self.k))
+
+    def _as_text(self, messages: list[BaseMessage]) -> str:
+        return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
+
+
+class ConversationEntityMemory(_Naming):
+    """Notes on the names that the input speaks of, and the last ``k`` rounds.
+
+    Loading finds the names of the input and keeps them in ``entity_cache``; saving the turn that follows writes the notes
+    on those. A turn that is saved without a load before it is searched for its own names. Without an ``llm`` names are
+    found by how they are written, and the notes are the sentences that name them, as they were said.
+    """
+
+    entity_summarization_prompt: Prompt = ENTITY_SUMMARIZATION_PROMPT
+    entity_cache: list[str] = made_by(list[str])
+    k: int = 3
+    chat_history_key: str = "history"
+    entity_store: BaseEntityStore = cast(BaseEntityStore, None)  # by default a ThreadEntityStore of the conversation
+
+    _positional = ("llm", "entity_extraction_prompt", "entity_summarization_prompt", "entity_cache", "k")
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
         if given.get("entity_store") is None:
             self.entity_store = ThreadEntityStore(self._conversation())
-        # The cache that was dealt with: what is in it belongs to a turn that was saved.
+        # The cache of the last turn that was saved.
         self._done = self.entity_cache if not self.entity_cache else None
         self._infos: dict[str, EntityInfo] = {}
         self._extraction_calls = 0
@@ -251,23 +390,23 @@ class ConversationEntityMemory(BaseChatMemory):
         Raises ``InvalidInput`` when it is not clear which the input is, ``ModelError`` when the model fails.
         """
         messages = self._recent()
-        names = self._extract(self._input_text(inputs), self._as_text(messages))
-        store = self.entity_store
-        notes = {name: store.get(name, "") or "" for name in names}
+        names = self._extract(_words(self._input(inputs)), self._as_text(messages))
+        notes = {name: self.entity_store.get(name, "") or "" for name in names}
         self.entity_cache = names
-        shown_messages = messages if self.return_messages else self._as_text(messages)
-        return {self.chat_history_key: shown_messages, "entities": notes}
+        return {
+            self.chat_history_key: messages if self.return_messages else self._as_text(messages),
+            "entities": notes,
+        }
 
     def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
-        """Store the turn, then bring the notes on its names up to date, all or none.
+        """Store the turn, then update the notes on its names, all or none.
 
-        Raises ``InvalidInput`` as any memory does, and ``ModelError`` when the model fails: then the turn is kept and the
-        notes as they were.
+        Raises ``InvalidInput`` as any memory does, and ``ModelError`` when the model fails: then the turn is stored and the
+        notes are unchanged.
         """
         super().save_context(inputs, outputs)
-        said, answered = self._get_input_output(inputs, outputs)
-        said, turn = text_in(said), f"{text_in(said)}\n{text_in(answered)}"
-        history = self._as_text(self._recent())
+        said, answered = map(_words, self._get_input_output(inputs, outputs))
+        turn, history = f"{said}\n{answered}", self._as_text(self._recent())
         if self.entity_cache is self._done:
             self.entity_cache = self._extract(said, history, turn)
         self._note(turn, {"history": history, "input": said})
@@ -278,7 +417,7 @@ class ConversationEntityMemory(BaseChatMemory):
         written: dict[str, str] = {}
         for name in self.entity_cache:
             old = store.get(name, "") or ""
-            written[name] = described(llm, self.entity_summarization_prompt, name, old, turn, blanks)
+            written[name] = _described(llm, self.entity_summarization_prompt, name, old, turn, blanks)
         # Only now: a model that fails half-way must not leave half of the notes of a turn.
         for name, notes in written.items():
             if isinstance(store, ThreadEntityStore):
@@ -288,12 +427,11 @@ class ConversationEntityMemory(BaseChatMemory):
             self._infos.setdefault(name, EntityInfo(name)).noted(notes, turn)
 
     def _extract(self, text: str, history: str, turn: str | None = None) -> list[str]:
-        llm = as_llm(self.llm)
+        llm, store = as_llm(self.llm), self.entity_store
         self._extraction_calls += 1
         if llm.answers:
             asked = filled(self.entity_extraction_prompt, history=history, input=text, text=turn or text)
             return get_entities(llm.predict(asked))
-        store = self.entity_store
         known = store.named_in(text) if isinstance(store, ThreadEntityStore) else []
         return list({entity_key(name): name for name in (*known, *named(turn or text))}.values())
 
@@ -307,44 +445,204 @@ class ConversationEntityMemory(BaseChatMemory):
     def get_entity_info(self, name: str) -> EntityInfo | None:
         """What is known of a name, or None."""
         store = self.entity_store
-        if isinstance(store, ThreadEntityStore):
-            return store.info(name)
-        return self._infos.get(name)
+        return store.info(name) if isinstance(store, ThreadEntityStore) else self._infos.get(name)
 
     def get_entity_stats(self) -> dict[str, Any]:
-        """How many names there are notes on, how often they were written, and how often names were looked for.
+        """How many names there are notes on, how often they were written, and how often names were searched.
 
         With an entity store of your own only what this object wrote is counted.
         """
         store = self.entity_store
         infos = store.infos() if isinstance(store, ThreadEntityStore) else list(self._infos.values())
-        active = [info for info in infos if isinstance(store, ThreadEntityStore) or store.exists(info.name)]
         return {
             "total_entities": len(infos),
-            "active_entities": len(active),
+            "active_entities": sum(store.exists(info.name) for info in infos),
             "entity_updates": sum(max(info.update_count - 1, 0) for info in infos),
             "extraction_calls": self._extraction_calls,
             "memory_type": "ConversationEntityMemory",
         }
 
-    def _recent(self) -> list[BaseMessage]:
-        return self._shown(last_rounds(self._conversation(), self.k))
 
-    def _as_text(self, messages: list[BaseMessage]) -> str:
-        return get_buffer_string(messages, human_prefix=self.human_prefix, ai_prefix=self.ai_prefix)
-
-    def _input_text(self, inputs: Mapping[str, Any]) -> str:
-        return text_in(self._input(inputs))
+# Facts
 
 
-def text_in(content: Any) -> str:
-    """The words of an input or output. Raises ``InvalidInput`` for what is neither text nor blocks."""
-    return str(BaseMessage(content).text)
+class KnowledgeTriple(NamedTuple):
+    """One fact."""
+
+    subject: str
+    predicate: str
+    object_: str
+
+    @classmethod
+    def from_string(cls, triple_string: str) -> KnowledgeTriple:
+        """The fact in ``(subject, predicate, object)``. Raises ``InvalidInput`` when it has not three parts."""
+        parts = triple_string.strip().split(", ")
+        if len(parts) != 3:
+            raise InvalidInput(f"a triple is (subject, predicate, object), not {shown(triple_string)}")
+        return cls(parts[0][1:], parts[1], parts[2][:-1])
 
 
-__all__ = [
-    "ConversationEntityMemory",
-    "EntityInfo",
-    "ThreadEntityStore",
-    "get_entities",
-]
+def parse_triples(knowledge_str: str) -> list[KnowledgeTriple]:
+    """The facts in a model's answer, separated by ``<|>``; a part that is no triple is left out, and ``NONE`` is none."""
+    text = knowledge_str.strip()
+    parts = [] if text in ("", _NOTHING) else text.split(KG_TRIPLE_DELIMITER)
+    return [KnowledgeTriple.from_string(one) for one in parts if one.strip().count(", ") == 2]
+
+
+class NetworkxEntityGraph:
+    """Facts as a directed graph, in memory. It needs no networkx, but takes a ``networkx.DiGraph`` to begin with.
+
+    Two nodes may have several relations. Raises ``InvalidInput`` for an object that is no graph.
+    """
+
+    def __init__(self, graph: Any = None) -> None:
+        self._known: dict[KnowledgeTriple, None] = {}
+        if graph is None:
+            return
+        if not all(hasattr(graph, name) for name in ("nodes", "edges", "successors")):
+            raise InvalidInput(f"Passed in graph is not of correct shape: {shown(graph)}")
+        for subject, object_, data in graph.edges(data=True):
+            self.add_triple(KnowledgeTriple(str(subject), str(data["relation"]), str(object_)))
+
+    def add_triple(self, knowledge_triple: KnowledgeTriple) -> None:
+        """Add a fact, unless the graph has it."""
+        self._known.setdefault(knowledge_triple)
+
+    def delete_triple(self, knowledge_triple: KnowledgeTriple) -> None:
+        """Drop a fact, if the graph has it."""
+        self._known.pop(knowledge_triple, None)
+
+    def clear(self) -> None:
+        """Drop everything."""
+        self._known.clear()
+
+    def get_triples(self) -> list[tuple[str, str, str]]:
+        """All facts, each as subject, object, predicate: in that order."""
+        return [(subject, object_, predicate) for subject, predicate, object_ in self._known]
+
+    def get_entity_knowledge(self, entity: str, depth: int = 1) -> list[str]:
+        """The facts on a node and on those it leads to in up to ``depth`` steps, in words; none for an unknown node."""
+        found: list[str] = []
+        self._walk(entity, depth, {entity}, found)
+        return found
+
+    def _walk(self, entity: str, depth: int, seen: set[str], found: list[str]) -> None:
+        facts = self._facts(entity) if depth > 0 else []
+        for object_ in dict.fromkeys(object_ for _, object_ in facts):
+            if object_ not in seen:
+                seen.add(object_)
+                found += [f"{entity} {predicate} {object_}" for predicate, one in facts if one == object_]
+                self._walk(object_, depth - 1, seen, found)
+
+    def _facts(self, subject: str) -> list[tuple[str, str]]:
+        """The predicates and objects of a subject."""
+        return [(predicate, object_) for one, predicate, object_ in self._known if one == subject]
+
+
+class ThreadEntityGraph(NetworkxEntityGraph):
+    """Facts stored with a conversation, the newest 100 of a subject. Subjects are compared without regard to case."""
+
+    def __init__(self, history: HistoryReader) -> None:
+        super().__init__()
+        self._history = history
+        self.strategy = Graph(history, 0)
+
+    def add_triple(self, knowledge_triple: KnowledgeTriple) -> None:
+        info = self._history.info()
+        new = Triple(*knowledge_triple, index=info.next - 1 if info else 0)
+        self._change(new.subject, lambda known: known if any(_same(one, new) for one in known) else [*known, new])
+
+    def delete_triple(self, knowledge_triple: KnowledgeTriple) -> None:
+        old = Triple(*knowledge_triple)
+        self._change(old.subject, lambda known: [one for one in known if not _same(one, old)])
+
+    def clear(self) -> None:
+        self.strategy.clear()
+
+    def get_triples(self) -> list[tuple[str, str, str]]:
+        return [(one.subject, one.object, _in_words(one.predicate)) for one in self.strategy.triples()]
+
+    def _facts(self, subject: str) -> list[tuple[str, str]]:
+        return [(_in_words(one.predicate), one.object) for one in self.strategy.about(subject)]
+
+    def _change(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> None:
+        until_settled(lambda: self._changed(subject, change))
+
+    def _changed(self, subject: str, change: Callable[[list[Triple]], list[Triple]]) -> bool:
+        # The same state as the strategy's: over a history without a store, it lives in the strategy.
+        state, key = self.strategy.state, entity_key(subject)
+        entry = state.get(key)
+        known = change(self.strategy.about(subject))[-MOST_ABOUT_ONE:]
+        state.put(key, {"triples": msgspec.to_builtins(known)}, expect=entry.version if entry else 0)
+        return False
+
+
+def _in_words(predicate: str) -> str:
+    return predicate.replace("_", " ")
+
+
+def _same(one: Triple, other: Triple) -> bool:
+    return (_in_words(one.predicate), one.object) == (_in_words(other.predicate), other.object)
+
+
+class ConversationKGMemory(OneVariable, _Naming):
+    """Facts on the names that the input speaks of.
+
+    Without an ``llm`` facts are read by rule from what people say, and "I" is ``user``. ``k`` is the number of rounds that
+    a model is shown before the input.
+    """
+
+    kg: NetworkxEntityGraph = cast(NetworkxEntityGraph, None)  # by default a ThreadEntityGraph of the conversation
+    knowledge_extraction_prompt: Prompt = KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT
+    summary_message_cls: type[BaseMessage] = SystemMessage
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        super().__init__(*args, **given)
+        if given.get("kg") is None:
+            self.kg = ThreadEntityGraph(self._conversation())
+
+    def load_memory_variables(self, inputs: dict[str, Any]) -> dict[str, Any]:
+        """A line, or a message of ``summary_message_cls``, for every name of the input that there are facts on."""
+        names = self.get_current_entities(_words(self._input(inputs)))
+        known = {name: self.kg.get_entity_knowledge(name) for name in names}
+        lines = [f"On {name}: {'. '.join(facts)}." for name, facts in known.items() if facts]
+        if self.return_messages:
+            return {self.memory_key: self._theirs([self.summary_message_cls(content=line) for line in lines])}
+        return {self.memory_key: "\n".join(lines)}
+
+    def save_context(self, inputs: dict[str, Any], outputs: dict[str, Any]) -> None:
+        """Store the turn, then add the facts that its input states.
+
+        Raises ``InvalidInput`` as any memory does, and ``ModelError`` when the model fails: then the turn is stored and the
+        graph is unchanged.
+        """
+        super().save_context(inputs, outputs)
+        if isinstance(self.kg, ThreadEntityGraph) and not as_llm(self.llm).answers:
+            # The strategy also knows which new fact ends an older one.
+            self.kg.strategy.observe()
+            return
+        for triple in self.get_knowledge_triplets(_words(self._input(inputs))):
+            self.kg.add_triple(triple)
+
+    def get_current_entities(self, input_string: str) -> list[str]:
+        """The names that an input speaks of."""
+        llm = as_llm(self.llm)
+        if not llm.answers:
+            return [*named(input_string), *([USER] if _SPEAKER_IN(input_string) else [])]
+        history = self._as_text(self._recent())
+        asked = filled(self.entity_extraction_prompt, history=history, input=input_string, text=input_string)
+        return get_entities(llm.predict(asked))
+
+    def get_knowledge_triplets(self, input_string: str) -> list[KnowledgeTriple]:
+        """The facts that an input states."""
+        llm = as_llm(self.llm)
+        if not llm.answers:
+            found = (one for one in claimed(human(input_string)) if not one.negated)
+            return [KnowledgeTriple(one.subject, _in_words(one.predicate), one.object) for one in found]
+        history = self._as_text(self._recent())
+        return parse_triples(llm.predict(filled(self.knowledge_extraction_prompt, history=history, input=input_string)))
+
+    def clear(self) -> None:
+        """Delete the conversation and the facts."""
+        super().clear()
+        self.kg.clear()

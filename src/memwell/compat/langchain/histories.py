@@ -1,12 +1,23 @@
-"""Chat histories: what a memory class writes a conversation to."""
+"""Chat histories: where a memory stores a conversation, in this process, in a store of ours, or in a JSON file.
+
+``conversation`` reads any chat history, also one of LangChain's, as a conversation of the core.
+"""
 
 from __future__ import annotations
 
+import json
+import locale
+import os
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
-from typing import Any
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NoReturn, Protocol, cast, runtime_checkable
+
+import msgspec
 
 from memwell._asyncify import asyncify, run_blocking
 from memwell.compat.langchain.messages import (
@@ -15,21 +26,30 @@ from memwell.compat.langchain.messages import (
     HumanMessage,
     from_core,
     get_buffer_string,
+    kind_of,
+    message_from_dict,
+    message_to_json,
     to_core,
 )
-from memwell.errors import Conflict
-from memwell.history import History
+from memwell.errors import Conflict, InvalidInput, Unsupported
+from memwell.history import History, HistoryReader
 from memwell.messages import Message
-from memwell.records import DEFAULT_SPACE, SpaceLike
+from memwell.records import DEFAULT_SPACE, Page, Space, SpaceLike, Thread
+from memwell.storage.files import locked, replace_file
+from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import shared_backend
 from memwell.strategies.state import copy_states
-from memwell.values import check_count, new_id
+from memwell.tokens import TokenCounter
+from memwell.values import check_count, new_id, now, shown
+
+_THREAD = "chat"
+_LOOK_BACK = 8
 
 
 class BaseChatMessageHistory(ABC):
-    """A conversation as a list of messages. A class of your own gives ``messages``, ``clear`` and one of ``add_message``
-    and ``add_messages``; the async twins follow from those.
+    """A conversation as a list of messages. A subclass gives ``messages``, ``clear`` and one of ``add_message`` and
+    ``add_messages``; the async twins follow from those.
     """
 
     messages: list[BaseMessage]
@@ -57,10 +77,10 @@ class BaseChatMessageHistory(ABC):
 
     @abstractmethod
     def clear(self) -> None:
-        """Take all messages out."""
+        """Remove all messages."""
 
     async def aget_messages(self) -> list[BaseMessage]:
-        """The messages, read without blocking the loop."""
+        """The async twin of ``messages``."""
         return await run_blocking(lambda: self.messages)
 
     aadd_messages = asyncify(add_messages)
@@ -74,31 +94,10 @@ class BaseChatMessageHistory(ABC):
         return True
 
 
-class TailedChatMessageHistory(BaseChatMessageHistory):
-    """A history that can be read in part, so that a memory reads no more of it than it shows."""
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """How many messages there are."""
-
-    @abstractmethod
-    def between(self, start: int, stop: int) -> list[BaseMessage]:
-        """The messages from place ``start`` up to, but not with, place ``stop``; places count from 0."""
-
-    def tail(self, count: int) -> list[BaseMessage]:
-        """The last messages, at most ``count`` of them."""
-        length = len(self)
-        return self.between(max(0, length - check_count(count, "count")), length)
-
-    def since(self, index: int) -> list[BaseMessage]:
-        """The messages from place ``index`` on."""
-        return self.between(check_count(index, "index"), len(self))
-
-
 class ThreadChatMessageHistory(BaseChatMessageHistory):
-    """The messages of a conversation of ours: every store, and everything else that reads the conversation, sees them.
+    """The messages of a conversation of ours, in any store.
 
-    ``messages`` is a fresh list each time; assigning to it replaces the conversation. Raises what the store raises.
+    ``messages`` is a new list each time; assigning to it replaces the conversation. Raises what the store raises.
     """
 
     def __init__(self, history: History) -> None:
@@ -125,10 +124,10 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
         self.history.delete()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """Another object over the same conversation, since that is not in this object but in its store."""
+        """Another object over the same conversation, which is in the store and not in this object."""
         made = memo[id(self)] = type(self).__new__(type(self))
         old, new = self.history, self._history_of_a_copy()
-        # Whatever else is copied along with this, such as a summary's state, must be over the same conversation.
+        # What is copied together with this, such as a summary's state, must be over the same conversation.
         for part, other in ((old, new), (old.log, new.log), (old.backend, new.backend), (old.counter, new.counter)):
             memo[id(part)] = other
         vars(made).update(deepcopy(vars(self), memo))
@@ -147,8 +146,7 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
         try:
             self.history.add(*messages)
         except Conflict:
-            # LangChain lets the same message be added twice. The core wants an id of its own for each; the one LangChain
-            # gave stays in the metadata.
+            # LangChain lets a message be added twice. The core needs one id for each; LangChain's is in the metadata.
             self.history.add(*(one.changed(id=new_id()) for one in messages))
 
     def __repr__(self) -> str:
@@ -156,15 +154,15 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
 
 
 class InMemoryChatMessageHistory(ThreadChatMessageHistory):
-    """A conversation that lasts as long as the object. A deep copy is another conversation, which begins like this one."""
+    """A conversation that lasts as long as the object. A deep copy is a conversation of its own."""
 
     def __init__(self, messages: Iterable[Any] | None = None) -> None:
-        super().__init__(History(open_backend("memory:"), "chat"))
+        super().__init__(History(open_backend("memory:"), _THREAD))
         if messages is not None:
             self.add_messages(list(messages))
 
     def _history_of_a_copy(self) -> History:
-        new = History(open_backend("memory:"), "chat", counter=self.history.counter)
+        new = History(open_backend("memory:"), _THREAD, counter=self.history.counter)
         self.history.copy_to(new)
         copy_states(self.history, new)
         return new
@@ -174,10 +172,10 @@ ChatMessageHistory = InMemoryChatMessageHistory
 
 
 class MemwellChatMessageHistory(ThreadChatMessageHistory):
-    """A conversation in a file that is there after a restart and is safe for several processes.
+    """A durable conversation, safe for several processes.
 
-    ``url`` is a path or a store's URL; one store is opened per file and process, however many sessions are made. Raises
-    what ``open_backend`` raises.
+    ``url`` is a path or a store's URL; a process opens each store once, for all sessions. Raises what ``open_backend``
+    raises.
     """
 
     def __init__(self, session_id: str, url: str = "memwell.db", *, space: SpaceLike = DEFAULT_SPACE) -> None:
@@ -185,11 +183,249 @@ class MemwellChatMessageHistory(ThreadChatMessageHistory):
         self.session_id = session_id
 
 
-__all__ = [
-    "BaseChatMessageHistory",
-    "ChatMessageHistory",
-    "InMemoryChatMessageHistory",
-    "MemwellChatMessageHistory",
-    "TailedChatMessageHistory",
-    "ThreadChatMessageHistory",
-]
+class FileChatMessageHistory(BaseChatMessageHistory):
+    """The messages in the JSON file at ``file_path``, in LangChain's layout; the file is made when it is missing.
+
+    Every change replaces the whole file under a lock, so a reader or a crash finds the old file or the new one, and
+    processes take turns. The lock is the file's name with ``.lock``. Raises ``InvalidInput`` naming the file when it is no
+    chat history, and never writes to it then; raises ``OSError`` when it cannot be read or written.
+    """
+
+    def __init__(
+        self, file_path: str | os.PathLike[str], *, encoding: str | None = None, ensure_ascii: bool = True
+    ) -> None:
+        self.file_path = Path(file_path)
+        self.encoding = encoding
+        self.ensure_ascii = ensure_ascii
+        # A link stays a link: the file it names is replaced.
+        self._path = Path(os.path.realpath(file_path))
+        self._read_last: tuple[object, str, list[dict[str, Any]]] | None = None
+        if not self._path.exists():
+            self._change(lambda text, layouts: text or "[]")
+
+    @property
+    def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """All messages, oldest first, as a new list."""
+        return self.between(0, sys.maxsize)
+
+    def __len__(self) -> int:
+        return len(self._read()[1])
+
+    def between(self, start: int, stop: int) -> list[BaseMessage]:
+        """The messages from place ``start`` up to, but not with, place ``stop``."""
+        try:
+            return [message_from_dict(one) for one in deepcopy(self._read()[1][start:stop])]
+        except InvalidInput as error:
+            raise InvalidInput(f"{os.fspath(self.file_path)!r} holds something that is no message: {error}") from error
+
+    def add_messages(self, messages: Sequence[Any]) -> None:
+        """Add messages in order, all or none. Raises ``InvalidInput`` for one that is not plain data."""
+        written = ", ".join(message_to_json(one, ensure_ascii=self.ensure_ascii) for one in messages)
+        if written:
+            self._change(lambda text, layouts: f"{text[:-1].rstrip()}{', ' if layouts else ''}{written}]")
+
+    def clear(self) -> None:
+        """Remove all messages: the file becomes ``[]``."""
+        self._change(lambda text, layouts: "[]")
+
+    def _change(self, change: Callable[[str, list[dict[str, Any]]], str]) -> None:
+        with locked(self._path.with_name(f"{self._path.name}.lock")):
+            # Read again whatever the file's times say: what is missed here would be overwritten.
+            self._read_last = None
+            new = change(*self._read())
+            try:
+                data = new.encode(self._encoding())
+            except UnicodeEncodeError as error:
+                raise InvalidInput(f"a message cannot be written in {self._encoding()!r}: {error}") from error
+            replace_file(self._path, data)
+            _journal(self._path).unlink(missing_ok=True)
+
+    def _read(self) -> tuple[str, list[dict[str, Any]]]:
+        """The array as text and its elements; parsed only when the file is another than the last time."""
+        last = self._read_last
+        try:
+            found = self._path.stat()
+            mark = (found.st_ino, found.st_size, found.st_mtime_ns)
+            if last is None or last[0] != mark:
+                last = self._read_last = (mark, *self._parsed(self._path.read_bytes()))
+        except FileNotFoundError:
+            return "[]", []
+        return last[1:]
+
+    def _parsed(self, data: bytes) -> tuple[str, list[dict[str, Any]]]:
+        try:
+            try:
+                return _array(data.decode(self._encoding()))
+            except ValueError:
+                finished = _finished(self._path, data)
+                if finished is None:
+                    raise
+                return _array(finished.decode(self._encoding()))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInput(
+                f"{os.fspath(self._path)!r} is no chat history, a JSON array of messages: {error}; it is left as it is"
+            ) from error
+
+    def _encoding(self) -> str:
+        return self.encoding or locale.getpreferredencoding(False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({os.fspath(self.file_path)!r})"
+
+
+def _array(text: str) -> tuple[str, list[dict[str, Any]]]:
+    # Some programs write a byte order mark. A blank file was made and not yet written to.
+    text = text.removeprefix("\ufeff").strip() or "[]"
+    items = json.loads(text)
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in cast("list[Any]", items)):
+        raise ValueError("it is no array of objects")
+    return text, cast("list[dict[str, Any]]", items)
+
+
+def _journal(path: Path) -> Path:
+    """The journal that earlier versions kept of their appends to a file."""
+    return path.with_name(f"{path.name}.journal")
+
+
+def _finished(path: Path, data: bytes) -> bytes | None:
+    """The file with the append completed that an earlier version was killed in; None when there is none."""
+    journal = _journal(path)
+    written = journal.read_bytes()[256:] if journal.exists() else b""
+    if sha256(written[32:]).digest() != written[:32]:
+        return None
+    offset, _, after = msgspec.json.decode(written[32:], type=tuple[int, bytes, bytes])
+    return data[:offset] + after
+
+
+# Any chat history as a conversation
+
+
+@runtime_checkable
+class Partial(Protocol):
+    """A history that can be read in part: ours over files, Redis and SQL are."""
+
+    def __len__(self) -> int:
+        """How many messages there are."""
+        ...
+
+    def between(self, start: int, stop: int) -> Sequence[Any]:
+        """The messages from place ``start`` up to, but not with, place ``stop``."""
+        ...
+
+
+def conversation(chat_memory: Any, *, counter: TokenCounter | None = None) -> HistoryReader:
+    """The conversation of a chat history: its own, or a live view of its messages.
+
+    In a view a message's place is its index, and a round has the number of its human message's place, counted from 1.
+    Raises ``InvalidInput`` for an object that is no chat history.
+    """
+    history = getattr(chat_memory, "history", None)
+    if isinstance(history, HistoryReader):
+        return history
+    if not isinstance(chat_memory, Partial) and not hasattr(chat_memory, "messages"):
+        raise InvalidInput(f"a chat history has 'messages', which {shown(chat_memory)} has not")
+    return _ChatReader(ChatLog(chat_memory), _THREAD, counter=counter)
+
+
+class _ChatReader(HistoryReader):
+    """A view of a chat history."""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens the whole conversation has; all of it is read to count them."""
+        return sum(map(self.counter.count_message, self))
+
+
+class ChatLog(MessageLog):
+    """The one thread of a chat history, read only."""
+
+    def __init__(self, chat_memory: Any) -> None:
+        self._memory = chat_memory
+        self._made = now()
+
+    def read(
+        self,
+        thread: Thread,
+        *,
+        last: int | None = None,
+        first: int | None = None,
+        after: int | None = None,
+        before: int | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> list[Message]:
+        source = self._source()
+        start = 0 if after is None else max(0, after + 1)
+        stop = len(source) if before is None else min(before, len(source))
+        if ids is not None:
+            wanted = set(ids)
+            return [one for one in self._messages(source, start, stop) if one.id in wanted]
+        if last is not None:
+            start = max(start, stop - check_count(last, "last"))
+        if first is not None:
+            stop = min(stop, start + check_count(first, "first"))
+        return self._messages(source, start, stop)
+
+    def threads(
+        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[ThreadInfo]:
+        """The one thread, once it has a message; its ``tokens`` are not counted."""
+        source = self._source()
+        length = len(source)
+        if not length or cursor is not None or (ids is not None and _THREAD not in set(ids)):
+            return Page([], None)
+        rounds = _round_at(source, length - 1)
+        info = ThreadInfo(Thread(space, _THREAD), 0, length, length, 0, rounds, self._made, self._made, {})
+        return Page([info], None)
+
+    def versions(self, thread: Thread, index: int) -> list[Version]:
+        """Nothing: a chat history keeps no versions."""
+        return []
+
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        found = self.read(thread, after=after, first=limit)
+        return [Place(one.index or 0, one.round or 0, one.id, one) for one in found]
+
+    def _source(self) -> Partial:
+        return self._memory if isinstance(self._memory, Partial) else _Whole(self._memory.messages)
+
+    def _messages(self, source: Partial, start: int, stop: int) -> list[Message]:
+        return list(self._numbered(source, start, stop)) if start < stop else []
+
+    def _numbered(self, source: Partial, start: int, stop: int) -> Iterator[Message]:
+        found = source.between(start, stop)
+        round_ = 0 if kind_of(found[0]) == "human" else _round_at(source, start - 1)
+        for index, one in enumerate(found, start):
+            round_ = index + 1 if kind_of(one) == "human" else round_
+            # The id is the place: a message without an id of its own must have the same one in every read.
+            yield to_core(one).changed(id=f"{_THREAD}-{index}", index=index, round=round_, time=self._made)
+
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Raises ``Unsupported``."""
+        raise Unsupported("this is a view of a chat history, to read; write through the chat history itself")
+
+    append = edit = trim = delete = annotate = match = restore = _refuse
+
+
+def _round_at(source: Partial, index: int) -> int:
+    """The round of a place: one above the place of the last human message up to it, 0 when there is none."""
+    stop, size = index + 1, _LOOK_BACK
+    while stop > 0:
+        start = max(0, stop - size)
+        for back, one in enumerate(reversed(source.between(start, stop))):
+            if kind_of(one) == "human":
+                return stop - back
+        stop, size = start, size * 2
+    return 0
+
+
+class _Whole:
+    """The messages of a history that can only be read whole."""
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        self._messages = messages
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def between(self, start: int, stop: int) -> Sequence[Any]:
+        return self._messages[start:stop]

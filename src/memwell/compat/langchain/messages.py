@@ -1,47 +1,30 @@
-"""LangChain's messages as plain classes, which need neither LangChain nor pydantic.
+"""LangChain's messages as plain classes, without LangChain and pydantic, and the way between them and core messages.
 
-Every function here and in the rest of this package takes LangChain's own messages as well: what counts is a message's
-``type`` and its fields, not its class.
+Every function of this package also takes LangChain's own messages: it reads a message's ``type`` and fields, not its class.
 """
 
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import import_module
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
-from memwell.compat.langchain.message_fields import (
-    Content,
-    as_content,
-    as_list,
-    as_mapping,
-    copied,
-    fields_of,
-    from_number,
-    is_message,
-    kind_of,
-    text_of,
-    text_or_none,
-    titled,
-)
-from memwell.compat.langchain.message_xml import xml_of
-from memwell.compat.langchain.tool_calls import (
-    invalid_tool_call,
-    parsed_calls,
-    pretty_calls,
-    tool_call,
-    tool_call_chunk,
-)
-from memwell.errors import InvalidInput
+from memwell.errors import InvalidInput, MissingDependency
 from memwell.messages import Message, Role, Text
-from memwell.transcript.langchain import MARK, from_langchain, to_langchain
+from memwell.transcript.langchain import KINDS, MARK, from_langchain, to_langchain
 from memwell.values import shown
 
+Content: TypeAlias = str | list[str | dict[str, Any]]
+"""What a message says: text, or a list of texts and blocks."""
+
 _Defaults: TypeAlias = Mapping[str, Callable[[], Any]]
+_TITLE_WIDTH = 80
 
 
 class TextAccessor(str):
-    """Text that may be called too: ``message.text`` and, as older programs write it, ``message.text()``."""
+    """Text that may also be called: ``message.text`` and, as older programs write it, ``message.text()``."""
 
     __slots__ = ()
 
@@ -50,11 +33,11 @@ class TextAccessor(str):
 
 
 class BaseMessage:
-    """One message. It has the fields below, those of its class, and any other that was given by keyword.
+    """One message: the fields below, those of its class, and any other field given by keyword.
 
-    Two messages are equal when they are of the same class and all their fields are; a message of LangChain's own class of
-    that name counts as the same class. Raises ``InvalidInput`` (a ``ValueError``) for content that is neither text nor a
-    list of texts and blocks, and for a missing field.
+    Two messages are equal when their classes have the same name, ours or LangChain's, and all fields are equal. Raises
+    ``InvalidInput`` (a ``ValueError``) for content that is neither text nor a list of texts and blocks, and for a missing
+    field.
     """
 
     type: str = ""
@@ -66,7 +49,6 @@ class BaseMessage:
 
     _own: ClassVar[_Defaults] = {}
     _required: ClassVar[tuple[str, ...]] = ()
-    _always_shown: ClassVar[tuple[str, ...]] = ("content", "additional_kwargs", "response_metadata")
 
     def __init__(self, content: Any = None, content_blocks: Sequence[Any] | None = None, **fields: Any) -> None:
         given = self._prepared({"content": content if content_blocks is None else list(content_blocks), **fields})
@@ -76,48 +58,51 @@ class BaseMessage:
         for field in self._required:
             if field not in given:
                 raise InvalidInput(f"a {type(self).__name__} needs {field!r}")
-        self.content = as_content(given.pop("content"))
-        self.additional_kwargs = as_mapping(given.pop("additional_kwargs", {}), "additional_kwargs")
-        self.response_metadata = as_mapping(given.pop("response_metadata", {}), "response_metadata")
+        self.content = _content(given.pop("content"))
+        self.additional_kwargs = _mapping(given.pop("additional_kwargs", {}), "additional_kwargs")
+        self.response_metadata = _mapping(given.pop("response_metadata", {}), "response_metadata")
         self.type = kind
-        self.name = text_or_none(given.pop("name", None), "name")
-        self.id = text_or_none(from_number(given.pop("id", None)), "id")
+        id_ = given.pop("id", None)
+        self.name = _text_or_none(given.pop("name", None), "name")
+        self.id = _text_or_none(str(id_) if isinstance(id_, int | float) else id_, "id")
         for field, default in self._own.items():
             setattr(self, field, given.pop(field) if field in given else default())
-        for field, value in given.items():
-            setattr(self, field, value)
+        vars(self).update(given)
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """The fields as given, put into the class's own form."""
+        """The fields as given, in the form of the class."""
         return fields
 
     @property
     def text(self) -> TextAccessor:
-        """The words: the content, or the texts and text blocks of it without anything between them."""
+        """The words: the content, or its texts and text blocks joined."""
         return TextAccessor(text_of(self.content))
 
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
-        """The content as blocks; a provider's own block is given as it is."""
+        """The content as blocks; a provider's own block comes as it is."""
         content = ([self.content] if self.content else []) if isinstance(self.content, str) else self.content
         return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
 
     def model_dump(self, *, exclude: Iterable[str] = ()) -> dict[str, Any]:
         """All fields by name, as copies."""
         left_out = set(exclude)
-        return {field: copied(value) for field, value in self.__dict__.items() if field not in left_out}
+        return copy.deepcopy({field: value for field, value in vars(self).items() if field not in left_out})
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Another message like this one, with some fields changed."""
+        """A copy of the message with some fields changed."""
         other = copy.deepcopy(self) if deep else copy.copy(self)
-        other.__dict__.update(update or {})
+        vars(other).update(update or {})
         return other
 
     def pretty_repr(self, html: bool = False) -> str:
         """The message under a title, for people to read; with ``html`` the title is bold on a terminal."""
-        title = titled(f"{self.type.title()} Message", bold=html)
+        padded = f" {self.type.title()} Message "
+        rule = "=" * ((_TITLE_WIDTH - len(padded)) // 2)
+        # The two sequences switch a terminal to bold letters and back.
+        title = f"{rule}\033[1m{padded}\033[0m{rule}" if html else f"{rule}{padded}{rule}"
         name = "" if self.name is None else f"\nName: {self.name}"
-        return f"{title}{name}\n\n{self.content}"
+        return f"{title}{'=' * (len(padded) % 2)}{name}\n\n{self.content}"
 
     def pretty_print(self) -> None:
         """Print ``pretty_repr``."""
@@ -126,19 +111,15 @@ class BaseMessage:
     def __eq__(self, other: object) -> bool:
         if type(self).__name__ != type(other).__name__ or not is_message(other):
             return NotImplemented
-        return self.__dict__ == (other.__dict__ if isinstance(other, BaseMessage) else fields_of(other))
+        return vars(self) == (vars(other) if isinstance(other, BaseMessage) else _fields_of(other))
 
     __hash__ = None  # pyright: ignore[reportAssignmentType] - its fields may change
 
     def __repr__(self) -> str:
-        parts = [f"{field}={value!r}" for field, value in self.__dict__.items() if self._is_shown(field, value)]
-        return f"{type(self).__name__}({', '.join(parts)})"
-
-    def _is_shown(self, field: str, value: object) -> bool:
-        if field == "type":
-            return False
-        default = self._own[field]() if field in self._own else None
-        return field in self._always_shown or field in self._required or value != default
+        fields = {
+            field: value for field, value in vars(self).items() if field != "type" and value not in (None, [], {})
+        }
+        return f"{type(self).__name__}({', '.join(f'{field}={value!r}' for field, value in fields.items())})"
 
 
 class HumanMessage(BaseMessage):
@@ -161,7 +142,6 @@ class AIMessage(BaseMessage):
     invalid_tool_calls: list[dict[str, Any]]
     usage_metadata: dict[str, Any] | None
     _own: ClassVar[_Defaults] = {"tool_calls": list, "invalid_tool_calls": list, "usage_metadata": lambda: None}
-    _always_shown = (*BaseMessage._always_shown, "tool_calls", "invalid_tool_calls")
 
     def __init__(self, content: Any = None, content_blocks: Sequence[Any] | None = None, **fields: Any) -> None:
         calls = [block for block in content_blocks or () if block.get("type") == "tool_call"]
@@ -170,25 +150,30 @@ class AIMessage(BaseMessage):
         super().__init__(content, content_blocks, **fields)
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        if not fields.get("tool_calls") and not fields.get("invalid_tool_calls"):
-            extra: Mapping[str, Any] = fields.get("additional_kwargs") or {}
-            raw = extra.get("tool_calls") if isinstance(extra, Mapping) else None  # pyright: ignore[reportUnnecessaryIsInstance]
-            parsed = parsed_calls(raw) if raw else None
-            if parsed is not None:
-                fields["tool_calls"], fields["invalid_tool_calls"] = parsed
-        for field, form in (("tool_calls", tool_call), ("invalid_tool_calls", invalid_tool_call)):
+        extra: Any = fields.get("additional_kwargs")
+        if not fields.get("tool_calls") and not fields.get("invalid_tool_calls") and isinstance(extra, Mapping):
+            fields |= _provider_calls(cast("Mapping[str, Any]", extra).get("tool_calls"))
+        for field, form in (("tool_calls", _tool_call), ("invalid_tool_calls", _invalid_tool_call)):
             if field in fields:
-                fields[field] = [form(one) for one in as_list(fields[field], field)]
+                fields[field] = [form(one) for one in _list(fields[field], field)]
         return fields
 
     def pretty_repr(self, html: bool = False) -> str:
         """The message under a title, with the tools it calls."""
-        calls = pretty_calls(self.tool_calls, self.invalid_tool_calls)
-        return f"{super().pretty_repr(html).strip()}\n{calls}".strip()
+        lines = [super().pretty_repr(html).strip()]
+        for title, calls in (("Tool Calls:", self.tool_calls), ("Invalid Tool Calls:", self.invalid_tool_calls)):
+            lines += [title] if calls else []
+            for call in calls:
+                lines += [f"  {call.get('name', 'Tool')} ({call.get('id')})", f" Call ID: {call.get('id')}"]
+                lines += [f"  Error: {call['error']}"] if call.get("error") else []
+                given: Any = call.get("args")
+                arguments = [f"{key}: {one}" for key, one in given.items()] if hasattr(given, "items") else [given]
+                lines += ["  Args:", *(f"    {one}" for one in arguments if one is not None)]
+        return "\n".join(lines).strip()
 
 
 class ToolMessage(BaseMessage):
-    """What a tool answered to the call ``tool_call_id``; ``artifact`` is what it gave beside, not meant for the model."""
+    """What a tool answered to the call ``tool_call_id``; ``artifact`` is a result that is not meant for the model."""
 
     type = "tool"
     tool_call_id: str
@@ -196,34 +181,31 @@ class ToolMessage(BaseMessage):
     status: Literal["success", "error"]
     _own: ClassVar[_Defaults] = {"tool_call_id": str, "artifact": lambda: None, "status": lambda: "success"}
     _required = ("tool_call_id",)
-    _always_shown = ("content", "tool_call_id")
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        if not isinstance(fields["content"], str | list | tuple):
-            fields["content"] = str(fields["content"])
-        elif not isinstance(fields["content"], str):
-            items = cast("Sequence[Any]", fields["content"])
+        content = fields["content"]
+        if isinstance(content, list | tuple):
+            items = cast("Sequence[Any]", content)
             fields["content"] = [one if isinstance(one, str | dict) else str(one) for one in items]
+        elif not isinstance(content, str):
+            fields["content"] = str(content)
         if "tool_call_id" in fields:
-            # UUIDs and numbers are what other libraries' calls are named by.
+            # Other libraries name their calls by UUIDs and numbers.
             fields["tool_call_id"] = str(fields["tool_call_id"])
         if fields.get("status", "success") not in ("success", "error"):
             raise InvalidInput(f"a tool's status is 'success' or 'error', not {shown(fields['status'])}")
         return fields
 
-    def _is_shown(self, field: str, value: object) -> bool:
-        return field not in ("additional_kwargs", "response_metadata") and super()._is_shown(field, value)
-
 
 class FunctionMessage(BaseMessage):
-    """What a function answered, as programs wrote before there were tool calls; ``name`` is the function's."""
+    """What a function answered, in the form used before tool calls; ``name`` is the function's."""
 
     type = "function"
     _required = ("name",)
 
 
 class ChatMessage(BaseMessage):
-    """What somebody said whose role has a name of its own."""
+    """What a speaker with a role of its own said."""
 
     type = "chat"
     role: str
@@ -232,7 +214,7 @@ class ChatMessage(BaseMessage):
 
 
 class RemoveMessage(BaseMessage):
-    """Says that the message of this id is to be taken out. It has no content."""
+    """A request to remove the message of this id. It has no content."""
 
     type = "remove"
 
@@ -243,11 +225,11 @@ class RemoveMessage(BaseMessage):
 
 
 class BaseMessageChunk(BaseMessage):
-    """A piece of a message that a model is still saying."""
+    """A piece of a message that is still being streamed."""
 
 
 class HumanMessageChunk(HumanMessage, BaseMessageChunk):
-    """A piece of what a person said."""
+    """A piece of a human message."""
 
     type = "HumanMessageChunk"
 
@@ -259,74 +241,164 @@ class SystemMessageChunk(SystemMessage, BaseMessageChunk):
 
 
 class AIMessageChunk(AIMessage, BaseMessageChunk):
-    """A piece of what a model said."""
+    """A piece of a model's message."""
 
     type = "AIMessageChunk"
     _own: ClassVar[_Defaults] = {**AIMessage._own, "tool_call_chunks": list, "chunk_position": lambda: None}
-    _always_shown = (*AIMessage._always_shown, "tool_call_chunks")
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         fields = super()._prepared(fields)
-        chunks = as_list(fields.get("tool_call_chunks", []), "tool_call_chunks")
-        return {**fields, "tool_call_chunks": [tool_call_chunk(one) for one in chunks]}
+        chunks = _list(fields.get("tool_call_chunks", []), "tool_call_chunks")
+        return {**fields, "tool_call_chunks": [_tool_call_chunk(one) for one in chunks]}
 
 
 class ToolMessageChunk(ToolMessage, BaseMessageChunk):
-    """A piece of what a tool answered."""
+    """A piece of a tool's answer."""
 
     type = "ToolMessageChunk"
 
 
 class FunctionMessageChunk(FunctionMessage, BaseMessageChunk):
-    """A piece of what a function answered."""
+    """A piece of a function's answer."""
 
     type = "FunctionMessageChunk"
 
 
 class ChatMessageChunk(ChatMessage, BaseMessageChunk):
-    """A piece of what somebody said whose role has a name of its own."""
+    """A piece of a message of a speaker with a role of its own."""
 
     type = "ChatMessageChunk"
 
 
-_CLASSES: dict[str, type[BaseMessage]] = {
-    one.type: one
-    for one in (
-        HumanMessage,
-        AIMessage,
-        SystemMessage,
-        ToolMessage,
-        FunctionMessage,
-        ChatMessage,
-        RemoveMessage,
-        HumanMessageChunk,
-        AIMessageChunk,
-        SystemMessageChunk,
-        ToolMessageChunk,
-        FunctionMessageChunk,
-        ChatMessageChunk,
+_WHOLE = (HumanMessage, AIMessage, SystemMessage, ToolMessage, FunctionMessage, ChatMessage, RemoveMessage)
+_PIECES = (
+    HumanMessageChunk,
+    AIMessageChunk,
+    SystemMessageChunk,
+    ToolMessageChunk,
+    FunctionMessageChunk,
+    ChatMessageChunk,
+)
+_CLASSES: dict[str, type[BaseMessage]] = {one.type: one for one in (*_WHOLE, *_PIECES)}
+_PLAIN: dict[Role, type[BaseMessage]] = {Role.HUMAN: HumanMessage, Role.SYSTEM: SystemMessage, Role.AI: AIMessage}
+
+
+# Fields
+
+
+def _content(value: Any) -> Content:
+    if isinstance(value, str):
+        # The text of a message is a subclass of str, and a store takes only str itself.
+        return str(value)
+    if isinstance(value, list | tuple):
+        items = [str(one) if isinstance(one, str) else one for one in cast("Sequence[Any]", value)]
+        if all(isinstance(one, str | dict) for one in items):
+            return items
+    raise InvalidInput(
+        f"a message's content must be text or a list of texts and blocks, not {shown(cast(object, value))}"
     )
-}
 
 
-def ours(message: Any) -> BaseMessage:
-    """The message as one of our classes: itself, or made of one of LangChain's own."""
-    return message if isinstance(message, BaseMessage) else message_from_dict(message_to_dict(message))
+def _mapping(value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(f"{what} must be a mapping, not {shown(value)}")
+    return dict(cast("Mapping[str, Any]", value))
+
+
+def _list(value: Any, what: str) -> list[Any]:
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"{what} must be a list, not {shown(value)}")
+    return list(cast("Sequence[Any]", value))
+
+
+def _text_or_none(value: Any, what: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise InvalidInput(f"a message's {what} must be text, not {shown(value)}")
+    return value
+
+
+def _tool_call(call: Any) -> dict[str, Any]:
+    match call:
+        case {"name": str(name), "args": dict()}:
+            return {"name": name, "args": call["args"], "id": call.get("id"), "type": "tool_call"}
+        case _:
+            raise InvalidInput(f"a tool call has a name, args and an id, not {shown(call)}")
+
+
+def _invalid_tool_call(call: Any) -> dict[str, Any]:
+    given = _mapping(call, "a tool call")
+    return {"type": "invalid_tool_call", **{field: given.get(field) for field in ("id", "name", "args", "error")}}
+
+
+def _tool_call_chunk(call: Any) -> dict[str, Any]:
+    given = _mapping(call, "a tool call")
+    return {**{field: given.get(field) for field in ("name", "args", "id", "index")}, "type": "tool_call_chunk"}
+
+
+def _provider_calls(raw: Any) -> dict[str, Any]:
+    """The calls in a provider's list, as the two fields of a message; nothing when it is no such list."""
+    calls: list[dict[str, Any]] = []
+    unreadable: list[dict[str, Any]] = []
+    for one in cast("Sequence[Any]", raw or ()):
+        match one:
+            case {"function": {"name": name, "arguments": str(written)}}:
+                try:
+                    calls.append({"name": name or "", "id": one.get("id"), "args": json.loads(written) or {}})
+                except ValueError:
+                    unreadable.append({"name": name, "id": one.get("id"), "args": written})
+            case {"function": _}:
+                return {}
+            case _:
+                continue
+    return {"tool_calls": calls, "invalid_tool_calls": unreadable} if raw else {}
+
+
+def is_message(value: object) -> bool:
+    """Whether ``value`` is a message, ours or LangChain's own."""
+    return isinstance(getattr(value, "type", None), str) and hasattr(value, "content") and hasattr(value, "model_dump")
+
+
+def kind_of(message: Any) -> str | None:
+    """The type of a message without regard to chunks, such as ``human``; None for a type LangChain does not have."""
+    return KINDS.get(message.type)
+
+
+def text_of(content: Content) -> str:
+    """The words of a content."""
+    return content if isinstance(content, str) else "".join(map(_block_text, content))
+
+
+def _block_text(block: str | dict[str, Any]) -> str:
+    if isinstance(block, str):
+        return block
+    text = block.get("text") if block.get("type") == "text" else None
+    return text if isinstance(text, str) else ""
+
+
+def _fields_of(message: Any) -> dict[str, Any]:
+    if not is_message(message):
+        raise InvalidInput(f"expected a message such as HumanMessage, not {shown(message)}")
+    return cast("dict[str, Any]", message.model_dump())
+
+
+# Other forms
+
+_EMPTY = {made: (role, vars(made(""))) for role, made in _PLAIN.items()}
 
 
 def message_to_dict(message: Any) -> dict[str, Any]:
-    """The message as LangChain writes it down: its type and its data."""
-    data = fields_of(message)
+    """The message in LangChain's layout: its type and its data."""
+    data = _fields_of(message)
     return {"type": message.type, "data": data}
 
 
 def messages_to_dict(messages: Iterable[Any]) -> list[dict[str, Any]]:
-    """Messages as LangChain writes them down."""
+    """Messages in LangChain's layout."""
     return [message_to_dict(one) for one in messages]
 
 
 def message_from_dict(item: Mapping[str, Any]) -> BaseMessage:
-    """The message that ``message_to_dict`` wrote. Raises ``InvalidInput`` (a ``ValueError``) for a type nobody knows."""
+    """The message of a layout. Raises ``InvalidInput`` (a ``ValueError``) for an unknown type."""
     try:
         kind, data = item["type"], item["data"]
     except (TypeError, KeyError):
@@ -334,18 +406,38 @@ def message_from_dict(item: Mapping[str, Any]) -> BaseMessage:
     made = _CLASSES.get(kind) if isinstance(kind, str) else None
     if made is None:
         raise InvalidInput(f"Got unexpected message type: {kind}")
-    return made(**as_mapping(data, "the data of a message"))
+    return made(**_mapping(data, "the data of a message"))
 
 
 def messages_from_dict(messages: Iterable[Mapping[str, Any]]) -> list[BaseMessage]:
-    """The messages that ``messages_to_dict`` wrote."""
+    """The messages of layouts."""
     return [message_from_dict(one) for one in messages]
 
 
+def message_to_json(message: Any, *, ensure_ascii: bool = True) -> str:
+    """The layout as JSON text. Raises ``InvalidInput`` for a message that is not plain data."""
+    try:
+        return json.dumps(message_to_dict(message), ensure_ascii=ensure_ascii)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
+
+
+def message_from_json(written: str | bytes, where: str) -> BaseMessage:
+    """The message of a layout in JSON. Raises ``InvalidInput`` that says ``where`` it was found."""
+    try:
+        return message_from_dict(json.loads(written))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{where} holds something that is no message: {error}") from error
+
+
 def to_core(message: Any) -> Message:
-    """The message as our core keeps it; nothing of it is lost. Takes any object with a ``type`` and a ``content``."""
+    """The message as the core stores it, without loss. Takes any object with a ``type`` and a ``content``."""
+    role, empty = _EMPTY.get(cast("type[Any]", type(message)), (None, None))
+    # Nearly all messages are plain text. This is ten times as fast as the general way.
+    if role is not None and isinstance(message.content, str) and {**vars(message), "content": ""} == empty:
+        return Message(role, (Text(message.content),) if message.content else ())
     if is_message(message):
-        return _plain_core(message) or from_langchain(message_to_dict(message))
+        return from_langchain(message_to_dict(message))
     kind, content = getattr(message, "type", None), getattr(message, "content", None)
     if kind is None or content is None:
         raise InvalidInput(f"expected a message such as HumanMessage, not {shown(message)}")
@@ -353,41 +445,34 @@ def to_core(message: Any) -> Message:
 
 
 def from_core(message: Message) -> BaseMessage:
-    """The message of the core as one of LangChain's classes; what ``to_core`` made comes back equal."""
-    made = _PLAIN.get(_CLASS_NAMES.get(message.role, ""))
+    """The core message as one of LangChain's classes; what ``to_core`` made comes back equal."""
+    made = _PLAIN.get(message.role)
     if made is not None and message.name is None and MARK not in message.metadata:
         match message.parts:
             case (Text(text),):
-                return made[0](text)
+                return made(text)
             case ():
-                return made[0]("")
+                return made("")
             case _:
                 pass
     return message_from_dict(to_langchain(message))
 
 
-# Nearly all messages are of nothing but text. They take the short way, which is ten times as fast.
-_SILENT: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}, "name": None, "id": None}
-_PLAIN: dict[str, tuple[type[BaseMessage], Role, dict[str, Any]]] = {
-    "HumanMessage": (HumanMessage, Role.HUMAN, _SILENT | {"type": "human"}),
-    "SystemMessage": (SystemMessage, Role.SYSTEM, _SILENT | {"type": "system"}),
-    "AIMessage": (
-        AIMessage,
-        Role.AI,
-        _SILENT | {"type": "ai", "tool_calls": [], "invalid_tool_calls": [], "usage_metadata": None},
-    ),
-}
-_CLASS_NAMES = {role: name for name, (_, role, _) in _PLAIN.items()}
+def langchain_messages() -> Any:
+    """LangChain's own module of messages. Raises ``MissingDependency`` without the package langchain-core."""
+    try:
+        # Optional: this package needs nothing of LangChain, but LangChain's own models take only its messages.
+        return import_module("langchain_core.messages")
+    except ImportError as error:
+        raise MissingDependency(
+            'LangChain\'s own messages and message functions need langchain-core: pip install "memwell[langchain]"; '
+            "without it memwell.transcript converts messages and memwell.windows cuts them to a window"
+        ) from error
 
 
-def _plain_core(message: Any) -> Message | None:
-    """The message, if it is of nothing but text."""
-    _, role, silent = _PLAIN.get(type(message).__name__, (None, None, None))
-    content = message.content
-    if role is None or type(content) is not str or getattr(message, "__pydantic_extra__", None):
-        return None
-    rest = {field: value for field, value in message.__dict__.items() if field != "content"}
-    return Message(role, (Text(content),) if content else ()) if rest == silent else None
+def to_langchain_messages(messages: Iterable[Any]) -> list[Any]:
+    """The messages as LangChain's own classes, for its models and functions. Needs the package langchain-core."""
+    return list(langchain_messages().messages_from_dict(messages_to_dict(messages)))
 
 
 def get_buffer_string(
@@ -401,12 +486,11 @@ def get_buffer_string(
     message_separator: str = "\n",
     format: Literal["prefix", "xml"] = "prefix",  # noqa: A002 - the argument's name is LangChain's
 ) -> str:
-    """The messages as text: a line each with the speaker before it, or as XML.
+    """The messages as text, a line each with the speaker before it; as XML, which LangChain's own function writes.
 
-    Raises ``InvalidInput`` (a ``ValueError``) for another format and for a message whose type is not known.
+    Raises ``InvalidInput`` (a ``ValueError``) for another format and for a message of unknown type, and
+    ``MissingDependency`` for XML without the package langchain-core.
     """
-    if format not in ("prefix", "xml"):
-        raise InvalidInput(f"Unrecognized format={format!r}. Supported formats are 'prefix' and 'xml'.")
     names = {
         "human": human_prefix,
         "ai": ai_prefix,
@@ -414,61 +498,36 @@ def get_buffer_string(
         "function": function_prefix,
         "tool": tool_prefix,
     }
-    write = _line if format == "prefix" else _xml
-    return message_separator.join(write(one, names) for one in messages)
-
-
-def _speaker(message: Any, names: Mapping[str, str]) -> str:
-    kind = kind_of(message)
-    if kind == "chat":
-        return str(message.role)
-    if kind is None or kind not in names:
-        raise InvalidInput(f"Got unsupported message type: {message}")
-    return names[kind]
+    if format == "xml":
+        prefixes = {f"{kind}_prefix": prefix for kind, prefix in names.items()}
+        write = langchain_messages().get_buffer_string
+        return write(to_langchain_messages(messages), **prefixes, message_separator=message_separator, format=format)
+    if format != "prefix":
+        raise InvalidInput(f"Unrecognized format={format!r}. Supported formats are 'prefix' and 'xml'.")
+    return message_separator.join(_line(one, names) for one in messages)
 
 
 def _line(message: Any, names: Mapping[str, str]) -> str:
+    kind = kind_of(message)
+    speaker = message.role if kind == "chat" else names.get(kind or "")
+    if speaker is None:
+        raise InvalidInput(f"Got unsupported message type: {message}")
     called = ""
-    if kind_of(message) == "ai":
-        # A message that is none of ours may know nothing of tools.
+    if kind == "ai":
+        # An object of another class may lack these fields.
         calls, extra = getattr(message, "tool_calls", None), getattr(message, "additional_kwargs", {})
         called = str(calls) if calls else str(extra.get("function_call") or "")
-    return f"{_speaker(message, names)}: {text_of(message.content)}{called}"
+    return f"{speaker}: {text_of(message.content)}{called}"
 
 
-def _xml(message: Any, names: Mapping[str, str]) -> str:
-    speaker, kind = _speaker(message, names), kind_of(message)
-    return xml_of(message, speaker if kind == "chat" else speaker.lower(), calls=kind == "ai")
+def as_text(messages: Iterable[Message], human_prefix: str = "Human", ai_prefix: str = "AI") -> str:
+    """Core messages as ``get_buffer_string`` shows them."""
+    return "\n".join(_core_line(message, human_prefix, ai_prefix) for message in messages)
 
 
-__all__ = [
-    "AIMessage",
-    "AIMessageChunk",
-    "BaseMessage",
-    "BaseMessageChunk",
-    "ChatMessage",
-    "ChatMessageChunk",
-    "Content",
-    "FunctionMessage",
-    "FunctionMessageChunk",
-    "HumanMessage",
-    "HumanMessageChunk",
-    "RemoveMessage",
-    "SystemMessage",
-    "SystemMessageChunk",
-    "TextAccessor",
-    "ToolMessage",
-    "ToolMessageChunk",
-    "fields_of",
-    "from_core",
-    "get_buffer_string",
-    "is_message",
-    "kind_of",
-    "message_from_dict",
-    "message_to_dict",
-    "messages_from_dict",
-    "messages_to_dict",
-    "ours",
-    "text_of",
-    "to_core",
-]
+def _core_line(message: Message, human_prefix: str, ai_prefix: str) -> str:
+    # Plain text needs no message of LangChain's, which would cost ten times as much.
+    if message.role in _PLAIN and not message.metadata and len(message.parts) == 1 and type(message.parts[0]) is Text:
+        speaker = {Role.HUMAN: human_prefix, Role.AI: ai_prefix}.get(message.role, "System")
+        return f"{speaker}: {message.parts[0].text}"
+    return get_buffer_string([from_core(message)], human_prefix=human_prefix, ai_prefix=ai_prefix)

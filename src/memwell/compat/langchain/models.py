@@ -1,18 +1,17 @@
-"""What a memory needs of a language model: text in, text out, and how many tokens a text has.
+"""Language models and prompts as the memories use them: text in, text out, token counts, and templates with named blanks.
 
-``as_llm`` takes what people have: nothing at all, a memwell ``ChatModel``, a function, or any object with ``invoke``,
-``predict`` or ``__call__``, such as LangChain's models. Nothing of LangChain is imported.
+``as_llm`` takes None, a memwell ``ChatModel``, a function, or any object with ``invoke``, ``predict`` or ``__call__``, such
+as LangChain's models. Any object with ``input_variables`` and ``format`` is a prompt.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias, cast
+from collections.abc import Callable, Sequence
+from string import Formatter
+from typing import Any, Protocol, TypeAlias, cast
 
-from memwell.compat.langchain.lines import line_of
-from memwell.compat.langchain.message_tools import to_langchain_messages
-from memwell.compat.langchain.messages import BaseMessage, from_core, get_buffer_string
+from memwell.compat.langchain.messages import BaseMessage, as_text, from_core, to_langchain_messages
 from memwell.errors import BadModelOutput, InvalidInput, ModelError
 from memwell.messages import Message, human
 from memwell.models.callables import answer_of
@@ -23,64 +22,44 @@ from memwell.values import shown
 LanguageModelLike: TypeAlias = Any
 """None, a ``ChatModel``, a function of a text, or an object with ``invoke``, ``predict`` or ``__call__``."""
 
-_COUNTS_NOTHING_ITSELF = "langchain_core.language_models.base"
+_DEFAULT_COUNTING = "langchain_core.language_models.base"
+_COUNTS_TEXT = ("get_num_tokens", "get_token_ids")
+_COUNTS_MESSAGES = "get_num_tokens_from_messages"
 _MOST_COUNTED = 4096
-_COUNTING = ("get_num_tokens", "get_token_ids")
-_COUNTING_MESSAGES = "get_num_tokens_from_messages"
-_LANGCHAINS_MESSAGES = "langchain_core.messages"
-
-
-class Counting(NamedTuple):
-    """How a model counts: a text, and a message by itself where it has a way of its own for that."""
-
-    text: Callable[[str], int]
-    messages: Callable[[BaseMessage], Any] | None = None
 
 
 class LanguageModel:
-    """A model as the memories see it. ``answers`` says whether there is one at all, or only a counter of tokens."""
+    """A model as the memories see it. ``answers`` is False when no model was given and only tokens can be counted."""
 
-    def __init__(self, answer: Callable[[str], Any] | None, counting: Counting, name: str) -> None:
-        self._answer = answer
-        self._counting = counting
+    def __init__(self, thing: Any, answer: Callable[[str], Any] | None, name: str) -> None:
         self.name = name
-
-    @property
-    def answers(self) -> bool:
-        """Whether a model was given."""
-        return self._answer is not None
+        self.answers = answer is not None
+        self._answer = answer
+        self._count_text = _text_counter(thing)
+        self._count_messages = _message_counter(thing)
 
     def predict(self, prompt: str) -> str:
         """The model's answer. Raises ``ModelError`` when it fails, ``BadModelOutput`` when it does not answer in text."""
         if self._answer is None:
             raise ModelError("there is no model to ask: this memory was made without an llm")
-        return _text(answer_of(self.name, self._answer, prompt), self.name)
+        answer = answer_of(self.name, self._answer, prompt)
+        found = answer if isinstance(answer, str) else getattr(answer, "text", None)
+        found = found if isinstance(found, str) else getattr(answer, "content", None)
+        if not isinstance(found, str):
+            raise BadModelOutput(f"{self.name} answered neither a text nor a message: {shown(answer)}")
+        # The text of LangChain's messages is a subclass of str, which a store would refuse.
+        return str(found)
 
     def count(self, text: str) -> int:
-        """How many tokens a text has, as the model counts them. Raises ``ModelError`` when it cannot say."""
-        return self._checked(answer_of(self.name, self._counting.text, text))
+        """How many tokens a text has. Raises ``ModelError`` when the model cannot say."""
+        return self._checked(answer_of(self.name, self._count_text, text))
 
-    def count_messages(self, messages: Iterable[BaseMessage]) -> int:
-        """How many tokens messages have, each counted by itself.
-
-        As the model counts a message when it has a way of its own to, and otherwise the line that a buffer would show of
-        it, its prefix included. Raises ``ModelError`` when it cannot say.
-        """
-        return sum(
-            self._count_message(lambda one=one: one, lambda one=one: get_buffer_string([one])) for one in messages
-        )
-
-    def count_core(self, message: Message) -> int:
-        """The same for one message of the core."""
-        return self._count_message(lambda: from_core(message), lambda: line_of(message))
-
-    def _count_message(self, message: Callable[[], BaseMessage], line: Callable[[], str]) -> int:
-        # Most models count text alone, and for those no message need be made.
-        if self._counting.messages is not None:
-            found = answer_of(self.name, self._counting.messages, message())
-            if found is not None:
-                return self._checked(found)
-        return self.count(line())
+    def count_message(self, message: Message) -> int:
+        """The tokens of one core message: as the model counts messages if it can, else of the message's buffer line."""
+        found = None
+        if self._count_messages is not None:
+            found = answer_of(self.name, self._count_messages, from_core(message))
+        return self.count(as_text([message])) if found is None else self._checked(found)
 
     def _checked(self, count: Any) -> int:
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
@@ -89,14 +68,11 @@ class LanguageModel:
 
 
 class LineCounter(TokenCounter):
-    """Counts a core message in the model's own tokens: as the model counts messages, or as its line in a buffer.
-
-    Each is counted once.
-    """
+    """Counts core messages in the model's own tokens, each message once."""
 
     def __init__(self, llm: LanguageModel) -> None:
         self._llm = llm
-        self._counted: dict[str, tuple[Message, int]] = {}
+        self._counted: dict[str, tuple[object, int]] = {}
 
     @property
     def encoding(self) -> str:
@@ -106,64 +82,47 @@ class LineCounter(TokenCounter):
         return self._llm.count(text)
 
     def count_message(self, message: Message) -> int:
+        # An edited message keeps its id, so the id alone does not identify what was counted.
+        said = (message.role, message.parts, message.name, message.chat_role, message.metadata)
         held = self._counted.get(message.id)
-        # A message that was edited keeps its id, so the id alone would not do.
-        if held is not None and (held[0] is message or _says_the_same(held[0], message)):
+        if held is not None and held[0] == said:
             return held[1]
         if len(self._counted) >= _MOST_COUNTED:
             self._counted.clear()
-        count = self._llm.count_core(message)
-        self._counted[message.id] = (message, count)
+        count = self._llm.count_message(message)
+        self._counted[message.id] = (said, count)
         return count
 
 
-def _says_the_same(one: Message, other: Message) -> bool:
-    return (one.role, one.parts, one.name, one.chat_role, one.metadata) == (
-        other.role,
-        other.parts,
-        other.name,
-        other.chat_role,
-        other.metadata,
-    )
-
-
 def as_llm(thing: LanguageModelLike) -> LanguageModel:
-    """The model in a form a memory can use; raises ``InvalidInput`` for what cannot be asked anything.
+    """The model in the form a memory uses. Raises ``InvalidInput`` for an object that cannot be asked anything.
 
-    Tokens are counted by the model when it has a way of its own, and exactly in the default encoding otherwise.
+    The model counts tokens when it has a way of its own; otherwise they are counted exactly in the default encoding.
     """
     if isinstance(thing, LanguageModel):
         return thing
-    counting = Counting(_text_counter(thing), _message_counter(thing))
     if thing is None:
-        return LanguageModel(None, counting, "no model")
+        return LanguageModel(None, None, "no model")
     if isinstance(thing, ChatModel):
-        return LanguageModel(lambda prompt: thing.complete([human(prompt)]).text, counting, thing.name)
+        return LanguageModel(thing, lambda prompt: thing.complete([human(prompt)]).text, thing.name)
     for method in ("invoke", "predict", "__call__"):
         # A class has a __call__ too, which would make an object instead of asking one.
         found = None if isinstance(thing, type) else getattr(thing, method, None)
         if callable(found):
-            return LanguageModel(found, counting, _name_of(thing))
+            name = getattr(thing, "__name__", None)
+            return LanguageModel(thing, found, name if isinstance(name, str) else type(thing).__name__)
     raise InvalidInput(f"an llm must be a model, a function, or have 'invoke' or 'predict', not {shown(thing)}")
 
 
-def _name_of(thing: Any) -> str:
-    name = getattr(thing, "__name__", None)
-    return name if isinstance(name, str) else type(thing).__name__
-
-
 def _message_counter(thing: Any) -> Callable[[BaseMessage], Any] | None:
-    """The model's own way to count a message, if it has one that is not LangChain's default.
-
-    It gives None where the model says that it has none after all.
-    """
-    own: Any = getattr(thing, _COUNTING_MESSAGES, None)
-    if not callable(own) or _home(cast("type[Any]", type(thing)), _COUNTING_MESSAGES) == _COUNTS_NOTHING_ITSELF:
+    """The model's own way to count a message, if it is not LangChain's default; it gives None where the model cannot."""
+    own: Any = getattr(thing, _COUNTS_MESSAGES, None)
+    if not callable(own) or _home(thing, _COUNTS_MESSAGES) == _DEFAULT_COUNTING:
         return None
 
     def count(message: BaseMessage) -> Any:
-        # Whoever has a model of LangChain's has loaded its messages; nobody else needs them.
-        given = to_langchain_messages([message]) if _LANGCHAINS_MESSAGES in sys.modules else [message]
+        # A program with a model of LangChain's has loaded LangChain's messages; another needs none.
+        given = to_langchain_messages([message]) if "langchain_core.messages" in sys.modules else [message]
         try:
             return own(given)
         except NotImplementedError:
@@ -174,34 +133,148 @@ def _message_counter(thing: Any) -> Callable[[BaseMessage], Any] | None:
 
 def _text_counter(thing: Any) -> Callable[[str], int]:
     own: Any = getattr(thing, "get_num_tokens", None)
-    return cast("Callable[[str], int]", own) if callable(own) and _counts_itself(thing) else default_counter().count
+    # LangChain's default downloads GPT-2's tables at the first count.
+    is_own = getattr(thing, "custom_get_token_ids", None) is not None or any(
+        _home(thing, name) != _DEFAULT_COUNTING for name in _COUNTS_TEXT if hasattr(thing, name)
+    )
+    return cast("Callable[[str], int]", own) if callable(own) and is_own else default_counter().count
 
 
-def _counts_itself(thing: Any) -> bool:
-    """Whether it counts in a way of its own.
-
-    LangChain's default fetches GPT-2's tables from the internet at the first count, if the package for it is there at all.
-    """
-    if getattr(thing, "custom_get_token_ids", None) is not None:
-        return True
-    homes = [_home(cast("type[Any]", type(thing)), name) for name in _COUNTING if hasattr(thing, name)]
-    return any(home != _COUNTS_NOTHING_ITSELF for home in homes)
-
-
-def _home(kind: type[Any], name: str) -> str:
+def _home(thing: Any, name: str) -> str:
     """The module of the class that defines a method."""
-    return next((one.__module__ for one in kind.__mro__ if name in one.__dict__), "")
+    return next((one.__module__ for one in cast("type[Any]", type(thing)).__mro__ if name in vars(one)), "")
 
 
-def _text(answer: Any, name: str) -> str:
-    """The words of an answer: a text, or a message of ours or of LangChain's."""
-    if isinstance(answer, str):
-        return answer
-    found = answer.text if isinstance(getattr(answer, "text", None), str) else getattr(answer, "content", None)
-    if not isinstance(found, str):
-        raise BadModelOutput(f"{name} answered neither a text nor a message: {shown(answer)}")
-    # LangChain's text is a subclass of str that can be called, which a store would refuse.
-    return str(found)
+# Prompts
 
 
-__all__ = ["LanguageModel", "LanguageModelLike", "LineCounter", "as_llm"]
+class Prompt(Protocol):
+    """What a memory needs of a template."""
+
+    @property
+    def input_variables(self) -> Sequence[str]:
+        """The names of its blanks."""
+        ...
+
+    def format(self, **values: Any) -> str:
+        """The text with the blanks filled in."""
+        ...
+
+
+class PromptTemplate:
+    """A text with blanks such as ``{input}``; ``{{`` stands for a brace.
+
+    Raises ``InvalidInput`` for a template whose braces do not match, or whose blanks are not plain names.
+    """
+
+    def __init__(
+        self,
+        input_variables: Sequence[str] | None = None,
+        template: str = "",
+        *,
+        template_format: str = "f-string",
+        **_: Any,
+    ) -> None:
+        if template_format != "f-string":
+            raise InvalidInput(f"a PromptTemplate is an 'f-string' here, not {shown(template_format)}")
+        self.template = template
+        self.template_format = template_format
+        self._pieces = _pieces(template)
+        blanks = {blank for _, blank in self._pieces if blank is not None}
+        # As in LangChain, the blanks of the text count where the names given do not cover them.
+        is_covered = input_variables is not None and blanks <= set(input_variables)
+        self.input_variables = [*input_variables] if input_variables is not None and is_covered else sorted(blanks)
+
+    @classmethod
+    def from_template(cls, template: str, **options: Any) -> PromptTemplate:
+        """A template whose blanks are those of its text."""
+        return cls(None, template, **options)
+
+    def format(self, **values: Any) -> str:
+        """The text with the blanks filled in. Raises ``KeyError`` for a blank without a value."""
+        return "".join(text if blank is None else f"{text}{values[blank]}" for text, blank in self._pieces)
+
+    def __repr__(self) -> str:
+        return f"PromptTemplate(input_variables={self.input_variables!r}, template={shown(self.template)})"
+
+
+def _pieces(template: str) -> list[tuple[str, str | None]]:
+    """Texts, each with the blank that follows it."""
+    try:
+        found = list(Formatter().parse(template))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{shown(template)} is no template: {error}") from None
+    for _, blank, _, _ in found:
+        # "{user.password}" would read an attribute, and a template may come from a person who must not.
+        if blank is not None and not blank.isidentifier():
+            raise InvalidInput(f"a blank of a template must be a plain name, not {shown(blank)}")
+    return [(text, blank) for text, blank, _, _ in found]
+
+
+def filled(prompt: Prompt, **values: Any) -> str:
+    """The prompt with those of the values that it has a blank for."""
+    wanted = set(prompt.input_variables)
+    return prompt.format(**{name: value for name, value in values.items() if name in wanted})
+
+
+SUMMARY_PROMPT = PromptTemplate(
+    ["summary", "new_lines"],
+    """You keep the running summary of a conversation. Below are the summary so far, which may be empty, and the lines \
+that were said since. Write a new summary that covers both. Keep names, numbers, dates, wishes and decisions; \
+leave out greetings and repetitions; add nothing that was not said. Write in the language of the conversation, and write \
+the summary only.
+
+Summary so far:
+{summary}
+
+New lines:
+{new_lines}
+
+New summary:""",
+)
+
+ENTITY_EXTRACTION_PROMPT = PromptTemplate(
+    ["history", "input"],
+    """List the proper names in the last line of a conversation: people, places, organisations, products, works. The lines \
+before it only help to see whom a word such as "she" or "there" means; a name that the last line does not speak of is not \
+listed. Answer with the names separated by commas, or with NONE when there is no name.
+
+Lines before:
+{history}
+Last line:
+Human: {input}
+
+Names:""",
+)
+
+ENTITY_SUMMARIZATION_PROMPT = PromptTemplate(
+    ["entity", "summary", "history", "input"],
+    """You keep notes on the people, places and things that a conversation speaks of. Below is the note on {entity} so \
+far, which may be empty, and the conversation. Take into the note what the last line says about {entity} and is worth \
+keeping; if it says nothing of that kind, repeat the note as it is. A first note is one sentence. Write the note only.
+
+Conversation:
+{history}
+Last line:
+Human: {input}
+
+Note on {entity} so far:
+{summary}
+
+New note on {entity}:""",
+)
+
+KNOWLEDGE_TRIPLE_EXTRACTION_PROMPT = PromptTemplate(
+    ["history", "input"],
+    """Write down what the last line of a conversation states as facts, each as (subject, relation, object). The lines \
+before it only help to see whom or what a word means. Put <|> between facts, no comma inside a part, and answer NONE when \
+nothing is stated. For example, "Anna moved to Oslo and teaches physics" gives \
+(Anna, moved to, Oslo)<|>(Anna, teaches, physics).
+
+Lines before:
+{history}
+Last line:
+Human: {input}
+
+Facts:""",
+)

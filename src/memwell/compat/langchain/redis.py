@@ -1,20 +1,18 @@
-"""Chat histories and entities in Redis, under the keys LangChain's own classes use. Needs the package redis."""
+"""Chat histories and entities in Redis, under the keys of LangChain's own classes. Needs the package redis."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
-from memwell.compat.langchain.entity_stores import BaseEntityStore
-from memwell.compat.langchain.histories import TailedChatMessageHistory
-from memwell.compat.langchain.messages import BaseMessage, message_from_dict, message_to_dict
-from memwell.compat.langchain.stored import StoredMessage, StoredMessages
-from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, InvalidInput, MissingDependency
-from memwell.values import check_count, shown
+from memwell.compat.langchain.entities import BaseEntityStore
+from memwell.compat.langchain.histories import BaseChatMessageHistory
+from memwell.compat.langchain.messages import BaseMessage, message_from_json, message_to_json
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
+from memwell.values import shown
 
 _URL = "redis://localhost:6379/0"
 _DAY = 60 * 60 * 24
@@ -24,7 +22,7 @@ _BATCH = 500
 def _client(url: str, **options: Any) -> Any:
     """A client for the server at ``url``; it connects when it is first used."""
     try:
-        # Optional: whoever uses no Redis need not have the package.
+        # Optional: only a program that uses Redis needs the package.
         redis = import_module("redis")
     except ImportError as error:
         raise MissingDependency('histories in Redis need the package redis: pip install "memwell[redis]"') from error
@@ -36,7 +34,7 @@ def _client(url: str, **options: Any) -> Any:
 
 @contextmanager
 def _translated() -> Generator[None]:
-    # A client was made, so the package is there.
+    # A client was made, so the package is installed.
     errors = import_module("redis.exceptions")
     try:
         yield
@@ -46,11 +44,11 @@ def _translated() -> Generator[None]:
         raise BackendError(f"the Redis server failed: {error}") from error
 
 
-class RedisChatMessageHistory(TailedChatMessageHistory):
+class RedisChatMessageHistory(BaseChatMessageHistory):
     """The messages of a session in Redis, for ``ttl`` seconds after the last was added when that is given.
 
-    The key is ``key_prefix`` and the session's id, its value the list LangChain's own class keeps: existing keys just
-    work. It connects when it is first used. Raises ``BackendUnavailable`` when the server cannot be reached.
+    The key is ``key_prefix`` and the session's id, its value the list of LangChain's own class, newest message first. It
+    connects when it is first used. Raises ``BackendUnavailable`` when the server cannot be reached.
     """
 
     def __init__(
@@ -81,16 +79,12 @@ class RedisChatMessageHistory(TailedChatMessageHistory):
 
     def between(self, start: int, stop: int) -> list[BaseMessage]:
         """The messages from place ``start`` up to, but not with, place ``stop``; only these are fetched."""
-        # The list is kept newest first, so a place counts from its end, whatever has been added since.
+        # Counted from the end of the list, a place stays the same whatever is added.
         return self._range(-stop, -(start + 1)) if start < stop else []
 
-    def tail(self, count: int) -> list[BaseMessage]:
-        """The last messages, at most ``count`` of them."""
-        return self._range(0, count - 1) if check_count(count, "count") else []
-
     def add_messages(self, messages: Sequence[Any]) -> None:
-        """Add messages in order, all or none, and begin the time to live anew."""
-        written = [_written(one) for one in messages]
+        """Add messages in order, all or none, and start the time to live again."""
+        written = [message_to_json(one) for one in messages]
         if not written:
             return
         with _translated(), self.redis_client.pipeline(transaction=True) as together:
@@ -100,61 +94,50 @@ class RedisChatMessageHistory(TailedChatMessageHistory):
             together.execute()
 
     def clear(self) -> None:
-        """Take all messages out."""
+        """Remove all messages."""
         with _translated():
             self.redis_client.delete(self.key)
 
     def _range(self, first: int, last: int) -> list[BaseMessage]:
         with _translated():
             found: list[bytes] = self.redis_client.lrange(self.key, first, last)
-        return [self._read(one) for one in reversed(found)]
-
-    def _read(self, written: bytes) -> BaseMessage:
-        try:
-            return message_from_dict(json.loads(written))
-        except ValueError as error:
-            raise InvalidInput(f"the key {self.key!r} holds something that is no message: {error}") from error
+        return [message_from_json(one, f"the key {self.key!r}") for one in reversed(found)]
 
 
-def stored_messages(url: str, key_prefix: str) -> StoredMessages:
-    """What the lists of messages under a prefix hold, one session after the other; nothing of it is changed."""
+def stored_messages(url: str, key_prefix: str) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
+    """The messages under a prefix, which are only read: their origin, their number, and each as session, place, JSON.
+
+    They come session by session, with places from 1.
+    """
     client = _client(url)
     with _translated():
         found = {bytes(key) for key in client.scan_iter(match=_literally(key_prefix) + "*", count=_BATCH)}
         keys = sorted(key for key in found if client.type(key) == b"list")
         total = sum(int(client.llen(key)) for key in keys)
 
-    def rows() -> Iterator[StoredMessage]:
+    def rows() -> Iterator[tuple[str, int, str]]:
         for key in keys:
             session = key.decode(errors="replace").removeprefix(key_prefix)
-            for start in range(1, 2**62, _BATCH):
+            start, batch = 1, [b""] * _BATCH
+            while len(batch) == _BATCH:
                 with _translated():
-                    # The list is kept newest first, so its oldest are at its end.
-                    batch: list[bytes] = client.lrange(key, -(start + _BATCH - 1), -start)
+                    batch = client.lrange(key, -(start + _BATCH - 1), -start)
                 for place, written in enumerate(reversed(batch), start):
-                    yield StoredMessage(session, place, written)
-                if len(batch) < _BATCH:
-                    break
+                    yield session, place, written.decode(errors="replace")
+                start += _BATCH
 
     where = client.connection_pool.connection_kwargs
     origin = f"redis {where.get('host')} {where.get('port')} {where.get('path')} {where.get('db')} {key_prefix}"
-    return StoredMessages(origin, total, rows())
+    return origin, total, rows()
 
 
 def _literally(text: str) -> str:
-    """A pattern that this text alone fits."""
+    """A pattern that matches this text alone."""
     return re.sub(r"([*?\[\]\\])", r"\\\1", text)
 
 
-def _written(message: Any) -> str:
-    try:
-        return json.dumps(message_to_dict(message))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
-
-
 class RedisEntityStore(BaseEntityStore):
-    """What is known of each entity of a session, in Redis, for ``ttl`` seconds; reading one keeps it ``recall_ttl`` more.
+    """The notes on each entity of a session, in Redis, for ``ttl`` seconds; reading one keeps it ``recall_ttl`` more.
 
     Raises ``BackendUnavailable`` when the server cannot be reached.
     """
@@ -175,16 +158,16 @@ class RedisEntityStore(BaseEntityStore):
 
     @property
     def full_key_prefix(self) -> str:
-        """What every key of the session begins with."""
+        """The beginning of every key of the session."""
         return f"{self.key_prefix}:{self.session_id}"
 
     def get(self, key: str, default: str | None = None) -> str:
-        """What is known of an entity; without a default that is "" when nothing is."""
+        """The notes on an entity; "" when there are none and no default is given."""
         with _translated():
             return self.redis_client.getex(self._key(key), ex=self.recall_ttl or None) or default or ""
 
     def set(self, key: str, value: str | None) -> None:
-        """Say what is known of an entity; nothing deletes it."""
+        """Store the notes on an entity; nothing deletes it."""
         if not value:
             self.delete(key)
             return
@@ -192,18 +175,15 @@ class RedisEntityStore(BaseEntityStore):
             self.redis_client.set(self._key(key), value, ex=self.ttl or None)
 
     def delete(self, key: str) -> None:
-        """Forget an entity, if it is known."""
         with _translated():
             self.redis_client.delete(self._key(key))
 
     def exists(self, key: str) -> bool:
-        """Whether anything is known of an entity."""
         with _translated():
             return self.redis_client.exists(self._key(key)) == 1
 
     def clear(self) -> None:
-        """Forget every entity of the session."""
-        # A session's id may hold what is a wildcard in a pattern, and must not clear another session's.
+        # A session's id may hold a wildcard, and must not clear another session.
         pattern = _literally(f"{self.full_key_prefix}:") + "*"
         with _translated():
             keys = list(self.redis_client.scan_iter(match=pattern, count=_BATCH))
@@ -212,6 +192,3 @@ class RedisEntityStore(BaseEntityStore):
 
     def _key(self, key: str) -> str:
         return f"{self.full_key_prefix}:{key}"
-
-
-__all__ = ["RedisChatMessageHistory", "RedisEntityStore", "stored_messages"]

@@ -1,4 +1,4 @@
-"""Chat histories in any database SQLAlchemy speaks to, in the table LangChain's own class uses. Needs SQLAlchemy 2."""
+"""Chat histories in any SQL database, in the table of LangChain's own class. Needs SQLAlchemy 2."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from contextlib import asynccontextmanager, contextmanager
 from importlib import import_module
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from memwell.compat.langchain.histories import TailedChatMessageHistory
-from memwell.compat.langchain.messages import BaseMessage, message_from_dict, message_to_dict
-from memwell.compat.langchain.stored import StoredMessage, StoredMessages
+from memwell.compat.langchain.histories import BaseChatMessageHistory
+from memwell.compat.langchain.messages import BaseMessage, message_from_json, message_to_json
 from memwell.errors import (
     BackendError,
     BackendUnavailable,
@@ -22,48 +21,30 @@ from memwell.errors import (
     MissingDependency,
     NotFound,
 )
-from memwell.values import check_count, shown
+from memwell.values import shown
 
 try:
-    from sqlalchemy import (
-        Column,
-        Engine,
-        Index,
-        Integer,
-        MetaData,
-        Select,
-        Table,
-        Text,
-        create_engine,
-        delete,
-        func,
-        select,
-    )
-    from sqlalchemy.exc import (
-        ArgumentError,
-        NoSuchModuleError,
-        NoSuchTableError,
-        OperationalError,
-        SQLAlchemyError,
-    )
-    from sqlalchemy.exc import TimeoutError as PoolTimeout
-    from sqlalchemy.orm import Session, declarative_base, sessionmaker
+    import sqlalchemy as sa
+    from sqlalchemy import exc, orm
 except ImportError as missing:
     raise MissingDependency('histories in SQL need SQLAlchemy: pip install "memwell[sql]"') from missing
 
 if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession
 
-DBConnection: TypeAlias = "AsyncEngine | Engine | str"
-"""What names a database: a URL, or an engine that is open."""
+DBConnection: TypeAlias = "AsyncEngine | sa.Engine | str"
+"""A database: its URL, or an open engine."""
 
 _AT_ONCE = 500
 # MySQL indexes no text without a length; this many characters of four bytes fit its shortest limit.
 _MYSQL_PREFIX = 191
+_WRONG_MODE = (
+    "Attempting to use {} method in when {} mode is turned on. Please use the corresponding async method instead."
+)
 
 
 class BaseMessageConverter(ABC):
-    """Turns messages into rows of a table and back. A class of your own gives the table."""
+    """Turns messages into rows of a table and back. A subclass gives the table."""
 
     @abstractmethod
     def from_sql_model(self, sql_message: Any) -> BaseMessage:
@@ -78,52 +59,43 @@ class BaseMessageConverter(ABC):
         """The class of the rows, a declarative model of SQLAlchemy with a column ``id``."""
 
 
-def create_message_model(table_name: str, base: Any) -> Any:
-    """The model of a table of messages: an id, the session's, and the message as JSON text.
-
-    When the table is made it gets an index on the session, without which every read looks at every row.
-    """
-    index = Index(f"ix_{table_name}_session", "session_id", "id", mysql_length={"session_id": _MYSQL_PREFIX})
-    columns = {
-        "id": Column(Integer, primary_key=True),
-        "session_id": Column(Text),
-        "message": Column(Text),
-    }
-    return type("Message", (base,), {"__tablename__": table_name, "__table_args__": (index,), **columns})
-
-
 class DefaultMessageConverter(BaseMessageConverter):
-    """Messages as JSON text in a table of LangChain's layout."""
+    """Messages as JSON text in a table of LangChain's layout: an id, the session's id, and the message.
+
+    When the table is made it gets an index on the session, without which every read scans every row.
+    """
 
     def __init__(self, table_name: str) -> None:
-        self.model_class = create_message_model(table_name, declarative_base())
+        columns = {
+            "__tablename__": table_name,
+            "__table_args__": (
+                sa.Index(f"ix_{table_name}_session", "session_id", "id", mysql_length={"session_id": _MYSQL_PREFIX}),
+            ),
+            "id": sa.Column(sa.Integer, primary_key=True),
+            "session_id": sa.Column(sa.Text),
+            "message": sa.Column(sa.Text),
+        }
+        self.model_class: Any = type("Message", (orm.declarative_base(),), columns)
 
     def from_sql_model(self, sql_message: Any) -> BaseMessage:
         """The message of a row. Raises ``InvalidInput`` when the row holds none."""
-        try:
-            return message_from_dict(json.loads(sql_message.message))
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"row {sql_message.id} holds something that is no message: {error}") from error
+        return message_from_json(sql_message.message, f"row {sql_message.id}")
 
     def to_sql_model(self, message: Any, session_id: str) -> Any:
         """The row of a message. Raises ``InvalidInput`` for one that is not plain data."""
-        try:
-            written = json.dumps(message_to_dict(message))
-        except (TypeError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"a message cannot be written as JSON: {error}") from error
-        return self.model_class(session_id=session_id, message=written)
+        return self.model_class(session_id=session_id, message=message_to_json(message))
 
     def get_sql_model_class(self) -> Any:
         """The class of the rows."""
         return self.model_class
 
 
-class SQLChatMessageHistory(TailedChatMessageHistory):
-    """The messages of a session in a table, which is made when it is not there; LangChain's own tables just work.
+class SQLChatMessageHistory(BaseChatMessageHistory):
+    """The messages of a session in a table that LangChain's own class may share; the table is made when it is missing.
 
     ``connection`` is a URL or an engine, ``async_mode`` says whether a URL is for an async engine. With an async engine
-    only the async methods work, with another only the others: the wrong kind raises ``InvalidInput`` (a ``ValueError``).
-    Raises ``BackendUnavailable`` when the database cannot be reached.
+    only the async methods work, with another only the blocking ones: the wrong kind raises ``InvalidInput`` (a
+    ``ValueError``). Raises ``BackendUnavailable`` when the database cannot be reached.
     """
 
     def __init__(
@@ -138,7 +110,7 @@ class SQLChatMessageHistory(TailedChatMessageHistory):
         async_mode: bool | None = None,
     ) -> None:
         if connection_string and connection:
-            # An AssertionError is what programs written for LangChain expect here.
+            # Programs written for LangChain expect an AssertionError here.
             raise AssertionError("connection_string and connection are mutually exclusive")
         self._connect(connection or connection_string, engine_args or {}, async_mode)
         self.session_id = session_id
@@ -147,33 +119,28 @@ class SQLChatMessageHistory(TailedChatMessageHistory):
         self.sql_model_class: Any = self.converter.get_sql_model_class()
         if not hasattr(self.sql_model_class, session_id_field_name):
             raise InvalidInput("SQL model class must have session_id column")
-        self._table_created = False
+        self._table_created = not self.async_mode
         if not self.async_mode:
             with _translated():
                 self.sql_model_class.metadata.create_all(self.engine)
-            self._table_created = True
 
     def _connect(self, connection: Any, options: dict[str, Any], async_mode: bool | None) -> None:
         if isinstance(connection, str):
-            try:
-                make = _asyncio().create_async_engine if async_mode else create_engine
-                connection = make(connection, **options)
-            except (ArgumentError, NoSuchModuleError) as error:
-                raise ConfigurationError(f"the connection string names no database: {error}") from error
-        # Asked in this order, so that SQLAlchemy's async part is loaded only for an engine that is async.
-        if isinstance(connection, Engine):
-            self.async_mode, self.engine = False, connection
-            self.session_maker: Any = sessionmaker(bind=connection)
-        elif hasattr(connection, "sync_engine") and isinstance(connection, _asyncio().AsyncEngine):
-            self.async_mode, self.async_engine = True, cast("AsyncEngine", connection)
-            self.session_maker = _asyncio().async_sessionmaker(bind=connection)
+            connection = _engine(
+                _asyncio().create_async_engine if async_mode else sa.create_engine, connection, options
+            )
+        self.async_mode = hasattr(connection, "sync_engine")
+        if self.async_mode:
+            self.async_engine: AsyncEngine = connection
+            self.session_maker: Any = _asyncio().async_sessionmaker(bind=connection)
+        elif isinstance(connection, sa.Engine):
+            self.engine = connection
+            self.session_maker = orm.sessionmaker(bind=connection)
         else:
             raise InvalidInput(
                 "connection should be a connection string or an instance of "
                 "sqlalchemy.engine.Engine or sqlalchemy.ext.asyncio.engine.AsyncEngine"
             )
-
-    # Reading
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -185,37 +152,30 @@ class SQLChatMessageHistory(TailedChatMessageHistory):
         return self.messages
 
     def __len__(self) -> int:
-        counting = select(func.count()).select_from(self.sql_model_class).where(self._mine())
         with self._session() as session:
-            return session.execute(counting).scalar_one()
+            return session.execute(
+                sa.select(sa.func.count()).select_from(self.sql_model_class).where(self._mine())
+            ).scalar_one()
 
     def between(self, start: int, stop: int) -> list[BaseMessage]:
         """The messages from place ``start`` up to, but not with, place ``stop``; only these are fetched."""
         return self._read(self._rows().offset(start).limit(stop - start)) if start < stop else []
 
-    def tail(self, count: int) -> list[BaseMessage]:
-        """The last messages, at most ``count`` of them."""
-        newest_first = select(self.sql_model_class).where(self._mine()).order_by(self.sql_model_class.id.desc())
-        return self._read(newest_first.limit(check_count(count, "count")))[::-1]
-
     async def aget_messages(self) -> list[BaseMessage]:
         """All messages, oldest first, with an async engine."""
         async with self._async_session() as session:
-            rows = (await session.execute(self._rows())).scalars()
-            return [self.converter.from_sql_model(row) for row in rows]
-
-    # Writing
+            return [self.converter.from_sql_model(row) for row in (await session.execute(self._rows())).scalars()]
 
     def add_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction."""
-        rows = self._made(messages)
+        rows = [self.converter.to_sql_model(one, self.session_id) for one in messages]
         with self._session() as session:
             session.add_all(rows)
             session.commit()
 
     async def aadd_messages(self, messages: Sequence[Any]) -> None:
         """Add messages in order, in one transaction, with an async engine."""
-        rows = self._made(messages)
+        rows = [self.converter.to_sql_model(one, self.session_id) for one in messages]
         async with self._async_session() as session:
             session.add_all(rows)
             await session.commit()
@@ -225,103 +185,87 @@ class SQLChatMessageHistory(TailedChatMessageHistory):
         await self.aadd_messages([message])
 
     def clear(self) -> None:
-        """Take all messages of the session out."""
+        """Remove all messages of the session."""
         with self._session() as session:
-            session.execute(delete(self.sql_model_class).where(self._mine()))
+            session.execute(sa.delete(self.sql_model_class).where(self._mine()))
             session.commit()
 
     async def aclear(self) -> None:
-        """Take all messages of the session out, with an async engine."""
+        """Remove all messages of the session, with an async engine."""
         async with self._async_session() as session:
-            await session.execute(delete(self.sql_model_class).where(self._mine()))
+            await session.execute(sa.delete(self.sql_model_class).where(self._mine()))
             await session.commit()
-
-    # Statements and sessions
 
     def _mine(self) -> Any:
         return getattr(self.sql_model_class, self.session_id_field_name) == self.session_id
 
-    def _rows(self) -> Select[Any]:
-        return select(self.sql_model_class).where(self._mine()).order_by(self.sql_model_class.id.asc())
+    def _rows(self) -> sa.Select[Any]:
+        return sa.select(self.sql_model_class).where(self._mine()).order_by(self.sql_model_class.id.asc())
 
-    def _read(self, statement: Select[Any]) -> list[BaseMessage]:
+    def _read(self, statement: sa.Select[Any]) -> list[BaseMessage]:
         with self._session() as session:
             return [self.converter.from_sql_model(row) for row in session.execute(statement).scalars()]
 
-    def _made(self, messages: Sequence[Any]) -> list[Any]:
-        return [self.converter.to_sql_model(one, self.session_id) for one in messages]
-
     @contextmanager
-    def _session(self) -> Generator[Session]:
+    def _session(self) -> Generator[orm.Session]:
         if self.async_mode:
-            raise InvalidInput(
-                "Attempting to use a sync method in when async mode is turned on. "
-                "Please use the corresponding async method instead."
-            )
-        with _translated(), cast(Session, self.session_maker()) as session:
+            raise InvalidInput(_WRONG_MODE.format("a sync", "async"))
+        with _translated(), self.session_maker() as session:
             yield session
 
     @asynccontextmanager
     async def _async_session(self) -> AsyncGenerator[AsyncSession]:
         if not self.async_mode:
-            raise InvalidInput(
-                "Attempting to use an async method in when sync mode is turned on. "
-                "Please use the corresponding async method instead."
-            )
+            raise InvalidInput(_WRONG_MODE.format("an async", "sync"))
         with _translated():
             if not self._table_created:
                 async with self.async_engine.begin() as connection:
                     await connection.run_sync(self.sql_model_class.metadata.create_all)
                 self._table_created = True
-            async with cast("AsyncSession", self.session_maker()) as session:
+            async with self.session_maker() as session:
                 yield session
 
 
-def stored_messages(connection: DBConnection, table_name: str, session_id_field_name: str) -> StoredMessages:
-    """What a table of messages holds, one session after the other; nothing of it is changed.
+def stored_messages(
+    connection: Any, table_name: str, session_id_field_name: str
+) -> tuple[str, int, Iterator[tuple[str, int, str]]]:
+    """The messages of a table, which is only read: their origin, their number, and each as session, place (from 1), JSON.
 
-    Raises ``NotFound`` when there is no such table or it lacks a column.
+    They come session by session. Raises ``NotFound`` when there is no such table or it lacks a column.
     """
-    engine = _sync_engine(connection)
+    if not isinstance(connection, str | sa.Engine):
+        raise InvalidInput(f"an import reads through a URL or an Engine, not {shown(connection)}")
+    engine = _engine(sa.create_engine, connection, {}) if isinstance(connection, str) else connection
     with _translated():
         try:
-            table = Table(table_name, MetaData(), autoload_with=engine)
+            table = sa.Table(table_name, sa.MetaData(), autoload_with=engine)
             session, number, message = (table.c[name] for name in (session_id_field_name, "id", "message"))
-        except (NoSuchTableError, KeyError) as error:
+        except (exc.NoSuchTableError, KeyError) as error:
             raise NotFound(
                 f"there is no table {shown(table_name)} with the columns id, message and {session_id_field_name}"
             ) from error
         with engine.connect() as connected:
-            total = connected.execute(select(func.count()).select_from(table)).scalar_one()
+            total = connected.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()
 
-    def rows() -> Iterator[StoredMessage]:
-        statement = select(session, message).order_by(session, number)
+    def rows() -> Iterator[tuple[str, int, str]]:
+        statement = sa.select(session, message).order_by(session, number)
         with _translated(), engine.connect() as connected:
             found = connected.execution_options(yield_per=_AT_ONCE).execute(statement)
             for whose, of_one in groupby(found, key=lambda row: str(row[0])):
-                for place, row in enumerate(of_one, 1):
-                    yield StoredMessage(whose, place, _text(row[1]))
+                for place, (_, layout) in enumerate(of_one, 1):
+                    # A column of PostgreSQL's own JSON type comes as data.
+                    yield whose, place, layout if isinstance(layout, str) else json.dumps(layout)
 
     where = engine.url
-    # A file is the same however its path is written; a password is nobody's business and may change.
+    # One file has one name however its path is written; a password does not belong in it and may change.
     name = Path(where.database).resolve() if where.database and not where.host else where.database
-    origin = f"{where.get_backend_name()} {where.host} {where.port} {name} {table_name}"
-    return StoredMessages(origin, total, rows())
+    return f"{where.get_backend_name()} {where.host} {where.port} {name} {table_name}", total, rows()
 
 
-def _text(value: object) -> str:
-    # A column of PostgreSQL's own JSON type comes as data.
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _sync_engine(connection: DBConnection) -> Engine:
-    if isinstance(connection, Engine):
-        return connection
-    if not isinstance(connection, str):
-        raise InvalidInput(f"an import reads through a URL or an Engine, not {shown(connection)}")
+def _engine(make: Any, url: str, options: dict[str, Any]) -> Any:
     try:
-        return create_engine(connection)
-    except (ArgumentError, NoSuchModuleError) as error:
+        return make(url, **options)
+    except (exc.ArgumentError, exc.NoSuchModuleError) as error:
         raise ConfigurationError(f"the connection string names no database: {error}") from error
 
 
@@ -337,17 +281,7 @@ def _asyncio() -> Any:
 def _translated() -> Generator[None]:
     try:
         yield
-    except (OperationalError, PoolTimeout) as error:
+    except (exc.OperationalError, exc.TimeoutError) as error:
         raise BackendUnavailable(f"the database cannot be reached or is busy: {error}") from error
-    except SQLAlchemyError as error:
+    except exc.SQLAlchemyError as error:
         raise BackendError(f"the database failed: {error}") from error
-
-
-__all__ = [
-    "BaseMessageConverter",
-    "DBConnection",
-    "DefaultMessageConverter",
-    "SQLChatMessageHistory",
-    "create_message_model",
-    "stored_messages",
-]

@@ -1,4 +1,4 @@
-"""A vector store that needs nothing installed: documents in long-term memory, found by their words and their meaning."""
+"""A vector store without LangChain: documents in long-term memory, found by their words and their meaning."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from memwell._asyncify import asyncify
-from memwell.compat.langchain.documents import Document
+from memwell.compat.langchain.retrieval import Document
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.longterm.gate import Gate, Verdict
@@ -21,20 +21,21 @@ from memwell.storage.registry import open_backend
 from memwell.storage.sharing import shared_backend
 from memwell.values import check_text, new_id
 
-_MARK = "vectorstore/written"
+_WRITTEN = "vectorstore/written"
 
 
 class _TakesAll(Gate):
-    """Whoever puts a document into a store wants that document back, whatever it says."""
+    """Admits every text: a document that is stored must be found again."""
 
     def judge(self, text: str, *, speaker: str = "", trust: str = "user") -> Verdict:
         return Verdict(True, text)
 
 
 class MemwellVectorStore:
-    """Documents in the store at ``url``, there after a restart and safe for several processes.
+    """Documents in the store at ``url``, durable and safe for several processes.
 
-    ``embedder`` is ``"local"`` (runs here, nothing is fetched), None for words alone, or any embedder or function.
+    ``embedder`` is ``"local"`` (runs in this process, downloads nothing), None for words alone, any embedder or function,
+    or LangChain's embeddings.
     """
 
     def __init__(
@@ -44,7 +45,8 @@ class MemwellVectorStore:
         space: SpaceLike = "vectorstore",
         embedder: Any = "local",
     ) -> None:
-        self.backend = _backend(url)
+        # Each store in memory is one of its own.
+        self.backend = open_backend("memory:") if url == "memory:" else shared_backend(url)
         self.space = as_space(space)
         self.memory = Memory(self.backend, self.space, embedder=_embedder(embedder), gate=_TakesAll())
 
@@ -68,7 +70,7 @@ class MemwellVectorStore:
         *,
         ids: Sequence[str] | None = None,
     ) -> list[str]:
-        """Store texts, on disk when it returns, and return their ids; one with the id of a stored one takes its place.
+        """Store texts, on disk when it returns, and return their ids; a text replaces the stored one of its id.
 
         Raises ``InvalidInput`` when there are not as many metadata or ids as texts.
         """
@@ -77,10 +79,10 @@ class MemwellVectorStore:
             if values is not None and len(values) != len(given):
                 raise InvalidInput(f"there are {len(given)} texts and {len(values)} {what}")
         names = [new_id() for _ in given] if ids is None else list(ids)
-        self._drop(names if ids is not None else ())
-        for place, text in enumerate(given):
+        self._drop(ids or ())
+        for place, (id_, text) in enumerate(zip(names, given, strict=True)):
             metadata = None if metadatas is None else metadatas[place]
-            self.memory.remember(text, id=names[place], metadata=metadata, kind="document", trust="document")
+            self.memory.remember(text, id=id_, metadata=metadata, kind="document", trust="document")
         self._written()
         return names
 
@@ -104,11 +106,11 @@ class MemwellVectorStore:
         return [(_document(one), one.score) for one in found]
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The documents of these ids that are there."""
+        """The documents of these ids that exist."""
         return [_document(one) for id_ in ids if (one := self._found(id_)) is not None]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
-        """Erase documents for good; those that are not there are no error. Without ids nothing is erased."""
+        """Erase documents for good; a missing one is no error. Without ids nothing is erased."""
         self._drop(ids or ())
         self._written()
         return True
@@ -120,7 +122,7 @@ class MemwellVectorStore:
 
     def version(self) -> int:
         """A number that changes with every write, in this process or another."""
-        entry = self.backend.kv.get(self.space / "memwell", _MARK)
+        entry = self.backend.kv.get(self.space / "memwell", _WRITTEN)
         return 0 if entry is None else entry.version
 
     def as_retriever(self, *, search_kwargs: Mapping[str, Any] | None = None, **_: Any) -> MemwellRetriever:
@@ -128,12 +130,11 @@ class MemwellVectorStore:
         return MemwellRetriever(self, dict(search_kwargs or {}))
 
     def _written(self) -> None:
-        self.backend.kv.put(self.space / "memwell", _MARK, True)
+        self.backend.kv.put(self.space / "memwell", _WRITTEN, True)
 
     def _drop(self, ids: Iterable[str]) -> None:
-        there = [id_ for id_ in ids if self._found(id_) is not None]
-        if there:
-            self.memory.erase(there)
+        if found := [id_ for id_ in ids if self._found(id_) is not None]:
+            self.memory.erase(found)
 
     def _found(self, id_: str) -> Recalled | None:
         try:
@@ -174,13 +175,6 @@ class MemwellRetriever:
     aadd_documents = asyncify(add_documents)
 
 
-def _backend(url: str | os.PathLike[str] | Backend) -> Backend:
-    if isinstance(url, Backend):
-        return url
-    # A store in memory has no name by which somebody else could mean the same one.
-    return open_backend(url) if url == "memory:" else shared_backend(url)
-
-
 def _document(found: Recalled) -> Document:
     return Document(found.text, found.metadata, id=found.id)
 
@@ -189,7 +183,7 @@ def _embedder(given: Any) -> Embedder | None:
     if given is None:
         return None
     if given == "local":
-        # Loads a model's run-time, which a program that stores no documents should not pay for.
+        # Loads a model's run-time, which only a program that stores documents needs.
         from memwell.models.local import LocalEmbedder  # noqa: PLC0415
 
         return LocalEmbedder()
@@ -197,6 +191,3 @@ def _embedder(given: Any) -> Embedder | None:
         # LangChain's embeddings.
         return as_embedder(given.embed_documents, name=type(given).__name__)
     return as_embedder(given)
-
-
-__all__ = ["MemwellRetriever", "MemwellVectorStore"]

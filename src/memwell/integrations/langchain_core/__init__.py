@@ -12,18 +12,15 @@ too, when langchain-core is not installed.
 from memwell.errors import MissingDependency
 
 try:
-    from memwell.integrations.langchain_core.caches import MemwellCache
-    from memwell.integrations.langchain_core.embeddings import MemwellEmbeddings
     from memwell.integrations.langchain_core.histories import MemwellChatMessageHistory
-    from memwell.integrations.langchain_core.retrievers import MemwellRetriever
-    from memwell.integrations.langchain_core.stores import MemwellByteStore, MemwellStore
-    from memwell.integrations.langchain_core.vectorstores import MemwellVectorStore
+    from memwell.integrations.langchain_core.stores import MemwellByteStore, MemwellCache, MemwellStore
+    from memwell.integrations.langchain_core.vectorstores import MemwellEmbeddings, MemwellRetriever, MemwellVectorStore
 except ModuleNotFoundError as error:
     if (error.name or "").partition(".")[0] not in ("langchain_core", "pydantic"):
         raise
 
     class _MissingLangChain(MissingDependency, ImportError):
-        """Who imports on trial catches ``ImportError``."""
+        """A program that tries the import catches ``ImportError``."""
 
     raise _MissingLangChain(
         'memwell.integrations.langchain_core needs langchain-core: pip install "memwell[langchain]"'

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from langchain_core.chat_history import BaseChatMessageHistory
 from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
 
-from memwell._asyncify import run_blocking
+from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import Conflict
 from memwell.history import History
-from memwell.integrations.langchain_core.places import DEFAULT_URL
+from memwell.integrations.langchain_core.stores import DEFAULT_URL
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.storage.sharing import Store, shared_backend
@@ -35,7 +34,7 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
 
     @property
     def messages(self) -> list[BaseMessage]:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """All messages, in a list of the caller's own. What another room hides from models is left out."""
+        """All messages, in a new list. What is hidden from models is left out."""
         return messages_from_dict([to_langchain(one) for one in self.history if _is_theirs(one)])
 
     def add_messages(self, messages: Sequence[BaseMessage]) -> None:
@@ -43,12 +42,12 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
 
         Raises ``InvalidInput`` for one that holds what is not plain JSON data, such as an object as a tool's artifact.
         """
-        told = [from_langchain(message_to_dict(one)) for one in messages]
+        made = [from_langchain(message_to_dict(one)) for one in messages]
         try:
-            self.history.add(*told)
+            self.history.add(*made)
         except Conflict:
-            # To LangChain an id may come twice. Ours must not, and theirs travels in the metadata all the same.
-            self.history.add(*[one.changed(id=new_id()) for one in told])
+            # LangChain lets an id come twice. The core does not; LangChain's id is also in the metadata.
+            self.history.add(*[one.changed(id=new_id()) for one in made])
 
     def clear(self) -> None:
         """Drop the conversation with all it holds, for good."""
@@ -58,13 +57,8 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
         """The async twin of ``messages``."""
         return await run_blocking(lambda: self.messages)
 
-    async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
-        """The async twin of ``add_messages``."""
-        await run_blocking(partial(self.add_messages, messages))
-
-    async def aclear(self) -> None:
-        """The async twin of ``clear``."""
-        await run_blocking(self.clear)
+    aadd_messages = asyncify(add_messages)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aclear = asyncify(clear)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.session_id!r}, space={self.history.thread.space!r})"
@@ -73,6 +67,3 @@ class MemwellChatMessageHistory(BaseChatMessageHistory):
 def _is_theirs(message: Message) -> bool:
     """Whether it may go to a model, or came from LangChain, whose every message comes back."""
     return message.for_model or MARK in message.metadata
-
-
-__all__ = ["MemwellChatMessageHistory"]

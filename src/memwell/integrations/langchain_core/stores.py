@@ -1,23 +1,37 @@
-"""Values by key: langchain-core's ``BaseStore``."""
+"""Values by key and cached answers of models: langchain-core's ``BaseStore`` and ``BaseCache``."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from functools import partial
+from hashlib import blake2b
 from typing import Any, TypeVar, cast
 
+from langchain_core.caches import BaseCache
+from langchain_core.messages import message_to_dict, messages_from_dict
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, Generation, GenerationChunk
 from langchain_core.stores import BaseStore
 
-from memwell._asyncify import run_blocking
+from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import InvalidInput
 from memwell.filters import Where
-from memwell.integrations.langchain_core.places import DEFAULT_URL, inner_space
-from memwell.records import DEFAULT_SPACE, SpaceLike
+from memwell.records import DEFAULT_SPACE, Space, SpaceLike, as_space
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_text, shown
 
+DEFAULT_URL = "memwell.db"
+
 V = TypeVar("V")
 _BLOCK = 500
+_DIGEST = 32
+_KINDS: dict[str, type[Generation]] = {
+    one.__name__: one for one in (Generation, GenerationChunk, ChatGeneration, ChatGenerationChunk)
+}
+
+
+def inner_space(space: SpaceLike, kind: str) -> Space:
+    """The space of what LangChain stores by key or vector, separate from the memories of the same space."""
+    return as_space(space) / "langchain" / kind
 
 
 class _KeyValueStore(BaseStore[str, V]):
@@ -43,7 +57,7 @@ class _KeyValueStore(BaseStore[str, V]):
                 self.backend.kv.put(self.space, key, value)
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Drop keys, all or none; those that are not there are passed over."""
+        """Drop keys, all or none; a missing key is no error."""
         with self.backend.transaction():
             for key in keys:
                 self.backend.kv.delete(self.space, key)
@@ -67,17 +81,9 @@ class _KeyValueStore(BaseStore[str, V]):
             if cursor is None:
                 return
 
-    async def amget(self, keys: Sequence[str]) -> list[V | None]:
-        """The async twin of ``mget``."""
-        return await run_blocking(partial(self.mget, keys))
-
-    async def amset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
-        """The async twin of ``mset``."""
-        await run_blocking(partial(self.mset, key_value_pairs))
-
-    async def amdelete(self, keys: Sequence[str]) -> None:
-        """The async twin of ``mdelete``."""
-        await run_blocking(partial(self.mdelete, keys))
+    amget = asyncify(mget)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amset = asyncify(mset)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amdelete = asyncify(mdelete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def _keys(self, prefix: str | None, cursor: str | None) -> tuple[list[str], str | None]:
         """A block of keys, and the cursor of the next one or None. Keys of one prefix lie side by side."""
@@ -107,4 +113,69 @@ class MemwellByteStore(_KeyValueStore[bytes]):
         return bytes(value)
 
 
-__all__ = ["MemwellByteStore", "MemwellStore"]
+class MemwellCache(BaseCache):
+    """Answers by their whole question: the prompt and the model's settings. Several processes may share it.
+
+    ``ttl`` is for how many seconds an answer is kept; None is until ``clear``. Caches of different spaces see nothing of
+    each other. What is read back is built of langchain-core's own generations and messages and nothing else.
+    """
+
+    def __init__(
+        self, url_or_backend: Store = DEFAULT_URL, *, space: SpaceLike = DEFAULT_SPACE, ttl: float | None = None
+    ) -> None:
+        self.backend = shared_backend(url_or_backend)
+        self.space = inner_space(space, "cache")
+        self.ttl = ttl
+
+    def lookup(self, prompt: str, llm_string: str) -> Sequence[Generation] | None:
+        """The answer that was stored for this question, or None. One that cannot be read counts as none."""
+        entry = self.backend.kv.get(self.space, _key(prompt, llm_string))
+        if entry is None:
+            return None
+        try:
+            return [_generation(one) for one in cast("list[dict[str, Any]]", entry.value)]
+        except (TypeError, ValueError, LookupError):
+            # Another version of langchain-core may have written it; asking the model again is always right.
+            return None
+
+    def update(self, prompt: str, llm_string: str, return_val: Sequence[Generation]) -> None:
+        """Store the answer to a question. One that is not plain JSON data, or is too large, is not kept."""
+        try:
+            self.backend.kv.put(self.space, _key(prompt, llm_string), [_kept(one) for one in return_val], ttl=self.ttl)
+        except InvalidInput:
+            # The caller has its answer; that it cannot be cached must not take it away.
+            return
+
+    def clear(self, **kwargs: Any) -> None:
+        """Drop every answer of this cache, all or none."""
+        with self.backend.transaction():
+            while entries := self.backend.kv.scan(self.space, limit=_BLOCK).items:
+                for entry in entries:
+                    self.backend.kv.delete(self.space, entry.key)
+
+    alookup = asyncify(lookup)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aupdate = asyncify(update)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aclear = asyncify(clear)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+
+
+def _key(prompt: str, llm_string: str) -> str:
+    first, second = (one.encode("utf-8", "surrogatepass") for one in (prompt, llm_string))
+    # The length in front keeps two pairs apart that read the same when written one behind the other.
+    return blake2b(b"%d:%b%b" % (len(first), first, second), digest_size=_DIGEST).hexdigest()
+
+
+def _kept(generation: Generation) -> dict[str, Any]:
+    kind = type(generation).__name__
+    if _KINDS.get(kind) is not type(generation):
+        raise InvalidInput(f"a {kind} cannot be cached")
+    kept: dict[str, Any] = {"kind": kind, "info": generation.generation_info}
+    if isinstance(generation, ChatGeneration):
+        return {**kept, "message": message_to_dict(generation.message)}
+    return {**kept, "text": generation.text}
+
+
+def _generation(kept: dict[str, Any]) -> Generation:
+    kind = _KINDS[kept["kind"]]
+    if issubclass(kind, ChatGeneration):
+        return kind(message=messages_from_dict([kept["message"]])[0], generation_info=kept["info"])
+    return kind(text=kept["text"], generation_info=kept["info"])

@@ -1,4 +1,4 @@
-"""Documents found by meaning: langchain-core's ``VectorStore``."""
+"""Documents found by meaning: langchain-core's ``VectorStore``, ``BaseRetriever`` and ``Embeddings``."""
 
 # ruff: noqa: A002 - ``filter`` is what LangChain calls it
 
@@ -7,28 +7,75 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from operator import mul
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
+from langchain_core.retrievers import BaseRetriever
 from langchain_core.vectorstores import VectorStore
 from msgspec.structs import replace
+from pydantic import Field
 
-from memwell._asyncify import run_blocking
+from memwell._asyncify import asyncify, run_blocking
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike
-from memwell.integrations.langchain_core.embeddings import MemwellEmbeddings
-from memwell.integrations.langchain_core.places import DEFAULT_URL, inner_space
+from memwell.integrations.langchain_core.stores import DEFAULT_URL, inner_space
+from memwell.longterm.memory import Memory
+from memwell.longterm.recall import Recalled
+from memwell.models.ports import Embedder
 from memwell.records import DEFAULT_SPACE, Hit, Record, SpaceLike, Vector
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_count, new_id, shown
 
-S = TypeVar("S", bound="_Documents")
+if TYPE_CHECKING:
+    from memwell.models.local.embedder import Mode
+
+S = TypeVar("S", bound="MemwellVectorStore")
 _BLOCK = 1000
 
 
-class _Documents(VectorStore):
-    """The documents of a space: which store they are in, and how they get in and out."""
+class MemwellEmbeddings(Embeddings):
+    """Embeddings that need no key, no server and no download; or those of any memwell ``Embedder``.
+
+    ``model`` is ``"local"`` (English and 15 more languages), ``"minilm"`` (English), ``"use"`` (many languages) or an
+    embedder. Rows have unit length; a text with nothing to embed has a row of zeros. Raises ``ConfigurationError`` for an
+    unknown name.
+    """
+
+    def __init__(self, model: Mode | Embedder = "local") -> None:
+        self.embedder = model if isinstance(model, Embedder) else _local(model)
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """A vector for every text, in order. Raises ``InvalidInput`` for something that is not a text."""
+        return self.embedder.embed(texts).tolist()
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of a query."""
+        return self.embed_documents([text])[0]
+
+    aembed_documents = asyncify(embed_documents)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    aembed_query = asyncify(embed_query)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.embedder.name!r})"
+
+
+def _local(mode: Mode) -> Embedder:
+    # Loads numpy, which a program with an embedder of its own may not need.
+    from memwell.models.local import LocalEmbedder  # noqa: PLC0415
+
+    return LocalEmbedder(mode)
+
+
+class MemwellVectorStore(VectorStore):
+    """Documents with their vectors in a store of memwell's. Those of different spaces see nothing of each other.
+
+    ``embedding`` is any of LangChain's; without one the models that run here are used. A document with the id of a stored
+    one takes its place, and a call stores all of its documents or none. A score is a cosine: the higher the better. A
+    search takes ``filter``, memwell's (``{"city": "Paris", "year": {"$ge": 2020}}``), and raises ``InvalidInput`` for an
+    argument that it does not know, rather than search without it.
+    """
 
     def __init__(
         self,
@@ -147,27 +194,13 @@ class _Documents(VectorStore):
                 self.backend.index.delete(self.space, [record.id for record in found])
         return True
 
-    async def adelete(self, ids: list[str] | None = None, *, filter: FilterLike | None = None, **kwargs: Any) -> bool:
-        """The async twin of ``delete``."""
-        return await run_blocking(partial(self.delete, ids, filter=filter, **kwargs))
+    adelete = asyncify(delete)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """The documents of these ids that are there, in the order asked."""
         return [_document(record) for record in self.backend.index.get(self.space, ids)]
 
-    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """The async twin of ``get_by_ids``."""
-        return await run_blocking(partial(self.get_by_ids, ids))
-
-
-class MemwellVectorStore(_Documents):
-    """Documents with their vectors in a store of memwell's. Those of different spaces see nothing of each other.
-
-    ``embedding`` is any of LangChain's; without one the models that run here are used. A document with the id of a stored
-    one takes its place, and a call stores all of its documents or none. A score is a cosine: the higher the better. A
-    search takes ``filter``, memwell's (``{"city": "Paris", "year": {"$ge": 2020}}``), and raises ``InvalidInput`` for an
-    argument that it does not know, rather than search without it.
-    """
+    aget_by_ids = asyncify(get_by_ids)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def similarity_search(
         self,
@@ -276,25 +309,8 @@ class MemwellVectorStore(_Documents):
         scored = [(held[hit.record.id], hit.score) for hit in hits if hit.record.id in held]
         return [_document(record) for record in _differing(scored, k, lambda_mult)]
 
-    async def asimilarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, *, filter: FilterLike | None = None, **kwargs: Any
-    ) -> list[Document]:
-        """The async twin of ``similarity_search_by_vector``."""
-        return await run_blocking(partial(self.similarity_search_by_vector, embedding, k, filter=filter, **kwargs))
-
-    async def amax_marginal_relevance_search_by_vector(
-        self,
-        embedding: list[float],
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        *,
-        filter: FilterLike | None = None,
-        **kwargs: Any,
-    ) -> list[Document]:
-        """The async twin of ``max_marginal_relevance_search_by_vector``."""
-        search = self.max_marginal_relevance_search_by_vector
-        return await run_blocking(partial(search, embedding, k, fetch_k, lambda_mult, filter=filter, **kwargs))
+    asimilarity_search_by_vector = asyncify(similarity_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
+    amax_marginal_relevance_search_by_vector = asyncify(max_marginal_relevance_search_by_vector)  # pyright: ignore[reportAssignmentType] - a function, where an async method is declared
 
     def _near(
         self, vector: Sequence[float], k: int, where: FilterLike | None, unknown: Mapping[str, Any]
@@ -353,4 +369,46 @@ def _cosine(one: Vector | None, other: Vector | None) -> float:
     return sum(map(mul, one or (), other or ()))
 
 
-__all__ = ["MemwellVectorStore"]
+class MemwellRetriever(BaseRetriever):
+    """Recalls from a memory that ``memwell.open`` gave: words, meaning, time and people together.
+
+    A document has the memory's text and id; its metadata has the memory's own and, above them, ``id``, ``score``, ``when``
+    (ISO 8601, UTC), ``speaker``, ``session``, ``kind`` and ``why``. A call may name ``k`` or any option of ``recall``:
+    ``retriever.invoke("who?", k=3, speaker="Ann")``. Raises ``InvalidInput`` for an option that breaks a rule.
+    """
+
+    memory: Memory
+    """Where to look: what ``memwell.open`` returns, or its ``at(space)``."""
+    k: int = 5
+    """How many documents at most."""
+    search_kwargs: dict[str, Any] = Field(default_factory=dict)
+    """Options of ``recall`` for every call, such as ``{"speaker": "Ann", "diversity": 0.3}``."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        found = self.memory.recall(query, **self._asked(options))
+        return [_recalled(hit, query) for hit in found]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        found = await self.memory.arecall(query, **self._asked(options))
+        return [_recalled(hit, query) for hit in found]
+
+    def _asked(self, options: dict[str, Any]) -> dict[str, Any]:
+        asked = {"k": self.k, **self.search_kwargs, **options}
+        return {"limit": asked.pop("k"), **asked}
+
+
+def _recalled(hit: Recalled, query: str) -> Document:
+    fields = {
+        "id": hit.id,
+        "score": hit.score,
+        "when": hit.time.isoformat(),
+        "speaker": hit.speaker,
+        "session": hit.session,
+        "kind": hit.kind,
+        "why": hit.why(query=query),
+    }
+    return Document(id=hit.id, page_content=hit.text, metadata={**hit.metadata, **fields})

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
+from memwell.runtime.transfer.agentscope import import_agentscope
 from memwell.runtime.transfer.files import Imported, Note, Progress, opened
 from memwell.runtime.transfer.jsonl import export_jsonl, import_jsonl
 from memwell.runtime.transfer.markdown import export_markdown, import_markdown
@@ -162,6 +163,7 @@ __all__ = [
     "export_jsonl",
     "export_markdown",
     "export_mcp",
+    "import_agentscope",
     "import_chatgpt",
     "import_csv",
     "import_file",

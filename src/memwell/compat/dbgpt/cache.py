@@ -1,0 +1,678 @@
+"""Caches of what models answered: keys and values, storages in memory or in any store, managers and clients."""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+from time import monotonic
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from memwell._asyncify import asyncify, blocking
+from memwell.compat.dbgpt.storage import JsonSerializer, Serializable, Serializer, StorageError
+from memwell.errors import BackendUnavailable, InvalidInput, Unsupported
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space
+from memwell.runtime.cache import Ring
+from memwell.storage.arguments import check_ttl
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import check_count, check_id, check_json, shown
+
+K = TypeVar("K")
+V = TypeVar("V")
+S = TypeVar("S", bound=Serializable)
+
+_MEGABYTE = 1024 * 1024
+_PLACE = 240
+"""The bytes that the table takes for one entry at most."""
+
+
+class RetrievalPolicy(StrEnum):
+    """How an entry is found. Storages here find it by its exact key alone."""
+
+    EXACT_MATCH = "exact_match"
+    SIMILARITY_MATCH = "similarity_match"
+
+
+class CachePolicy(StrEnum):
+    """Which entry goes first when the cache is full: the one used longest ago, or the one that came first."""
+
+    LRU = "lru"
+    FIFO = "fifo"
+
+
+@dataclass
+class CacheConfig:
+    """How one call uses the cache; ``ttl`` is how many seconds an entry lives. Raises ``InvalidInput`` for no such time."""
+
+    retrieval_policy: RetrievalPolicy | None = RetrievalPolicy.EXACT_MATCH
+    cache_policy: CachePolicy | None = CachePolicy.LRU
+    ttl: float | None = None
+
+    def __post_init__(self) -> None:
+        check_ttl(self.ttl, 0.0)
+
+
+class CacheKey(Serializable, ABC, Generic[K]):
+    """What an entry is found by. Two keys mean the same entry when their serialised data are equal.
+
+    A subclass gives ``to_dict`` and ``get_value``; the rest follows, and may be overridden.
+    """
+
+    _serializer: Serializer | None = JsonSerializer()
+
+    def __hash__(self) -> int:
+        return hash(self.get_hash_bytes())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CacheKey) and self.serialize() == other.serialize()
+
+    def get_hash_bytes(self) -> bytes:
+        """The SHA-256 of the serialised key. A shorter hash is safe too: entries are compared by the whole key."""
+        return sha256(self.serialize()).digest()
+
+    @abstractmethod
+    def get_value(self) -> K:
+        """What the key stands for."""
+
+
+class CacheValue(Serializable, ABC, Generic[V]):
+    """What an entry holds."""
+
+    _serializer: Serializer | None = JsonSerializer()
+
+    @abstractmethod
+    def get_value(self) -> V:
+        """What the value stands for."""
+
+
+Key: TypeAlias = CacheKey[Any] | str
+"""A key object, or plain text."""
+
+
+# Storages
+
+_HEADER = 32
+_EXTENSIONS = (("key_hash", 1), ("key_data", 2), ("value_data", 3))
+_FORMS = {form: form for form in ("bytes", "text", "json")}
+
+
+class CacheStorageItem(msgspec.Struct, frozen=True, gc=False):
+    """One entry of a cache as bytes. ``length`` is what these take in memory; ``form`` says what the value was."""
+
+    length: int
+    key_hash: bytes
+    key_data: bytes
+    value_data: bytes
+    form: str = "bytes"
+
+    @staticmethod
+    def build_from(key_hash: bytes, key_data: bytes, value_data: bytes, form: str = "bytes") -> CacheStorageItem:
+        """An item of these bytes, with its length."""
+        length = _HEADER + sum(_aligned(one) for one in (key_hash, key_data, value_data))
+        return CacheStorageItem(length, key_hash, key_data, value_data, form)
+
+    @staticmethod
+    def build_from_kv(key: Key, value: Any) -> CacheStorageItem:
+        """An item of a key and a value: a ``CacheValue``, bytes, text, or plain JSON data.
+
+        Raises ``InvalidInput`` for what is none of these, and what serialising them raises.
+        """
+        return CacheStorageItem.build_from(*_key_parts(key), *_value_parts(value))
+
+    @property
+    def value(self) -> Any:
+        """What was set: bytes, text or JSON data, fresh each time. Of a ``CacheValue`` it is the serialised bytes."""
+        if self.form == "bytes":
+            return self.value_data
+        return self.value_data.decode() if self.form == "text" else msgspec.json.decode(self.value_data)
+
+    def serialize(self) -> bytes:
+        """The item as MessagePack, the three byte strings as extension types 1, 2 and 3."""
+        parts = {name: msgspec.msgpack.Ext(code, getattr(self, name)) for name, code in _EXTENSIONS}
+        form = {} if self.form == "bytes" else {"form": self.form}
+        return msgspec.msgpack.encode({"length": self.length, **parts, **form})
+
+    @staticmethod
+    def deserialize(data: bytes) -> CacheStorageItem:
+        """The item that ``serialize`` wrote. Raises ``StorageError`` for other bytes."""
+        try:
+            fields: Any = msgspec.msgpack.decode(data)
+            parts = {name: fields[name] for name, _ in _EXTENSIONS}
+            length, form = fields["length"], fields.get("form", "bytes")
+            if any(parts[name].code != code for name, code in _EXTENSIONS) or type(length) is not int:
+                raise ValueError(f"unexpected fields {shown(fields)}")
+            item = CacheStorageItem(length, *(bytes(one.data) for one in parts.values()), form=_FORMS[form])
+            # Reading it here finds damage while it can still be called a miss.
+            _ = item.value
+        except (msgspec.DecodeError, AttributeError, TypeError, ValueError, LookupError, RecursionError) as error:
+            raise StorageError(f"these bytes are no cache item: {error}") from error
+        return item
+
+
+def _aligned(data: bytes) -> int:
+    """What a bytes object takes, to the next 8 bytes."""
+    return (sys.getsizeof(data) + 7) & ~7
+
+
+def _key_parts(key: Key) -> tuple[bytes, bytes]:
+    """The hash bytes and the key as bytes. Raises ``InvalidInput`` for what is no key, and what serialising it raises."""
+    if isinstance(key, str):
+        data = key.encode(errors="surrogatepass")
+        return data, data
+    return _checked_key(key).get_hash_bytes(), key.serialize()
+
+
+def _checked_key(key: CacheKey[Any]) -> CacheKey[Any]:
+    if not isinstance(key, CacheKey):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a cache key must be a CacheKey or a string, not {shown(key)}")
+    return key
+
+
+def _value_parts(value: Any) -> tuple[bytes, str]:
+    """The value as bytes, and its form."""
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(cast("bytes", value)), "bytes"
+    if isinstance(value, str):
+        try:
+            return value.encode(), "text"
+        except UnicodeEncodeError as error:
+            raise InvalidInput(f"a cached text must not contain lone surrogates: {error}") from None
+    if isinstance(value, Serializable):
+        return bytes(value.serialize()), "bytes"
+    check_json(value, "a cached value")
+    return msgspec.json.encode(value), "json"
+
+
+class CacheStorage(ABC):
+    """Where a cache keeps its entries. A subclass gives ``get`` and ``set``."""
+
+    def check_config(self, cache_config: CacheConfig | None = None, raise_error: bool | None = True) -> bool:
+        """Whether the storage can work so: with exact keys. Raises ``Unsupported`` when it cannot, unless ``raise_error``
+        is false.
+        """
+        if cache_config is None:
+            return True
+        if not isinstance(cache_config, CacheConfig):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(
+                f"cache_config must be a CacheConfig, not {shown(cache_config)}; a time to live is ttl=…"
+            )
+        if cache_config.retrieval_policy in (None, RetrievalPolicy.EXACT_MATCH):
+            return True
+        if raise_error:
+            raise Unsupported(f"{type(self).__name__} finds exact keys, not {cache_config.retrieval_policy}")
+        return False
+
+    def support_async(self) -> bool:
+        """Whether ``aget`` and ``aset`` are more than the blocking calls in a thread."""
+        return False
+
+    @abstractmethod
+    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
+        """The item of a key, or None. Raises ``InvalidInput`` for what is no key, ``Unsupported`` as ``check_config``."""
+
+    @abstractmethod
+    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
+        """Keep a value, for ``ttl`` seconds when given here or in the config.
+
+        Raises ``InvalidInput`` for a value that is none or is larger than the cache.
+        """
+
+    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
+        """Whether the key would be found."""
+        return self.get(key, cache_config) is not None
+
+    def delete(self, key: Key) -> bool:
+        """Drop the entry of exactly this key. Returns whether there was one."""
+        raise Unsupported(f"{type(self).__name__} cannot delete single entries")
+
+    def clear(self) -> None:
+        """Drop everything."""
+        raise Unsupported(f"{type(self).__name__} cannot be cleared")
+
+    aget = asyncify(get)
+    aset = asyncify(set)  # noqa: A003  (the method above)
+    aexists = asyncify(exists)
+    adelete = asyncify(delete)
+    aclear = asyncify(clear)
+
+
+def _renews(policy: CachePolicy | None, cache_config: CacheConfig | None) -> bool:
+    """Whether a use makes an entry the newest: as the storage says, else as the call says."""
+    return (policy or (cache_config and cache_config.cache_policy)) != CachePolicy.FIFO
+
+
+def _lifetime(cache_config: CacheConfig | None, ttl: float | None) -> float | None:
+    return check_ttl(ttl if ttl is not None or cache_config is None else cache_config.ttl, 0.0)
+
+
+class _Entry(NamedTuple):
+    item: CacheStorageItem
+    cost: int
+    expires: float
+
+
+class MemoryCacheStorage(CacheStorage):
+    """Entries in memory: when they take more than ``max_memory_mb`` the oldest go, by the policy.
+
+    ``cache_policy`` given here stands for every call; without it the config of each call says, and LRU is the default.
+    Safe between threads. Raises ``InvalidInput`` for a limit that is no number above 0.
+    """
+
+    def __init__(self, max_memory_mb: float = 256, *, cache_policy: CachePolicy | None = None) -> None:
+        if type(max_memory_mb) not in (int, float) or not 0 < max_memory_mb < math.inf:
+            raise InvalidInput(f"max_memory_mb must be a number above 0, not {shown(max_memory_mb)}")
+        self.max_memory = int(max_memory_mb * _MEGABYTE)
+        self._policy = cache_policy
+        # Text is kept under itself and a key object under its bytes, so that the two never meet.
+        self._entries: OrderedDict[str | bytes, _Entry] = OrderedDict()
+        self._used = 0
+        self._lock = threading.Lock()
+
+    @property
+    def current_memory_usage(self) -> int:
+        """The bytes that the entries take now."""
+        return self._used
+
+    def __len__(self) -> int:
+        with self._lock:
+            moment = monotonic()
+            return sum(one.expires > moment for one in self._entries.values())
+
+    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
+        return self._found(key, cache_config, is_use=True)
+
+    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
+        """Whether the key would be found. It does not count as a use."""
+        return self._found(key, cache_config, is_use=False) is not None
+
+    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
+        self.check_config(cache_config)
+        item, lifetime = CacheStorageItem.build_from_kv(key, value), _lifetime(cache_config, ttl)
+        name = _name_of(key) if isinstance(key, str) else item.key_data
+        cost = sum(map(sys.getsizeof, (name, item, item.key_hash, item.key_data, item.value_data))) + _PLACE
+        if cost > self.max_memory:
+            raise InvalidInput(f"the entry takes {cost:,} bytes, over the {self.max_memory:,} of the whole cache")
+        with self._lock:
+            old = self._entries.get(name)
+            self._entries[name] = _Entry(item, cost, math.inf if lifetime is None else monotonic() + lifetime)
+            self._used += cost - (old.cost if old else 0)
+            if _renews(self._policy, cache_config):
+                self._entries.move_to_end(name)
+            while self._used > self.max_memory:
+                self._used -= self._entries.popitem(last=False)[1].cost
+
+    def delete(self, key: Key) -> bool:
+        with self._lock:
+            entry = self._entries.pop(_name_of(key), None)
+            self._used -= entry.cost if entry else 0
+        return entry is not None and entry.expires > monotonic()
+
+    def clear(self) -> None:
+        with self._lock:
+            self._entries.clear()
+            self._used = 0
+
+    def _found(self, key: Key, cache_config: CacheConfig | None, *, is_use: bool) -> CacheStorageItem | None:
+        self.check_config(cache_config)
+        name = _name_of(key)
+        with self._lock:
+            entry = self._entries.get(name)
+            if entry is None:
+                return None
+            if entry.expires <= monotonic():
+                self._used -= self._entries.pop(name).cost
+                return None
+            if is_use and _renews(self._policy, cache_config):
+                self._entries.move_to_end(name)
+            return entry.item
+
+
+def _name_of(key: Key) -> str | bytes:
+    # A subclass of str may compare as it likes; here only the characters count.
+    return str.__str__(key) if isinstance(key, str) else _checked_key(key).serialize()
+
+
+class KeyValueCacheStorage(CacheStorage):
+    """At most ``max_entries`` entries in the store of any backend; the oldest go first, by the policy.
+
+    ``store`` is a URL, the path of a file or an open backend. LRU is kept by halves: a use makes an entry the newest if it
+    is in the older half, so that most reads write nothing. What cannot be read is a miss. One entry takes 16 MB at most.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        space: SpaceLike = DEFAULT_SPACE,
+        name: str = "cache",
+        max_entries: int = 10_000,
+        cache_policy: CachePolicy | None = None,
+    ) -> None:
+        self._backend = shared_backend(store)
+        space = as_space(space) / "dbgpt-cache" / check_id(name, "the name of a cache")
+        self._policy = cache_policy
+        slots = check_count(max_entries, "max_entries", least=1)
+        self._ring = Ring(self._backend.kv, space, "item", slots, self._backend.transaction, renews=True)
+
+    def __len__(self) -> int:
+        return self._ring.count()
+
+    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
+        self.check_config(cache_config)
+        digest, item = self._read(key)
+        if item is not None and _renews(self._policy, cache_config):
+            # A use is a hint: a reader does not wait until the store is free to note it.
+            with suppress(BackendUnavailable):
+                self._ring.renew(digest)
+        return item
+
+    def exists(self, key: Key, cache_config: CacheConfig | None = None) -> bool:
+        """Whether the key would be found. It does not count as a use."""
+        self.check_config(cache_config)
+        return self._read(key)[1] is not None
+
+    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
+        self.check_config(cache_config)
+        item, digest = CacheStorageItem.build_from_kv(key, value), _digest(key)
+        with self._backend.transaction():
+            self._ring.write({digest: item.serialize()}, ttl=_lifetime(cache_config, ttl))
+            if _renews(self._policy, cache_config):
+                self._ring.renew(digest)
+
+    def delete(self, key: Key) -> bool:
+        with self._backend.transaction():
+            digest, item = self._read(key)
+            if item is not None:
+                self._ring.drop(digest)
+        return item is not None
+
+    def clear(self) -> None:
+        self._ring.clear()
+
+    def _read(self, key: Key) -> tuple[str, CacheStorageItem | None]:
+        """The digest of a key, and its item; None when there is none, or nothing that can be read."""
+        digest = _digest(key)
+        value = self._ring.read(digest)
+        try:
+            item = CacheStorageItem.deserialize(value) if isinstance(value, bytes) else None
+        except StorageError:
+            item = None
+        return digest, item if item is not None and item.key_data == _key_parts(key)[1] else None
+
+
+def _digest(key: Key) -> str:
+    kind = "s" if isinstance(key, str) else "k"
+    return kind + sha256(_key_parts(key)[0]).hexdigest()
+
+
+# Managers and clients
+
+
+class CacheClient(ABC, Generic[K, V]):
+    """A cache of one kind of key and value."""
+
+    @abstractmethod
+    async def get(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> CacheValue[V] | None:
+        """The value of a key, or None."""
+
+    @abstractmethod
+    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
+        """Keep a value. Raises what the storage's ``set`` raises."""
+
+    @abstractmethod
+    async def exists(self, key: CacheKey[K], cache_config: CacheConfig | None = None) -> bool:
+        """Whether the key would be found."""
+
+    @abstractmethod
+    def new_key(self, **kwargs: Any) -> CacheKey[K]:
+        """A key of these fields. Raises ``InvalidInput`` for fields that are no key."""
+
+    @abstractmethod
+    def new_value(self, **kwargs: Any) -> CacheValue[V]:
+        """A value of these fields. Raises ``InvalidInput`` for fields that are no value."""
+
+    get_sync = blocking(get)
+    set_sync = blocking(set)  # noqa: A003  (the method above)
+    exists_sync = blocking(exists)
+
+
+class CacheManager(ABC):
+    """Where clients keep their entries, and how values are written."""
+
+    name = "dbgpt_model_cache_manager"
+
+    def __init__(self, system_app: Any = None) -> None:
+        self.system_app = system_app
+
+    def init_app(self, system_app: Any) -> None:
+        """Belong to an application. Nothing here needs one."""
+        self.system_app = system_app
+
+    @abstractmethod
+    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
+        """Keep a value. Raises what the storage's ``set`` raises."""
+
+    @abstractmethod
+    async def get(self, key: CacheKey[K], cls: type[S], cache_config: CacheConfig | None = None) -> S | None:
+        """The value of a key as a fresh ``cls``, or None. What does not fit ``cls`` is a miss."""
+
+    @property
+    @abstractmethod
+    def serializer(self) -> Serializer:
+        """What writes and reads the values."""
+
+    get_sync = blocking(get)
+    set_sync = blocking(set)  # noqa: A003  (the method above)
+
+
+class LocalCacheManager(CacheManager):
+    """Entries in one storage: in memory unless another is given. No application is needed."""
+
+    def __init__(
+        self, system_app: Any = None, serializer: Serializer | None = None, storage: CacheStorage | None = None
+    ) -> None:
+        super().__init__(system_app)
+        self._serializer = serializer or JsonSerializer()
+        # A storage may be empty, and so be false.
+        self._storage = MemoryCacheStorage() if storage is None else storage
+
+    @property
+    def serializer(self) -> Serializer:
+        return self._serializer
+
+    @property
+    def storage(self) -> CacheStorage:
+        return self._storage
+
+    async def set(self, key: CacheKey[K], value: CacheValue[V], cache_config: CacheConfig | None = None) -> None:
+        await self._storage.aset(key, value, cache_config)
+
+    async def get(self, key: CacheKey[K], cls: type[S], cache_config: CacheConfig | None = None) -> S | None:
+        item = await self._storage.aget(key, cache_config)
+        try:
+            return None if item is None else self._serializer.deserialize(item.value_data, cls)
+        except StorageError:
+            return None
+
+
+# Answers of models
+
+
+@dataclass
+class ModelOutput:
+    """What a model answered: its text (or other content as plain data), and 0 as ``error_code`` when all went well.
+
+    Raises ``InvalidInput`` for both a text and a content, or neither.
+    """
+
+    error_code: int
+    text: str | None = None
+    content: Any = None
+    incremental: bool = False
+    model_context: dict[str, Any] | None = None
+    finish_reason: str | None = None
+    usage: dict[str, Any] | None = None
+    metrics: Any = None
+
+    def __post_init__(self) -> None:
+        if self.text is not None and self.content is not None:
+            raise InvalidInput("Cannot pass both text and content")
+        if self.text is None and self.content is None:
+            raise InvalidInput("Must pass either text or content")
+
+    @property
+    def success(self) -> bool:
+        return self.error_code == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "content" or value is not None}
+
+
+CacheOutputType: TypeAlias = ModelOutput | list[ModelOutput]
+
+
+class LLMCacheKeyData(msgspec.Struct, frozen=True):
+    """What was asked of which model. Raises ``InvalidInput`` for a prompt that is no text and a number that is none."""
+
+    prompt: str
+    model_name: str
+    temperature: float | None = 0.7
+    max_new_tokens: int | None = None
+    top_p: float | None = 1.0
+    model_type: str | None = "huggingface"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.prompt, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a prompt must be a string, not {shown(self.prompt)}")
+        for number in (self.temperature, self.max_new_tokens, self.top_p):
+            if number is not None and not (isinstance(number, int | float) and math.isfinite(number)):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidInput(f"temperature, max_new_tokens and top_p must be numbers, not {shown(number)}")
+
+
+class LLMCacheKey(CacheKey[LLMCacheKeyData]):
+    """The key of a model's answer."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        try:
+            self.config = LLMCacheKeyData(**kwargs)
+        except TypeError as error:
+            raise InvalidInput(f"an LLMCacheKey cannot be made so: {error}") from None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({shown(self.config)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        return msgspec.structs.asdict(self.config)
+
+    def get_value(self) -> LLMCacheKeyData:
+        return self.config
+
+
+@dataclass
+class LLMCacheValueData:
+    """One output, or the list of outputs of a stream."""
+
+    output: CacheOutputType
+    user: str | None = None
+    _is_list: bool = False
+
+    @staticmethod
+    def from_dict(**kwargs: Any) -> LLMCacheValueData:
+        """A value of these fields, outputs as objects or as plain data. Raises ``InvalidInput`` without an output."""
+        output: Any = kwargs.get("output")
+        if not output:
+            raise InvalidInput("Can't new LLMCacheValueData object, output is None")
+        rest = {name: value for name, value in kwargs.items() if name not in ("output", "_is_list")}
+        try:
+            if isinstance(output, list | tuple):
+                outputs = [_output(one) for one in cast("Sequence[object]", output)]
+                return LLMCacheValueData(outputs, _is_list=True, **rest)
+            return LLMCacheValueData(_output(output), **rest)
+        except TypeError as error:
+            raise InvalidInput(f"an LLMCacheValue cannot be made so: {error}") from None
+
+    def to_dict(self) -> dict[str, Any]:
+        output = self.output
+        data: Any = [one.to_dict() for one in output] if isinstance(output, list) else output.to_dict()
+        return {"output": data, "_is_list": self.is_list, "user": self.user}
+
+    @property
+    def is_list(self) -> bool:
+        """Whether it is the list of a stream."""
+        return isinstance(self.output, list)
+
+
+def _output(given: Any) -> ModelOutput:
+    if isinstance(given, ModelOutput):
+        return given
+    if callable(getattr(given, "to_dict", None)):
+        # A model output of another library with the same fields.
+        given = given.to_dict()
+    if isinstance(given, Mapping):
+        return ModelOutput(**cast("Mapping[str, Any]", given))
+    raise InvalidInput(f"an output must be a ModelOutput or a mapping, not {shown(given)}")
+
+
+class LLMCacheValue(CacheValue[LLMCacheValueData]):
+    """What a model answered. Raises ``InvalidInput`` without an output."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        self.value = LLMCacheValueData.from_dict(**kwargs)
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.value.to_dict()
+
+    def get_value(self) -> LLMCacheValueData:
+        return self.value
+
+    def __str__(self) -> str:
+        return f"value: {self.value}"
+
+
+class LLMCacheClient(CacheClient[LLMCacheKeyData, LLMCacheValueData]):
+    """A cache of models' answers over a manager, or over a storage. An answer that failed is not kept."""
+
+    def __init__(self, cache_manager: CacheManager | CacheStorage | None = None) -> None:
+        is_manager = isinstance(cache_manager, CacheManager)
+        self._manager = cache_manager if is_manager else LocalCacheManager(storage=cache_manager)
+
+    async def get(
+        self, key: CacheKey[LLMCacheKeyData], cache_config: CacheConfig | None = None
+    ) -> LLMCacheValue | None:
+        return await self._manager.get(key, LLMCacheValue, cache_config)
+
+    async def set(
+        self,
+        key: CacheKey[LLMCacheKeyData],
+        value: CacheValue[LLMCacheValueData],
+        cache_config: CacheConfig | None = None,
+    ) -> None:
+        """Keep an answer, unless the model failed. Raises ``InvalidInput`` for what is no answer."""
+        if not isinstance(value, LLMCacheValue):
+            raise InvalidInput(f"a client of answers keeps an LLMCacheValue, not {shown(value)}")
+        output = value.get_value().output
+        last = output[-1] if isinstance(output, list) else output
+        if last.error_code in (0, "0"):
+            await self._manager.set(key, value, cache_config)
+
+    async def exists(self, key: CacheKey[LLMCacheKeyData], cache_config: CacheConfig | None = None) -> bool:
+        return await self.get(key, cache_config) is not None
+
+    def new_key(self, **kwargs: Any) -> LLMCacheKey:
+        key = LLMCacheKey(**kwargs)
+        key.set_serializer(self._manager.serializer)
+        return key
+
+    def new_value(self, **kwargs: Any) -> LLMCacheValue:
+        value = LLMCacheValue(**kwargs)
+        value.set_serializer(self._manager.serializer)
+        return value

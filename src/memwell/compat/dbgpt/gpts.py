@@ -1,0 +1,784 @@
+"""Agents at work together: the steps of their plan, their dialogue, and a channel to the programs that watch them.
+
+Stores block, as DB-GPT's do, and have async twins with an ``a`` in front; ``GptsMemory`` is async, and its methods have
+blocking twins with ``_sync`` behind their names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import dataclasses
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import MISSING, dataclass, field, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from itertools import groupby
+from typing import Any, Self, TypeVar, cast
+
+import msgspec
+
+from memwell._asyncify import asyncify, blocking, run_blocking
+from memwell.errors import InvalidInput, NotFound
+from memwell.filters import AllOf, Where, id_begins_with
+from memwell.history import History
+from memwell.history.reading import key_part
+from memwell.messages import Message, Role
+from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
+from memwell.runtime.channels import Channel
+from memwell.storage.protocols import Backend, Entry
+from memwell.storage.registry import open_backend
+from memwell.storage.sharing import Store, shared_backend
+from memwell.values import MAX_ID_LENGTH, check_count, check_id, check_text, now, shown
+
+T = TypeVar("T")
+
+_HUMAN = "Human"
+_UNKNOWN = "?"
+_KEY = "gpts"
+"""The key of a message's metadata that holds what the message itself has no place for."""
+_AS_CREATED = datetime.max.replace(tzinfo=UTC)
+"""Stands for a time that was not given; it is compared by identity."""
+
+
+# Plans, messages and outputs
+
+
+class Status(StrEnum):
+    """How far a step of a plan is. Each is also the plain text that plans keep in ``state``."""
+
+    TODO = "todo"
+    RUNNING = "running"
+    WAITING = "waiting"
+    RETRYING = "retrying"
+    FAILED = "failed"
+    COMPLETE = "complete"
+
+
+class _Fields:
+    """A dataclass that is written to and made from a dict of its fields."""
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """The object that ``to_dict`` wrote; keys that no field has are passed over.
+
+        Raises ``InvalidInput`` when a field is missing that has no default.
+        """
+        if not isinstance(d, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"a {cls.__name__} is made of a mapping, not {shown(d)}")
+        known = dataclasses.fields(cast(Any, cls))
+        required = (one.name for one in known if one.default is MISSING and one.default_factory is MISSING)
+        missing = [name for name in required if name not in d]
+        if missing:
+            raise InvalidInput(f"a {cls.__name__} needs {', '.join(missing)}; given: {shown(dict(d))}")
+        return cls(**{one.name: d[one.name] for one in known if one.name in d})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name."""
+        return {one.name: getattr(self, one.name) for one in dataclasses.fields(cast(Any, self))}
+
+
+@dataclass
+class GptsPlan(_Fields):
+    """One step of a conversation's plan. ``rely`` names the numbers of the steps it builds on, such as ``"1,2"``."""
+
+    conv_id: str
+    sub_task_num: int
+    sub_task_content: str | None
+    sub_task_title: str | None = None
+    sub_task_agent: str | None = None
+    resource_name: str | None = None
+    rely: str | None = None
+    agent_model: str | None = None
+    retry_times: int = 0
+    max_retry_times: int = 5
+    state: str | None = Status.TODO.value
+    result: str | None = None
+
+
+@dataclass
+class GptsMessage(_Fields):
+    """What one agent said to another. Times without a zone are UTC; one that was never updated is as old as it is."""
+
+    conv_id: str
+    sender: str
+    receiver: str
+    role: str
+    content: str
+    rounds: int = 0
+    is_success: bool = True
+    app_code: str | None = None
+    app_name: str | None = None
+    current_goal: str | None = None
+    context: str | None = None
+    review_info: str | None = None
+    action_report: str | None = None
+    model_name: str | None = None
+    resource_info: str | None = None
+    created_at: datetime = field(default_factory=lambda: now().replace(tzinfo=None))
+    updated_at: datetime = field(default=_AS_CREATED)
+
+    def __post_init__(self) -> None:
+        if self.updated_at is _AS_CREATED:
+            self.updated_at = self.created_at
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Self:
+        """The message that ``to_dict`` wrote, times as datetimes or in ISO form; keys that no field has are passed over.
+
+        Raises ``InvalidInput`` when a field is missing that has no default, or a time cannot be read.
+        """
+        made = super().from_dict(d)
+        made.created_at = _moment(made.created_at, "created_at")
+        made.updated_at = _moment(made.updated_at, "updated_at")
+        return made
+
+
+@dataclass
+class ActionOutput(_Fields):
+    """What an action gave: the JSON that agents leave in the ``action_report`` of a message."""
+
+    content: str
+    is_exe_success: bool = True
+    view: str | None = None
+    resource_type: str | None = None
+    resource_value: Any = None
+    action: str | None = None
+    action_input: str | None = None
+    thoughts: str | None = None
+    phase: str | None = None
+    action_intention: str | None = None
+    action_reason: str | None = None
+    observations: str | None = None
+    have_retry: bool | None = True
+    ask_user: bool | None = False
+    next_speakers: list[str] | None = None
+    terminate: bool | None = None
+    memory_fragments: dict[str, Any] | None = None
+
+    @classmethod
+    def from_dict(cls, param: Mapping[str, Any] | None) -> Self | None:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """The output that ``to_dict`` wrote, or None for nothing. What failed without observations has its content there.
+
+        Raises ``InvalidInput`` when there is no content.
+        """
+        if not param:
+            return None
+        made = super().from_dict(param)
+        if not made.is_exe_success and "observations" not in param:
+            made.observations = made.content
+        return made
+
+
+_TIMES = ("created_at", "updated_at")
+_COUNTS = ("sub_task_num", "retry_times", "max_retry_times", "rounds")
+
+
+def _checked(value: Any, kind: type[T]) -> T:
+    """The plan or message, when any store can keep it; raises ``InvalidInput`` naming what is wrong."""
+    if not isinstance(value, kind):
+        raise InvalidInput(f"expected a {kind.__name__}, not {shown(value)}")
+    check_id(cast(Any, value).conv_id, f"the conv_id of a {kind.__name__}")
+    for one in dataclasses.fields(cast(Any, kind)):
+        held, what = getattr(value, one.name), f"the {one.name} of a {kind.__name__}"
+        if one.name in _COUNTS:
+            check_count(held, what)
+        elif one.name in _TIMES or one.name == "is_success":
+            wanted = bool if one.name == "is_success" else datetime
+            if not isinstance(held, wanted):
+                raise InvalidInput(f"{what} must be a {wanted.__name__}, not {shown(held)}")
+        elif held is not None or (one.default is MISSING and one.name != "sub_task_content"):
+            check_text(held, what)
+    return value
+
+
+def _moment(given: Any, what: str) -> Any:
+    """The time that ``isoformat`` wrote. Raises ``InvalidInput`` when it is none."""
+    try:
+        return datetime.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        raise InvalidInput(f"{what} must be a time such as 2025-01-31T12:00:00, not {shown(given)}") from None
+
+
+def _reported(message: GptsMessage) -> ActionOutput | None:
+    """What the message's action gave, or None when it reports none. A report that is no such JSON is its own content."""
+    report = message.action_report
+    if not report:
+        return None
+    try:
+        given = msgspec.json.decode(report)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        given = None
+    if not isinstance(given, dict) or not isinstance(cast("dict[str, Any]", given).get("content"), str):
+        return ActionOutput(report, message.is_success)
+    return ActionOutput.from_dict(cast("dict[str, Any]", given))
+
+
+# A dialogue as a conversation of memwell: the sender is the name, the rest goes in the metadata.
+
+_ROLES = {
+    "human": Role.HUMAN,
+    "user": Role.HUMAN,
+    "ai": Role.AI,
+    "assistant": Role.AI,
+    "system": Role.SYSTEM,
+    "view": Role.VIEW,
+}
+
+
+def _as_core(message: GptsMessage) -> Message:
+    """The message for a log. Raises ``InvalidInput`` for one that breaks a rule of any store."""
+    _checked(message, GptsMessage)
+    role = _ROLES.get(message.role.lower(), Role.CHAT if _can_name(message.role) else Role.AI)
+    core = Message(
+        role,
+        cast(Any, message.content),
+        name=str(message.sender) if _can_name(message.sender) else None,
+        time=message.created_at,
+        chat_role=str(message.role) if role is Role.CHAT else None,
+    )
+    # What the log's message says by itself is not kept a second time.
+    plain, fields = _plain_gpts(core, message.conv_id).to_dict(), message.to_dict()
+    return core.changed(
+        metadata={_KEY: {name: _plain(value) for name, value in fields.items() if value != plain[name]}}
+    )
+
+
+def _as_gpts(core: Message, conv_id: str) -> GptsMessage:
+    """The message back, also one that another room wrote into the conversation."""
+    made = _plain_gpts(core, conv_id)
+    rest = core.metadata.get(_KEY)
+    if isinstance(rest, dict):
+        for name, value in cast("dict[str, Any]", rest).items():
+            if name in vars(made):
+                setattr(made, name, _moment(value, name) if name in _TIMES else value)
+    return made
+
+
+def _plain_gpts(core: Message, conv_id: str) -> GptsMessage:
+    role, moment = core.chat_role or core.role.value, core.time.replace(tzinfo=None)
+    return GptsMessage(conv_id, core.name or "", "", role, core.text, created_at=moment)
+
+
+def _can_name(text: str) -> bool:
+    return 0 < len(text) <= MAX_ID_LENGTH
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    # A Status, or another kind of text, is kept as the text it is.
+    return str(value) if isinstance(value, str) else value
+
+
+# Stores
+
+
+class GptsPlansMemory(ABC):
+    """The plans of conversations, step by step."""
+
+    @abstractmethod
+    def batch_save(self, plans: list[GptsPlan]) -> None:
+        """Store steps, all or none."""
+
+    @abstractmethod
+    def get_by_conv_id(self, conv_id: str) -> list[GptsPlan]:
+        """All steps of the conversation."""
+
+    @abstractmethod
+    def get_by_conv_id_and_num(self, conv_id: str, task_nums: list[int]) -> list[GptsPlan]:
+        """The steps of these numbers."""
+
+    @abstractmethod
+    def get_todo_plans(self, conv_id: str) -> list[GptsPlan]:
+        """The steps to be done next: those that are to do or to be tried again."""
+
+    @abstractmethod
+    def complete_task(self, conv_id: str, task_num: int, result: str) -> None:
+        """Mark a step as complete, with its result."""
+
+    @abstractmethod
+    def update_task(
+        self,
+        conv_id: str,
+        task_num: int,
+        state: str,
+        retry_times: int,
+        agent: str | None = None,
+        model: str | None = None,
+        result: str | None = None,
+    ) -> None:
+        """Set how far a step is and its result; the agent and the model when given."""
+
+    @abstractmethod
+    def remove_by_conv_id(self, conv_id: str) -> None:
+        """Drop the plan of the conversation."""
+
+    abatch_save = asyncify(batch_save)
+    aget_by_conv_id = asyncify(get_by_conv_id)
+    aget_by_conv_id_and_num = asyncify(get_by_conv_id_and_num)
+    aget_todo_plans = asyncify(get_todo_plans)
+    acomplete_task = asyncify(complete_task)
+    aupdate_task = asyncify(update_task)
+    aremove_by_conv_id = asyncify(remove_by_conv_id)
+
+
+class GptsMessageMemory(ABC):
+    """The dialogues of agents, a conversation each."""
+
+    @abstractmethod
+    def append(self, message: GptsMessage) -> None:
+        """Store a message at the end of its conversation."""
+
+    @abstractmethod
+    def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage] | None:
+        """What the agent sent or received, in order."""
+
+    @abstractmethod
+    def get_between_agents(
+        self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
+    ) -> list[GptsMessage]:
+        """What two agents said to each other, in order, of one goal when given."""
+
+    @abstractmethod
+    def get_by_conv_id(self, conv_id: str) -> list[GptsMessage]:
+        """All messages of the conversation, in order."""
+
+    @abstractmethod
+    def get_last_message(self, conv_id: str) -> GptsMessage | None:
+        """The latest message, or None when there is none."""
+
+    @abstractmethod
+    def delete_by_conv_id(self, conv_id: str) -> None:
+        """Drop the conversation."""
+
+    aappend = asyncify(append)
+    aget_by_agent = asyncify(get_by_agent)
+    aget_between_agents = asyncify(get_between_agents)
+    aget_by_conv_id = asyncify(get_by_conv_id)
+    aget_last_message = asyncify(get_last_message)
+    adelete_by_conv_id = asyncify(delete_by_conv_id)
+
+
+class DefaultGptsPlansMemory(GptsPlansMemory):
+    """Plans in any store: its URL, its file's path or an open backend; without one, in memory of its own.
+
+    A plan has one step for a number: saving the number again replaces the step. Steps come in the order of their numbers.
+    ``batch_save`` raises ``InvalidInput`` for a bad step and for two with one number; ``complete_task`` and
+    ``update_task``, where None clears the result, raise ``NotFound`` when there is no such step.
+    """
+
+    def __init__(self, store: Store | None = None, *, space: SpaceLike = DEFAULT_SPACE) -> None:
+        self.backend = _backend_of(store)
+        self.space = as_space(space) / "gpts"
+
+    def batch_save(self, plans: list[GptsPlan]) -> None:
+        keys = {_plan_key(_checked(plan, GptsPlan).conv_id, plan.sub_task_num): plan for plan in plans}
+        if len(keys) != len(plans):
+            raise InvalidInput(f"two steps of a plan have the same number: {[plan.sub_task_num for plan in plans]}")
+        with self.backend.transaction():
+            for key, plan in keys.items():
+                self._put(key, plan)
+
+    def get_by_conv_id(self, conv_id: str) -> list[GptsPlan]:
+        return self._scan(conv_id)
+
+    def get_by_conv_id_and_num(self, conv_id: str, task_nums: list[int]) -> list[GptsPlan]:
+        """The steps of these numbers that are there, by number, each once; a number may be given as text."""
+        numbers = sorted({_number(number) for number in task_nums})
+        found = (self.backend.kv.get(self.space, _plan_key(conv_id, number)) for number in numbers)
+        return [_plan(entry) for entry in found if entry is not None]
+
+    def get_todo_plans(self, conv_id: str) -> list[GptsPlan]:
+        return self._scan(conv_id, Where("state", "in", (Status.TODO.value, Status.RETRYING.value)))
+
+    def complete_task(self, conv_id: str, task_num: int, result: str) -> None:
+        self._change(conv_id, task_num, state=Status.COMPLETE.value, result=result)
+
+    def update_task(
+        self,
+        conv_id: str,
+        task_num: int,
+        state: str,
+        retry_times: int,
+        agent: str | None = None,
+        model: str | None = None,
+        result: str | None = None,
+    ) -> None:
+        named = {"sub_task_agent": agent, "agent_model": model}
+        given = {name: value for name, value in named.items() if value}
+        self._change(conv_id, task_num, state=state, retry_times=retry_times, result=result, **given)
+
+    def remove_by_conv_id(self, conv_id: str) -> None:
+        with self.backend.transaction():
+            for plan in self._scan(conv_id):
+                self.backend.kv.delete(self.space, _plan_key(conv_id, plan.sub_task_num))
+
+    def _scan(self, conv_id: str, where: Where | None = None) -> list[GptsPlan]:
+        of_this = id_begins_with(_plan_prefix(conv_id))
+        assert of_this is not None
+        wanted = of_this if where is None else AllOf((of_this, where))
+        kv = self.backend.kv
+        entries = paged(lambda cursor: kv.scan(self.space, where=wanted, limit=500, cursor=cursor))
+        return [_plan(entry) for entry in entries]
+
+    def _change(self, conv_id: str, task_num: int, **fields: Any) -> None:
+        key = _plan_key(conv_id, _number(task_num))
+        with self.backend.transaction():
+            entry = self.backend.kv.get(self.space, key)
+            if entry is None:
+                raise NotFound(f"the plan of conversation {shown(conv_id)} has no step {shown(task_num)}")
+            self._put(key, _checked(replace(_plan(entry), **fields), GptsPlan))
+
+    def _put(self, key: str, plan: GptsPlan) -> None:
+        self.backend.kv.put(self.space, key, {name: _plain(value) for name, value in plan.to_dict().items()})
+
+
+class DefaultGptsMessageMemory(GptsMessageMemory):
+    """Dialogues in any store: its URL, its file's path or an open backend; without one, in memory of its own.
+
+    Each is a conversation of memwell in the space ``space / "gpts"``, so that it does not mix with a chat of the same id.
+    ``append`` raises ``InvalidInput`` for a message that breaks a rule.
+    """
+
+    def __init__(self, store: Store | None = None, *, space: SpaceLike = DEFAULT_SPACE) -> None:
+        self.backend = _backend_of(store)
+        self.space = as_space(space) / "gpts"
+
+    def history(self, conv_id: str) -> History:
+        """The dialogue as a conversation of memwell: to search it, page it, cut it to a window."""
+        return History(self.backend, conv_id, space=self.space)
+
+    def append(self, message: GptsMessage) -> None:
+        core = _as_core(message)
+        self.history(message.conv_id).add(core)
+
+    def get_by_agent(self, conv_id: str, agent: str) -> list[GptsMessage]:
+        return [one for one in self.get_by_conv_id(conv_id) if agent in (one.sender, one.receiver)]
+
+    def get_between_agents(
+        self, conv_id: str, agent1: str, agent2: str, current_goal: str | None = None
+    ) -> list[GptsMessage]:
+        ways = ((agent1, agent2), (agent2, agent1))
+        found = [one for one in self.get_by_conv_id(conv_id) if (one.sender, one.receiver) in ways]
+        return [one for one in found if not current_goal or one.current_goal == current_goal]
+
+    def get_by_conv_id(self, conv_id: str) -> list[GptsMessage]:
+        return [_as_gpts(core, conv_id) for core in self.history(conv_id)]
+
+    def get_last_message(self, conv_id: str) -> GptsMessage | None:
+        found = self.history(conv_id).last(1)
+        return _as_gpts(found[0], conv_id) if found else None
+
+    def delete_by_conv_id(self, conv_id: str) -> None:
+        """Drop the conversation, for good; one that is not there is no error."""
+        self.history(conv_id).delete()
+
+
+def _backend_of(store: Store | None) -> Backend:
+    return open_backend("memory:") if store is None else shared_backend(store)
+
+
+def _plan(entry: Entry) -> GptsPlan:
+    return GptsPlan.from_dict(cast("dict[str, Any]", entry.value))
+
+
+def _plan_prefix(conv_id: str) -> str:
+    return f"plan/{key_part(check_id(conv_id, 'a conv_id'))}/"
+
+
+def _plan_key(conv_id: str, number: int) -> str:
+    # As wide as the largest number, so that the order of keys is the order of numbers.
+    return f"{_plan_prefix(conv_id)}{number:019d}"
+
+
+def _number(given: object) -> int:
+    is_text = isinstance(given, str) and given.strip().isdecimal()
+    return check_count(int(cast(str, given)) if is_text else given, "a task's number")
+
+
+# Views: Markdown whose blocks DB-GPT's pages draw, or a plain list of what was said.
+
+
+def dialogue_markdown(messages: Sequence[GptsMessage]) -> str:
+    """The dialogue as Markdown with blocks ``agent-plans`` and ``agent-messages`` of JSON.
+
+    Messages of one goal that follow each other are a step of the plan; those without a goal stand by themselves. What was
+    said last for the last goal is shown again below it, and what an action that ended it all gave is shown as text.
+    """
+    blocks: list[str] = []
+    steps: list[dict[str, Any]] = []
+    output = _reported(messages[-1]) if messages else None
+    ending = (output.content or output.view or "") if output is not None and output.terminate else None
+    # What ended it all is shown as text and in no step.
+    grouped = messages[:-1] if ending is not None else messages
+    for goal, group in groupby(grouped, key=lambda one: one.current_goal or None):
+        said = list(group)
+        if goal is not None:
+            steps.append(_step(goal, len(steps) + 1, said))
+            continue
+        blocks += [*_plan_block(steps), *(_messages_block([_view(one)]) for one in said)]
+        steps = []
+    blocks += _plan_block(steps)
+    if ending is not None:
+        blocks.append(ending)
+    elif steps:
+        blocks.append(_messages_block([_view(messages[-1], last=True)]))
+    return "\n".join(blocks)
+
+
+def _plain_views(messages: Iterable[GptsMessage]) -> list[dict[str, Any]]:
+    """What the agents said, as dictionaries; what the person said is left out."""
+    reports = ((one, _reported(one)) for one in messages if one.sender != _HUMAN)
+    return [_said(one, one.content if output is None else output.content) for one, output in reports]
+
+
+def _streamed_view(message: Mapping[str, Any] | str) -> list[dict[str, Any]]:
+    """A message that is still being written, or only its text, in the form of the others."""
+    given = {"markdown": message} if isinstance(message, str) else message
+    return [{name: given.get(name, _UNKNOWN) for name in ("sender", "receiver", "model", "markdown")}]
+
+
+def _step(goal: str, number: int, said: Sequence[GptsMessage]) -> dict[str, Any]:
+    state = Status.COMPLETE if said[-1].is_success else Status.FAILED
+    markdown = _messages_block([_view(one) for one in said])
+    return {"name": goal, "num": number, "status": state.value, "agent": said[0].receiver, "markdown": markdown}
+
+
+def _view(message: GptsMessage, *, last: bool = False) -> dict[str, Any]:
+    output, text = _reported(message), message.content
+    if output is not None and (output.is_exe_success or last):
+        text = output.view or output.content
+    return {**_said(message, text), "resource": message.resource_info or None}
+
+
+def _said(message: GptsMessage, text: str) -> dict[str, Any]:
+    return {"sender": message.sender, "receiver": message.receiver, "model": message.model_name, "markdown": text}
+
+
+def _plan_block(steps: list[dict[str, Any]]) -> list[str]:
+    return [_block("agent-plans", steps)] if steps else []
+
+
+def _messages_block(views: list[dict[str, Any]]) -> str:
+    return _block("agent-messages", views)
+
+
+def _block(tag: str, content: object) -> str:
+    # JSON is one line, so that nothing said can close the block.
+    return f"```{tag}\n{msgspec.json.encode(content).decode()}\n```"
+
+
+# The memory
+
+
+@dataclass(eq=False)
+class _Watched:
+    """What is known of a conversation from ``init`` to ``clear``, next to what is stored."""
+
+    channel: Channel
+    enable_vis: bool
+    history: list[GptsMessage]
+    start_round: int
+    latest: int = 0
+    last_view: Any = None
+
+
+class GptsMemory:
+    """Plans and dialogues of agents: kept, watched while they grow, and shown.
+
+    Without memories of your own, plans and messages go to ``store``: a URL, a file's path or an open backend; without one,
+    to memory of its own.
+    """
+
+    def __init__(
+        self,
+        plans_memory: GptsPlansMemory | None = None,
+        message_memory: GptsMessageMemory | None = None,
+        executor: Executor | None = None,
+        *,
+        store: Store | None = None,
+        space: SpaceLike = DEFAULT_SPACE,
+        channel_size: int = 100,
+    ) -> None:
+        check_count(channel_size, "channel_size", least=1)
+        if plans_memory is None or message_memory is None:
+            backend = _backend_of(store)
+            plans_memory = plans_memory or DefaultGptsPlansMemory(backend, space=space)
+            message_memory = message_memory or DefaultGptsMessageMemory(backend, space=space)
+        self.plans_memory = plans_memory
+        self.message_memory = message_memory
+        self._executor = executor
+        self._channel_size = channel_size
+        self._watched: dict[str, _Watched] = {}
+
+    # A conversation that is watched
+
+    def init(
+        self,
+        conv_id: str,
+        enable_vis_message: bool = True,
+        history_messages: Sequence[GptsMessage] | None = None,
+        start_round: int = 0,
+    ) -> None:
+        """Open the conversation's channel; one that was open is completed.
+
+        ``history_messages`` come before the stored ones, those that are not stored already. The first ``start_round``
+        messages are not in the views that are pushed. Raises ``InvalidInput`` for a bad value.
+        """
+        check_id(conv_id, "a conv_id")
+        check_count(start_round, "start_round")
+        history = [replace(_checked(one, GptsMessage)) for one in history_messages or ()]
+        self.clear(conv_id)
+        self._watched[conv_id] = _Watched(Channel(self._channel_size), enable_vis_message, history, start_round)
+
+    def enable_vis_message(self, conv_id: str) -> bool:
+        """Whether views are Markdown with blocks to draw (the default) or plain lists."""
+        watched = self._watched.get(conv_id)
+        return watched.enable_vis if watched else True
+
+    def queue(self, conv_id: str) -> Channel | None:
+        """The conversation's channel, or None when it is not open."""
+        watched = self._watched.get(conv_id)
+        return watched.channel if watched else None
+
+    def clear(self, conv_id: str) -> None:
+        """Complete the channel and forget what ``init`` was given; what is stored stays. Clearing twice is fine."""
+        watched = self._watched.pop(conv_id, None)
+        if watched:
+            watched.channel.complete()
+
+    async def push_message(self, conv_id: str, temp_msg: Mapping[str, Any] | str | None = None) -> None:
+        """Hand the view of the dialogue on, ``temp_msg`` (a message still being written) at its end.
+
+        Waits for room while a program reads. Without an open channel nothing happens.
+        """
+        watched = self._watched.get(conv_id)
+        if watched is None or watched.channel.completed:
+            return
+        count, view = await self._run(self._view, conv_id, watched, temp_msg)
+        # Of messages that are appended at the same time, a view with fewer may be ready later: it would take one back.
+        if temp_msg is None and count < watched.latest:
+            return
+        watched.latest = max(count, watched.latest)
+        watched.last_view = view
+        await watched.channel.put(view)
+
+    async def complete(self, conv_id: str) -> None:
+        """Let nothing more come: readers get what is left, then the end."""
+        channel = self.queue(conv_id)
+        if channel is not None:
+            channel.complete()
+
+    async def chat_messages(self, conv_id: str) -> AsyncIterator[Any]:
+        """The views as they are pushed, until the conversation is completed; none when its channel is not open.
+
+        Of several readers, each view goes to one, and the last to all.
+        """
+        watched = self._watched.get(conv_id)
+        if watched is None:
+            return
+        seen: Any = None
+        async with contextlib.aclosing(cast("AsyncGenerator[Any]", aiter(watched.channel))) as views:
+            async for seen in views:
+                yield seen
+        if seen is not watched.last_view:
+            # It went to another reader.
+            yield watched.last_view
+
+    def chat_messages_sync(self, conv_id: str) -> Iterator[Any]:
+        """The blocking twin of ``chat_messages``."""
+        watched = self._watched.get(conv_id)
+        if watched is None:
+            return
+        seen: Any = None
+        with contextlib.closing(cast("Generator[Any]", iter(watched.channel))) as views:
+            for seen in views:
+                yield seen
+        if seen is not watched.last_view:
+            yield watched.last_view
+
+    # The dialogue
+
+    async def append_message(self, conv_id: str, message: GptsMessage) -> None:
+        """Store a message, then push the view of the dialogue.
+
+        Raises ``InvalidInput`` for a message that breaks a rule or belongs to another conversation.
+        """
+        if _checked(message, GptsMessage).conv_id != conv_id:
+            raise InvalidInput(f"the message belongs to {shown(message.conv_id)}, not to {shown(conv_id)}")
+        await self._run(self.message_memory.append, message)
+        await self.push_message(conv_id)
+
+    async def get_messages(self, conv_id: str) -> list[GptsMessage]:
+        """All messages of the conversation, in order, also after a restart; what ``init`` was given comes first."""
+        return await self._run(self._messages, conv_id)
+
+    async def get_agent_messages(self, conv_id: str, agent_role: str) -> list[GptsMessage]:
+        """What the agent sent or received."""
+        return [one for one in await self.get_messages(conv_id) if agent_role in (one.sender, one.receiver)]
+
+    async def get_agent_history_memory(self, conv_id: str, agent_role: str) -> list[ActionOutput]:
+        """What the actions of the agent gave, in order, as far as its messages report it."""
+        sent = [one for one in await self.get_messages(conv_id) if one.sender == agent_role]
+        return [output for output in map(_reported, sent) if output is not None]
+
+    async def app_link_chat_message(self, conv_id: str) -> str:
+        """The dialogue as Markdown with blocks that DB-GPT's pages draw, from ``start_round`` on."""
+        return dialogue_markdown(await self._run(self._viewed, conv_id))
+
+    async def simple_message(self, conv_id: str) -> list[dict[str, Any]]:
+        """What the agents said as a plain list."""
+        return _plain_views(await self.get_messages(conv_id))
+
+    async def agent_stream_message(
+        self, message: Mapping[str, Any] | str, enable_vis_message: bool = True
+    ) -> str | list[dict[str, Any]]:
+        """A message still being written as one block, or as a plain list."""
+        return _messages_block(_streamed_view(message)) if enable_vis_message else _streamed_view(message)
+
+    append_message_sync = blocking(append_message)
+    push_message_sync = blocking(push_message)
+    complete_sync = blocking(complete)
+    get_messages_sync = blocking(get_messages)
+    get_agent_messages_sync = blocking(get_agent_messages)
+    get_agent_history_memory_sync = blocking(get_agent_history_memory)
+    app_link_chat_message_sync = blocking(app_link_chat_message)
+    simple_message_sync = blocking(simple_message)
+    agent_stream_message_sync = blocking(agent_stream_message)
+
+    def _messages(self, conv_id: str) -> list[GptsMessage]:
+        stored = self.message_memory.get_by_conv_id(conv_id)
+        watched = self._watched.get(conv_id)
+        if watched is None or not watched.history:
+            return stored
+        known = {_mark(one) for one in stored}
+        return [*(replace(one) for one in watched.history if _mark(one) not in known), *stored]
+
+    def _viewed(self, conv_id: str) -> list[GptsMessage]:
+        watched = self._watched.get(conv_id)
+        return self._messages(conv_id)[watched.start_round if watched else 0 :]
+
+    def _view(self, conv_id: str, watched: _Watched, temp_msg: Mapping[str, Any] | str | None) -> tuple[int, Any]:
+        being_written = _streamed_view(temp_msg) if temp_msg else []
+        if not watched.enable_vis:
+            messages = self._messages(conv_id)
+            return len(messages), _plain_views(messages) + being_written
+        messages = self._viewed(conv_id)
+        blocks = [dialogue_markdown(messages), *([_messages_block(being_written)] if being_written else [])]
+        return len(messages), "\n".join(block for block in blocks if block)
+
+    async def _run(self, call: Callable[..., T], *args: Any) -> T:
+        bound = functools.partial(call, *args)
+        if self._executor is None:
+            return await run_blocking(bound)
+        context = contextvars.copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self._executor, functools.partial(context.run, bound))
+
+
+def _mark(message: GptsMessage) -> tuple[object, ...]:
+    return message.created_at, message.sender, message.receiver, message.content

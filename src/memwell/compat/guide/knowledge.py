@@ -1,0 +1,374 @@
+"""Knowledge with the guide's names: retrieval with sources, measured tuning, and a system that chats about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from memwell._asyncify import Closing, asyncify
+from memwell.errors import InvalidInput, ModelError
+from memwell.history import History
+from memwell.knowledge import Answer, Chunking, Document, Found, Knowledge
+from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
+from memwell.knowledge.synonyms import Synonyms
+from memwell.knowledge.tuning import Tuned, tune
+from memwell.language.detect import language_of
+from memwell.messages import ai, human
+from memwell.models.callables import as_chat_model
+from memwell.models.local import LocalEmbedder
+from memwell.models.ports import ChatModel, Embedder
+from memwell.records import DEFAULT_SPACE
+from memwell.runtime.engine import open as open_memory
+from memwell.storage import open_backend
+from memwell.strategies.summary import Extractive, ModelSummariser
+from memwell.values import check_count, check_metadata, check_text, shown
+
+CHUNK_SIZES = (100, 200, 500, 1000)
+Groups = Mapping[str, Sequence[str]]
+_LOCAL_MODELS = ("all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", "local")
+_HIGHEST = sum(max(curve.shares) for curve in DOCUMENT_WEIGHTS.curves.values())
+"""The highest score a passage can have."""
+_LONGEST_NAME = 24
+_OWN_SHARE, _FEATURE_SHARE = 0.7, 0.3
+_OPENAI = "https://api.openai.com/v1"
+_SUMMED_UP = 10
+_PASSAGES = 3
+_CITED = re.compile(r"\s*\[\d+\]")
+_SPEAKERS = {"Human": "用户", "AI": "助手"}
+_PLACEHOLDERS = ("your-", "your_", "sk-your", "<")
+
+
+def _added(knowledge: Knowledge, texts: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None) -> list[Document]:
+    """Add texts, each with its metadata; a text that is there with the same metadata is not added twice.
+
+    Raises ``InvalidInput`` for what is no list of texts, and for another number of metadatas; then nothing is added.
+    """
+    checked = [check_text(text, "a document").strip() for text in _listed(texts, "documents")]
+    nothing: dict[str, Any] = {}
+    listed = [nothing] * len(checked) if metadatas is None else metadatas
+    given = [check_metadata(dict(one or nothing)) for one in listed]
+    if len(given) != len(checked):
+        raise InvalidInput(f"{len(checked)} documents need {len(checked)} metadatas, not {len(given)}")
+    return [
+        knowledge.add(text, id=_content_id(text, metadata), source=_name(text, metadata), metadata=metadata)
+        for text, metadata in zip(checked, given, strict=True)
+    ]
+
+
+def _listed(texts: Sequence[str], what: str) -> list[str]:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"{what} must be a list of texts, not {shown(texts)}")
+    return list(texts)
+
+
+def _name(text: str, metadata: Mapping[str, Any]) -> str:
+    """The name a text is cited by: the source or title of its metadata, or else its beginning."""
+    for key in ("source", "title"):
+        if isinstance(metadata.get(key), str) and metadata[key].strip():
+            return metadata[key]
+    # A citation shows what is behind the last slash.
+    begin = " ".join(text.split())[: _LONGEST_NAME + 1].replace("/", "∕")
+    return begin if len(begin) <= _LONGEST_NAME else f"{begin[:_LONGEST_NAME]}…"
+
+
+def _content_id(text: str, metadata: Mapping[str, Any]) -> str:
+    """The same id for the same content: a program that runs again adds nothing twice."""
+    content = msgspec.json.encode([text, metadata], order="sorted")
+    return f"doc_{blake2b(content, digest_size=16).hexdigest()}"
+
+
+class SimpleRAGSystem(Closing):
+    """Documents in one file, found by meaning and words, in English and Chinese.
+
+    ``model_name`` names the bundled embedder; give another one as ``embedder``. Without a ``chat`` model answers are
+    sentences of the documents. Raises ``InvalidInput`` for another model name.
+    """
+
+    def __init__(
+        self,
+        model_name: str = "all-MiniLM-L6-v2",
+        *,
+        store: str | Path = "knowledge_base.db",
+        chat: ChatModel | Any = None,
+        embedder: Any = "local",
+    ) -> None:
+        if embedder == "local" and model_name not in _LOCAL_MODELS:
+            raise InvalidInput(
+                f"the embedder {shown(model_name)} is not here; known: {_LOCAL_MODELS[0]!r}, or give your own as embedder="
+            )
+        self.engine = open_memory(store, embedder=embedder, chat=chat)
+        self.knowledge = self.engine.knowledge
+
+    def add_documents(
+        self, documents: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None = None
+    ) -> list[str]:
+        """Add texts, each with its metadata, and return their ids. The same text with the same metadata is there once.
+
+        Raises ``InvalidInput`` when there are not as many metadatas as documents; then nothing is added.
+        """
+        ids = [document.id for document in _added(self.knowledge, documents, metadatas)]
+        print(f"成功添加 {len(ids)} 个文档到知识库")  # noqa: T201 - the guide's examples show it
+        return ids
+
+    def search(self, query: str, top_k: int = 3) -> list[dict[str, Any]]:
+        """The passages that fit best, best first: ``document``, ``metadata``, ``score`` and ``distance``, where they stand
+        and why they were found. A score is from 0 to 1; the distance is what is missing to 1.
+        """
+        return [_result(one) for one in self.knowledge.recall(query, limit=check_count(top_k, "top_k", least=1))]
+
+    def create_prompt(self, query: str, top_k: int = 3) -> str:
+        """The question with what was found for it, as it would go to a model; what was found is fenced as data."""
+        found = self.knowledge.recall(query, limit=top_k)
+        return self.engine.context(query, documents=found, language="zh" if language_of(query) == "zh" else "en").text()
+
+    def answer(self, query: str, top_k: int = 3) -> Answer:
+        """The answer with its sources; a model that cannot be reached is named in its note."""
+        return self.knowledge.answer(query, limit=top_k)
+
+    def generate_answer(self, query: str, top_k: int = 3) -> str:
+        """The answer in words, its sources below it, and what a reader must know, such as that no model was asked."""
+        found = self.answer(query, top_k)
+        lines = [found.text, *(f"[{number}] {one.citation}" for number, one in enumerate(found.sources, 1))]
+        return "\n".join([*lines, found.note] if found.note else lines)
+
+    def close(self) -> None:
+        """Close the store."""
+        self.engine.close()
+
+    aadd_documents = asyncify(add_documents)
+    asearch = asyncify(search)
+    agenerate_answer = asyncify(generate_answer)
+
+
+def _result(one: Found) -> dict[str, Any]:
+    score = min(max(one.score / _HIGHEST, 0.0), 1.0)
+    return {
+        "document": one.text,
+        "metadata": one.metadata,
+        "distance": 1.0 - score,
+        "score": score,
+        "citation": str(one.citation),
+        "why": one.why(language="zh"),
+    }
+
+
+class RAGOptimizer:
+    """Measures on your own text; nothing is assumed."""
+
+    @staticmethod
+    def optimize_chunk_size(
+        text: str, chunk_sizes: Sequence[int] = CHUNK_SIZES, *, embedder: Embedder | None = None
+    ) -> int:
+        """The size in characters whose chunks answer most questions about the text; ``compare_chunk_sizes`` shows them all.
+
+        Where the sizes differ by no more than chance, it is the one nearest to what is usual. Raises ``InvalidInput`` for
+        no text and for sizes that are none.
+        """
+        sizes = _checked(chunk_sizes)
+        best = RAGOptimizer.compare_chunk_sizes(text, sizes, embedder=embedder).best.tokens
+        return min(sizes, key=lambda size: (abs(size - best), size))
+
+    @staticmethod
+    def compare_chunk_sizes(
+        text: str, chunk_sizes: Sequence[int] = CHUNK_SIZES, *, embedder: Embedder | None = None
+    ) -> Tuned:
+        """All that was measured: ``table()`` for reading, ``plot(path)`` for looking."""
+        if not check_text(text, "a text").strip():
+            raise InvalidInput("there is no text to measure with")
+        return tune(
+            [text],
+            embedder=embedder or LocalEmbedder(),
+            sizes=_checked(chunk_sizes),
+            length="characters",
+            expand=(False,),
+        )
+
+    @staticmethod
+    def improve_retrieval_accuracy(
+        queries: Sequence[str],
+        documents: Sequence[str],
+        top_k: int = 5,
+        *,
+        synonyms: Groups | None = None,
+        embedder: Embedder | None = None,
+    ) -> dict[str, Any]:
+        """Two functions to use, ``query_expansion(query)`` and ``reranking(query, results)``, and what they do to your
+        queries: ``results`` has, for each, the documents found without and with them.
+
+        ``synonyms`` adds to the table that comes along. Raises ``InvalidInput`` for queries or documents that are no lists.
+        """
+        table = Synonyms.bundled() if synonyms is None else Synonyms.bundled().extended(synonyms)
+        asked = [check_text(query, "a query") for query in _listed(queries, "queries")]
+        rerank = _reranking(FeatureReranker())
+        with open_backend("memory:") as backend:
+            knowledge = Knowledge(backend, DEFAULT_SPACE, embedder=embedder or LocalEmbedder(), synonyms=table)
+            _added(knowledge, _listed(documents, "documents"), None)
+            results = {
+                query: _compared(knowledge, query, check_count(top_k, "top_k", least=1), rerank) for query in asked
+            }
+        return {"query_expansion": table.expand, "reranking": rerank, "results": results}
+
+
+def _compared(knowledge: Knowledge, query: str, top_k: int, rerank: Callable[..., Any]) -> dict[str, list[str]]:
+    plain = knowledge.recall(query, limit=top_k, expand=False)
+    wider = [{"document": one.text, "score": one.score} for one in knowledge.recall(query, limit=2 * top_k)]
+    return {
+        "before": [one.text for one in plain],
+        "after": [one["document"] for one in rerank(query, wider)[:top_k]],
+    }
+
+
+def _reranking(judge: FeatureReranker) -> Callable[[str, Sequence[Mapping[str, Any]]], list[dict[str, Any]]]:
+    def rerank(query: str, results: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Results in a new order, each with a ``reranked_score``: most of it its own score, the rest what its words say."""
+        features = judge.scores(query, [str(one["document"]) for one in results])
+        top = max(features, default=0.0) or 1.0
+        judged = [
+            {**one, "reranked_score": _OWN_SHARE * float(one.get("score", 0.0)) + _FEATURE_SHARE * feature / top}
+            for one, feature in zip(results, features, strict=True)
+        ]
+        return sorted(judged, key=lambda one: -one["reranked_score"])
+
+    return rerank
+
+
+def _checked(sizes: Sequence[int]) -> tuple[int, ...]:
+    given = tuple(sizes) if isinstance(sizes, Sequence) and not isinstance(sizes, str) else ()  # pyright: ignore[reportUnnecessaryIsInstance]
+    if not given:
+        raise InvalidInput(f"chunk_sizes must be a list of sizes, not {shown(sizes)}")
+    return tuple(Chunking(tokens=size, overlap=0, least=0, length="characters").tokens for size in given)
+
+
+class SourceDocument(msgspec.Struct, frozen=True):
+    """A passage that an answer rests on."""
+
+    page_content: str
+    metadata: dict[str, Any]
+
+
+class IntelligentMemorySystem(Closing):
+    """Knowledge in pieces of 1,000 characters that overlap by 200, a conversation that survives, and a model or none.
+
+    ``openai_api_key`` opens OpenAI's API or, with ``base_url``, any that speaks it (Ollama, vLLM); None, and an example's
+    placeholder, mean no model. ``llm`` is a model of your own. Nothing is asked before ``chat`` is called.
+    """
+
+    def __init__(
+        self,
+        openai_api_key: str | None = None,
+        db_path: str | Path = "memory_system.db",
+        *,
+        base_url: str = _OPENAI,
+        model: str = "gpt-3.5-turbo",
+        llm: ChatModel | Any = None,
+        session_id: str = "default",
+    ) -> None:
+        self._server: Closing | None = None
+        self.llm = as_chat_model(llm) if llm is not None else self._served(openai_api_key, base_url, model)
+        self.engine = open_memory(db_path, chat=self.llm)
+        self.text_splitter = Chunking(tokens=1000, overlap=200, length="characters")
+        self.vectorstore = Knowledge(
+            self.engine.backend,
+            self.engine.space,
+            embedder=self.engine.embedder,
+            chat=self.llm,
+            chunking=self.text_splitter,
+        )
+        self.memory: History = self.engine.thread(session_id)
+
+    def _served(self, key: str | None, base_url: str, model: str) -> ChatModel | None:
+        """The model behind a key; None without one."""
+        if base_url == _OPENAI and (not key or key.strip().lower().startswith(_PLACEHOLDERS)):
+            return None
+        # Without a model its client is not loaded.
+        from memwell.models.http import OpenAICompatible  # noqa: PLC0415
+
+        server = self._server = OpenAICompatible(base_url, key=key or None)
+        return server.chat(model)
+
+    def add_knowledge(self, documents: Sequence[str], metadatas: Sequence[Mapping[str, Any]] | None = None) -> int:
+        """Add texts, each with its metadata; how many pieces they were cut into. A text that is there is not added twice.
+
+        Raises ``InvalidInput`` when there are not as many metadatas as documents; then nothing is added.
+        """
+        pieces = sum(document.chunks for document in _added(self.vectorstore, documents, metadatas))
+        print(f"成功添加 {pieces} 个知识片段")  # noqa: T201 - the guide's examples show it
+        return pieces
+
+    def create_conversation_chain(self) -> ConversationChain:
+        """What answers questions: ``chain({"question": …})`` gives ``answer`` and ``source_documents``."""
+        return ConversationChain(self)
+
+    def chat(self, query: str) -> dict[str, Any]:
+        """The answer, its sources, and a ``note`` when no model or a failing one was behind it. The turn is kept, whatever
+        becomes of the model.
+        """
+        response = self.create_conversation_chain()({"question": query})
+        sources = [{"content": one.page_content, "metadata": one.metadata} for one in response["source_documents"]]
+        return {"answer": response["answer"], "source_documents": sources, "note": response["note"]}
+
+    def get_conversation_summary(self) -> str:
+        """The last ten messages in short: by the model, and by their own sentences when there is none or it fails."""
+        messages = [one.changed(content=_CITED.sub("", one.text)) for one in self.memory.last(_SUMMED_UP)]
+        if not messages:
+            return "暂无对话历史"
+        if self.llm is not None:
+            try:
+                return ModelSummariser(self.llm).fold("", messages)
+            except ModelError:
+                # The sentences themselves are a summary too.
+                pass
+        summary = Extractive(200).fold("", messages)
+        return _in_chinese(summary) if language_of(summary) == "zh" else summary
+
+    def close(self) -> None:
+        """Close the store and the model's connections."""
+        self.engine.close()
+        if self._server is not None:
+            self._server.close()
+
+    aadd_knowledge = asyncify(add_knowledge)
+    achat = asyncify(chat)
+    aget_conversation_summary = asyncify(get_conversation_summary)
+
+
+class ConversationChain:
+    """Answers questions about the knowledge of a system, and keeps what was said."""
+
+    def __init__(self, system: IntelligentMemorySystem) -> None:
+        self._system = system
+
+    def __call__(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
+        """Answer ``inputs["question"]``. Raises ``InvalidInput`` when there is none."""
+        question = check_text(inputs.get("question", ""), "a question")
+        if not question.strip():
+            raise InvalidInput("a question must not be empty")
+        system = self._system
+        before = system.memory.last(2 * _PASSAGES)
+        system.memory.add(human(question))
+        answer = system.vectorstore.answer(question, limit=_PASSAGES, history=before)
+        system.memory.add(ai(answer.text))
+        return {
+            "question": question,
+            "answer": answer.text,
+            "source_documents": [_source(one) for one in answer.sources],
+            "note": answer.note,
+        }
+
+    invoke = __call__
+
+
+def _in_chinese(summary: str) -> str:
+    """The summary with its speakers named in Chinese."""
+    for name, chinese in _SPEAKERS.items():
+        summary = re.sub(rf"^{name}: ", f"{chinese}：", summary, flags=re.MULTILINE)
+    return summary
+
+
+def _source(one: Found) -> SourceDocument:
+    return SourceDocument(one.text, {**one.metadata, "source": one.citation.in_words("zh"), "score": one.score})

@@ -1,0 +1,233 @@
+"""AgentScope's memories in SQL and in Redis: every session becomes a conversation, with its marks and its summary.
+
+The tables and keys are only read. A conversation has the name of its session, with a mark of its origin behind it where
+another conversation has that name already. Importing again takes only what is new.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple, cast
+
+import msgspec
+
+from memwell.errors import (
+    BackendUnavailable,
+    ConfigurationError,
+    Conflict,
+    InvalidInput,
+    MissingDependency,
+    NotFound,
+)
+from memwell.history import History
+from memwell.history.marks import Marks, places_at
+from memwell.history.reading import kept_beside
+from memwell.longterm.remembering import Rememberer
+from memwell.messages import Message
+from memwell.records import Space
+from memwell.runtime.transfer.files import Imported, Progress, Tally, decoded
+from memwell.runtime.transfer.intake import as_object, derived_id
+from memwell.runtime.transfer.products import OwnNames
+from memwell.storage.protocols import Backend
+from memwell.storage.urls import without_secrets
+from memwell.transcript.agentscope import SUMMARY, from_agentscope
+
+_TABLES = ("session", "message", "message_mark")
+_DIGESTED = "sha256:"
+"""How a key begins that stands for a name which was too long or not unique."""
+_SYNC = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
+
+
+class _Session(NamedTuple):
+    """The memory of one session. Messages are given with the ids under which they are listed, as JSON."""
+
+    user: str
+    name: str
+    messages: Sequence[tuple[str, str]]
+    marks: dict[str, list[str]]
+    summary: str
+
+
+class _Place(NamedTuple):
+    """A space of a store."""
+
+    backend: Backend
+    space: Space
+
+
+def import_agentscope(
+    target: Any,
+    url: str,
+    *,
+    user: str | None = None,
+    key_prefix: str = "",
+    remember: bool = False,
+    strict: bool = False,
+    progress: Progress | None = None,
+) -> Imported:
+    """Make a conversation of every session in the tables or keys at ``url``; with ``remember`` also remember what was said.
+
+    ``target`` is an open memory, or a store such as ``open_backend("redis://…")``, which cannot remember. The conversations
+    of a user come into the space of that name, where ``MemwellMemory(store, session_id, user_id)`` finds them; with
+    ``user`` those of this user alone come into the memory's own space. ``url`` is SQLAlchemy's for a database, or
+    ``redis://…`` for the keys under ``key_prefix``. A message that cannot be read is reported and the others come over,
+    unless ``strict``. Raises ``NotFound`` when the tables are not there and ``BackendUnavailable`` when the server cannot
+    be reached.
+    """
+    is_redis = url.startswith(("redis://", "rediss://", "unix://"))
+    sessions = _in_redis(url, key_prefix) if is_redis else _in_sql(url)
+    tally = Tally("agentscope", strict=strict)
+    origin = f"agentscope {without_secrets(url)} {key_prefix}"
+    for number, session in enumerate(sessions, 1):
+        if user in (None, session.user):
+            space = Space(session.user) if user is None or isinstance(target, Backend) else target.space
+            backend = target if isinstance(target, Backend) else target.backend
+            taken = _taken(backend, space, session, origin, tally)
+            if remember and not isinstance(target, Backend):
+                target.at(space).remember([one for one in taken if one.text.strip()], session=session.name)
+        if progress is not None:
+            progress(number, None)
+    return tally.report()
+
+
+def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally: Tally) -> list[Message]:
+    """Store what is new of a session, and return the messages of it."""
+    names = OwnNames(cast(Rememberer, _Place(backend, space)), origin)
+    history = History(backend, names[session.name], space=space)
+    read = list(_read(session, history, tally))
+    known = {one.id for one in history.log.read(history.thread, ids=[one.id for one in read])}
+    stored: list[Message] = []
+    begun = history.info() is not None
+    for one in read:
+        # The id of a message that was removed here is still taken, and the message does not come back.
+        with suppress(Conflict):
+            stored += [] if one.id in known else history.add(one)
+    if read and not begun:
+        history.set_metadata(source="agentscope", origin=names.origin)
+        tally.took("threads")
+    tally.took("messages", len(stored))
+    tally.knew(len(read) - len(stored))
+    for mark, ids in session.marks.items():
+        found = history.log.read(history.thread, ids=ids)
+        Marks(history).add(mark, places_at(one.index or 0 for one in found))
+    inner, beside = kept_beside(history.thread)
+    if session.summary and backend.kv.get(inner, beside + SUMMARY) is None:
+        backend.kv.put(inner, beside + SUMMARY, {"text": session.summary})
+    return stored
+
+
+def _read(session: _Session, history: History, tally: Tally) -> Iterator[Message]:
+    for number, (listed, written) in enumerate(session.messages, 1):
+        try:
+            found = as_object(decoded(written.encode()), "a message of AgentScope")
+            layout: dict[str, Any] = {"timestamp": "", **found, "metadata": found.get("metadata") or {}}
+            id_ = listed or derived_id("agentscope", history.thread.id, written)
+            yield from_agentscope({"id": id_, **layout}, id=id_)
+        except InvalidInput as error:
+            tally.problem(number, error)
+
+
+# Tables
+
+
+def _in_sql(url: str) -> Iterator[_Session]:
+    try:
+        # Only an import from a database needs SQLAlchemy.
+        import sqlalchemy as sql  # noqa: PLC0415
+        from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError  # noqa: PLC0415
+    except ImportError as missing:
+        raise MissingDependency('reading tables needs SQLAlchemy: pip install "memwell[sql]"') from missing
+    try:
+        place = sql.make_url(url)
+        kind = place.get_backend_name()
+        engine = sql.create_engine(place.set(drivername=_SYNC.get(kind, place.drivername)))
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise ConfigurationError(f"the URL names no database: {without_secrets(url)}") from error
+    try:
+        with engine.connect() as connection:
+            there = set(sql.inspect(connection).get_table_names())
+            if not set(_TABLES) <= there:
+                raise NotFound(f"the database has no tables of AgentScope: {', '.join(_TABLES)}")
+            names = [*_TABLES, *(there & {"message_summary"})]
+            tables = {name: sql.Table(name, sql.MetaData(), autoload_with=connection) for name in names}
+            for key, user in connection.execute(sql.select(tables["session"].c.id, tables["session"].c.user_id)):
+                yield _sql_session(sql, connection, tables, str(key), str(user))
+    except OperationalError as error:
+        raise BackendUnavailable(f"the database cannot be reached: {error}") from error
+    finally:
+        engine.dispose()
+
+
+def _sql_session(sql: Any, connection: Any, tables: dict[str, Any], key: str, user: str) -> _Session:
+    message, mark, summary = tables["message"], tables["message_mark"], tables.get("message_summary")
+    mine = message.c.session_id == key
+    rows: dict[str, str] = {}
+    for id_, msg in connection.execute(sql.select(message.c.id, message.c.msg).where(mine).order_by(message.c.index)):
+        rows[str(id_)] = msg if isinstance(msg, str) else msgspec.json.encode(msg).decode()
+    marks: dict[str, list[str]] = {}
+    joined = sql.select(mark.c.mark, mark.c.msg_id).join(message, message.c.id == mark.c.msg_id).where(mine)
+    for name, id_ in connection.execute(joined):
+        marks.setdefault(str(name), []).append(_own_id(rows[str(id_)]))
+    said = None if summary is None else sql.select(summary.c.summary).where(summary.c.session_id == key)
+    kept = None if said is None else connection.execute(said).scalar_one_or_none()
+    messages = [(_own_id(msg), msg) for msg in rows.values()]
+    return _Session(user, _session_name(key, user, rows), messages, marks, kept or "")
+
+
+def _session_name(key: str, user: str, rows: dict[str, str]) -> str:
+    """The name of a session. Where its key is a digest, the ids of its rows still have the name in them."""
+    if key.startswith(_DIGESTED):
+        for id_, msg in rows.items():
+            if not id_.startswith(_DIGESTED):
+                return id_.removeprefix(f"{user}-").removesuffix(f"-{_own_id(msg)}")
+    return key
+
+
+def _own_id(msg: str) -> str:
+    """The id of a message; empty for what is none, which the import reports."""
+    try:
+        value: object = msgspec.json.decode(msg)
+    except msgspec.DecodeError:
+        return ""
+    id_ = cast("dict[str, object]", value).get("id") if isinstance(value, dict) else None
+    return id_ if isinstance(id_, str) else ""
+
+
+# Keys
+
+
+def _in_redis(url: str, key_prefix: str) -> Iterator[_Session]:
+    with _redis(url) as client:
+        begin = re.sub(r"([*?\[\]\\])", r"\\\1", key_prefix)
+        for key in sorted(client.scan_iter(match=f"{begin}user_id:*:session:*:messages", count=1000)):
+            base = key.removesuffix("messages")
+            user, _, name = base.removeprefix(f"{key_prefix}user_id:").removesuffix(":").partition(":session:")
+            ids = list(dict.fromkeys(client.lrange(key, 0, -1)))
+            found = [(id_, client.get(f"{base}msg:{id_}")) for id_ in ids]
+            marks = {mark: client.lrange(f"{base}mark:{mark}", 0, -1) for mark in client.smembers(f"{base}marks_index")}
+            messages = [(id_, msg) for id_, msg in found if msg is not None]
+            yield _Session(_unquoted(user), _unquoted(name), messages, marks, client.get(f"{base}summary") or "")
+
+
+@contextmanager
+def _redis(url: str) -> Generator[Any]:
+    try:
+        # Only an import from Redis needs its package.
+        import redis  # noqa: PLC0415
+    except ImportError as missing:
+        raise MissingDependency(
+            'reading keys of Redis needs the package redis: pip install "memwell[redis]"'
+        ) from missing
+    client: Any = redis.Redis.from_url(url, decode_responses=True)  # pyright: ignore[reportUnknownMemberType]
+    try:
+        yield client
+    except (redis.ConnectionError, redis.TimeoutError) as error:
+        raise BackendUnavailable(f"the Redis server cannot be reached: {error}") from error
+    finally:
+        client.close()
+
+
+def _unquoted(name: str) -> str:
+    return name.replace("%3A", ":").replace("%25", "%")

@@ -1,0 +1,627 @@
+"""Caches: keys and values, storages in memory and in a store, and clients of models' answers."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import threading
+import tracemalloc
+from collections import OrderedDict
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.compat.dbgpt import cache
+from memwell.compat.dbgpt.cache import (
+    CacheConfig,
+    CacheKey,
+    CacheManager,
+    CachePolicy,
+    CacheStorage,
+    CacheStorageItem,
+    Key,
+    KeyValueCacheStorage,
+    LLMCacheClient,
+    LLMCacheKey,
+    LLMCacheValue,
+    LLMCacheValueData,
+    LocalCacheManager,
+    MemoryCacheStorage,
+    ModelOutput,
+    RetrievalPolicy,
+)
+from memwell.compat.dbgpt.storage import JsonSerializer, MsgpackSerializer, Serializer, StorageError
+from memwell.errors import InvalidInput, Unsupported
+from memwell.records import Space
+from memwell.storage import Backend, open_backend
+from memwell.storage.memory import MemoryBackend
+from memwell.testing.clock import Clock
+
+MEGABYTE = 1024 * 1024
+SPACE = Space("default") / "dbgpt-cache" / "cache"
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.just("k"), inner, max_size=1),
+    max_leaves=5,
+)
+
+
+class Question(CacheKey[str]):
+    """A key of a user's own, whose hash is the same for all."""
+
+    def __init__(self, words: str) -> None:
+        self.words = words
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"words": self.words}
+
+    def get_value(self) -> str:
+        return self.words
+
+    def get_hash_bytes(self) -> bytes:
+        return b"same"
+
+
+@pytest.fixture(params=["memory:", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    url = request.param if request.param == "memory:" else str(tmp_path / "cache.db")
+    with open_backend(url) as backend:
+        yield backend
+
+
+@pytest.fixture(params=["own memory", "memory:", "sqlite"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CacheStorage]:
+    if request.param == "own memory":
+        yield MemoryCacheStorage()
+        return
+    url = request.param if request.param == "memory:" else str(tmp_path / "cache.db")
+    with open_backend(url) as backend:
+        yield KeyValueCacheStorage(backend)
+
+
+def value(storage: CacheStorage, key: Any, config: CacheConfig | None = None) -> Any:
+    item = storage.get(key, config)
+    return None if item is None else item.value
+
+
+# Keys, configs and items
+
+
+@given(TEXTS, TEXTS, st.sampled_from([None, 0.1, 0.7]), st.sampled_from([None, 0.1, 0.7]))
+def test_keys_are_equal_exactly_when_their_fields_are(one: str, other: str, cold: float | None, hot: float | None):
+    first = LLMCacheKey(prompt=one, model_name="m", temperature=cold)
+    second = LLMCacheKey(prompt=other, model_name="m", temperature=hot)
+    same = (one, cold) == (other, hot)
+    assert (first == second) is same
+    assert (first.get_hash_bytes() == second.get_hash_bytes()) is same
+    assert not same or hash(first) == hash(second)
+
+
+def test_a_key_has_the_documented_fields():
+    key = LLMCacheKey(prompt="a", model_name="m")
+    assert key.to_dict() == {
+        "prompt": "a",
+        "model_name": "m",
+        "temperature": 0.7,
+        "max_new_tokens": None,
+        "top_p": 1.0,
+        "model_type": "huggingface",
+    }
+    key.set_serializer(MsgpackSerializer())
+    assert key.serialize() == MsgpackSerializer().serialize(key)
+    assert "'a'" in repr(key)
+    assert len({Question("a"), Question("a"), Question("b")}) == 2
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"prompt": "a"},
+        {"model_name": "m"},
+        {"prompt": 3, "model_name": "m"},
+        {"prompt": "a", "model_name": "m", "colour": "red"},
+        {"prompt": "a", "model_name": "m", "temperature": float("nan")},
+        {"prompt": "a", "model_name": "m", "top_p": "much"},
+    ],
+)
+def test_a_key_refuses_what_is_none(fields: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        LLMCacheKey(**fields)
+
+
+def test_a_config_has_the_documented_defaults():
+    config = CacheConfig()
+    assert (config.retrieval_policy, config.cache_policy) == (RetrievalPolicy.EXACT_MATCH, CachePolicy.LRU)
+    assert CacheConfig("similarity_match", "fifo") == CacheConfig(RetrievalPolicy.SIMILARITY_MATCH, CachePolicy.FIFO)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [{"ttl": 0}, {"ttl": float("inf")}, {"ttl": "x"}])
+def test_a_config_refuses_the_impossible(wrong: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        CacheConfig(**wrong)
+
+
+def test_only_exact_keys_are_found(storage: CacheStorage):
+    similar = CacheConfig(RetrievalPolicy.SIMILARITY_MATCH)
+    assert storage.check_config() is storage.check_config(CacheConfig()) is storage.check_config(CacheConfig(None))
+    assert storage.check_config(similar, raise_error=False) is False
+    for call in (storage.get, storage.exists, lambda key, config: storage.set(key, "x", config)):
+        with pytest.raises(Unsupported, match="exact"):
+            call("a", similar)
+        with pytest.raises(InvalidInput, match="ttl="):
+            call("a", 60)  # type: ignore[arg-type]
+    assert storage.get("a") is None
+
+
+@given(st.binary(max_size=40), st.binary(max_size=300), st.binary(max_size=300))
+def test_an_item_comes_back_from_its_bytes(key_hash: bytes, key_data: bytes, value_data: bytes):
+    item = CacheStorageItem.build_from(key_hash, key_data, value_data)
+    assert CacheStorageItem.deserialize(item.serialize()) == item
+    # As pympler measures bytes: a header of 33, to the next 8.
+    sizes = [(33 + len(part) + 7) // 8 * 8 for part in (key_hash, key_data, value_data)]
+    assert item.length == 32 + sum(sizes)
+
+
+def test_the_bytes_are_those_of_the_documented_form():
+    fields = msgspec.msgpack.decode(CacheStorageItem.build_from(b"h", b"k", b"v").serialize())
+    assert list(fields) == ["length", "key_hash", "key_data", "value_data"]
+    assert [fields[name].code for name in ("key_hash", "key_data", "value_data")] == [1, 2, 3]
+    assert [bytes(fields[name].data) for name in ("key_hash", "key_data", "value_data")] == [b"h", b"k", b"v"]
+
+
+@given(TEXTS | st.binary(max_size=20) | JSON)
+def test_a_plain_value_comes_back_as_it_was(value: Any):
+    item = CacheStorageItem.deserialize(CacheStorageItem.build_from_kv("key", value).serialize())
+    assert (item.value, type(item.value)) == (value, type(value))
+
+
+@given(st.binary(max_size=60), st.integers(0, 59))
+def test_other_bytes_are_no_item(data: bytes, cut: int):
+    whole = CacheStorageItem.build_from_kv("key", {"a": [1, 2, 3]}).serialize()
+    fields = msgspec.msgpack.decode(whole)
+    damaged = [msgspec.msgpack.encode(fields | {name: [b"wrong"]}) for name in fields]
+    for wrong in (data, whole[:cut], *damaged):
+        with pytest.raises(StorageError):
+            CacheStorageItem.deserialize(wrong)
+
+
+def test_what_is_no_key_and_no_value_is_refused(storage: CacheStorage):
+    for wrong in (object(), {1: 2}, float("nan"), {"a": object()}, "\ud800"):
+        with pytest.raises(InvalidInput):
+            storage.set("key", wrong)
+    for key in (None, 3, b"bytes", ("a",)):
+        for use in (storage.get, storage.exists, storage.delete, lambda one: storage.set(one, "x")):
+            with pytest.raises(InvalidInput):
+                use(key)  # type: ignore[arg-type]
+    for ttl in (0, -3, float("nan"), "soon", True):
+        with pytest.raises(InvalidInput):
+            storage.set("a", "x", ttl=ttl)  # type: ignore[arg-type]
+    assert storage.get("a") is None
+
+
+class Dict(CacheStorage):
+    """A storage of a user's own: two methods."""
+
+    def __init__(self) -> None:
+        self.items: dict[Key, CacheStorageItem] = {}
+
+    def get(self, key: Key, cache_config: CacheConfig | None = None) -> CacheStorageItem | None:
+        return self.items.get(key)
+
+    def set(self, key: Key, value: Any, cache_config: CacheConfig | None = None, ttl: float | None = None) -> None:
+        self.items[key] = CacheStorageItem.build_from_kv(key, value)
+
+
+def test_a_storage_of_ones_own_has_the_rest():
+    storage = Dict()
+    assert storage.support_async() is False
+    asyncio.run(storage.aset("a", "x"))
+    assert (storage.exists("a"), asyncio.run(storage.aexists("b"))) == (True, False)
+    for call in (lambda: storage.delete("a"), storage.clear):
+        with pytest.raises(Unsupported):
+            call()
+
+
+# Every storage
+
+
+def test_it_keeps_text_bytes_data_and_values(storage: CacheStorage):
+    key, answer = LLMCacheKey(prompt="hi", model_name="m"), LLMCacheValue(output=ModelOutput(error_code=0, text="你好"))
+    kept: dict[Any, Any] = {"text": "你好", "bytes": b"\x00\xff", "data": {"a": [1, None]}}
+    for name, one in kept.items():
+        storage.set(name, one)
+    storage.set(key, answer)
+    assert {name: value(storage, name) for name in kept} == kept
+    assert value(storage, LLMCacheKey(prompt="hi", model_name="m")) == answer.serialize()
+    assert storage.get(LLMCacheKey(prompt="hi", model_name="other")) is storage.get("other") is None
+    assert len(storage) == 4  # type: ignore[arg-type]
+    assert [storage.delete("text"), storage.delete("text"), storage.exists("text")] == [True, False, False]
+    storage.clear()
+    assert len(storage) == 0  # type: ignore[arg-type]
+
+
+def test_equal_hashes_are_not_equal_keys(storage: CacheStorage):
+    storage.set(Question("one"), "first")
+    storage.set("same", "of the text")
+    assert storage.get(Question("two")) is None
+    assert storage.delete(Question("two")) is False
+    assert (value(storage, Question("one")), value(storage, "same")) == ("first", "of the text")
+
+
+def test_async_does_the_same(storage: CacheStorage):
+    async def use() -> tuple[Any, ...]:
+        await storage.aset("a", {"k": [1]}, None, 60)
+        found, there = await storage.aget("a"), await storage.aexists("a")
+        await storage.adelete("a")
+        gone = await storage.aexists("a")
+        await storage.aclear()
+        return found and found.value, there, gone
+
+    assert asyncio.run(use()) == ({"k": [1]}, True, False)
+
+
+def test_threads_share_one_storage(storage: CacheStorage):
+    errors: list[BaseException] = []
+
+    def work(name: str) -> None:
+        try:
+            for number in range(25):
+                storage.set(f"{name}{number % 10}", number)
+                storage.get(f"{name}{number % 7}")
+                if number % 9 == 0:
+                    storage.delete(f"{name}{number % 10}")
+        except BaseException as error:  # noqa: BLE001  (raised in the test below)
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(name,)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(storage) > 0  # type: ignore[arg-type]
+
+
+# In memory
+
+
+def room_for(count: int, size: int) -> float:
+    """The megabytes that ``count`` such entries take, and not one more."""
+    storage = MemoryCacheStorage()
+    for number in range(count):
+        storage.set(f"key-{number:04}", bytes(size))
+    return (storage.current_memory_usage + size / 2) / MEGABYTE
+
+
+STEPS = st.lists(st.tuples(st.sampled_from("gsed"), st.integers(0, 9)), max_size=60)
+
+
+@given(STEPS, st.sampled_from([CachePolicy.LRU, CachePolicy.FIFO]), st.booleans())
+def test_lru_is_lru_and_fifo_is_fifo(steps: list[tuple[str, int]], policy: CachePolicy, by_config: bool):
+    # Five entries fit; a model of a few lines says which five.
+    storage = MemoryCacheStorage(room_for(5, 5000), cache_policy=None if by_config else policy)
+    config = CacheConfig(cache_policy=policy) if by_config else None
+    model: OrderedDict[str, bytes] = OrderedDict()
+    for moment, (step, number) in enumerate(steps):
+        key, content = f"key-{number:04}", moment.to_bytes(5000, "big")
+        if step == "g":
+            assert value(storage, key, config) == model.get(key)
+            if key in model and policy is CachePolicy.LRU:
+                model.move_to_end(key)
+        elif step == "e":
+            assert storage.exists(key, config) is (key in model)
+        elif step == "d":
+            assert storage.delete(key) is (model.pop(key, None) is not None)
+        else:
+            storage.set(key, content, config)
+            model[key] = content
+            if policy is CachePolicy.LRU:
+                model.move_to_end(key)
+            if len(model) > 5:
+                model.popitem(last=False)
+        assert len(storage) == len(model)
+        assert storage.current_memory_usage <= storage.max_memory
+    assert {key for key in (f"key-{n:04}" for n in range(10)) if storage.exists(key)} == set(model)
+
+
+def test_an_overflow_drops_the_oldest_and_goes_on():
+    storage = MemoryCacheStorage(room_for(3, 9000))
+    for number in range(50):
+        storage.set(f"key-{number:04}", bytes(9000))
+    assert len(storage) == 3
+    assert [storage.exists(f"key-{number:04}") for number in (0, 46, 47, 48, 49)] == [False, False, True, True, True]
+
+
+def test_the_policy_of_a_storage_stands_above_that_of_a_call():
+    storage = MemoryCacheStorage(room_for(2, 9000), cache_policy=CachePolicy.FIFO)
+    for number in (1, 2):
+        storage.set(f"key-{number:04}", bytes(9000))
+    storage.get("key-0001", CacheConfig(cache_policy=CachePolicy.LRU))
+    storage.set("key-0003", bytes(9000))
+    assert not storage.exists("key-0001")
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 400), st.booleans()), max_size=30))
+def test_the_account_is_exact_after_anything(sets: list[tuple[int, int, bool]]):
+    def key_of(number: int, as_key: bool) -> LLMCacheKey | str:
+        return LLMCacheKey(prompt=f"猫{number}", model_name="m") if as_key else f"猫{number}"
+
+    storage, again = MemoryCacheStorage(), MemoryCacheStorage()
+    for number, size, as_key in sets:
+        storage.set(key_of(number, as_key), bytes(size))
+    last = {(number, as_key): size for number, size, as_key in sets}
+    for (number, as_key), size in last.items():
+        again.set(key_of(number, as_key), bytes(size))
+    assert storage.current_memory_usage == again.current_memory_usage, "writing a key again counts once"
+    assert [storage.delete(key_of(*one)) for one in last] == [True] * len(last)
+    again.clear()
+    assert storage.current_memory_usage == again.current_memory_usage == 0
+
+
+@pytest.mark.parametrize(("size", "count"), [(1, 2000), (20_000, 60)])
+def test_the_memory_taken_is_the_memory_allowed(size: int, count: int):
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        storage = MemoryCacheStorage(0.5)
+        for number in range(count):
+            storage.set(f"key {number}", bytes(size), ttl=1000.0)
+        grown = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    assert len(storage) < count, "it overflowed"
+    assert 0.8 * storage.max_memory < grown <= 1.05 * storage.max_memory
+
+
+def test_what_is_larger_than_the_cache_is_refused_and_nothing_goes():
+    storage = MemoryCacheStorage(0.01)
+    storage.set("a", "kept")
+    for key in ("b", "a"):
+        with pytest.raises(InvalidInput, match="whole cache"):
+            storage.set(key, bytes(20_000))
+    assert (value(storage, "a"), len(storage)) == ("kept", 1)
+    for limit in (0, -1, float("nan"), float("inf"), True, "much", None):
+        with pytest.raises(InvalidInput):
+            MemoryCacheStorage(limit)  # type: ignore[arg-type]
+
+
+def test_an_entry_whose_time_is_over_is_gone(monkeypatch: pytest.MonkeyPatch):
+    moment = 100.0
+    monkeypatch.setattr(cache, "monotonic", lambda: moment)
+    storage = MemoryCacheStorage()
+    storage.set("short", 1, ttl=10)
+    storage.set("long", 2, CacheConfig(ttl=30))
+    moment = 111.0
+    assert (len(storage), storage.delete("short"), value(storage, "long")) == (1, False, 2)
+    storage.set("long", 3)
+    moment = 1000.0
+    assert value(storage, "long") == 3, "written again without a time it stays"
+
+
+# In a store
+
+
+def test_caches_of_other_names_and_spaces_stay_apart(store: Backend):
+    options: list[dict[str, Any]] = [{}, {"name": "other"}, {"space": "acme"}]
+    caches = [KeyValueCacheStorage(store, **one) for one in options]
+    for number, storage in enumerate(caches):
+        storage.set("key", number)
+    caches[0].clear()
+    assert [value(storage, "key") for storage in caches] == [None, 1, 2]
+    assert store.kv.scan(SPACE).items == []
+
+
+def test_fifo_drops_what_came_first_and_lru_keeps_what_is_used(store: Backend):
+    fifo = KeyValueCacheStorage(store, max_entries=4, cache_policy=CachePolicy.FIFO)
+    for name in "abcdaabca":
+        fifo.set(name, name)
+        fifo.get("a")
+    fifo.set("e", "e")
+    assert [value(fifo, name) for name in "abcde"] == [None, "b", "c", "d", "e"]
+    lru = KeyValueCacheStorage(store, name="lru", max_entries=8)
+    lru.set("used", "x")
+    for number in range(60):
+        lru.set(str(number), number)
+        assert value(lru, "used") == "x"
+    assert len(lru) == 8
+
+
+@given(st.lists(st.tuples(st.sampled_from("ssgd"), st.integers(0, 9)), max_size=40), st.integers(1, 6))
+def test_only_what_was_set_is_found_and_the_bound_holds(steps: list[tuple[str, int]], most: int):
+    with open_backend("memory:") as backend:
+        storage = KeyValueCacheStorage(backend, max_entries=most)
+        model: dict[str, int] = {}
+        for moment, (step, number) in enumerate(steps):
+            key = str(number)
+            if step == "s":
+                storage.set(key, moment)
+                model[key] = moment
+                assert value(storage, key) == moment, "the newest is there"
+            elif step == "d":
+                assert not storage.delete(key) or key in model
+                model.pop(key, None)
+            else:
+                assert value(storage, key) in (None, model.get(key))
+            assert len(storage) <= most
+
+
+def test_an_entry_in_a_store_lives_as_long_as_it_was_given():
+    clock = Clock()
+    with MemoryBackend(clock=clock) as backend:
+        storage = KeyValueCacheStorage(backend)
+        storage.set("short", 1, ttl=10)
+        storage.set("long", 2, CacheConfig(ttl=30))
+        clock.advance(11)
+        assert (value(storage, "short"), value(storage, "long"), len(storage)) == (None, 2, 1)
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage", b"\xc1", "text", {"a": 1}, None, 7])
+def test_a_damaged_or_foreign_entry_is_a_miss(store: Backend, damage: Any):
+    storage = KeyValueCacheStorage(store, max_entries=4)
+    storage.set("key", "value")
+    (entry,) = [one for one in store.kv.scan(SPACE).items if ".v" in one.key]
+    store.kv.put(SPACE, entry.key, damage)
+    assert (storage.get("key"), storage.exists("key")) == (None, False)
+    storage.set("key", "new")
+    assert value(storage, "key") == "new"
+    # An item of another key in this place is not this key's.
+    store.kv.put(SPACE, entry.key, CacheStorageItem.build_from_kv("other", "x").serialize())
+    assert storage.get("key") is None
+    for one in store.kv.scan(SPACE).items:
+        store.kv.put(SPACE, one.key, {"foreign": True})
+    for number in range(10):
+        storage.set(str(number), number)
+        assert value(storage, str(number)) == number
+
+
+def test_what_a_store_cannot_take_is_refused_and_nothing_changes(store: Backend):
+    storage = KeyValueCacheStorage(store, max_entries=1)
+    storage.set("key", "kept")
+    with pytest.raises(InvalidInput, match="over the limit"):
+        storage.set("large", bytes(17 * 1024 * 1024))
+    assert value(storage, "key") == "kept"
+    for wrong in (0, -1, None, "many"):
+        with pytest.raises(InvalidInput, match="max_entries"):
+            KeyValueCacheStorage(store, max_entries=wrong)  # type: ignore[arg-type]
+
+
+def use_one_file(path: str, name: str, most: int) -> None:
+    storage = KeyValueCacheStorage(path, max_entries=most)
+    for number in range(30):
+        storage.set(f"{name} {number}", {"from": name, "number": number})
+        storage.set("both", name)
+        found = storage.get(f"{name} {number - 3}")
+        assert found is None or found.value == {"from": name, "number": number - 3}
+
+
+def test_two_processes_share_one_file(tmp_path: Path):
+    path = tmp_path / "cache.db"
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=use_one_file, args=(str(path), name, 20)) for name in ("anna", "ben")]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    with open_backend(path) as backend:
+        storage = KeyValueCacheStorage(backend, max_entries=20)
+        assert (len(storage), backend.check()) == (20, [])
+        assert value(storage, "both") in ("anna", "ben")
+
+
+# Managers and clients
+
+
+@pytest.mark.parametrize("serializer", [JsonSerializer(), MsgpackSerializer()])
+def test_a_manager_keeps_values_and_gives_fresh_ones(storage: CacheStorage, serializer: Serializer):
+    manager = LocalCacheManager(None, serializer, storage)
+    client = LLMCacheClient(manager)
+    key = client.new_key(prompt="你好?", model_name="m")
+    answer = client.new_value(output=ModelOutput(error_code=0, text="好"), user="anna")
+    assert manager.get_sync(key, LLMCacheValue) is None
+    manager.set_sync(key, answer)
+    first, second = manager.get_sync(key, LLMCacheValue), asyncio.run(manager.get(key, LLMCacheValue))
+    assert first is not None
+    assert second is not None
+    assert first is not second
+    assert first.get_value() == second.get_value() == answer.get_value()
+    assert (manager.serializer, manager.storage) == (serializer, storage)
+
+
+def test_what_does_not_fit_the_class_is_a_miss():
+    manager = LocalCacheManager()
+    key = LLMCacheKey(prompt="a", model_name="m")
+    for stored in (b"", b"\xff", b"{}", b'{"output": 3}', b'{"output": {"text": "no code"}}', b"[1]"):
+        manager.storage.set(key, stored)
+        assert manager.get_sync(key, LLMCacheValue) is None
+
+
+class Remote(CacheManager):
+    """A manager of a user's own."""
+
+    def __init__(self, storage: CacheStorage) -> None:
+        super().__init__()
+        self.storage = storage
+
+    @property
+    def serializer(self) -> Serializer:
+        return JsonSerializer()
+
+    async def set(self, key: Any, value: Any, cache_config: CacheConfig | None = None) -> None:
+        await self.storage.aset(key, value)
+
+    async def get(self, key: Any, cls: type[Any], cache_config: CacheConfig | None = None) -> Any:
+        item = await self.storage.aget(key)
+        return None if item is None else self.serializer.deserialize(item.value_data, cls)
+
+
+def test_a_manager_of_ones_own_serves_a_client():
+    client = LLMCacheClient(Remote(MemoryCacheStorage()))
+    key = client.new_key(prompt="a", model_name="m")
+    assert client.exists_sync(key) is False
+    client.set_sync(key, client.new_value(output={"error_code": 0, "text": "x"}))
+    assert client.exists_sync(key) is True
+
+
+OUTPUTS = st.builds(
+    ModelOutput,
+    error_code=st.just(0),
+    text=TEXTS,
+    incremental=st.booleans(),
+    model_context=st.none() | st.just({"echo": True}),
+    usage=st.none() | st.just({"tokens": 3}),
+)
+
+
+@given(TEXTS, OUTPUTS | st.lists(OUTPUTS, min_size=1, max_size=3), st.none() | TEXTS)
+def test_an_answer_comes_back_as_it_was(prompt: str, output: Any, user: str | None):
+    client = LLMCacheClient(MemoryCacheStorage(1))
+    key = client.new_key(prompt=prompt, model_name="m", temperature=0.1)
+
+    async def use() -> LLMCacheValue | None:
+        await client.set(key, client.new_value(output=output, user=user))
+        return await client.get(client.new_key(prompt=prompt, model_name="m", temperature=0.1))
+
+    found = asyncio.run(use())
+    assert found is not None
+    assert found.get_value() == LLMCacheValueData.from_dict(output=output, user=user)
+    assert found.get_value().is_list is isinstance(output, list)
+
+
+@pytest.mark.parametrize("output", [ModelOutput(error_code=1, text="no"), [ModelOutput(0, "a"), ModelOutput(7, "cut")]])
+def test_an_answer_that_failed_is_not_kept(output: Any):
+    client = LLMCacheClient()
+    key = client.new_key(prompt="a", model_name="m")
+    client.set_sync(key, client.new_value(output=output))
+    assert client.exists_sync(key) is False
+    client.set_sync(key, client.new_value(output=ModelOutput(0, "yes")), CacheConfig(ttl=60))
+    assert client.exists_sync(key) is True
+    with pytest.raises(InvalidInput, match="LLMCacheValue"):
+        client.set_sync(key, "text")  # type: ignore[arg-type]
+
+
+def test_an_output_has_a_text_or_a_content():
+    parts = [{"type": "text", "object": {"data": "hi", "format": "text"}}]
+    assert ModelOutput(**ModelOutput(0, content=parts).to_dict()) == ModelOutput(0, content=parts)
+    assert "content" not in ModelOutput(0, "a").to_dict()
+    with pytest.raises(InvalidInput, match="Must pass either text or content"):
+        ModelOutput(0)
+    with pytest.raises(InvalidInput, match="Cannot pass both text and content"):
+        ModelOutput(0, "a", parts)
+    other = SimpleNamespace(to_dict=lambda: {"error_code": 0, "text": "hi", "finish_reason": "stop"})
+    assert LLMCacheValue(output=other).get_value().output == ModelOutput(0, "hi", finish_reason="stop")
+
+
+@pytest.mark.parametrize("fields", [{}, {"output": None}, {"output": []}, {"output": 3}, {"output": [3]}])
+def test_a_value_needs_an_output(fields: dict[str, Any]):
+    with pytest.raises(InvalidInput):
+        LLMCacheValue(**fields)
+    with pytest.raises(InvalidInput, match="cannot be made so"):
+        LLMCacheValue(output={"error_code": 0, "text": "a"}, colour="red")

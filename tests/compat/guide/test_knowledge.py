@@ -1,0 +1,234 @@
+"""Retrieval with sources, measured tuning, and a system that chats about its knowledge."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
+from memwell.errors import InvalidInput, ModelError
+from memwell.models import http as transport
+from memwell.models.scripted import HashEmbedder, ScriptedChat
+from tests.ports import closed_port
+
+DOCUMENTS = [
+    "检索增强生成让模型在回答之前先查资料，因此知识可以随时更新。",
+    "向量数据库保存文本的语义向量，按相似度查找。",
+    "The context window of a model limits how much text it can read at once.",
+]
+
+
+@pytest.fixture(scope="module")
+def rag():
+    with SimpleRAGSystem(store="memory:") as system:
+        system.add_documents(DOCUMENTS, [{"page": number} for number in range(3)])
+        yield system
+
+
+def test_what_fits_best_is_first_with_its_metadata_and_score(rag: SimpleRAGSystem):
+    found = rag.search("向量数据库是做什么的？", top_k=3)
+    assert found[0]["document"] == DOCUMENTS[1]
+    assert found[0]["metadata"] == {"page": 1}
+    scores = [one["score"] for one in found]
+    assert scores == sorted(scores, reverse=True)
+    for one in found:
+        assert 0 <= one["score"] <= 1
+        assert one["score"] + one["distance"] == pytest.approx(1)
+    assert "用词相同" in found[0]["why"]
+
+
+def test_a_second_call_adds_and_the_same_text_is_there_once(rag: SimpleRAGSystem, capsys: pytest.CaptureFixture[str]):
+    before = rag.knowledge.count().documents
+    first = rag.add_documents(["第一次的文档。", "第二篇文档。"])
+    assert "成功添加 2 个文档" in capsys.readouterr().out
+    second = rag.add_documents(["完全不同的文档。"])
+    assert len({*first, *second}) == 3
+    assert rag.add_documents(["第二篇文档。"]) == [first[1]]
+    assert rag.add_documents(["第二篇文档。"], [{"lang": "zh"}]) != [first[1]]
+    assert rag.knowledge.count().documents == before + 4
+    rag.knowledge.remove(*first, *second, *rag.add_documents(["第二篇文档。"], [{"lang": "zh"}]))
+
+
+def test_an_answer_names_its_sources_and_what_is_not_known_is_said(rag: SimpleRAGSystem):
+    answer = rag.generate_answer("向量数据库保存什么？")
+    assert "语义向量" in answer
+    assert "\n[1] " in answer
+    assert rag.generate_answer("明天的火车几点开？").startswith("我不知道")
+    assert "context window" in rag.generate_answer("What does the context window of a model limit?")
+
+
+def test_a_model_that_fails_is_named_and_the_documents_answer(tmp_path: Path):
+    failing = ScriptedChat([ModelError("the server is away")] * 3)
+    with SimpleRAGSystem(store=tmp_path / "kb.db", chat=failing) as system:
+        system.add_documents(DOCUMENTS)
+        answer = system.answer("向量数据库保存什么？")
+    assert answer.extractive
+    assert "语义向量" in answer.text
+    assert answer.note
+
+
+def test_documents_outlive_the_process(tmp_path: Path):
+    with SimpleRAGSystem(store=tmp_path / "kb.db") as system:
+        system.add_documents(DOCUMENTS)
+    with SimpleRAGSystem(store=tmp_path / "kb.db") as system:
+        assert system.search("向量数据库", top_k=1)[0]["document"] == DOCUMENTS[1]
+
+
+@pytest.mark.parametrize(
+    ("documents", "metadatas"),
+    [("text", None), (["a", "b"], [{}]), ([7], None), (["a"], [{"x": object()}]), (None, None)],
+)
+def test_bad_input_adds_nothing(rag: SimpleRAGSystem, documents: list[str], metadatas: list[dict[str, object]] | None):
+    before = rag.knowledge.count()
+    with pytest.raises(InvalidInput):
+        rag.add_documents(documents, metadatas)
+    assert rag.knowledge.count() == before
+
+
+def test_another_embedder_is_not_taken_for_ours():
+    with pytest.raises(InvalidInput, match="bge-large"):
+        SimpleRAGSystem("bge-large", store="memory:")
+
+
+TOWNS = "Oslo Bergen Turku Malmo Aarhus Tallinn Riga Vilnius Gdansk Lubeck Bremen Ghent Bruges Lille Nantes".split()
+THINGS = "ferries bakeries libraries gardens bridges museums theatres markets towers harbours orchards mills".split()
+FACTS = "\n\n".join(
+    f"The {thing} of {town} were counted in {1500 + 7 * number + 31 * place} by the clerk {town[:3]}{thing[:4]}son."
+    for number, town in enumerate(TOWNS)
+    for place, thing in enumerate(THINGS[:6])
+)
+
+
+def test_the_size_is_chosen_by_what_is_found():
+    assert RAGOptimizer.optimize_chunk_size(FACTS, [100, 2000], embedder=HashEmbedder()) == 100
+    tuned = RAGOptimizer.compare_chunk_sizes(FACTS, [100, 2000], embedder=HashEmbedder())
+    assert "characters" in tuned.table()
+    assert "字符" in tuned.table("zh")
+    assert {trial.chunking.tokens for trial in tuned.trials} == {100, 2000}
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"), [("", [100]), ("   ", [100]), ("text", []), ("text", [0]), ("text", "100"), (7, [100])]
+)
+def test_bad_sizes_are_refused(text: str, sizes: list[int]):
+    with pytest.raises(InvalidInput):
+        RAGOptimizer.optimize_chunk_size(text, sizes, embedder=HashEmbedder())
+
+
+PASSAGES = ["LLM 可以保留前文。", "Gardening in spring.", "大语言模型按概率生成文字。", "Cooking rice."]
+
+
+def test_expansion_and_reranking_are_shown_at_work():
+    made = RAGOptimizer.improve_retrieval_accuracy(
+        ["大模型怎么生成文字", "plot of greens"],
+        PASSAGES,
+        2,
+        synonyms={"plot of greens": ["cooking"]},
+        embedder=HashEmbedder(),
+    )
+    expanded = made["query_expansion"]("大模型怎么生成文字")
+    assert expanded[0] == "大模型怎么生成文字"
+    assert any("大语言模型" in one for one in expanded)
+    assert made["results"]["大模型怎么生成文字"]["after"][0] == PASSAGES[2]
+    found = made["results"]["plot of greens"]
+    assert found["before"][0] != "Cooking rice."
+    assert found["after"][0] == "Cooking rice.", "a synonym that was added"
+
+
+def test_reranking_understands_chinese():
+    rerank = RAGOptimizer.improve_retrieval_accuracy([], ["文档"], embedder=HashEmbedder())["reranking"]
+    results = [{"document": "今天天气很好", "score": 0.5}, {"document": "上下文窗口有长度限制", "score": 0.45}]
+    judged = rerank("上下文窗口的限制", results)
+    assert [one["document"] for one in judged] == ["上下文窗口有长度限制", "今天天气很好"]
+    assert judged[0]["reranked_score"] > judged[1]["reranked_score"]
+    assert results[0] == {"document": "今天天气很好", "score": 0.5}, "what was given stays as it was"
+    assert rerank("x", []) == []
+
+
+KNOWLEDGE = [
+    "退货说明：商品可在三十天内退回，运费由商店承担。",
+    "配送说明：包裹通常两天送达，海岛需要七天。",
+]
+
+
+def test_without_a_model_the_knowledge_itself_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    with IntelligentMemorySystem("your-openai-api-key", str(tmp_path / "m.db")) as system:
+        assert system.llm is None, "a placeholder is no key, and nobody is called"
+        assert system.add_knowledge(KNOWLEDGE, [{"name": "退货"}, {"name": "配送"}]) == 2
+        assert "成功添加 2 个知识片段" in capsys.readouterr().out
+        response = system.chat("海岛的包裹几天送达？")
+        assert "七天" in response["answer"]
+        assert response["source_documents"][0]["metadata"]["name"] == "配送"
+        assert system.chat("你喜欢什么颜色？")["answer"].startswith("我不知道")
+        summary = system.get_conversation_summary()
+        assert "海岛" in summary
+        assert "用户：" in summary
+        assert "[1]" not in summary
+
+
+def test_the_conversation_survives_and_the_model_is_told_of_it(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.add_knowledge(KNOWLEDGE)
+        system.chat("海岛的包裹几天送达？")
+    chat = ScriptedChat(["运费由商店承担。[1]"])
+    with IntelligentMemorySystem(None, tmp_path / "m.db", llm=chat) as system:
+        response = system.chat("那退货的运费谁承担？")
+        assert "商店承担" in response["answer"]
+        assert response["note"] == ""
+        told = "\n".join(message.text for message in chat.asked[0])
+        assert "海岛的包裹几天送达？" in told
+        assert [message.text for message in system.memory][-1] == response["answer"]
+
+
+def test_a_model_that_fails_loses_no_turn_and_is_named(tmp_path: Path):
+    chat = ScriptedChat([ModelError("the server is away")] * 5)
+    with IntelligentMemorySystem(None, tmp_path / "m.db", llm=chat) as system:
+        system.add_knowledge(KNOWLEDGE)
+        response = system.chat("海岛的包裹几天送达？")
+        assert "七天" in response["answer"]
+        assert response["note"]
+        assert [message.text for message in system.memory] == ["海岛的包裹几天送达？", response["answer"]]
+        assert system.get_conversation_summary()
+
+
+def test_the_key_is_in_no_environment(tmp_path: Path):
+    with IntelligentMemorySystem("a-key-to-keep", tmp_path / "m.db") as system:
+        assert system.llm is not None
+        assert "a-key-to-keep" not in "".join(os.environ.values())
+        assert "a-key-to-keep" not in repr(system.llm)
+
+
+def test_a_server_that_cannot_be_reached_is_like_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(transport, "drawn_between", lambda low, high: low)  # it is asked again without a pause
+    with (
+        closed_port() as port,
+        IntelligentMemorySystem("key", tmp_path / "m.db", base_url=f"http://127.0.0.1:{port}/v1") as system,
+    ):
+        system.add_knowledge(KNOWLEDGE)
+        response = system.chat("海岛的包裹几天送达？")
+        assert "七天" in response["answer"]
+        assert response["note"]
+        assert "key" not in response["note"]
+
+
+def test_texts_are_cut_at_a_thousand_characters(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        system.add_knowledge(["这一句话正好有二十个汉字用来凑成很长的文章。" * 200])
+        [document] = system.vectorstore.documents()
+        assert document.chunks >= 5
+        found = system.vectorstore.recall("凑成很长的文章", limit=10)
+        assert all(len(one.text) <= 1000 for one in found)
+
+
+def test_the_chain_can_be_called_and_refuses_no_question(tmp_path: Path):
+    with IntelligentMemorySystem(None, tmp_path / "m.db") as system:
+        assert system.get_conversation_summary() == "暂无对话历史"
+        chain = system.create_conversation_chain()
+        for inputs in ({}, {"question": " "}, {"question": 7}):
+            with pytest.raises(InvalidInput):
+                chain(inputs)
+        assert len(system.memory) == 0
+        with pytest.raises(InvalidInput):
+            system.add_knowledge("one text")

@@ -1,0 +1,69 @@
+"""A tool is an operation: what a model gives reaches the method of the engine, by its name or as the tool means it."""
+
+from __future__ import annotations
+
+import inspect
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from memwell.runtime.wire.table import OPERATIONS
+from memwell.service.mcp.tool import Tool
+from memwell.service.mcp.tools import MEMORY_TOOLS
+
+GIVEN: dict[str, dict[str, Any]] = {
+    "remember": {
+        "text": "Ann saw a whale.", "source": "assistant", "speaker": "Ann", "session": "s", "time": "2026-05-01",
+        "importance": 0.9, "days": 2, "metadata": {"a": 1},
+    },
+    "recall": {
+        "query": "whale", "limit": 3, "speaker": "Ann", "session": "s", "since": "2026-05-01", "until": "2026-05-02",
+        "as_of": "2026-05-03",
+    },
+    "context": {"query": "鲸鱼？", "thread": "t", "profile": "user", "budget": 99},
+    "list_memories": {"limit": 3, "cursor": "c", "forgotten": True},
+    "forget": {"ids": ["a", "b"], "reason": "so"},
+    "undo": {"id": "a"},
+    "facts": {"subject": "Ann", "relation": "lives_in", "as_of": "2026-05-03"},
+    "profile": {"subject": "Ann", "language": "zh"},
+    "look_up": {"query": "whale", "limit": 3},
+    "ask": {"question": "whale?", "language": "zh"},
+}  # fmt: skip
+MEANT: dict[str, dict[str, Any]] = {
+    "remember": {"content": "Ann saw a whale.", "trust": "model", "ttl": 172_800.0},
+    "context": {"language": "zh"},
+}
+"""What is not the same under the same name."""
+
+TIMES = {name: datetime(2026, 5, day, tzinfo=UTC) for day, name in enumerate(("since", "until", "as_of"), 1)}
+
+
+class Listening:
+    """A memory, and any room of it, that notes how it is called."""
+
+    def __init__(self) -> None:
+        self.args: tuple[Any, ...] = ()
+        self.heard: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return self if name in ("facts", "knowledge") else self._call
+
+    def _call(self, *args: Any, **given: Any) -> None:
+        self.args, self.heard = args, given
+        raise InterruptedError
+
+
+@pytest.mark.parametrize("tool", MEMORY_TOOLS, ids=lambda tool: tool.name)
+def test_all_that_a_model_gives_reaches_the_method(tool: Tool):
+    memory, given = Listening(), GIVEN[tool.name]
+    with pytest.raises(InterruptedError):
+        tool.used(memory, tool.decoded(given))  # pyright: ignore[reportArgumentType]
+    method = OPERATIONS[tool.operation].does
+    bound = inspect.signature(method).bind(memory, *memory.args, **memory.heard).arguments
+    known = {**given, **{name: time for name, time in TIMES.items() if name in given}, **MEANT.get(tool.name, {})}
+    renamed = {"text", "source", "days", "id", "language"} - set(inspect.signature(method).parameters)
+    expected = {name: value for name, value in known.items() if name not in renamed and name != "time"}
+    assert expected.items() <= bound.items()
+    assert memory.args == tuple(given[name] for name in OPERATIONS[tool.operation].places)
+    assert memory.heard.get("time") in (None, datetime(2026, 5, 1, tzinfo=UTC))

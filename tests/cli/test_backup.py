@@ -35,7 +35,7 @@ def test_a_store_goes_out_and_comes_back(run: Run, tmp_path: Path):
     made = run("backup", "copy.db", "--store", "app.db")
     assert (made.code, made.err) == (0, "")
     assert "1 key-value entries" in made.out
-    assert "Opened anew and looked over" in made.out
+    assert "Opened again and checked" in made.out
     digest = (tmp_path / "copy.db.sha256").read_text().split()[0]
     assert f"SHA-256 {digest}" in made.out
     back = run("restore", "copy.db", "--store", "new.db")

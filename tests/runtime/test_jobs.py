@@ -20,7 +20,7 @@ from memwell.errors import Conflict
 from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime import jobs as jobs_module
-from memwell.runtime.jobs import REGISTRY, Job, Kept, Pending, Queue
+from memwell.runtime.jobs import REGISTRY, Job, JobQueue, Kept, PendingList
 from memwell.storage import Backend, open_backend
 from memwell.values import new_id
 from tests.service.waiting import until
@@ -43,7 +43,7 @@ def ended(kept: Kept) -> Kept:
 
 
 def test_a_key_has_one_owner_until_it_is_released_or_the_owner_is_gone(backend: Backend):
-    one, other = Pending(backend.kv, REGISTRY), Pending(backend.kv, REGISTRY)
+    one, other = PendingList(backend.kv, REGISTRY), PendingList(backend.kv, REGISTRY)
     for key in "ab":
         one.offer(key)
     assert [one.claim("a"), one.claim("a"), other.claim("a"), other.claim("x")] == [True, True, False, False]
@@ -62,16 +62,27 @@ def test_a_key_has_one_owner_until_it_is_released_or_the_owner_is_gone(backend: 
     one.close()
 
 
+def test_a_forked_child_owns_nothing_of_its_parents(backend: Backend, monkeypatch: pytest.MonkeyPatch):
+    pending = PendingList(backend.kv, REGISTRY)
+    pending.offer("a", mine=True)
+    pending.offer("b")
+    parent = pending.owner
+    monkeypatch.setattr(jobs_module.os, "getpid", lambda: -1)
+    assert [pending.claim("a"), pending.claim("b")] == [False, True]
+    assert pending.owned_by(parent) == ["a"]
+    pending.close()
+
+
 def test_what_an_earlier_version_listed_is_free(backend: Backend):
     backend.kv.put(REGISTRY, "old", True)
-    pending = Pending(backend.kv, REGISTRY)
+    pending = PendingList(backend.kv, REGISTRY)
     assert list(pending.free()) == ["old"]
     assert pending.claim("old")
     pending.close()
 
 
 def test_an_owner_renews_its_lease_while_it_owns_something(backend: Backend):
-    one, other = Pending(backend.kv, REGISTRY, lease_s=0.2), Pending(backend.kv, REGISTRY)
+    one, other = PendingList(backend.kv, REGISTRY, lease_s=0.2), PendingList(backend.kv, REGISTRY)
     one.offer("a", mine=True)
     before = one._beaten
     assert until(lambda: one._beaten > before + 0.3)
@@ -84,7 +95,7 @@ def test_an_owner_renews_its_lease_while_it_owns_something(backend: Backend):
 
 def test_of_many_that_claim_at_once_each_key_has_one_owner(backend: Backend):
     keys = [str(number) for number in range(20)]
-    owners = [Pending(backend.kv, REGISTRY) for _ in range(4)]
+    owners = [PendingList(backend.kv, REGISTRY) for _ in range(4)]
     for key in keys:
         owners[0].offer(key)
     with ThreadPoolExecutor(4) as pool:
@@ -95,7 +106,7 @@ def test_of_many_that_claim_at_once_each_key_has_one_owner(backend: Backend):
 
 
 def test_a_state_is_written_by_its_owner_alone(backend: Backend):
-    one, other = Queue(backend, QUEUE), Queue(backend, QUEUE)
+    one, other = JobQueue(backend, QUEUE), JobQueue(backend, QUEUE)
     kept = Kept(job(), again=b"")
     version = one.add("k", kept)
     with pytest.raises(Conflict):
@@ -116,7 +127,7 @@ def test_a_state_is_written_by_its_owner_alone(backend: Backend):
 
 
 def test_a_claim_that_came_too_late_is_given_back(backend: Backend):
-    slow, other = Queue(backend, QUEUE), Queue(backend, QUEUE)
+    slow, other = JobQueue(backend, QUEUE), JobQueue(backend, QUEUE)
     kept = Kept(job(), again=b"")
     version = slow.add("k", kept)
     slow.pending.end_lease(slow.pending.owner)
@@ -133,7 +144,7 @@ def test_a_claim_that_came_too_late_is_given_back(backend: Backend):
 
 
 def test_a_job_is_tried_so_often_and_then_kept_as_failed(backend: Backend):
-    queue, tries = Queue(backend, QUEUE), 0
+    queue, tries = JobQueue(backend, QUEUE), 0
     queue.add("k", Kept(job(), again=b"piece", begun=0), mine=False)
     while (found := queue.claim("k")) is not None:
         tries += 1
@@ -147,7 +158,7 @@ def test_a_job_is_tried_so_often_and_then_kept_as_failed(backend: Backend):
 
 
 def test_a_large_result_is_stored_apart_and_goes_with_its_job(backend: Backend):
-    queue = Queue(backend, QUEUE, kept_s=60)
+    queue = JobQueue(backend, QUEUE, kept_s=60)
     large = {"words": ["\x00记忆"] * 5000}
     version = queue.add("k", Kept(job(), again=b"asked"))
     queue.write("k", Kept(job(status="done", result=large), again=b"asked"), version)
@@ -170,7 +181,7 @@ def test_a_job_that_an_earlier_version_left_is_shown_and_begun_again(backend: Ba
     for key, one in (("a", kept), ("b", alive), ("c", ended(kept))):
         backend.kv.put(QUEUE / "open", key, True)
         backend.kv.put(QUEUE, key, msgspec.msgpack.encode(one))
-    queue = Queue(backend, QUEUE)
+    queue = JobQueue(backend, QUEUE)
     assert {key: one.status for key, one in queue.shown("").items()} == {"a": "waiting", "b": "running", "c": "done"}
     assert [found.key for found in queue.free()] == ["a"]
     assert queue.claim("a") is not None
@@ -182,11 +193,11 @@ _CHILD = """
     import sys
     from memwell.longterm.base import utc_now
     from memwell.records import Space
-    from memwell.runtime.jobs import Job, Kept, Queue
+    from memwell.runtime.jobs import Job, Kept, JobQueue
     from memwell.storage import open_backend
     from msgspec.structs import replace
 
-    queue = Queue(open_backend(sys.argv[1]), Space("some", "queue"), lease_s=1.0)
+    queue = JobQueue(open_backend(sys.argv[1]), Space("some", "queue"), lease_s=1.0)
     while True:
         print(flush=True)
         for found in queue.free():
@@ -202,7 +213,7 @@ def test_jobs_of_killed_processes_are_all_done(tmp_path: Path):
     store, lot = str(tmp_path / "store.db"), random.Random(3)
     command = [sys.executable, "-c", textwrap.dedent(_CHILD), store]
     with open_backend(store) as backend:
-        queue = Queue(backend, QUEUE)
+        queue = JobQueue(backend, QUEUE)
         for number in range(60):
             queue.add(f"{number:02d}", Kept(job(), again=b""), mine=False)
         while not queue.pending.is_empty():

@@ -23,7 +23,7 @@ from memwell.longterm.journal import PendingWork
 from memwell.longterm.memory import Memory
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime import worker as worker_module
-from memwell.runtime.jobs import REGISTRY, Pending
+from memwell.runtime.jobs import REGISTRY, PendingList
 from memwell.runtime.worker import Worker, listed_spaces, pending_by_space, told_afterwards
 from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
@@ -31,9 +31,7 @@ from tests.knowledge.bench import SHELF, Failing, filled
 
 _WRITER = """
     import memwell, sys, itertools
-    from memwell.longterm.journal import Owed
-from memwell.longterm.memory import Memory
-from memwell.models.scripted import HashEmbedder
+    from memwell.models.scripted import HashEmbedder
     m = memwell.open(sys.argv[1], embedder=HashEmbedder(64))
     for n in itertools.count(int(sys.argv[2])):
         m.remember(f"I live in Berlin. This is note {n} of mine.", speaker=f"person {n}", session="talk")
@@ -75,27 +73,6 @@ def test_killed_at_any_moment_nothing_is_lost_and_nothing_done_twice(tmp_path: P
         assert m.backend.check() == []
 
 
-def test_two_workers_share_the_work(tmp_path: Path):
-    engines = [memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) for _ in range(2)]
-    try:
-
-        def tell(which: int) -> None:
-            for number in range(60):
-                engines[which].remember(f"writer {which} says number {number}", session="talk")
-
-        threads = [threading.Thread(target=tell, args=(which,)) for which in range(2)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        engines[0].settle()
-        assert engines[1].count() == 120
-        assert engines[1].backend.index.info(engines[1].space).vectors == 120
-    finally:
-        for engine in engines:
-            engine.close()
-
-
 def _wait_until(true: Callable[[], bool]) -> bool:
     deadline = time.monotonic() + 60.0
     while not true() and time.monotonic() < deadline:
@@ -131,7 +108,7 @@ def test_a_space_that_another_process_is_at_is_left_alone_until_it_is_free(
 ):
     monkeypatch.setattr(worker_module, "_AGAIN_S", 0.01)
     with memwell.open(tmp_path / "app.db", embedder=None, work=False) as other:
-        elsewhere, key = Pending(other.backend.kv, REGISTRY), other.space.encoded()
+        elsewhere, key = PendingList(other.backend.kv, REGISTRY), other.space.encoded()
         elsewhere.offer(key)
         assert elsewhere.claim(key)
         with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
@@ -158,7 +135,7 @@ class _Hooked(HashEmbedder):
 def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(Pending, "_beat_on", lambda pending: None)
+    monkeypatch.setattr(PendingList, "_beat_on", lambda pending: None)
     monkeypatch.setattr(worker_module, "LEASE_S", 0.05)
     other = memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64), work=False)
     asked: list[int] = []
@@ -167,7 +144,7 @@ def test_who_loses_a_claim_in_the_middle_stops_and_stores_nothing_twice(
         asked.append(len(texts))
         if len(asked) == 1:
             # The lease runs out meanwhile. Another process owns the space now, and does all there is to do.
-            elsewhere = Pending(other.backend.kv, REGISTRY)
+            elsewhere = PendingList(other.backend.kv, REGISTRY)
             assert _wait_until(lambda: elsewhere.claim(other.space.encoded()))
             other.settle()
 
@@ -253,14 +230,6 @@ def test_a_worker_hears_of_what_another_process_leaves(monkeypatch: pytest.Monke
     assert backend.ears == []
 
 
-def test_a_worker_does_not_tell_others_of_what_it_does_itself():
-    backend = _Telling()
-    with memwell.open(backend, embedder=HashEmbedder(64)) as m:
-        m.remember("Ann likes tea.")
-        m.settle()
-        assert backend.told == []
-
-
 def test_what_is_written_in_a_transaction_is_told_when_it_is_stored():
     backend = _Telling()
     with memwell.open(backend, embedder=None, work=False) as m:
@@ -311,9 +280,7 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
 _ADDER = """
     import memwell, os, signal, sys
     from memwell.knowledge import shelf as vectors
-    from memwell.longterm.journal import Owed
-from memwell.longterm.memory import Memory
-from memwell.models.scripted import HashEmbedder
+    from memwell.models.scripted import HashEmbedder
     vectors.MOST_AT_ONCE = 8
     m = memwell.open(sys.argv[1], embedder=HashEmbedder(64), work=sys.argv[2] == "work")
     m.knowledge.add(" ".join(f"Tea number {n} is good. 第 {n} 种茶叶也好。" for n in range(300)), id="long")
@@ -362,15 +329,6 @@ def test_a_chunk_that_cannot_be_embedded_holds_up_no_other(tmp_path: Path, monke
         info = m.backend.index.info(m.knowledge.space)
         assert info.vectors == info.records - 1 >= len(SHELF)
         assert m.knowledge.owed().vectors == 0
-
-
-def test_documents_brought_from_a_file_get_their_vectors(tmp_path: Path):
-    with memwell.open("memory:", embedder=None) as m:
-        filled(m.knowledge)
-        m.export(tmp_path / "all.jsonl")
-    with memwell.open(tmp_path / "app.db", embedder=HashEmbedder(64)) as m:
-        assert m.bring(tmp_path / "all.jsonl").counts == {"documents": len(SHELF)}
-        assert _wait_until(lambda: _has_all_vectors(m))
 
 
 CANARY = "Xylophon-Quagga-77"

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,8 @@ from memwell.errors import Busy, ConfigurationError, InvalidInput, NotFound, Unr
 from memwell.knowledge.ingest import Ingested
 from memwell.longterm.base import utc_now
 from memwell.records import Space
-from memwell.runtime import jobs as queue_module
 from memwell.runtime.engine import Engine
-from memwell.runtime.jobs import SERVICE_JOBS, Job, Kept, Queue
+from memwell.runtime.jobs import SERVICE_JOBS, Job, JobQueue, Kept
 from memwell.service import job_files
 from memwell.service import jobs as jobs_module
 from memwell.service.job_files import Made
@@ -43,7 +41,6 @@ from memwell.service.jobs import (
     Report,
     Turns,
     Work,
-    check_room,
     key_of,
 )
 from memwell.storage import Backend, open_backend
@@ -147,13 +144,6 @@ def test_an_id_that_is_none_is_not_found(running: Jobs, id_: str):
         running.get(ANN, id_)
 
 
-def test_jobs_are_listed_newest_first(running: Jobs):
-    started = [running.start(ANN, f"job {number}", lambda report: None) for number in range(5)]
-    for job in started:
-        ended(running, ANN, job)
-    assert [job.action for job in running.all(ANN)] == [f"job {number}" for number in (4, 3, 2, 1, 0)]
-
-
 def _made(report: Report, data: bytes) -> Made:
     path = report.path(".jsonl")
     path.write_bytes(data)
@@ -184,18 +174,6 @@ def test_a_file_goes_after_its_time(running: Jobs, monkeypatch: pytest.MonkeyPat
     assert until(lambda: running.get(ANN, job.id).file == "")
     with pytest.raises(NotFound):
         running.file(ANN, job.id)
-
-
-def test_a_file_of_a_job_that_fails_does_not_stay(running: Jobs):
-    paths: list[Path] = []
-
-    def work(report: Report) -> None:
-        paths.append(report.path(".jsonl"))
-        paths[0].write_text("half")
-        raise InvalidInput("it broke off")
-
-    assert ended(running, ANN, running.start(ANN, "export", work)).status == "failed"
-    assert not paths[0].exists()
 
 
 def test_failures_are_told_as_problems(running: Jobs, caplog: pytest.LogCaptureFixture):
@@ -278,29 +256,6 @@ def test_too_many_are_told_to_come_again(running: Jobs, tmp_path: Path):
     assert until(lambda: running.busy == 0)
     assert {running.get(ANN, job.id).status for job in waiting} == {"done"}
     assert ended(running, ANN, running.start(ANN, "again", lambda report: None)).status == "done"
-
-
-def test_one_space_with_long_jobs_does_not_keep_another_from_its_own(running: Jobs):
-    held = [Held() for _ in range(8)]
-    for one in held:
-        running.start(ANN, "hold", one)
-    assert ended(running, BOB, running.start(BOB, "quick", lambda report: {"n": 1})).result == {"n": 1}
-    assert sum(one.begun.is_set() for one in held) <= 2
-    for one in held:
-        one.let_go.set()
-
-
-def test_spaces_take_turns(backend: Backend):
-    order: list[str] = []
-    with Jobs(backend, threads=1) as running:
-        first = Held()
-        running.start(ANN, "hold", first)
-        assert first.begun.wait(PATIENCE_S)
-        for name, space in (("ann 1", ANN), ("ann 2", ANN), ("ann 3", ANN), ("bob 1", BOB), ("bob 2", BOB)):
-            running.start(space, name, lambda report, name=name: order.append(name))
-        first.let_go.set()
-        assert until(lambda: running.busy == 0)
-    assert order == ["ann 1", "bob 1", "ann 2", "bob 2", "ann 3"]
 
 
 # Cancelling
@@ -482,22 +437,6 @@ def test_jobs_of_a_process_that_was_killed_are_shown_as_interrupted(tmp_path: Pa
         assert [(job.status, job.problem and job.problem["code"]) for job in found] == [("failed", "interrupted")] * 2
         assert {job.status for job in other.all(ANN)} == {"failed"}
         assert [one.status for one in other.watch(ANN, ids[0]) if one is not None] == ["failed"]
-
-
-def test_a_process_that_has_jobs_says_again_and_again_that_it_lives(backend: Backend, monkeypatch: pytest.MonkeyPatch):
-    put, said, held = backend.kv.put, list[str](), Held()
-
-    def noted(space: Space, key: str, *args: Any, **options: Any) -> Any:
-        if space == queue_module._OWNERS:
-            said.append(key)
-        return put(space, key, *args, **options)
-
-    monkeypatch.setattr(backend.kv, "put", noted)
-    with Jobs(backend, lease_s=0.2) as running:
-        running.start(ANN, "hold", held)
-        assert until(lambda: len(said) > 3)
-        held.let_go.set()
-    assert len(set(said)) == 1
 
 
 @given(
@@ -696,7 +635,7 @@ def left_behind(backend: Backend, **fields: Any) -> Job:
     """A job that runs by what is stored, and whose process is gone."""
     job = Job(id=new_id(), action="count", status="running", created=utc_now(), updated=utc_now(), stage="half", done=1)
     kept = Kept(job, space=tuple(ANN), again=msgspec.msgpack.encode({"n": 1}))
-    gone = Queue(backend, SERVICE_JOBS, kept_s=60)
+    gone = JobQueue(backend, SERVICE_JOBS, kept_s=60)
     gone.add(key_of(ANN, job.id), replace(kept, **fields))
     gone.close()
     return job
@@ -711,20 +650,6 @@ def test_a_job_of_a_process_that_is_gone_is_begun_anew_by_another(backend: Backe
         assert jobs.get(ANN, job.id).result == {"of": "ann", "asked": {"n": 1}}
         assert jobs.take_up(memory.at) == 0
     assert counted.done == [job.id]
-
-
-def test_of_several_that_look_at_once_one_takes_a_job(backend: Backend, memory: Engine, counted: Counted):
-    left = sorted(left_behind(backend).id for _ in range(6))
-    processes = [Jobs(backend) for _ in range(4)]
-    with ThreadPoolExecutor(4) as pool:
-        taken = list(pool.map(lambda jobs: jobs.take_up(memory.at), processes))
-    assert sum(taken) == 6
-    # What the work has done is written down a moment later, and each process sees it in the store.
-    for jobs in processes:
-        assert until(lambda jobs=jobs: {job.status for job in jobs.all(ANN)} == {"done"})
-    for jobs in processes:
-        jobs.close()
-    assert sorted(counted.done) == sorted(counted.begun) == left
 
 
 @pytest.mark.parametrize(
@@ -744,7 +669,7 @@ def test_what_nobody_can_go_on_with_has_failed(
             # The second time that is what is stored.
             assert jobs.take_up(memory.at) == 0
     assert counted.begun == []
-    assert list(Queue(backend, SERVICE_JOBS).free()) == []
+    assert list(JobQueue(backend, SERVICE_JOBS).free()) == []
 
 
 def test_what_was_cancelled_before_anybody_went_on_is_not_begun(backend: Backend, memory: Engine, counted: Counted):
@@ -866,29 +791,3 @@ def test_whoever_waits_comes_to_run_and_no_space_has_all_threads(
     for space in SPACES:
         # Within a space the first that came is the first that begins.
         assert [at for whose, at in begun if whose == space] == sorted(at for whose, at in begun if whose == space)
-
-
-def test_what_is_dropped_does_not_begin():
-    turns: Turns[int] = Turns(1)
-    for number in range(4):
-        turns.add(SPACES[number % 2], number)
-    assert turns.drop(SPACES[0], 0)
-    assert not turns.drop(SPACES[0], 0)
-    assert not turns.drop(SPACES[0], 1)
-    assert not turns.drop(SPACES[3], 1)
-    assert turns.take() == 2
-    assert sorted(turns.drop_all()) == [1, 3]
-    turns.ended(SPACES[0])
-    assert (turns.take(), turns.running) == (None, 0)
-
-
-def test_there_is_room_for_so_many_in_all_and_of_each():
-    own = [SPACES[0]] * (MOST_WAITING_EACH - 1)
-    check_room(own, SPACES[0])
-    with pytest.raises(Busy, match="of your jobs"):
-        check_room([*own, SPACES[0]], SPACES[0])
-    check_room([*own, SPACES[0]], SPACES[1])
-    many = [Space("x", str(number)) for number in range(MOST_WAITING)]
-    check_room(many[1:], SPACES[0])
-    with pytest.raises(Busy):
-        check_room(many, SPACES[0])

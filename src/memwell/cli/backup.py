@@ -30,7 +30,7 @@ _PHRASES = {
         "{threads} 个会话中的 {messages} 条消息、{records} 条记录、{entries} 个键值条目、{blobs} 个二进制对象",
     ),
     "backup_checked": (
-        "Opened anew and looked over: whole, and the counts are those of the store.",
+        "Opened again and checked: whole, and the counts are those of the store.",
         "已重新打开并检查：完整，各项数目与存储一致。",
     ),
     "backup_removed": ("Older backups removed: {count}", "已删除较早的备份：{count} 个"),
@@ -66,13 +66,13 @@ _PHRASES = {
     "restored": ("{path} now holds what {source} holds:", "{path} 现在的内容与 {source} 相同："),
     "restored_digest": ("Its SHA-256 was compared: {digest}", "已核对 SHA-256：{digest}"),
     "restored_no_digest": (
-        "No .sha256 file lies beside it, so only its integrity was checked.",
+        "There is no .sha256 file with it, so only its integrity was checked.",
         "旁边没有 .sha256 文件，因此只检查了完整性。",
     ),
     "restored_aside": ("The former store is kept as {path}", "原来的存储保留为 {path}"),
     "restore_not_backup": ("{path} is no backup of memwell's.", "{path} 不是 memwell 的备份。"),
     "restore_has_log": (
-        "{path} has a write-ahead log beside it: it is a store, not a backup. Back it up first: memwell backup",
+        "{path} has a write-ahead log: it is a store, not a backup. Back it up first: memwell backup",
         "{path} 旁边有预写日志：它是存储，不是备份。请先备份：memwell backup",
     ),
     "restore_wrong_digest": (
@@ -119,7 +119,7 @@ def backup_command(
     ],
     store: Store,
     keep: Annotated[
-        int | None, typer.Option(help="Keep so many of this store's backups in the folder. 在文件夹中保留几份。")
+        int | None, typer.Option(help="How many of this store's backups to keep in the folder. 在文件夹中保留几份。")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -25,7 +25,7 @@ Workers = Annotated[
     typer.Option("--workers", "-w", min=1, help="How many processes; as many as cores by default. 进程数。"),
 ]
 Kept = Annotated[
-    bool, typer.Option("--again/--kept", help="Do it anew, or go on and print what was done. 重新做，或接着做。")
+    bool, typer.Option("--again/--kept", help="Begin again, or go on and print what was done. 重新做，或接着做。")
 ]
 
 
@@ -98,7 +98,7 @@ def reembed_command(
     space: SpaceOption = None,
     workers: Workers = None,
 ) -> None:
-    """Make all vectors anew by another embedder; the old ones serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
+    """Re-embed a store with another embedder; the old vectors serve meanwhile. 更换嵌入模型重建向量，期间旧的照用。"""
     check_at_hand(store)
     check_exists(store)
     # Loads numpy and the models, which other commands do without.

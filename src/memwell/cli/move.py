@@ -140,6 +140,6 @@ def _part_without_secrets(part: str) -> str:
     scheme, found, rest = without_secrets(part).partition("://")
     if not found:
         return without_secrets(part)
-    # A password may hold a slash that nobody escaped, so everything up to the last @ goes.
+    # A password may hold a slash that is not escaped, so everything up to the last @ goes.
     shown = _SECRET.sub(r"\1…", rest.rpartition("@")[2])
     return f"{scheme}://{shown}"

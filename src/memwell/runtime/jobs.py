@@ -1,20 +1,21 @@
 """The job queue of a store: durable jobs, each owned by one process under a lease, with retries, progress and results.
 
-    queue = Queue(backend, Space("memwell", "service", "jobs"))
-    version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to whoever claims it
+    queue = JobQueue(backend, Space("memwell", "service", "jobs"))
+    version = queue.add(key, Kept(job))              # this process owns it; mine=False leaves it to any process
     for found in queue.free(): ...                   # open jobs that no living process owns
     found = queue.claim(found.key)                   # one process gets it
     version = queue.write(key, kept, version)        # progress, and at last the end
 
 Three kinds of work wait here: the jobs of the service, the pieces of batches, and the spaces whose memories are to be
-indexed. Everything is in the key-value part of the store. ``Pending`` is the list of keys with open work; its entries name
-the owner. ``Queue`` adds the state of each job. A process that owns something renews one entry every few seconds. When
-the entry runs out, what the process owned is free, and another process claims it. An owner writes a job at the version
-that it wrote last: an owner that finds another version has lost the job.
+indexed. Everything is in the key-value part of the store. A ``PendingList`` has the keys of open work, each with its owner.
+``JobQueue`` adds the state of each job. A process that owns something renews one entry every few seconds. When the entry
+runs out, what the process owned is free, and another process claims it. An owner writes a job at the version that it wrote
+last: an owner that finds another version has lost the job.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
@@ -73,8 +74,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     that it does; ``file`` says that there is a file to fetch; ``problem`` why it failed.
 
     A document is stored, and found by its words, when its job is at the stage ``vectors``; the job is ``done`` when the
-    vectors are made. When nobody waits for them any longer (the service stops, somebody cancels the job, none was made for
-    half a minute) it is ``done`` too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
+    vectors are made. When the service stops, the job is cancelled, or no vector was made for half a minute, it is ``done``
+    too, with ``done`` below ``of``, and ``note`` says what is left: that goes on by itself.
     """
 
     id: str
@@ -122,7 +123,7 @@ class Kept(msgspec.Struct, frozen=True, omit_defaults=True):
         return replace(self.job, status="failed", note="", problem=problem)
 
 
-class Pending:
+class PendingList:
     """Keys of open work in a space of the store, each owned by at most one living process.
 
     An entry holds its owner's id; an empty one, or one of an owner that is gone, is free. An entry of an earlier version
@@ -142,12 +143,23 @@ class Pending:
         self._space = space
         self._lease_s = lease_s
         self._kept_s = kept_s
-        self.owner = new_id() if owner is None else owner
+        self._begin(new_id() if owner is None else owner)
+
+    def _begin(self, owner: str) -> None:
+        self._pid = os.getpid()
+        self._owner = owner
         self._lock = threading.Lock()
         self._held: set[str] = set()
         self._beaten = float("-inf")
         self._heart: threading.Thread | None = None
         self._stop = threading.Event()
+
+    @property
+    def owner(self) -> str:
+        """The id of this process as an owner. A forked child has one of its own, and owns nothing of its parent's."""
+        if self._pid != os.getpid():
+            self._begin(new_id())
+        return self._owner
 
     # The list
 
@@ -226,7 +238,7 @@ class Pending:
         return entry if entry is not None and entry.value == self.owner else None
 
     def _hold(self, key: str) -> None:
-        # Said before anything is owned: an owner that nobody hears of counts as gone.
+        # Said before anything is owned: an owner without a lease counts as gone.
         self.beat()
         with self._lock:
             self._held.add(key)
@@ -247,8 +259,9 @@ class Pending:
 
     def beat(self) -> None:
         """Renew the lease, unless that was done a moment ago."""
+        owner = self.owner
         if time.monotonic() - self._beaten > self._lease_s / 4:
-            self._kv.put(_OWNERS, self.owner, True, ttl=self._lease_s)
+            self._kv.put(_OWNERS, owner, True, ttl=self._lease_s)
             self._beaten = time.monotonic()
 
     def _beat_on(self) -> None:
@@ -269,7 +282,7 @@ class Pending:
         self._stop.set()
         heart = self._heart
         if heart is not None:
-            # Not for ever: it may wait for a transaction of whoever closes this.
+            # Not for ever: it may wait for a transaction that the caller is in.
             heart.join(_CLOSING_S)
         with self._lock:
             self._held.clear()
@@ -283,7 +296,7 @@ def _owner(entry: Entry) -> str:
     return entry.value if isinstance(entry.value, str) else ""
 
 
-class Found(NamedTuple):
+class FoundJob(NamedTuple):
     """A job of a queue, and the version at which it is stored."""
 
     key: str
@@ -291,7 +304,7 @@ class Found(NamedTuple):
     version: int
 
 
-class Queue:
+class JobQueue:
     """Jobs with their states, in a space of the store. ``kept_s`` is how long a job is kept after its last change."""
 
     def __init__(
@@ -309,7 +322,7 @@ class Queue:
         self._results = space / "results"
         self._cancelled = space / "cancelled"
         self._kept_s = kept_s
-        self.pending = Pending(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
+        self.pending = PendingList(backend.kv, space / "open", lease_s=lease_s, kept_s=kept_s, owner=owner)
 
     # A job from its beginning to its end
 
@@ -322,7 +335,7 @@ class Queue:
             self.pending.offer(key, mine=mine)
             return self._put(key, replace(kept, owner=self.pending.owner if mine else ""), expect=0)
 
-    def claim(self, key: str) -> Found | None:
+    def claim(self, key: str) -> FoundJob | None:
         """Own a job that is free, and return it as it is now. None when another process was faster, or it has ended."""
         if not self.pending.claim(key):
             return None
@@ -363,7 +376,7 @@ class Queue:
             self._put(key, replace(kept, owner=""), expect=version)
             self.pending.release(key)
 
-    def retry(self, found: Found, failed: Job, tries: int) -> None:
+    def retry(self, found: FoundJob, failed: Job, tries: int) -> None:
         """Count a try that failed: the job is free again, or ends as ``failed`` when it was begun ``tries`` times."""
         kept = replace(found.kept, begun=found.kept.begun + 1)
         # When another process has claimed it, that one counts its own tries.
@@ -385,7 +398,7 @@ class Queue:
 
     # Finding jobs
 
-    def free(self) -> Iterator[Found]:
+    def free(self) -> Iterator[FoundJob]:
         """The open jobs that no living process owns."""
         for key in list(self.pending.free()):
             found = self.find(key)
@@ -398,27 +411,27 @@ class Queue:
             elif not self.pending.is_alive(found.kept.owner):
                 yield found
 
-    def find(self, key: str) -> Found | None:
+    def find(self, key: str) -> FoundJob | None:
         """A job as it is stored."""
         entry = self._kv.get(self._space, key)
-        return None if entry is None else Found(key, _read(entry), entry.version)
+        return None if entry is None else FoundJob(key, _read(entry), entry.version)
 
     def get(self, key: str) -> Job | None:
         """A job with its result, as it is to be shown."""
         found = self.find(key)
         return None if found is None else self.with_result(found)
 
-    def with_result(self, found: Found) -> Job:
+    def with_result(self, found: FoundJob) -> Job:
         """A job with its result, also one that is stored apart."""
         apart = self._kv.get(self._results, found.key) if found.kept.apart else None
         job = self._as_seen(found.kept)
         return job if apart is None else replace(job, result=msgspec.json.decode(apart.value))
 
-    def all(self, prefix: str = "") -> Iterator[Found]:
+    def all(self, prefix: str = "") -> Iterator[FoundJob]:
         """The jobs whose keys begin so, without results that are stored apart."""
         where = id_begins_with(prefix)
         for entry in paged(lambda cursor: self._kv.scan(self._space, where=where, limit=_PAGE, cursor=cursor)):
-            yield Found(entry.key, _read(entry), entry.version)
+            yield FoundJob(entry.key, _read(entry), entry.version)
 
     def shown(self, prefix: str) -> dict[str, Job]:
         """The jobs whose keys begin so, as they are to be shown, without results that are stored apart."""

@@ -2,8 +2,8 @@
 
 The worker keeps no state of its own. What is to be done is in the journals of the store, so a worker may be killed at any
 moment, and the next one goes on after the last commit. The workers of all processes share one list of spaces with pending
-work (``jobs.Pending``), and each space is owned by one worker at a time. Two that work on one space would lose nothing: the
-second finds the journal moved on, and stores nothing.
+work (``jobs.PendingList``), and each space is owned by one worker at a time. Two that work on one space would lose nothing:
+the second finds the journal moved on, and stores nothing.
 
 Spaces take turns after each batch, so that a large one does not hold up the others.
 """
@@ -30,7 +30,7 @@ from memwell.longterm.indexing import BATCH
 from memwell.longterm.journal import Journal, PendingWork, inner_space, knowledge_space
 from memwell.longterm.memory import Memory
 from memwell.records import MAX_SEGMENTS, Space
-from memwell.runtime.jobs import LEASE_S, REGISTRY, Pending
+from memwell.runtime.jobs import LEASE_S, REGISTRY, PendingList
 from memwell.storage.protocols import Backend
 
 _log = logging.getLogger("memwell.jobs")
@@ -99,7 +99,7 @@ class Worker:
         self._backend = backend
         self._memory_of = memory_of
         self._retention_s = retention_s
-        self._pending = Pending(backend.kv, REGISTRY, lease_s=LEASE_S)
+        self._pending = PendingList(backend.kv, REGISTRY, lease_s=LEASE_S)
         self._sure: dict[Space, float] = {}
         """When a space was last seen on the list."""
         self._owing: set[Space] = set()
@@ -371,23 +371,23 @@ def pending_by_space(backend: Backend) -> dict[Space, PendingWork]:
     listed: list[list[str]] = [one["space"] for one in backend.facts().get("spaces", [])]
     spaces = dict.fromkeys([*(Space(*segments) for segments in listed), *listed_spaces(backend)])
     found = {space: _pending_in(backend, space) for space in spaces if len(space) < MAX_SEGMENTS}
-    return {space: owed for space, owed in found.items() if owed.words or owed.vectors}
+    return {space: lacks for space, lacks in found.items() if lacks.words or lacks.vectors}
 
 
 def listed_spaces(backend: Backend) -> Iterator[Space]:
     """The spaces on the pending list: their first memories may not be indexed yet."""
-    return (Space.decode(entry.key) for entry in Pending(backend.kv, REGISTRY).entries())
+    return (Space.decode(entry.key) for entry in PendingList(backend.kv, REGISTRY).entries())
 
 
 def _pending_in(backend: Backend, space: Space) -> PendingWork:
-    owed = Journal(backend, space).owed()
+    lacks = Journal(backend, space).pending()
     # Documents lack vectors alone: their words are stored with them.
-    return owed if _owner_of_documents(space) is None else replace(owed, words=0)
+    return lacks if _owner_of_documents(space) is None else replace(lacks, words=0)
 
 
 def _is_pending(memory: Eraser) -> bool:
-    owed = memory.owed()
-    return bool(owed.words or (owed.vectors and memory.embedder is not None))
+    lacks = memory.owed()
+    return bool(lacks.words or (lacks.vectors and memory.embedder is not None))
 
 
 def _owner_of_documents(space: Space) -> Space | None:

@@ -45,7 +45,7 @@ class JobFiles:
         self._closed = False
 
     def path(self, id_: str, ending: str) -> Path:
-        """Where a job may write. Whoever else is on the machine cannot look there. Raises ``FileError`` after the end."""
+        """Where a job may write: in a folder that no other user can open. Raises ``FileError`` after the end."""
         with self._lock:
             if self._closed:
                 raise FileError("no file is made any more: the service is stopping")

@@ -34,7 +34,7 @@ from memwell.errors import Busy, Conflict, MemwellError, NotFound
 from memwell.longterm.base import utc_now
 from memwell.records import Space
 from memwell.runtime.engine import Engine
-from memwell.runtime.jobs import LEASE_S, SERVICE_JOBS, Found, Job, Kept, Queue
+from memwell.runtime.jobs import LEASE_S, SERVICE_JOBS, FoundJob, Job, JobQueue, Kept
 from memwell.runtime.wire.codec import encode
 from memwell.runtime.wire.problems import Problem, problem_of
 from memwell.service.job_files import JobFiles, Made
@@ -344,7 +344,7 @@ class _Shown:
 
     def __init__(self, backend: Backend, lease_s: float, clock: Callable[[], datetime]) -> None:
         self._kv = backend.kv
-        self._queue = Queue(backend, SERVICE_JOBS, lease_s=lease_s, kept_s=_KEPT_S)
+        self._queue = JobQueue(backend, SERVICE_JOBS, lease_s=lease_s, kept_s=_KEPT_S)
         self._clock = clock
         self._files = JobFiles()
         self._live: dict[str, _Live] = {}
@@ -567,7 +567,7 @@ class Jobs(_Shown, Closing):
         self._drop_erased()
         return taken
 
-    def _take_over(self, found: Found, memory_of: Callable[[Space], Engine]) -> bool:
+    def _take_over(self, found: FoundJob, memory_of: Callable[[Space], Engine]) -> bool:
         kept = found.kept
         shape, maker = REPEATED.get(kept.job.action, (None, None))
         if found.key in self._queue.cancelled():

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError
-from memwell.knowledge import Chunking, Document, Knowledge, Parsed
+from memwell.knowledge import Chunking, Knowledge, Parsed
 from memwell.knowledge.documents import BLOCK_KINDS, Block
 from memwell.longterm.memory import Memory
 from memwell.models.ports import Embedder
@@ -22,7 +22,7 @@ from memwell.records import MAX_SEGMENTS, Record, Space, paged
 from memwell.runtime.transfer import Imported, documents, export_jsonl, import_jsonl
 from memwell.storage import Backend, open_backend
 from memwell.testing.strategies import ids, metadata, texts
-from tests.knowledge.bench import SHELF, Failing, filled
+from tests.knowledge.bench import SHELF, filled
 from tests.runtime.transfer.breaking import Breaking
 
 NOON = datetime(2026, 5, 1, 12, 0, 0, 123456, tzinfo=UTC)
@@ -110,19 +110,6 @@ def test_documents_come_over_as_they_were(url: str, vectors: bool, tmp_path: Pat
     there.memory.backend.close()
 
 
-def test_what_comes_over_can_be_cut_anew_and_removed():
-    here, there = full(), home()
-    there.bring(here.lines())
-    for one in (here, there):
-        one.knowledge.rechunk(Chunking(64, 0, 8))
-        one.knowledge.remove("handbook")
-    assert outside_the_shelf(there.chunks) == outside_the_shelf(here.chunks)
-    [report] = there.knowledge.recall("茶叶的价格", documents="report", limit=1)
-    assert str(report.citation) == "报告.pdf, pp. 1–3 › Report"
-    there.knowledge.erase_all()
-    assert there.memory.backend.facts()["blobs"] == 0
-
-
 @st.composite
 def read(draw: st.DrawFn) -> Parsed:
     """A document as any reader might hand it over."""
@@ -180,22 +167,6 @@ def test_what_is_here_under_the_same_id_stays():
     assert there.knowledge.get("report") == mine
 
 
-def test_how_documents_are_cut_here_stays_too():
-    here, there = full(), home()
-    there.knowledge.rechunk(Chunking(100, 10, 10))
-    there.bring(here.lines())
-    assert there.knowledge.chunking == Chunking(100, 10, 10)
-    assert {one.chunks for one in there.knowledge.documents()} == {one.chunks for one in here.knowledge.documents()}
-
-
-def test_a_file_without_documents_comes_over():
-    here, there = full(), home()
-    lines = here.lines(documents=False)
-    assert not [line for line in lines if b'"document' in line[:20] or b'"chunking"' in line]
-    assert there.bring(lines).counts == {"memories": 1}
-    assert there.knowledge.documents() == []
-
-
 SECRETS = ("zanzibarquokka", "彝饕餮鬯")
 
 
@@ -206,13 +177,6 @@ def test_only_the_documents_of_the_space_itself_go_out():
     out = b"".join(here.lines(vectors=True)).decode()
     assert "Tea sales rose" in out
     assert not any(secret in out for secret in SECRETS)
-
-
-def test_a_document_that_was_removed_does_not_go_out():
-    here = full()
-    here.knowledge.add(f"{SECRETS}", id="report")
-    here.knowledge.remove("report")
-    assert not any(secret in b"".join(here.lines()).decode() for secret in SECRETS)
 
 
 @pytest.mark.parametrize(("theirs", "ours", "owed"), [(64, 32, True), (None, 64, True), (64, None, False)])
@@ -227,15 +191,6 @@ def test_vectors_of_another_embedder_are_left_behind(theirs: int | None, ours: i
     there.knowledge.settle()
     info = there.memory.backend.index.info(there.knowledge.space)
     assert (info.vectors, info.dimensions) == (len(here.chunks), ours or 64)
-
-
-def test_vectors_that_an_embedder_failed_to_make_are_owed_there_too():
-    embedder = Failing()
-    here = Home(open_backend("memory:"), embedder=embedder)
-    filled(here.knowledge)
-    there = home()
-    assert there.bring(here.lines(vectors=True)).counts == {"documents": len(SHELF)}
-    assert there.knowledge.owed().vectors == len(here.chunks)
 
 
 def document_line(**fields: Any) -> bytes:
@@ -374,12 +329,3 @@ def test_a_document_that_is_replaced_meanwhile_goes_out_as_it_is_now():
         here.knowledge.add("Something new.", id=id_)
     here.knowledge.remove("report")
     assert [getattr(line, "text", "") for line in lines] == ["Something new."] * len(SHELF)
-
-
-def test_a_document_keeps_its_times():
-    here, there = home(), home()
-    kept = here.knowledge.add("Tea.", id="tea")
-    there.knowledge = Knowledge(there.memory.backend, "ann")
-    there.bring(here.lines())
-    found: Document = there.knowledge.get("tea")
-    assert (found.time, found) == (NOON, kept)

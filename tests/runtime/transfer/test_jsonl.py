@@ -19,7 +19,6 @@ from memwell.longterm.changing import Changer
 from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
 from memwell.longterm.remembering import Rememberer
-from memwell.longterm.traits import blobs_space
 from memwell.messages import Image, human
 from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import export_jsonl, import_jsonl, jsonl
@@ -300,14 +299,6 @@ def test_a_bad_line_is_reported_and_the_rest_comes_over(line: bytes, reason: str
         import_jsonl(opened("memory:"), as_file(broken), strict=True)
 
 
-def test_a_line_that_is_too_long_is_passed_over() -> None:
-    lines = exported(filled())
-    other = opened("memory:")
-    report = import_jsonl(other, as_file([*lines[:2], b"x" * 3_000_000 + b"\n", *lines[2:]]), longest_line=1_000_000)
-    assert [(note.number, note.reason) for note in report.problems] == [(3, "the line is longer than 1,000,000 bytes")]
-    assert exported(other)[1:] == lines[1:]
-
-
 @pytest.mark.parametrize(
     "first",
     [b"", b"{}\n", b"hello\n", b'{"type":"header","format":"memwell","version":2,"time":"2026-01-01T00:00:00Z"}\n'],
@@ -521,11 +512,3 @@ def test_features_of_another_size_are_refused():
     done = brought(forged, there)
     assert "features of 3 numbers" in done.problems[0].reason
     assert there.like([1.0, 0.0, 0.0]) == there.like([1.0, 0.0]) == []
-
-
-def test_bytes_that_are_gone_here_are_left_out():
-    here, there = opened_media(), opened_media()
-    item = here.add(PNG, description="a cat")
-    here.memory.backend.blobs.delete(blobs_space(here.memory.space), item.digest)
-    assert brought(exported_media(here), there).problems == []
-    assert there.get(item.id).digest == item.digest

@@ -223,7 +223,7 @@ class _Stored:
             return False
         known = cast("dict[str, Any]", head.value)
         if known["work"] != work:
-            raise Conflict(f"the batch {shown(self._name)} is one of {known['work']}, not of {work}; run it anew")
+            raise Conflict(f"the batch {shown(self._name)} is one of {known['work']}, not of {work}; begin it again")
         self._take_over_old(work)
         return True
 
@@ -241,7 +241,7 @@ class _Stored:
     def check_same(self, pieces: Sequence[JSONValue]) -> None:
         """Raises ``Conflict`` when these are not the pieces that are stored."""
         if msgspec.json.encode(pieces) != msgspec.json.encode([piece_of(found) for found in self.queue.all()]):
-            raise Conflict(f"the batch {shown(self._name)} was begun with other pieces; run it anew")
+            raise Conflict(f"the batch {shown(self._name)} was begun with other pieces; begin it again")
 
     def reopen_failed(self) -> int:
         """Let the pieces that failed be tried again, and return how many pieces there are."""

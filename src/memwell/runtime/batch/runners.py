@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from memwell.errors import InvalidInput, MissingDependency
 from memwell.longterm.base import utc_now
 from memwell.records import Space
-from memwell.runtime.jobs import Found, Job, Kept, Queue
+from memwell.runtime.jobs import FoundJob, Job, JobQueue, Kept
 from memwell.storage import Backend, open_backend
 from memwell.storage.protocols import JSONValue
 from memwell.values import check_json, shown
@@ -76,7 +76,7 @@ def loaded(name: str) -> Work:
 
 def drain(
     backend: Backend,
-    queue: Queue,
+    queue: JobQueue,
     work: str,
     tries: int,
     *,
@@ -103,7 +103,7 @@ def drain(
             return
 
 
-def _do_piece(backend: Backend, queue: Queue, found: Found, work: str, tries: int) -> None:
+def _do_piece(backend: Backend, queue: JobQueue, found: FoundJob, work: str, tries: int) -> None:
     try:
         result = loaded(work)(backend, piece_of(found))
         check_json(result, "the result of a piece")
@@ -112,9 +112,9 @@ def _do_piece(backend: Backend, queue: Queue, found: Found, work: str, tries: in
         queue.retry(found, failed(found.kept.job, f"{type(error).__name__}: {error}"), tries)
 
 
-def queue_of(backend: Backend, name: str, owner: str | None = None) -> Queue:
+def queue_of(backend: Backend, name: str, owner: str | None = None) -> JobQueue:
     """The pieces of a batch as jobs."""
-    return Queue(backend, Space("memwell", "batch", name, "queue"), owner=owner)
+    return JobQueue(backend, Space("memwell", "batch", name, "queue"), owner=owner)
 
 
 def new_piece(work: str, number: int, piece: JSONValue) -> Kept:
@@ -124,7 +124,7 @@ def new_piece(work: str, number: int, piece: JSONValue) -> Kept:
     return Kept(job, again=msgspec.json.encode(piece), begun=0)
 
 
-def piece_of(found: Found) -> Any:
+def piece_of(found: FoundJob) -> Any:
     """The piece of a job."""
     return msgspec.json.decode(found.kept.again or b"null")
 

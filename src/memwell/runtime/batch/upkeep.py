@@ -56,7 +56,7 @@ def audit_space(store: Backend, piece: list[str]) -> dict[str, Any]:
 
 def consolidate_space(store: Backend, piece: list[str]) -> dict[str, Any]:
     """The work of a consolidation. Done twice, it finds nothing more to merge and draws the same insights."""
-    # Not closed: the store belongs to whoever opened it, and goes on with the next piece.
+    # Not closed: the caller opened the store, and goes on with the next piece.
     memory = engine.open(store, space=Space(*piece), work=False)
     merged = memory.compress()
     insights = memory.reflect()

@@ -245,14 +245,14 @@ class DocumentWriter:
         return self._shelf.restore(document, parsed, chunking, origin=line.origin, vectors=fitting)
 
     def _fitting(self, embedder: str, vectors: dict[str, Vector]) -> dict[str, Vector]:
-        """The vectors that can stand beside those here; others are made anew."""
+        """The vectors that fit those here; others are made again."""
         if not self._shelf.adopt_embedder(check_text(embedder, "an embedder")):
             return {}
         self._numbers = self._numbers or self._numbers_here() or len(next(iter(vectors.values())))
         return {key: vector for key, vector in vectors.items() if len(vector) == self._numbers}
 
     def _numbers_here(self) -> int | None:
-        """How many numbers a vector here has, as far as that can be told."""
+        """How many numbers a vector here has, as far as that is known."""
         info, embedder = self._shelf.backend.index.info(self._shelf.space), self._shelf.vectors.embedder
         if info.vectors or embedder is None:
             return info.dimensions
@@ -271,7 +271,7 @@ def _chunking(given: dict[str, Any]) -> Chunking:
 def _document(line: DocumentLine) -> Document:
     """What is known of a document. Raises ``InvalidInput`` for what breaks a rule."""
     if line.origin and (line.origin not in (FILE, URL) or line.id != document_id(line.origin, line.source)):
-        # Under another id it would stand beside the one that is made when its source is ingested.
+        # Under another id there would be two of it once its source is ingested.
         raise InvalidInput(f"the document {shown(line.id)} was not made of {shown(line.origin)} {shown(line.source)}")
     return Document(
         id=check_id(line.id, "a document's id"),

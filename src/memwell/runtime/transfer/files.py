@@ -26,7 +26,7 @@ Progress: TypeAlias = Callable[[int, int | None], None]
 """Called with how far it is and how far it goes, None when that is not known: bytes when reading, lines when writing."""
 
 MOST_NOTES = 1000
-"""So many skipped things and problems are listed one by one; more are only counted."""
+"""How many skipped things and problems are listed one by one; more are only counted."""
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -50,7 +50,7 @@ class Imported(msgspec.Struct, frozen=True):
     failed: int
     """How many problems there were, also when too many to list."""
     hints: list[str] = []
-    """What whoever imported should know, although nothing went wrong."""
+    """What the user should know, although nothing went wrong."""
 
     @property
     def new(self) -> int:
@@ -197,7 +197,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 class Reading:
-    """A file being read, telling whoever wants to know how far it is."""
+    """A file being read, with reports of how far it is."""
 
     def __init__(self, file: BinaryIO, progress: Progress | None) -> None:
         self._file = file

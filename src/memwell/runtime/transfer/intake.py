@@ -142,7 +142,7 @@ class Shelf(MemoryBase):
         return bool(self.backend.index.get(self.space, [id_])) or self.value(inner_key(ALIAS, id_)) is not None
 
     def done(self) -> None:
-        """Tell whoever makes vectors that some are owed."""
+        """Notify the worker that vectors are pending."""
         self._told(self.space)
 
 

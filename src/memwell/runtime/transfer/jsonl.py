@@ -492,7 +492,7 @@ def _place(line: MessageLine) -> Place:
         raise InvalidInput(f"the place {line.index} of {line.thread!r} never held a message")
     if any(one is not None and one.id != first.id for one in lives):
         raise InvalidInput(f"the place {line.index} of {line.thread!r} held messages of more than one id")
-    # A time may carry another zone, and only a message that is made anew is put into our form.
+    # A time may carry another zone, and only a message that is made again is put into our form.
     *before, now = [None if one is None else one.changed(index=line.index) for one in lives]
     held = [LogVersion(message, one.replaced) for message, one in zip(before, line.versions, strict=True)]
     return Place(line.index, first.round or 0, first.id, now, held)
@@ -502,7 +502,7 @@ def _place(line: MessageLine) -> Place:
 
 
 PIECE = 48 * 1024 * 1024
-"""So many bytes go into one line, which is half of what a line may be long when they are written as text."""
+"""How many bytes go into one line: as text they take half of what a line may be long."""
 
 _MOST_BYTES = 512 * 1024 * 1024
 
@@ -533,7 +533,7 @@ def space_blob_lines(shelf: Shelf) -> Iterator[BlobLine]:
 
 
 def thread_blob_lines(shelf: Shelf, info: ThreadInfo) -> Iterator[BlobLine]:
-    """The blobs beside a conversation that its messages name, each once."""
+    """The blobs of a conversation that its messages name, each once."""
     for digest in dict.fromkeys(_named_by_thread(shelf, info)):
         yield from _blob_line(shelf, thread_blobs(info.thread), digest, thread=info.thread.id)
 
@@ -559,7 +559,7 @@ def _blob_line(
 
 
 class Attacher:
-    """Puts bytes and feature vectors back beside what names them."""
+    """Restores bytes and feature vectors with what names them."""
 
     def __init__(self, shelf: Shelf, tally: Tally) -> None:
         self._shelf = shelf
@@ -618,10 +618,10 @@ class Attacher:
         if self._backend.index.get(space, [line.memory]):
             return
         session = traits_of(found[0]).session
-        beside = {"session": session} if session else {}
+        metadata = {"session": session} if session else {}
         kind = found[0].kind
         self._backend.index.upsert(
-            [Record(text="", space=space, id=line.memory, kind=kind, metadata=beside, vector=vector)]
+            [Record(text="", space=space, id=line.memory, kind=kind, metadata=metadata, vector=vector)]
         )
 
 
@@ -678,7 +678,7 @@ def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: b
         yield memory_line(record, shelf.versions(record), vector=vectors)
     for id_, memory in shelf.aliases():
         yield AliasLine(id=id_, memory=memory)
-    # After the memories: whoever takes them in then knows what is named.
+    # After the memories: an import then knows what they name.
     yield from attached_lines(shelf, blobs=blobs)
     if blobs:
         yield from space_blob_lines(shelf)
@@ -692,7 +692,7 @@ def _lines(shelf: Shelf, *, vectors: bool, threads: bool, values: bool, blobs: b
 
 
 def _document_lines(memory: MemoryBase, *, vectors: bool) -> Iterator[Line]:
-    # All that reads documents is loaded with it: whoever opens a memory does not wait for that.
+    # All that reads documents is loaded with it: a program that opens a memory does not wait for that.
     from memwell.runtime.transfer.documents import document_lines, shelf_of  # noqa: PLC0415
 
     documents = shelf_of(memory)
@@ -809,7 +809,7 @@ class _Unpacker:
                     self._flush()
 
     def _take_document(self, number: int, line: ChunkingLine | DocumentLine | PartLine) -> None:
-        # Each has a transaction of its own: whoever is told of its vectors must find them owed.
+        # Each has a transaction of its own: a worker that is notified of its vectors must find them pending.
         try:
             if self._documents is None:
                 self._documents = _document_writer(self._memory, self._tally)

@@ -144,7 +144,7 @@ def part_of(text: str, metadata: Mapping[str, Any]) -> Observed | Related | None
 
 
 def _mcp_of(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """What a memory was in a graph; nothing when it was not in one, or somebody else uses the key."""
+    """What a memory was in a graph; nothing when it was not in one, or another program uses the key."""
     found: Any = metadata.get(KEY)
     if not isinstance(found, dict):
         return {}

@@ -11,12 +11,13 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec.structs import replace
 
 from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, NotFound, ReadOnlyStore
-from memwell.records import Record, Space, Thread
+from memwell.records import Space, Thread
 from memwell.runtime.transfer.files import Progress
 from memwell.runtime.transfer.stream import (
     MOST_BYTES,
@@ -36,7 +37,7 @@ from memwell.runtime.transfer.stream import (
     spaces_of,
     threads_of,
 )
-from memwell.storage.protocols import Backend, ThreadInfo
+from memwell.storage.protocols import Backend, Entry, ThreadInfo
 from memwell.values import new_id
 
 T = TypeVar("T")
@@ -423,18 +424,6 @@ class Marks:
         """Note it; None for not known."""
         self._target.kv.put(MOVING, _name("records", space.encoded()), state)
 
-    def reached(self, thread: Thread) -> int | None:
-        """The last index of a thread that is only half copied; None for one that is whole or not there."""
-        return _number(self._target, _thread_name(thread))
-
-    def reach(self, thread: Thread, index: int) -> None:
-        """Note it."""
-        self._target.kv.put(MOVING, _thread_name(thread), index)
-
-    def finish(self, thread: Thread) -> None:
-        """The thread is whole, or gone."""
-        self._target.kv.delete(MOVING, _thread_name(thread))
-
 
 def _identity_of(source: Backend) -> str:
     """A name for the store that stays with it, made when it is first moved."""
@@ -461,10 +450,6 @@ def _number(backend: Backend, key: str) -> int | None:
     return None if found is None else cast("int | None", found.value)
 
 
-def _thread_name(thread: Thread) -> str:
-    return _name("thread", thread.space.encoded(), thread.id)
-
-
 def _name(kind: str, *parts: str) -> str:
     # Paths and ids can be longer than a key may be.
     return f"{kind}:{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()}"
@@ -478,14 +463,16 @@ class _Writes:
 
     def __init__(self, target: Backend) -> None:
         self._target = target
-        self._held: list[Callable[[], object]] = []
+        self._held: list[tuple[Callable[[list[Any]], object], list[Any]]] = []
         self._count = 0
         self._weight = 0
 
-    def add(self, write: Callable[[], object], weight: int = 0, count: int = 1) -> None:
-        """Hold a write back, or write it with all that are held."""
-        self._held.append(write)
-        self._count += count
+    def add(self, write: Callable[[list[T]], object], item: T, weight: int = 0) -> None:
+        """Hold an item back. Items in a row that have the same ``write`` are given to it together."""
+        if not self._held or self._held[-1][0] is not write:
+            self._held.append((write, []))
+        self._held[-1][1].append(item)
+        self._count += 1
         self._weight += weight
         if self._count >= _BATCH or self._weight >= MOST_BYTES:
             self.flush()
@@ -495,52 +482,8 @@ class _Writes:
         held, self._held, self._count, self._weight = self._held, [], 0, 0
         if held:
             with self._target.transaction():
-                for write in held:
-                    write()
-
-
-class _Batch(Generic[T]):
-    """What is to be dropped and stored in one part of a space. Drops go first: the same thing may come back at the end."""
-
-    def __init__(
-        self,
-        writes: _Writes,
-        drop: Callable[[list[str]], object],
-        store: Callable[[list[T]], object],
-        weight: Callable[[T], int],
-    ) -> None:
-        self._writes = writes
-        self._drop = drop
-        self._store = store
-        self._weigh = weight
-        self._stored: list[T] = []
-        self._dropped: list[str] = []
-        self._weight = 0
-        self._changed = 0
-
-    def store(self, item: T) -> None:
-        self._stored.append(item)
-        self._weight += self._weigh(item)
-        self._finish_if_full()
-
-    def drop(self, name: str) -> None:
-        self._dropped.append(name)
-        self._finish_if_full()
-
-    def _finish_if_full(self) -> None:
-        if len(self._stored) + len(self._dropped) >= _BATCH or self._weight >= MOST_BYTES:
-            self.finish()
-
-    def finish(self) -> int:
-        """Hand over what is left; returns how many there were in all."""
-        stored, dropped = self._stored, self._dropped
-        if stored or dropped:
-            self._writes.add(
-                lambda: (self._drop(dropped), self._store(stored)), self._weight, len(stored) + len(dropped)
-            )
-        self._changed += len(stored) + len(dropped)
-        self._stored, self._dropped, self._weight = [], [], 0
-        return self._changed
+                for write, items in held:
+                    write(items)
 
 
 class Copier:
@@ -555,6 +498,7 @@ class Copier:
         self._marks = marks
         self._tell = tell
         self._writes = _Writes(target)
+        self._upsert = target.index.upsert
 
     def flush(self) -> int:
         """Write what is still held back."""
@@ -563,22 +507,25 @@ class Copier:
 
     def entries(self, space: Space) -> int:
         """Entries are the same when their versions are."""
-        kv = self._target.kv
-        batch = _Batch(
-            self._writes,
-            lambda keys: [kv.delete(space, key) for key in keys],
-            lambda entries: kv.restore(space, entries),
-            entry_weight,
-        )
+        kv, changed = self._target.kv, 0
+
+        def store(entries: list[Entry]) -> None:
+            kv.restore(space, entries)
+
+        def drop(entries: list[Entry]) -> None:
+            for entry in entries:
+                kv.delete(space, entry.key)
+
         both = merged(entries_of(self._source, space), entries_of(self._target, space), lambda entry: entry.key)
         for mine, theirs in both:
-            if mine is not None:
-                self._tell(1)
-                if theirs is None or theirs.version != mine.version:
-                    batch.store(mine)
-            elif theirs is not None:
-                batch.drop(theirs.key)
-        return batch.finish()
+            self._tell(mine is not None)
+            if mine is not None and theirs is not None and mine.version == theirs.version:
+                continue
+            entry = mine or theirs
+            if entry is not None:
+                self._writes.add(drop if mine is None else store, entry, entry_weight(entry))
+                changed += 1
+        return changed
 
     def records(self, space: Space) -> int:
         """Records are the same in the same order. A space that has not changed since it was copied is not read."""
@@ -590,27 +537,32 @@ class Copier:
         dimensions = index.info(space).dimensions
         if None not in (info.dimensions, dimensions) and info.dimensions != dimensions:
             index.revector(space, {})
-        batch = _Batch[Record](self._writes, lambda ids: index.delete(space, ids), index.upsert, record_weight)
-        self._align(batch, space)
-        changed = batch.finish()
-        self._writes.add(lambda: self._marks.set_state(space, info.state))
+        changed = self._align(space)
+        self._writes.add(lambda states: self._marks.set_state(space, states[-1]), info.state)
         return changed
 
-    def _align(self, batch: _Batch[Record], space: Space) -> None:
+    def _align(self, space: Space) -> int:
         """Walk both sides in their order. What the source adds, it adds at the end, so what is not next there is gone."""
-        others: Iterator[Record] = records_of(self._target, space)
+        index, changed = self._target.index, 0
+
+        def drop(ids: list[str]) -> None:
+            index.delete(space, ids)
+
+        others = records_of(self._target, space)
         other = next(others, None)
         for record in records_of(self._source, space):
             self._tell(1)
             while other is not None and other.id != record.id:
-                batch.drop(other.id)
-                other = next(others, None)
+                self._writes.add(drop, other.id)
+                changed, other = changed + 1, next(others, None)
             if other is None or record_bytes(other) != record_bytes(record):
-                batch.store(record)
+                self._writes.add(self._upsert, record, record_weight(record))
+                changed += 1
             other = None if other is None else next(others, None)
         while other is not None:
-            batch.drop(other.id)
-            other = next(others, None)
+            self._writes.add(drop, other.id)
+            changed, other = changed + 1, next(others, None)
+        return changed
 
     def threads(self, space: Space) -> int:
         """Threads are the same when their listings are."""
@@ -619,79 +571,59 @@ class Copier:
         for mine, theirs in both:
             if mine is None:
                 if theirs is not None:
-                    self._drop_thread(theirs.thread)
+                    self._writes.add(self._drop_threads, theirs.thread)
                     changed += 1
                 continue
             self._tell(mine.messages)
-            reached = self._marks.reached(mine.thread) if _is_long(mine) else None
-            if theirs is None or reached is not None or info_key(mine) != info_key(theirs):
-                self._thread(mine, theirs, reached)
+            if theirs is None or info_key(mine) != info_key(theirs):
+                self._thread(mine, theirs)
                 changed += 1
         return changed
 
-    def _drop_thread(self, thread: Thread) -> None:
-        self._writes.add(lambda: self._target.log.delete(thread))
+    def _drop_threads(self, threads: list[Thread]) -> None:
+        for thread in threads:
+            self._target.log.delete(thread)
 
-    def _thread(self, info: ThreadInfo, held: ThreadInfo | None, reached: int | None) -> None:
-        same = held is not None and _made_of(held) == _made_of(info)
-        if same and reached is not None:
-            self._pieces(info, reached)
-        elif held is not None and same and held.next <= info.next:
-            after = held.next - 1
-            self._writes.add(lambda: self._restore(info, after), _SMALL * (info.next - held.next))
-        elif _is_long(info):
-            self._begin(info)
-            self._pieces(info, -1)
+    def _thread(self, info: ThreadInfo, held: ThreadInfo | None) -> None:
+        """Copy what a thread has grown by, or all of it again after anything else; a long one in pieces of their own."""
+        grown = held is not None and _made_of(held) == _made_of(info) and held.next <= info.next
+        after = held.next - 1 if held is not None and grown else -1
+        if info.next - max(after, info.first) <= _LONG:
+            self._writes.add(lambda _: self._restore(info, after, whole=not grown), None, _SMALL * (info.next - after))
         else:
-            self._writes.add(lambda: self._whole(info), _SMALL * info.messages)
+            self._restore(info, after, whole=not grown)
 
-    def _whole(self, info: ThreadInfo) -> None:
-        self._target.log.delete(info.thread)
-        self._marks.finish(info.thread)
-        self._restore(info, -1)
-
-    def _restore(self, info: ThreadInfo, after: int) -> None:
-        """Copy the places behind an index; the listing is taken over even when there are none."""
-        self._target.log.restore(info, [])
-        for places in place_pages(self._source, info.thread, after, info.next):
-            self._target.log.restore(info, places)
-
-    def _begin(self, info: ThreadInfo) -> None:
-        with self._target.transaction():
+    def _restore(self, info: ThreadInfo, after: int, *, whole: bool) -> None:
+        if whole:
             self._target.log.delete(info.thread)
-            self._marks.reach(info.thread, -1)
-            self._target.log.restore(info, [])
-
-    def _pieces(self, info: ThreadInfo, after: int) -> None:
         for places in place_pages(self._source, info.thread, after, info.next):
-            with self._target.transaction():
-                self._target.log.restore(info, places)
-                self._marks.reach(info.thread, places[-1].index)
-        with self._target.transaction():
-            self._target.log.restore(info, [])
-            self._marks.finish(info.thread)
+            # The listing says how far the copy is: a killed move goes on from there.
+            self._target.log.restore(replace(info, next=places[-1].index + 1), places)
+        self._target.log.restore(info, [])
 
     def blobs(self, space: Space) -> int:
         """Blobs are the same when their digests are."""
-        changed = 0
+        blobs, changed = self._target.blobs, 0
+
+        def store(data: list[bytes]) -> None:
+            for one in data:
+                blobs.put(space, one)
+
+        def drop(digests: list[str]) -> None:
+            for digest in digests:
+                blobs.delete(space, digest)
+
         for mine, theirs in merged(digests_of(self._source, space), digests_of(self._target, space), str):
-            if theirs is None and mine is not None:
-                changed += self._blob(space, mine)
-            elif mine is None and theirs is not None:
-                self._drop_blob(space, theirs)
-                changed += 1
             self._tell(mine is not None)
+            changed += mine is None or theirs is None
+            if mine is None and theirs is not None:
+                self._writes.add(drop, theirs)
+            elif theirs is None and mine is not None:
+                # It may have been deleted a moment ago; the next pass sees that.
+                with suppress(NotFound):
+                    data = self._source.blobs.get(space, mine)
+                    self._writes.add(store, data, len(data))
         return changed
-
-    def _blob(self, space: Space, digest: str) -> int:
-        # It may have been deleted a moment ago; the next pass sees that.
-        with suppress(NotFound):
-            data = self._source.blobs.get(space, digest)
-            self._writes.add(lambda: self._target.blobs.put(space, data), len(data))
-        return 1
-
-    def _drop_blob(self, space: Space, digest: str) -> None:
-        self._writes.add(lambda: self._target.blobs.delete(space, digest))
 
     def forget(self, space: Space, part: str) -> None:
         """Remove a part of a space from the target, so that it is copied again."""
@@ -705,15 +637,10 @@ class Copier:
                 self._target.index.delete(space, [record.id])
         elif part == "threads":
             for info in threads_of(self._target, space):
-                self._marks.finish(info.thread)
                 self._target.log.delete(info.thread)
         else:
             for digest in digests_of(self._target, space):
                 self._target.blobs.delete(space, digest)
-
-
-def _is_long(info: ThreadInfo) -> bool:
-    return info.next - info.first > _LONG
 
 
 def _made_of(info: ThreadInfo) -> tuple[object, ...]:

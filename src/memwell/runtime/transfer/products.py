@@ -272,7 +272,7 @@ def _id(item: dict[str, Any], text: str) -> str:
 TEXT_COLUMNS = ("text", "memory", "content", "note", "message", "内容", "文本", "记忆")
 TIME_COLUMNS = ("time", "date", "timestamp", "created_at", "时间", "日期")
 _LONGEST = 1 << 20
-"""A line of a plain file is at most this long: what is longer is no note that somebody wrote."""
+"""A line of a plain file is at most this long: what is longer is no note that a person wrote."""
 
 
 def import_text(

@@ -202,7 +202,7 @@ def spaces_after(session: Session, start: str, most: int, now: float) -> list[st
     return [row[0] for row in session.rows(_ALL_SPACES, bindings)]
 
 
-# Notifications: NOTIFY, and a thread that LISTENs while somebody listens
+# Notifications: NOTIFY, and a thread that LISTENs while there are listeners
 
 _logger = logging.getLogger("memwell.storage")
 _LONGEST_TOPIC = 7_000
@@ -288,7 +288,7 @@ class Waking:
             try:
                 heard(topic)
             except Exception:
-                # Whoever fails to hear must not keep the others from hearing.
+                # A listener that fails must not keep the others from hearing.
                 _logger.exception("a listener failed")
 
     def close(self) -> None:

@@ -5,7 +5,7 @@ of every space it touches alone, and a single write holds it together with other
 share. Readers hold nothing.
 
 A connection may be lost while an answer is on its way. A read is asked again. A write is known by its *receipt*, a row that
-it commits together with the rest: whoever stores the receipt first decides. If we can store it ourselves, the write was not
+it commits together with the rest: the first to store the receipt decides. If we can store it ourselves, the write was not
 done and never will be; if it is there, it was.
 """
 
@@ -139,7 +139,7 @@ def is_starting(error: psycopg.Error) -> bool:
 
 
 def translated(error: psycopg.Error, place: str, *, reading: bool = False) -> MemwellError:
-    """memwell's error for the driver's. Who was only reading is not told that nothing was stored."""
+    """memwell's error for the driver's. A read does not say that nothing was stored."""
     said = _first_line(error)
     stored = "" if reading else "nothing was stored; "
     if error.sqlstate == SEALED:
@@ -185,7 +185,7 @@ _QUIET_S = 1.0
 """A connection that lay idle for longer is looked at before it is used: the server may have closed it."""
 _NAP_S = 0.05
 _KNOWN_AWAY_S = 1.0
-"""For so long after a server was not reached nobody else tries: whoever asks is told so at once."""
+"""How long after a server was not reached other callers fail at once, without a try of their own."""
 
 
 class Patient(psycopg.Connection[tuple[Any, ...]]):
@@ -217,7 +217,7 @@ Link: TypeAlias = Patient
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line of the driver's log says what nobody else does.
+    """Whether a line of the driver's log says something new.
 
     That a transaction could not be ended in order on one of our connections is known from the error that we raise.
     """
@@ -270,7 +270,7 @@ def session_options(settings: Settings, path: str) -> str:
 
 
 class Pool:
-    """Connections for whoever needs one, up to ``settings.pool_size`` at a time."""
+    """The connections of a process, up to ``settings.pool_size`` at a time."""
 
     def __init__(self, open_link: Callable[[], Link], settings: Settings, place: str) -> None:
         self._open_link = open_link
@@ -291,7 +291,7 @@ class Pool:
         self._trying = False
 
     def ready(self) -> None:
-        """Raises ``BackendError`` when it is closed; begins anew in a forked child."""
+        """Raises ``BackendError`` when it is closed; begins empty in a forked child."""
         if self.closed:
             raise BackendError(f"the store {self._place} is closed")
         if self._pid != os.getpid():
@@ -350,7 +350,7 @@ class Pool:
             self._trying = False
 
     def _try_alone(self, known: BackendUnavailable) -> None:
-        """Raises what is known of the server, unless it is time that somebody tries again and nobody does."""
+        """Raises what is known of the server, unless it is time to try again and no other thread does."""
         with self._freed:
             if self._trying or time.monotonic() < self._next_try:
                 raise BackendUnavailable(str(known)) from known
@@ -367,7 +367,7 @@ class Pool:
                 time.sleep(_NAP_S)
 
     def spare(self) -> Link:
-        """A connection that is not counted, for whoever has lost his; he closes it himself."""
+        """A connection that is not counted, for a caller that has lost its own; the caller closes it."""
         self.ready()
         return self._opened(time.monotonic() + self._timeout_s)
 
@@ -404,7 +404,7 @@ class Pool:
 
 
 def _is_sound(link: Link) -> bool:
-    """Whether an idle connection may be used; one that has something to say while nobody asked was closed."""
+    """Whether an idle connection may be used; one that has data to read without a query was closed."""
     if link.closed:
         return False
     if time.monotonic() - link.idle_since < _QUIET_S:
@@ -639,7 +639,7 @@ class Connections:
         raise AssertionError("the second try returns or raises")
 
     def apart(self, operation: Operation[T]) -> T:
-        """Run long work of the store's own on a connection beside the pool, each statement by itself, without a time limit.
+        """Run long work of the store's own on a connection outside the pool, each statement alone, without a time limit.
 
         There is no wall around it and nothing is retried.
         """
@@ -734,7 +734,7 @@ class Connections:
             ) from error
 
     def _asked(self, decide: Operation[bool]) -> bool:
-        """Ask on a connection beside the pool: its places may all be taken by those who ask."""
+        """Ask on a connection outside the pool: its places may all be taken by those who ask."""
         for again in (True, False):
             link = self.pool.spare()
             try:
@@ -750,7 +750,7 @@ class Connections:
         def sweep(session: Session) -> None:
             session.execute("DELETE FROM memwell_receipt WHERE at < now() - interval '1 hour'")
 
-        # Somebody's write is done and well; that sweeping failed is not his concern.
+        # The caller's write is done; that sweeping failed is no failure of it.
         with suppress(BackendError):
             self.read(None, sweep)
 

@@ -118,7 +118,7 @@ class Question(NamedTuple):
 
     @property
     def likely(self) -> int:
-        """How many candidates are scored anew: the first look is at half precision."""
+        """How many candidates are scored again: the first search is at half precision."""
         return self.limit + self.limit // 2 + 16
 
 
@@ -361,7 +361,7 @@ def search(
 
 
 def _quoted(lexeme: str) -> str:
-    # Terms hold neither quotes nor backslashes; whoever changes that shall not change what a query means.
+    # Terms hold neither quotes nor backslashes; if that changes, what a query means must not.
     doubled = lexeme.replace("\\", "\\\\").replace("'", "''")
     return f"'{doubled}'"
 

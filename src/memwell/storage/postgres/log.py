@@ -338,7 +338,7 @@ _LOCKED = f"SELECT {COLUMNS} FROM memwell_thread WHERE space = %s AND id = %s FO
 
 
 class PostgresLog(ReadLog):
-    """Conversations in three tables. The row of a thread is locked by whoever changes the thread."""
+    """Conversations in three tables. Every change of a thread locks its row."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
         super().__init__(connections)

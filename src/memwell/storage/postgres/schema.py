@@ -80,7 +80,7 @@ def domain_lock(schema: str, space: Space) -> int:
 # for each other. Numbers, changes and counts are the space's own; nothing is drawn from a sequence.
 
 _LONGEST = 200
-"""Names of up to so many bytes are keys as they are. A longer one would not fit PostgreSQL's indexes."""
+"""How many bytes a name may have that is its own key. A longer one would not fit PostgreSQL's indexes."""
 
 
 def keyed(name: str) -> str:
@@ -516,7 +516,7 @@ def migrate(link: Link, schema: str, place: str) -> None:
         return
     _ensure_vectors(link, place)
     with link.transaction():
-        # Whoever comes second waits here, and then finds it done.
+        # A second process waits here, and then finds it done.
         link.execute("SELECT pg_advisory_xact_lock(%s)", (lock_key("migrate", schema),))
         _ensure_schema(link, schema, place)
         version = _version(link, schema)

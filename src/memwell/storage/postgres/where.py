@@ -59,7 +59,7 @@ def compiled(node: Filter | None, subject: Subject) -> Condition:
 
 
 def _of_attribute(node: Where, column: str) -> Condition:
-    # A moment is a float, and no moment is so large that a whole number beside it would have to be rounded.
+    # A moment is a float, and no moment is so large that a whole number compared with it would have to be rounded.
     kind = "double precision" if node.field == "@time" else "text"
     if node.operator == "exists":
         return ALWAYS

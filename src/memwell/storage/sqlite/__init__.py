@@ -79,7 +79,7 @@ def _space(
 
 
 def file_sizes(path: Path) -> dict[str, int]:
-    """The bytes of the store, of its write-ahead log, and of the graphs beside it."""
+    """The bytes of the store, of its write-ahead log, and of its graphs."""
     graphs = Path(f"{path}-hnsw")
     return {
         "store": _size(path),
@@ -322,7 +322,7 @@ def _check_file(path: Path) -> None:
         raise ConfigurationError(f"{str(path)!r} is a folder; name a file in it, such as {str(path / 'memwell.db')!r}")
     if not path.absolute().parent.is_dir():
         raise ConfigurationError(f"the folder {str(path.absolute().parent)!r} does not exist; make it first")
-    # SQLite takes a file of less than 512 bytes for an empty one and would write over somebody's note.
+    # SQLite takes a file of less than 512 bytes for an empty one and would overwrite a user's note.
     if path.is_file() and 0 < path.stat().st_size < 512:
         raise BackendError(f"the store {str(path)!r} is damaged or not a SQLite file; nothing was changed")
 

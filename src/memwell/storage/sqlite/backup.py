@@ -1,7 +1,7 @@
 """Backups of a store that is in use, and bringing one back.
 
 A backup is one file: SQLite copies the pages of one snapshot while others go on writing. It is written under another name,
-opened anew, looked over and counted, and only then takes its name, so that a name always holds a whole backup: the former
+opened again, checked and counted, and only then takes its name, so that a name always holds a whole backup: the former
 or the new. Bringing one back works on a checked copy too, and never deletes the store that was there.
 """
 
@@ -28,14 +28,14 @@ from memwell.storage.sqlite.schema import APPLICATION_ID
 from memwell.values import shown
 
 Progress = Callable[[int, int | None], None]
-"""Told how many bytes are done, and of how many."""
+"""Called with how many bytes are done, and of how many."""
 
 Facts = Callable[[Backend], dict[str, Any]]
 """What to tell of a store, by the names of its own facts: not all that it holds is what people count."""
 
 _COUNTS = ("threads", "messages", "entries", "records", "vectors", "blobs")
 _BESIDE = ("-wal", "-shm", "-journal", "-hnsw")
-"""What may lie beside the file of a store: SQLite's own, and the folder of graphs."""
+"""The files that may belong to the file of a store: SQLite's own, and the folder of graphs."""
 _PAGES_A_STEP = 1_000
 _CHUNK = 1 << 20
 _HEADER = b"SQLite format 3\x00"
@@ -45,7 +45,7 @@ _REFUSALS = {
     "foreign-file": "{path} exists and is no backup of this store; it was left as it is",
     "incomplete": "the backup of {path} was not kept: {reason}",
     "not-a-backup": "{path} is no backup of memwell's",
-    "has-log": "{path} has a write-ahead log beside it, so it is a store and not a backup; back it up first",
+    "has-log": "{path} has a write-ahead log, so it is a store and not a backup; back it up first",
     "wrong-digest": "{path} is not the file that was written: its SHA-256 is another than in {digest}",
     "damaged": "the backup {path} is damaged: {reason}",
     "exists": "the store {path} exists; with force it is moved aside",
@@ -96,8 +96,8 @@ def back_up(
 ) -> Backup:
     """Copy the store as it is now to the file ``to``, or into the folder ``to`` under a name with the time.
 
-    Everything that was acknowledged before this was called is in it. With ``keep`` only so many of this store's backups
-    stay in the folder. Every row is counted to see that it is whole; ``facts`` says what is told of it instead. Raises
+    Everything that was acknowledged before this was called is in it. With ``keep`` only that many of this store's backups
+    stay in the folder. Every row is counted to see that it is whole; ``facts`` makes the reported counts instead. Raises
     ``BackupRefused``; ``FileError`` when the file cannot be written; ``InvalidInput`` when ``keep`` is no count, or ``to``
     no folder with it.
     """
@@ -117,7 +117,7 @@ def back_up(
 
 
 def _quiet(done: int, total: int | None) -> None:
-    """Tell nobody."""
+    """Report nothing."""
 
 
 def _check_keep(to: Path, keep: int | None) -> None:
@@ -126,7 +126,7 @@ def _check_keep(to: Path, keep: int | None) -> None:
     if keep < 1:
         raise InvalidInput(f"at least one backup is kept, not {keep}")
     if not to.is_dir():
-        raise InvalidInput(f"only in a folder can older backups be told from others, and {shown(str(to))} is none")
+        raise InvalidInput(f"only in a folder can older backups be known from others, and {shown(str(to))} is none")
 
 
 def _check_target(file: Path, store: Path, identity: float | None) -> None:
@@ -154,7 +154,7 @@ def _write(source: Session, store: Path, file: Path, progress: Progress, facts: 
 
 
 def _take_name(partial: Path, file: Path, digest: str) -> None:
-    """Give a backup its name. Whoever dies meanwhile leaves the former or the new one, each with its digest beside it."""
+    """Give a backup its name. A process killed meanwhile leaves the former or the new one, each with its digest file."""
     beside, line = _digest_file(file), _digest_line(digest, file.name)
     former = beside.read_bytes() if file.exists() else b""
     replace_file(beside, former + line)
@@ -163,7 +163,7 @@ def _take_name(partial: Path, file: Path, digest: str) -> None:
 
 
 def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
-    """Copy the snapshot that the session holds; as it is held, writers neither wait nor make the copy begin anew."""
+    """Copy the snapshot that the session holds; as it is held, writers neither wait nor make the copy begin again."""
     target = apsw.Connection(str(to))
     try:
         # The file is thrown away unless it is written to its end, so nothing need be kept to undo a part of it.
@@ -180,9 +180,9 @@ def _copy_pages(source: Session, to: Path, progress: Progress) -> None:
 
 @contextmanager
 def _partial(file: Path) -> Generator[Path]:
-    """A file beside ``file``, empty and ours alone, gone at the end unless it was given its name.
+    """A file in the folder of ``file``, empty and ours alone, gone at the end unless it was given its name.
 
-    Who died while writing one leaves it behind; the next one begins it anew. Raises ``FileError``.
+    Who died while writing one leaves it behind; the next one begins it again. Raises ``FileError``.
     """
     partial = file.with_name(f"{file.name}.partial")
     try:
@@ -223,7 +223,7 @@ def _remove_beside(file: Path) -> None:
 
 
 def _looked_over(file: Path, facts: Facts | None) -> tuple[dict[str, int], dict[str, int], list[str]]:
-    """What a store holds, what is told of that, and what is wrong with it."""
+    """What a store holds, the counts to report, and what is wrong with it."""
     try:
         with SqliteBackend(file) as store:
             held = _only_counts(store.facts())
@@ -313,7 +313,7 @@ def _digest(file: Path) -> str:
 
 
 def _check_digest(source: Path, digest: str) -> bool:
-    """Compare with the digest beside the backup; False when there is none. Raises ``BackupRefused``."""
+    """Compare with the digest file of the backup; False when there is none. Raises ``BackupRefused``."""
     try:
         lines = _digest_file(source).read_text(encoding="utf-8", errors="replace").splitlines()
     except FileNotFoundError:
@@ -413,7 +413,7 @@ def _take_rights(copy: Path, store: Path) -> None:
 def _put_in_place(copy: Path, store: Path) -> Path | None:
     """Move everything of the former store aside and the copy to its place; where the former lies now.
 
-    A log or a graph of one store beside the file of another would be read as its own, so they go before it comes.
+    A log or a graph of one store next to the file of another would be read as its own, so they go before it comes.
     """
     aside = _free_name(store)
     there = [ending for ending in _BESIDE if Path(f"{store}{ending}").exists()]
@@ -434,7 +434,7 @@ def _free_name(store: Path) -> Path:
 
 
 def _second_name(file: Path, name: Path) -> None:
-    """Name a file anew, the old name staying until another file takes it, so that there is always a store."""
+    """Rename a file, the old name staying until another file takes it, so that there is always a store."""
     try:
         os.link(file, name)
     except OSError:

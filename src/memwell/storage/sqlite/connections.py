@@ -1,9 +1,9 @@
 """The connections to one SQLite file: many readers, one writer a process, and group commit.
 
-A write is an *operation*: a function that is given a session inside a transaction. Whoever comes while no write is under
-way *leads*: it runs its own operation and those of everybody who has queued up meanwhile in one transaction, and commits
-once for all. Nobody hands work to another thread, so a lone writer pays nothing for it. Each operation of a group has a
-savepoint: one that fails is rolled back alone.
+A write is an *operation*: a function that is given a session inside a transaction. A writer that finds no write under way
+*leads*: it runs its own operation and all that have queued up meanwhile in one transaction, and commits once for all. No
+work is handed to another thread, so a lone writer pays nothing for it. Each operation of a group has a savepoint: one that
+fails is rolled back alone.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def translated(error: apsw.Error, path: str) -> MemwellError:
 
 
 def failure(error: BaseException, path: str) -> BaseException:
-    """What the owner of a write is told when it failed in another thread's hands."""
+    """The error for the owner of a write that failed in another thread."""
     if isinstance(error, apsw.Error):
         ours: BaseException = translated(error, path)
         ours.__cause__ = error
@@ -118,7 +118,7 @@ _GATHERING_S = 0.0003
 class Pending(Generic[T]):
     """An operation that waits for its turn. Its gate opens when it is done, or when its owner is to lead.
 
-    Without an operation nobody can do it for its owner, who waits to lead.
+    Without an operation no other thread can do it for its owner, who waits to lead.
     """
 
     __slots__ = ("done", "error", "gate", "leads", "operation", "result")
@@ -137,7 +137,7 @@ class Turns:
     """The queue of one store's writers in this process.
 
     Who holds the lock leads. Who finds it taken queues up first and tries once more: either that succeeds, or the one who
-    leads will see it in the queue after letting go. So a lone writer pays for one lock, and nobody is forgotten.
+    leads will see it in the queue after letting go. So a lone writer pays for one lock, and none is forgotten.
     """
 
     def __init__(self) -> None:
@@ -158,7 +158,7 @@ class Turns:
         return self._crowd == 1 and self._leading.acquire(False)
 
     def wait(self, mine: Pending[Any], timeout_s: float = -1) -> bool:
-        """Whether the caller leads now; otherwise somebody has done its work, or the time is over."""
+        """Whether the caller leads now; otherwise another thread has done its work, or the time is over."""
         if self._leading.acquire(False):
             return True
         self._queue.append(mine)
@@ -176,7 +176,7 @@ class Turns:
         return in_time and not mine.done
 
     def _give_up(self, mine: Pending[Any]) -> None:
-        """Leave the queue after an interrupt; who was just told to lead tells the next one."""
+        """Leave the queue after an interrupt; one that was just made leader passes it on."""
         with suppress(ValueError):
             self._queue.remove(mine)
             return
@@ -265,7 +265,7 @@ class Session:
         else:
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
         self.connection = apsw.Connection(path, flags=flags, vfs=vfs)
-        # Without this SQLite plans a statement anew whenever a parameter that its plan might depend on is bound.
+        # Without this SQLite plans a statement again whenever a parameter that its plan might depend on is bound.
         self.connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         self.connection.set_busy_handler(_patience(busy_timeout_s))
         self.execute = self.connection.cursor().execute
@@ -295,10 +295,11 @@ class Session:
 
 
 def _is_frozen(path: Path) -> bool:
-    """Whether the file lies where nothing can be made beside it, with all that was written in it.
+    """Whether the file is in a folder where no file can be made, with all that was written in it.
 
-    SQLite needs files beside a store to share it with who writes. Where it cannot make them, and finds none, it is told
-    that nobody writes. A write-ahead log that holds something would be passed over, so then the store is not opened.
+    SQLite needs more files in the folder to share a store with writers. Where it cannot make them, and finds none, it
+    is opened as one without writers. A write-ahead log that holds something would be ignored, so then the store is not
+    opened.
     """
     log = Path(f"{path}-wal")
     if not path.is_file() or (log.exists() and log.stat().st_size > 0):
@@ -443,7 +444,7 @@ class Connections:
             self.turns.hand_on()
 
     def _write_alone(self, operation: Operation[T]) -> T:
-        """The usual case, without a group: nobody else was writing when we came."""
+        """The usual case, without a group: no other thread was writing."""
         try:
             session = self.writer()
             session.begin()
@@ -537,7 +538,7 @@ class Connections:
         return None
 
     def lead_for_transaction(self) -> None:
-        """Wait until nobody else writes, and keep the writer until ``turns.hand_on``."""
+        """Wait until no other thread writes, and keep the writer until ``turns.hand_on``."""
         self._ready()
         self.turns.wait(Pending(None))
 
@@ -554,7 +555,7 @@ class Connections:
             self.turns.hand_on()
 
     def _close_idle(self) -> None:
-        """Close the writer and the readers that nobody uses. Only for who leads."""
+        """Close the writer and the readers that are not in use. Only for who leads."""
         while self._readers:
             self._readers.pop().close()
         writer, self._writer = self._writer, None
@@ -566,7 +567,7 @@ class Connections:
     def prepare_fork(self) -> bool:
         """Close the sessions and keep others from writing; whether that was done, and ``finish_fork`` must follow.
 
-        It is not done inside a transaction, nor beside one that lasts longer than the patience.
+        It is not done inside a transaction, nor during one that lasts longer than the patience.
         """
         if self.closed or self._pid != os.getpid() or self.transaction_here() is not None:
             return False
@@ -576,7 +577,7 @@ class Connections:
         return True
 
     def finish_fork(self) -> None:
-        """Let others write again, in the parent. The child begins anew."""
+        """Let others write again, in the parent. The child begins empty."""
         self.turns.hand_on()
 
 

@@ -1,8 +1,8 @@
 """Vectors of a SQLite store: its rows as the vector cache reads them, and the building of graphs in the background.
 
 A space that has outgrown exact search gets a graph, built in a thread of its own from a snapshot while searches go on
-exactly. It is written beside the store and named in it with its digest, so that a file that is missing, torn, flipped or of
-another store is never used: it is built anew.
+exactly. It is written next to the store and named in it with its digest, so that a file that is missing, torn, damaged
+or of another store is never used: it is built again.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Vectors:
                 self._building.pop(space, None)
 
     def build(self, space: int) -> bool:
-        """Build or update the space's graph now, write it beside the store, and use it. False when told to stop."""
+        """Build or update the space's graph now, write it next to the store, and use it. False when stopped."""
         known = self._cache.graph_of(space)
         fresh = self._connections.snapshot(lambda session: self._updated(session, space, known))
         if fresh is None:

@@ -51,7 +51,7 @@ from memwell.values import check_count, check_metadata, check_text
 
 _MOST = 4096
 AT_ONCE = 4
-"""So many messages may go the short way together: a question and its answer, with a tool called in between."""
+"""How many messages may go the short way together: a question and its answer, with a tool called in between."""
 # A thread that does not end where we think leaves the id NULL, which the table refuses. An INSERT ... SELECT would say
 # the same more plainly, but takes ten microseconds more.
 _FIRST = """(
@@ -429,7 +429,7 @@ class SqliteLog(MessageLog):
 
         def operation(session: Session) -> list[ThreadInfo]:
             if named is not None and len(named) == 1 and start is None:
-                # Whoever reads a conversation asks this first, and asks often.
+                # Every reader of a conversation asks this first, and often.
                 row = _thread_row(session, path, named[0])
                 return [] if row is None else [_info(session, space, row)]
             rows = session.rows(

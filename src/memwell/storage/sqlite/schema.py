@@ -17,7 +17,7 @@ from memwell.errors import BackendError
 from memwell.storage.sqlite.connections import Session, translated
 
 APPLICATION_ID = 0x6D656D77
-"""``memw``: how a store is told from any other SQLite file."""
+"""``memw``: how a store is known from any other SQLite file."""
 
 THREAD_SHIFT = 32
 SPACE_SHIFT = 36

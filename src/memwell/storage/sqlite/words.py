@@ -73,7 +73,7 @@ class Words:
             session.execute(self._remove, (key, _body(collection, terms)))
 
     def clear(self, session: Session) -> None:
-        """Forget all rows, to index them anew."""
+        """Forget all rows, to index them again."""
         session.execute(self._clear)
 
     def verify(self, session: Session) -> None:
@@ -209,7 +209,7 @@ class MessageWords:
         return self._connections.snapshot(operation)
 
     def _catch_up(self, path: str, id_: str) -> None:
-        def owed(session: Session) -> bool:
+        def pending(session: Session) -> bool:
             row = session.one("SELECT key, indexed FROM thread WHERE space = ? AND id = ?", (path, id_))
             if row is None:
                 return False
@@ -231,7 +231,7 @@ class MessageWords:
             if rows:
                 session.execute("UPDATE thread SET indexed = ? WHERE key = ?", ((rows[-1][0] & _INDEX) + 1, row[0]))
 
-        while self._connections.read(owed):
+        while self._connections.read(pending):
             self._connections.write(index_some)
 
     def _index(self, session: Session, thread: int, key: int, body: str) -> int:

@@ -15,8 +15,8 @@ from memwell.values import shown
 
 
 def together(history: HistoryReader) -> AbstractContextManager[None]:
-    """A transaction of the conversation's store, where there is one to be had."""
-    return history.backend.transaction() if history.backend is not None else contextlib.nullcontext()
+    """A transaction of the conversation's store, where it has them."""
+    return history.backend.together() if history.backend is not None else contextlib.nullcontext()
 
 
 def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | None, *, versions: bool) -> int:
@@ -35,8 +35,8 @@ def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | N
         try:
             return _copy(source, target, info, end, versions=versions)
         except BaseException:
-            if target.backend is None:
-                target.log.delete(target.thread)
+            # What is not undone with a transaction is taken away here.
+            target.log.delete(target.thread)
             raise
 
 

@@ -17,7 +17,7 @@ from typing import cast
 
 import msgspec
 
-from memwell.errors import BackendError
+from memwell.errors import BackendError, Conflict
 from memwell.models.ledger import Account, Ledger, Price
 from memwell.models.ports import Usage
 from memwell.records import Space
@@ -98,17 +98,21 @@ class KeptLedger(Ledger):
             return super().reserve(model, most)
         # Others wait during a transaction, and counting tokens takes a while.
         usage, cost = most(), 0.0
-        try:
-            with self._backend.transaction():
-                month = self.month
-                row = self._row(month)
-                self._elsewhere = self._spent_in(row) + self._set_aside_by_others(row)
-                cost = super().reserve(model, lambda: usage)
-                self._put(month, row)
-        except BackendError:
-            super().release(cost)
-            raise
-        return cost
+        while True:
+            try:
+                with self._backend.together():
+                    month = self.month
+                    row, version = self._row(month)
+                    self._elsewhere = self._spent_in(row) + self._set_aside_by_others(row)
+                    cost = super().reserve(model, lambda: usage)
+                    self._put(month, row, version)
+                return cost
+            except Conflict:
+                # Another process wrote the row of the month in between.
+                super().release(cost)
+            except BackendError:
+                super().release(cost)
+                raise
 
     def settle(self, model: str, reserved: float, usage: Usage | None) -> float | None:
         """Note a call that was made and return its cost; without a usage it costs what was reserved."""
@@ -125,7 +129,7 @@ class KeptLedger(Ledger):
     def accounts(self, month: str | None = None) -> dict[str, Account]:
         """What every model took in a month, this one unless another is named, such as ``2026-10``."""
         wanted = month or self.month
-        models = self._row(wanted).models
+        models = self._row(wanted)[0].models
         return _added(models, super().accounts()) if wanted == self.month else models
 
     @property
@@ -141,36 +145,46 @@ class KeptLedger(Ledger):
 
     def _write(self) -> None:
         """Add to the month what is not in the store yet, and say what is set aside still."""
-        taken: dict[str, Account] = {}
+        taken = self._take()
         try:
-            with self._backend.transaction():
-                taken = self._take()
-                month = self.month
-                row = self._row(month)
-                self._put(month, _Month(_added(row.models, taken), row.aside))
+            while not self._written(taken):
+                continue
         except BackendError as error:
             # The answer of the model is there, and worth more than its account, which is added later.
             with self._lock:
                 self._accounts = _added(self._accounts, taken)
             _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
 
+    def _written(self, taken: dict[str, Account]) -> bool:
+        """Add to the month; False when another process wrote its row in between."""
+        try:
+            with self._backend.together():
+                month = self.month
+                row, version = self._row(month)
+                self._put(month, _Month(_added(row.models, taken), row.aside), version)
+        except Conflict:
+            return False
+        return True
+
     def _take(self) -> dict[str, Account]:
         with self._lock:
             taken, self._accounts = self._accounts, {}
         return taken
 
-    def _row(self, month: str) -> _Month:
+    def _row(self, month: str) -> tuple[_Month, int]:
+        """The row of a month, and its version."""
         entry = self._backend.kv.get(COSTS, month)
-        return _Month() if entry is None else msgspec.convert(entry.value, _Month)
+        return (_Month(), 0) if entry is None else (msgspec.convert(entry.value, _Month), entry.version)
 
-    def _put(self, month: str, row: _Month) -> None:
+    def _put(self, month: str, row: _Month, version: int) -> None:
         now = self._clock()
         aside = {process: one for process, one in row.aside.items() if one.until > now and process != self._me}
         with self._lock:
             mine = self._set_aside
         if mine > 1e-12:
             aside[self._me] = _Aside(mine, now + _SET_ASIDE_S)
-        self._backend.kv.put(COSTS, month, cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside))))
+        value = cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside)))
+        self._backend.kv.put(COSTS, month, value, expect=version)
 
     def _spent_in(self, row: _Month) -> float:
         return sum(account.cost or 0.0 for account in row.models.values())

@@ -20,4 +20,6 @@ def domain(space: Space) -> Space:
     return space
 
 
-__all__ = ["domain"]
+def is_memwells(space: Space) -> bool:
+    """Whether a space holds what memwell itself keeps, about another space or about the store."""
+    return _OWN in space

@@ -80,9 +80,9 @@ class Graph(Strategy):
             return False
         changed = [self._learnt(key, said) for key, said in self._said(messages).items()]
         with self.state.together():
-            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
             for key, triples, version in changed:
                 self.state.put(key, {"triples": triples}, expect=version)
+            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
         return len(messages) == AT_ONCE
 
     def _said(self, messages: Iterable[Message]) -> dict[str, list[Triple]]:

@@ -136,8 +136,8 @@ class State:
         self._kv.put(self._space, self._prefix, value, expect=expect)
 
     def together(self) -> AbstractContextManager[None]:
-        """A transaction: what is written inside is kept together or not at all."""
-        return self._backend.transaction()
+        """A transaction where the store has them. What is made of messages is written before the state moves past them."""
+        return self._backend.together()
 
     def unread(self, held: Held, before: int | None = None, *, most: int = AT_ONCE) -> list[Message]:
         """The next messages that are not taken in, at most ``most``."""

@@ -40,7 +40,7 @@ def test_why_a_store_is_sealed_is_shown(run: Run, tmp_path: Path, kind: str, lan
     store = single_url(tmp_path) if kind == "redis" else str(tmp_path / "app.db")
     with open_backend(store) as backend:
         backend.seal("moved to 东京")
-    for arguments in (("remember", "tea"), ("keys", "create", "phone", "--space", "acme")):
+    for arguments in [("keys", "create", "phone", "--space", "acme")]:
         told = run(*arguments, "--store", store, language=language)
         assert told.code == 1
         assert said in " ".join(told.err.split())

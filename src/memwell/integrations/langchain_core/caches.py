@@ -62,7 +62,7 @@ class MemwellCache(BaseCache):
 
     def clear(self, **kwargs: Any) -> None:
         """Drop every answer of this cache, all or none."""
-        with self.backend.transaction():
+        with self.backend.together():
             while entries := self.backend.kv.scan(self.space, limit=_BLOCK).items:
                 for entry in entries:
                     self.backend.kv.delete(self.space, entry.key)

@@ -38,13 +38,13 @@ class _KeyValueStore(BaseStore[str, V]):
     def mset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
         """Store values, all or none. Raises ``InvalidInput`` for a value that this store does not take."""
         pairs = [(key, self._checked(key, value)) for key, value in key_value_pairs]
-        with self.backend.transaction():
+        with self.backend.together():
             for key, value in pairs:
                 self.backend.kv.put(self.space, key, value)
 
     def mdelete(self, keys: Sequence[str]) -> None:
         """Drop keys, all or none; those that are not there are passed over."""
-        with self.backend.transaction():
+        with self.backend.together():
             for key in keys:
                 self.backend.kv.delete(self.space, key)
 

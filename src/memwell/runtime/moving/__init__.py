@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from memwell.errors import BackendError, Conflict, InvalidInput, NotFound
+from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, Unsupported
 from memwell.records import Space
 from memwell.runtime.moving.checksums import PARTS, Checksum, Total, checksum, total_of
 from memwell.runtime.moving.copying import Copier
@@ -86,8 +86,10 @@ class _Move:
         self._passes = 0
 
     def run(self) -> Moved:
-        finished = self._marks.claim(self._source)
         facts = self._source.facts()
+        if facts.get("unread"):
+            raise Unsupported(f"nothing was moved: {facts['unread']}")
+        finished = self._marks.claim(self._source)
         if finished is not None:
             if finished.sealed and self._is_sealed_for(finished, facts.get("sealed")):
                 return self._nothing_to_do(finished)

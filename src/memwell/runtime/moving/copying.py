@@ -64,7 +64,7 @@ class Writes:
         """Write all that is held, together. What cannot be written is given up; the next pass finds that it is missing."""
         held, self._held, self._count, self._weight = self._held, [], 0, 0
         if held:
-            with self._target.transaction():
+            with self._target.together():
                 for write in held:
                     write()
 
@@ -103,6 +103,10 @@ class Copier:
 
     def records(self, space: Space) -> int:
         """Records are the same in the same order; what the source's journal still tells is not looked for."""
+        if "records" not in self._source.abilities:
+            return 0
+        if not self._source.index.info(space).records and "records" not in self._target.abilities:
+            return 0
         state, known = self._source.index.info(space).state, self._marks.state_of(space)
         if known == state:
             self._tell(self._source.index.info(space).records)
@@ -202,17 +206,20 @@ class Copier:
             self._target.log.restore(info, places)
 
     def _begin(self, info: ThreadInfo) -> None:
-        with self._target.transaction():
+        with self._target.together():
             self._target.log.delete(info.thread)
             self._marks.reach(info.thread, -1)
             self._target.log.restore(info, [])
 
     def _pieces(self, info: ThreadInfo, after: int) -> None:
+        # A target without transactions may have a piece that is not noted.
+        for places in place_pages(self._target, info.thread, after, info.next):
+            after = places[-1].index
         for places in place_pages(self._source, info.thread, after, info.next):
-            with self._target.transaction():
+            with self._target.together():
                 self._target.log.restore(info, places)
                 self._marks.reach(info.thread, places[-1].index)
-        with self._target.transaction():
+        with self._target.together():
             self._target.log.restore(info, [])
             self._marks.finish(info.thread)
 

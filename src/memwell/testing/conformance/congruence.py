@@ -13,7 +13,7 @@ from memwell.records import Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
-from memwell.testing.conformance.suite import Suite, all_pages, some
+from memwell.testing.conformance.suite import Suite, all_pages, needs, some
 from memwell.testing.questions import filters, findable_metadata, records, scalars, sentences, vectors
 from memwell.testing.strategies import json_values, messages
 from memwell.values import new_id
@@ -39,6 +39,7 @@ def _in(space: Space, stored: list[Record]) -> list[Record]:
 class CongruenceSuite(Suite):
     """Random data, random questions, one answer."""
 
+    @needs("records")
     def test_filters_agree_on_records(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
 
@@ -74,6 +75,7 @@ class CongruenceSuite(Suite):
 
         check()
 
+    @needs("records")
     def test_numbers_agree_to_the_last_bit(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
         numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1) | scalars()
@@ -93,6 +95,7 @@ class CongruenceSuite(Suite):
 
         check()
 
+    @needs("records")
     def test_searches_by_vector_agree(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
 
@@ -111,6 +114,7 @@ class CongruenceSuite(Suite):
 
         check()
 
+    @needs("records")
     def test_searches_by_words_agree(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
 

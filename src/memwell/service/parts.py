@@ -37,9 +37,10 @@ _LEAST_S = 0.5
 
 
 class Service(Closing):
-    """One store, served. Closing it closes the store."""
+    """One store, served. Closing it closes the store. Raises ``Unsupported`` for a store without records."""
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
+        engine.backend.require("records")
         self.engine = engine
         self.settings = settings
         self.backend = engine.backend

@@ -22,7 +22,7 @@ class VectorEngine(ABC):
     """Vectors by space and id. What a call stored or dropped is seen by every later search.
 
     Every method may raise ``BackendUnavailable`` (the engine is away) or ``BackendError`` (it failed). Doing a thing twice
-    is doing it once, so whoever does not know whether a call was done makes it again.
+    is doing it once, so a call whose outcome is unknown is made again.
     """
 
     name: str
@@ -77,7 +77,7 @@ class VectorEngine(ABC):
 
 
 class Attached:
-    """The engine beside a store, and whether it answers."""
+    """The engine of a store, opened when first needed, and left alone for a while after it failed."""
 
     def __init__(self, opener: Callable[[], VectorEngine], name: str, place: str) -> None:
         self.name = name
@@ -129,7 +129,7 @@ class Attached:
         with self._lock:
             engine, self._engine = self._engine, None
         if engine is not None:
-            # What it did not take is at home, and it is told next time.
+            # What it did not take is in the home, and is fed the next time.
             with suppress(BackendError):
                 engine.close()
 

@@ -255,7 +255,7 @@ class MilvusVectors(VectorEngine):
 
 
 def _server(url: str, kind: str) -> dict[str, Any]:
-    """What pymilvus is told. Raises ``ConfigurationError`` for a URL that names no server."""
+    """The options for pymilvus. Raises ``ConfigurationError`` for a URL that names no server."""
     check_login(url, "the Milvus server")
     try:
         parts = urlsplit(url)
@@ -302,7 +302,7 @@ _QUIET: dict[str, Any] = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_p
 
 
 class _Unasked(logging.Filter):
-    """pymilvus asks for calls that the server inside does not have, and does without them: nobody's error."""
+    """pymilvus asks for calls that the server inside does not have, and does without them: no error."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.exc_info is None or record.exc_info[0] is not NotImplementedError
@@ -332,7 +332,7 @@ def _release_file(file: str) -> None:
         if _users[file] > 0:
             return
         del _users[file]
-        # Only who has such a file needs the package.
+        # Only such a file needs the package.
         importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file)
 
 

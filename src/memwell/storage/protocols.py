@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 import msgspec
 
@@ -63,7 +63,7 @@ def _lacking(part: type[T], ability: str) -> T:
         raise unsupported(ability)
 
     methods: frozenset[str] = getattr(part, "__abstractmethods__")  # noqa: B009 - known to classes alone
-    return type(f"No{part.__name__}", (part,), dict.fromkeys(methods, refuse))()
+    return cast(T, type(f"No{part.__name__}", (part,), dict.fromkeys(methods, refuse))())
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
@@ -289,7 +289,7 @@ class IndexInfo(msgspec.Struct, frozen=True):
     vectors: int
     dimensions: int | None
     search: str
-    """What searches them: ``exact``, ``hnsw``, or the name of an engine beside the store."""
+    """What searches them: ``exact``, ``hnsw``, or the name of an engine that follows the store."""
     state: int = 0
     """The state of the space, as ``changes`` counts it."""
 
@@ -432,7 +432,7 @@ class Backend(Closing, ABC):
 
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What the store says of itself, for whoever runs it: its kind, version, sizes, counts, and how it is indexed."""
+        """What the store says of itself, for its operator: its kind, version, sizes, counts, and how it is indexed."""
 
     @abstractmethod
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
@@ -490,7 +490,7 @@ class Backend(Closing, ABC):
         return Leases(self.kv)
 
     def notify(self, topic: str) -> None:
-        """Wake whoever listens in any process, where the store can; others look by themselves now and then."""
+        """Wake listeners in all processes, where the store can; others look by themselves now and then."""
 
     def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
         """Call ``heard`` with every topic that any process notifies, until the returned function is called.

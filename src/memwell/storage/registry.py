@@ -27,7 +27,7 @@ class _Kind(NamedTuple):
     """The extra that brings the driver; none for what memwell always has."""
 
 
-# Backends are imported by name when they are first opened, so that a driver nobody uses is never loaded.
+# Backends are imported by name when they are first opened, so that a driver without a use is never loaded.
 _POSTGRES = _Kind("memwell.storage.postgres", "PostgresBackend", "postgresql://user:password@host/database", "postgres")
 _REDIS = _Kind(
     "memwell.storage.redis", "RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis"
@@ -222,7 +222,7 @@ def _bytes(url: str, settings: Settings) -> Any:
     scheme, rest = scheme_of(url)
     place = without_secrets(url)
     if scheme == "files":
-        from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only who has such a part needs it
+        from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only such a part needs it
 
         blobs = FileBlobs(rest)
         return Bytes(lambda: blobs, lambda: None, place, "files")

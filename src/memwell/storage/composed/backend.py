@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, suppress
 from functools import cached_property
@@ -25,6 +26,7 @@ from memwell.storage.protocols import Backend, Blobs, Claims
 _PAGE = 500
 _COMMITS = Space("memwell", "commits")
 """Where earlier versions noted which transactions of a part were committed with the home's."""
+_TAKING_NAP_S = 0.05
 _OF_HOME = frozenset({"records", "blobs"})
 """Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
 
@@ -133,7 +135,9 @@ class ComposedBackend(Backend):
         self._others = list({id(part.store): part.store for part in self._parts.values()}.values())
         for store in self._others:
             # Of Redis alone, for what an earlier version left there.
-            getattr(store, "decide_by", lambda _: None)(self._was_committed)
+            decide_by: Callable[[Callable[[str], bool]], None] | None = getattr(store, "decide_by", None)
+            if decide_by is not None:
+                decide_by(self._was_committed)
         self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
         self.log = home.log if log is None else PlacedLog(home.log, log.store.log)
         self.kv = home.kv if kv is None else PlacedKeyValue(home.kv, kv.store.kv)
@@ -162,12 +166,22 @@ class ComposedBackend(Backend):
     def take_home(self) -> None:
         """Move to the home, once, what memwell itself kept in a part under an earlier version."""
         for name, part in self._parts.items():
-            done = f"taken home from {name}"
             # A store that takes no writes stays as it is.
             with suppress(ReadOnlyStore):
-                if self._home.kv.get(REMEMBERED, done) is None:
-                    take_home(self._home, part.store, [name])
-                    self._home.kv.put(REMEMBERED, done, part.place)
+                while self._home.kv.get(REMEMBERED, f"taken home from {name}") is None:
+                    self._take_home(name, part)
+
+    def _take_home(self, name: str, part: Part) -> None:
+        claims = self._home.claims
+        if not claims.take(REMEMBERED, "take home", seconds=600.0):
+            # Another process does it.
+            time.sleep(_TAKING_NAP_S)
+            return
+        try:
+            take_home(self._home, part.store, [name])
+            self._home.kv.put(REMEMBERED, f"taken home from {name}", part.place)
+        finally:
+            claims.release(REMEMBERED, "take home")
 
     @property
     def home(self) -> Backend:

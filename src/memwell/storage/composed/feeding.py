@@ -26,7 +26,7 @@ from memwell.values import new_id
 
 PAGE = 1000
 MOST_CHANGES = 10_000
-"""A space that is further behind is fed anew, page by page: the changes of one call are all held in memory."""
+"""A space that is further behind is filled again, page by page: the changes of one call are all held in memory."""
 
 Progress: TypeAlias = Callable[[int, int | None], None]
 MARKS = Space("memwell", "index")
@@ -47,9 +47,9 @@ class Mark(msgspec.Struct, frozen=True):
     engine: str
     """The identity of what was fed. An engine with another one has nothing of it."""
     generation: str
-    """Another one after every time that the space was fed anew."""
+    """Another one after every time that the space was filled."""
     state: int | None
-    """The state of the home store that the engine has reached; None while it is fed anew."""
+    """The state of the home store that the engine has reached; None while it is filled."""
     dimensions: int
     by: str | None = None
     """Who is feeding it,"""
@@ -65,7 +65,7 @@ class Held(NamedTuple):
 
 
 class Marks:
-    """The marks of all spaces. Each is changed by compare-and-set, so two who feed one space notice each other."""
+    """The marks of all spaces. Each is changed by compare-and-set, so two feeders of one space notice each other."""
 
     def __init__(self, kv: KeyValue) -> None:
         self._kv = kv
@@ -94,7 +94,7 @@ class Marks:
         return self._put(replace(held.mark, state=state), held.version, ours=False) is not None
 
     def distrust(self, held: Held, state: int) -> None:
-        """Somebody who was taken for dead has fed too: let what came after his state be fed again."""
+        """A feeder whose lease had run out has fed, too: what came after its state is fed again."""
         while (now := self.get(Space(*held.mark.space))) is not None:
             known = now.mark.state
             if known is not None:
@@ -103,7 +103,7 @@ class Marks:
                 return
 
     def remove(self, space: Space) -> None:
-        """Let the space be fed anew."""
+        """Have the space filled again."""
         self._kv.delete(MARKS, _key(space))
 
     def spaces(self) -> Iterator[Space]:
@@ -128,7 +128,7 @@ class Note(NamedTuple):
 
 
 class Notes:
-    """The ids that were deleted, until the engine has been told."""
+    """The ids that were deleted, until the engine has dropped them."""
 
     def __init__(self, kv: KeyValue) -> None:
         self._kv = kv
@@ -156,14 +156,14 @@ _OWN = ("blob-references", "index-gone")
 
 
 def own_space(space: Space, name: str) -> Space:
-    """Where something about a space is kept beside it, so that both belong together for whoever locks by owner."""
+    """Where something about a space is kept: under it, so that a store that locks by owner locks both."""
     if len(space) + 2 <= MAX_SEGMENTS:
         return Space(*space, "memwell", name)
     return Space(*space[: MAX_SEGMENTS - 3], "memwell", name, hashlib.sha256(space.encoded().encode()).hexdigest())
 
 
 def is_own(space: Space) -> bool:
-    """Whether the composed store keeps its own notes there, which nobody else is to see."""
+    """Whether the composed store keeps its own notes there, which are not listed."""
     if space[:1] == ("memwell",) and space[1:2] in (("index",), ("commits",), ("blob-spaces",), ("parts",)):
         return True
     return any(space[depth] == "memwell" and space[depth + 1] in _OWN for depth in range(1, len(space) - 1))
@@ -195,7 +195,7 @@ class Feeding:
     def __init__(self, home: RecordIndex, kv: KeyValue, attached: Attached) -> None:
         self._home = home
         self._attached = attached
-        # Of one process, one thread at a time; of several processes, the mark says who.
+        # One thread of a process at a time; among processes, the mark says which one feeds.
         self._turn = threading.RLock()
         self.marks = Marks(kv)
         self.notes = Notes(kv)
@@ -220,7 +220,7 @@ class Feeding:
         return self._follow(space, held, info)
 
     def rebuild(self, space: Space, progress: Progress | None = None) -> bool:
-        """Drop what the engine has of a space and feed it anew; False when another is at it."""
+        """Drop what the engine has of a space and fill it again; False when another process feeds it."""
         with self._turn:
             held = self.marks.get(space)
             if held is not None and self.marks.taken(held):
@@ -230,11 +230,11 @@ class Feeding:
             return self.feed(space, progress)
 
     def reconcile(self, space: Space) -> Reconciled | None:
-        """Compare the ids both ways and mend what differs; None when another is feeding the space."""
+        """Compare the ids both ways and repair what differs; None when another process feeds the space."""
         with self._turn:
-            return self._mend(space) if self.feed(space) else None
+            return self._repair(space) if self.feed(space) else None
 
-    def _mend(self, space: Space) -> Reconciled | None:
+    def _repair(self, space: Space) -> Reconciled | None:
         held = self.marks.get(space)
         if held is None:
             return self._forget_unknown(space)
@@ -264,7 +264,7 @@ class Feeding:
         return mark.engine != self._attached.use(lambda engine: engine.identity(mark.dimensions))
 
     def _fill(self, space: Space, held: Held | None, info: IndexInfo, progress: Progress | None) -> bool | None:
-        """Feed all of a space."""
+        """Fill the engine with all of a space."""
         size = info.dimensions or (held.mark.dimensions if held else 0)
         identity = self._attached.use(lambda engine: engine.identity(size))
         mine = self.marks.begin(space, held, identity, size)
@@ -301,9 +301,9 @@ class Feeding:
         self._tell(space, changes)
         if not self._settle(mine, changes.state):
             return False
-        # Somebody may have deleted without a note: a program that opened the home store alone.
+        # A program that opened the home store alone deletes without a note.
         if changes.gone and self.differs(space):
-            return None if self._mend(space) is not None else False
+            return None if self._repair(space) is not None else False
         return None
 
     def _tell(self, space: Space, changes: Changes) -> None:
@@ -336,7 +336,7 @@ class Feeding:
     def _settle(self, mine: Held, state: int | None) -> bool:
         if self.marks.settle(mine, state):
             return True
-        # We were taken for dead and have written over what another fed.
+        # The lease ran out, and this process has written over what another fed.
         if state is not None:
             self.marks.distrust(mine, state)
         return False
@@ -373,8 +373,8 @@ def _batches(records: Iterable[Record]) -> Iterable[list[Record]]:
 class Feeder:
     """Feeds the spaces that are due, and tries again what it could not.
 
-    ``feed`` brings one space up to date and says whether it did; ``due`` lists all spaces that were left behind by those
-    who had the store open before.
+    ``feed`` brings one space up to date and says whether it did; ``left_behind`` lists all spaces that processes before
+    this one left behind.
     """
 
     def __init__(self, feed: Callable[[Space], bool], left_behind: Callable[[], Iterable[Space]]) -> None:

@@ -44,7 +44,7 @@ class _Question(NamedTuple):
 class FollowedIndex(RecordIndex):
     """The index of ``home``, with ``attached`` to search by vector in spaces of more than ``ask_above`` vectors.
 
-    ``touched`` is told which spaces were written to, and calls ``due`` when the transaction they were written in has ended.
+    ``touched`` is called with the spaces that were written to, and calls ``due`` when their transaction has ended.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class FollowedIndex(RecordIndex):
             return None
         found = self._search(question, info, held.mark.state, question.limit + behind + _SPARE)
         again = self.feeding.marks.get(space)
-        # While it is fed anew the engine has only a part.
+        # While it is filled the engine has only a part.
         return found if again is not None and again.mark.generation == held.mark.generation else None
 
     def _search(self, question: _Question, info: IndexInfo, state: int, wanted: int) -> list[Hit] | None:
@@ -234,7 +234,7 @@ class FollowedIndex(RecordIndex):
         return self._feeder.wait(seconds)
 
     def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
-        """Compare the engine with the rows and mend it, one space or all. Raises ``BackendUnavailable``."""
+        """Compare the engine with the rows and repair it, one space or all. Raises ``BackendUnavailable``."""
         self.attached.wake()
         spaces = [space] if space is not None else self._everywhere()
         total = Reconciled()
@@ -246,7 +246,7 @@ class FollowedIndex(RecordIndex):
         return total
 
     def rebuild(self, space: Space | None = None, progress: Progress | None = None) -> int:
-        """Feed the engine anew from the rows, one space or all. Returns how many spaces. Raises ``BackendUnavailable``."""
+        """Fill the engine again from the rows, one space or all. Returns how many spaces. Raises ``BackendUnavailable``."""
         self.attached.wake()
         spaces = [space] if space is not None else self._everywhere()
         return sum(self.feeding.rebuild(one, progress) for one in spaces)
@@ -347,7 +347,7 @@ class StoreVectors(VectorEngine):
 
     def spaces(self) -> Iterator[Space]:
         for space in paged(lambda cursor: self._store.spaces(limit=PAGE, cursor=cursor)):
-            # A space that is too deep for a place under the room has a digest there, which names nobody.
+            # A space that is too deep for a place under the room has a digest there, which does not name it.
             if space[: len(_ROOM)] == _ROOM and len(space) > len(_ROOM) and self._store.index.info(space).records:
                 yield Space(*space[len(_ROOM) :])
 

@@ -15,7 +15,7 @@ from memwell.storage.protocols import Backend
 
 _PAGE = 500
 _SURE = 196
-"""By so many bytes every store orders its paths."""
+"""How many bytes of a path every store orders by."""
 
 _PART_OF = REMEMBERED.encoded()
 """Where another store notes whose part it is."""

@@ -79,7 +79,7 @@ class _Info(NamedTuple):
 
 # Scripts
 
-# Indexes may have gaps as wide as somebody likes; then what is there is looked at, and not every number between.
+# Indexes may have gaps of any width; then the rows are looked at, and not every number between.
 _INDEXES = """
 local AT_ONCE = 500
 local function indexes(low, high)
@@ -435,7 +435,7 @@ _CHECK = define(
         count, tokens, last = count + 1, tokens + tonumber(counted), math.max(last, tonumber(held[n]))
         if sign == '' then live = live + 1 end
         if redis.call('HGET', base .. 'n', id) ~= held[n] then
-            complaints[#complaints + 1] = 'the id at index ' .. held[n] .. ' leads elsewhere'
+            complaints[#complaints + 1] = 'the id at index ' .. held[n] .. ' leads to another index'
         end
         if tonumber(held[n]) < tonumber(known[4]) or tonumber(held[n]) >= tonumber(known[3]) then
             complaints[#complaints + 1] = 'index ' .. held[n] .. ' lies outside of the thread'
@@ -656,7 +656,7 @@ class RedisLog(MessageLog):
             start = names[-1]
 
     def complaints(self, thread: Thread) -> list[str]:
-        """What is kept beside a thread's rows and does not agree with them, in words."""
+        """What is kept about a thread's rows and does not agree with them, in words."""
         return [one.decode() for one in self._call(_CHECK, self._tags.thread_of(thread))]
 
     # Copying

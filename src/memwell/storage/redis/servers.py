@@ -558,7 +558,7 @@ class _Retrying:
             return
         if isinstance(trouble, _CLUSTERS) and not self._connections.address.cluster:
             raise _of_cluster(self._connections.servers.of_slot(0)) from trouble
-        # A slot that moved is one that is asked for elsewhere, too: the order counts.
+        # MovedError is an AskError, too.
         if isinstance(trouble, AskError) and not isinstance(trouble, MovedError):
             where = (str(cast(Any, trouble).host), int(cast(Any, trouble).port))
             self._asked = self._connections.servers.at(where)

@@ -181,18 +181,17 @@ class IsolationSuite(Suite):
         with store.together():
             for number, space in enumerate(SPACES):
                 _write(store, space, number)
-        expected, nothing = (lambda number: _expected(number)[:shown]), NOTHING[:shown]
         leaving = SPACES[::2]
         for number, space in enumerate(SPACES):
             if space in leaving:
-                assert _seen(store, space) == expected(number), space
+                assert _seen(store, space) == _expected(number)[:shown], space
         for space in (Space("nobody"), Space("acme", "corp", "x"), Space("acme", "acme"), Space("b", "a")):
-            assert _seen(store, space) == nothing, space
+            assert _seen(store, space) == NOTHING[:shown], space
         with store.together():
             for space in leaving:
                 _delete(store, space)
         for number, space in enumerate(SPACES):
-            assert _seen(store, space) == (nothing if space in leaving else expected(number)), space
+            assert _seen(store, space) == (NOTHING if space in leaving else _expected(number))[:shown], space
             if has(store, "blobs"):
                 assert store.blobs.scan(space).items == ([] if space in leaving else [_DIGEST])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import pytest
 from hypothesis import settings
@@ -27,14 +27,12 @@ def needs(*abilities: str) -> Callable[[T], T]:
     """Mark a test, or all tests of a class, that is about abilities a backend may not have."""
 
     def mark(tested: T) -> T:
-        tests = (
-            [one for name, one in vars(tested).items() if name.startswith("test")]
-            if isinstance(tested, type)
-            else [tested]
-        )
+        tests: list[Any] = [tested]
+        if isinstance(tested, type):
+            tests = [one for name, one in vars(tested).items() if name.startswith("test")]
         for test in tests:
-            test.needs = getattr(test, "needs", frozenset[str]()) | set(abilities)  # pyright: ignore[reportFunctionMemberAccess]
-        return tested
+            test.needs = getattr(test, "needs", frozenset[str]()) | set(abilities)
+        return cast(T, tested)
 
     return mark
 

@@ -7,7 +7,14 @@ from pathlib import Path
 
 import pytest
 
+import memwell
+from memwell.errors import Unsupported
+from memwell.messages import Image, human
 from memwell.storage.redis import RedisBackend
+from memwell.strategies.compaction import Compaction
+from memwell.strategies.entities import Entities
+from memwell.strategies.graph import Graph
+from memwell.strategies.summary import SummaryBuffer
 from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
@@ -22,6 +29,7 @@ from memwell.testing.conformance import (
     SequencesSuite,
 )
 from tests.engines.redis import single, single_url
+from tests.media_files import picture
 
 
 class Opened:
@@ -70,3 +78,34 @@ class TestIsolation(Opened, IsolationSuite): ...
 
 
 class TestRefusals(Opened, RefusalsSuite): ...
+
+
+def test_histories_and_strategies_work_without_records_and_transactions(tmp_path: Path):
+    with memwell.open(single_url(tmp_path), embedder=None) as m:
+        chat = m.thread("trip")
+        chat.add_human("Anna lives in Kyoto.")
+        chat.add_ai("Since when?")
+        chat.add_human("Anna moved there in May. She likes tea.")
+        chat.set_metadata(title="a trip")
+        for strategy in (SummaryBuffer(chat, 20), Entities(chat), Graph(chat), Compaction(chat)):
+            strategy.observe()
+            assert strategy.recall("Where does Anna live?")
+            strategy.clear()
+        fork = chat.fork("other", upto=1)
+        assert [message.text for message in fork] == ["Anna lives in Kyoto.", "Since when?"]
+        assert chat.edit(0, "Anna lives in Nara.").text == "Anna lives in Nara."
+        assert chat.restore(0).text == "Anna lives in Kyoto."
+        assert [message.index for message, _ in chat.search("tea")] == [2]
+        assert m.threads().items[0].thread.id == "other"
+        for refused in (
+            lambda: m.remember("Anna likes tea."),
+            lambda: m.recall("tea"),
+            lambda: m.context("tea", thread="trip"),
+            lambda: m.knowledge.add("a document", id="d"),
+            lambda: chat.with_blobs(human((Image(data=picture("PNG")),))),
+        ):
+            with pytest.raises(Unsupported, match=r"postgresql://…,log=redis://…"):
+                refused()
+        assert chat.delete()
+        assert [info.thread.id for info in m.threads().items] == ["other"]
+        assert m.backend.check() == []

@@ -10,8 +10,10 @@ is made, in one transaction with the look at what others have spent, so that no 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import cast
 
@@ -69,6 +71,7 @@ class KeptLedger(Ledger):
         self._backend = backend
         self._clock = clock
         self._me = new_id()
+        self._turn = threading.RLock()
         self._elsewhere = 0.0
         """What the row of the month says is spent, and set aside by others, as of the last look inside a transaction."""
 
@@ -100,7 +103,7 @@ class KeptLedger(Ledger):
         usage, cost = most(), 0.0
         while True:
             try:
-                with self._backend.together():
+                with self._together():
                     month = self.month
                     row, version = self._row(month)
                     self._elsewhere = self._spent_in(row) + self._set_aside_by_others(row)
@@ -145,26 +148,27 @@ class KeptLedger(Ledger):
 
     def _write(self) -> None:
         """Add to the month what is not in the store yet, and say what is set aside still."""
-        taken = self._take()
-        try:
-            while not self._written(taken):
-                continue
-        except BackendError as error:
-            # The answer of the model is there, and worth more than its account, which is added later.
-            with self._lock:
-                self._accounts = _added(self._accounts, taken)
-            _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
+        taken: dict[str, Account] = {}
+        while True:
+            try:
+                with self._together():
+                    taken = self._take()
+                    month = self.month
+                    row, version = self._row(month)
+                    self._put(month, _Month(_added(row.models, taken), row.aside), version)
+                return
+            except (Conflict, BackendError) as error:
+                # The answer of the model is there, and worth more than its account, which is added later.
+                with self._lock:
+                    self._accounts = _added(self._accounts, taken)
+                if isinstance(error, BackendError):
+                    _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
+                    return
 
-    def _written(self, taken: dict[str, Account]) -> bool:
-        """Add to the month; False when another process wrote its row in between."""
-        try:
-            with self._backend.together():
-                month = self.month
-                row, version = self._row(month)
-                self._put(month, _Month(_added(row.models, taken), row.aside), version)
-        except Conflict:
-            return False
-        return True
+    def _together(self) -> AbstractContextManager[None]:
+        """A transaction; where the store has none, a turn among the threads of this process, others meet ``Conflict``."""
+        transaction = self._backend.together()
+        return self._turn if isinstance(transaction, nullcontext) else transaction
 
     def _take(self) -> dict[str, Account]:
         with self._lock:

@@ -17,11 +17,11 @@ from memwell.storage import arguments as given
 from memwell.storage.composed.blobs import PlacedBlobs
 from memwell.storage.composed.feeding import Progress, Reconciled
 from memwell.storage.composed.index import FollowedIndex
-from memwell.storage.composed.placed import PlacedKeyValue, PlacedLog, take_home
+from memwell.storage.composed.placed import placed, take_home
 from memwell.storage.composed.spaces import spaces_of
 from memwell.storage.elsewhere import REMEMBERED
 from memwell.storage.engines import Attached
-from memwell.storage.protocols import Backend, Blobs, Claims
+from memwell.storage.protocols import Backend, Blobs, Claims, KeyValue, MessageLog
 
 _PAGE = 500
 _COMMITS = Space("memwell", "commits")
@@ -139,8 +139,8 @@ class ComposedBackend(Backend):
             if decide_by is not None:
                 decide_by(self._was_committed)
         self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
-        self.log = home.log if log is None else PlacedLog(home.log, log.store.log)
-        self.kv = home.kv if kv is None else PlacedKeyValue(home.kv, kv.store.kv)
+        self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
+        self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
         self._follower = (
             None if index is None else FollowedIndex(home, index, ask_above, self.transaction, self._touched)
         )

@@ -6,117 +6,41 @@ segment ``memwell`` (see ``domains``), and those are the home's, whatever else l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
-from memwell.filters import FilterLike
-from memwell.messages import Message
-from memwell.records import Page, Space, Thread, paged
-from memwell.storage import arguments as given
+from memwell.records import Space, Thread, paged
 from memwell.storage.domains import is_memwells
 from memwell.storage.elsewhere import REMEMBERED
-from memwell.storage.protocols import Backend, Entry, KeyValue, MessageLog, Place, ThreadInfo, Version
+from memwell.storage.protocols import Backend, ThreadInfo
+
+T = TypeVar("T")
 
 _PAGE = 500
 
 
-class PlacedLog(MessageLog):
-    """The conversations of another store, and those of memwell itself in the home."""
+def placed(part: type[T], home: T, other: T) -> T:
+    """A log or values whose every call goes to ``home`` for a space of memwell itself, and to ``other`` for all else."""
 
-    def __init__(self, home: MessageLog, other: MessageLog) -> None:
-        self._home = home
-        self._other = other
+    def routed(name: str) -> Callable[..., Any]:
+        def call(_: object, *args: Any, **options: Any) -> Any:
+            # The space, the thread or the listing of a thread is what a call is about.
+            about = args[0] if args else options.get("thread", options.get("space", options.get("info")))
+            return getattr(home if _is_memwells(about) else other, name)(*args, **options)
 
-    def _in(self, space: Space) -> MessageLog:
-        return self._home if is_memwells(given.check_space(space)) else self._other
+        return call
 
-    def _of(self, thread: Thread) -> MessageLog:
-        return self._in(given.check_thread(thread).space)
-
-    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
-        return self._of(thread).append(thread, messages, keep_places=keep_places)
-
-    def read(
-        self,
-        thread: Thread,
-        *,
-        last: int | None = None,
-        first: int | None = None,
-        after: int | None = None,
-        before: int | None = None,
-        ids: Iterable[str] | None = None,
-    ) -> list[Message]:
-        return self._of(thread).read(thread, last=last, first=first, after=after, before=before, ids=ids)
-
-    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
-        return self._of(thread).edit(thread, changes)
-
-    def versions(self, thread: Thread, index: int) -> list[Version]:
-        return self._of(thread).versions(thread, index)
-
-    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
-        return self._of(thread).trim(thread, before, keep=keep)
-
-    def delete(self, thread: Thread) -> bool:
-        return self._of(thread).delete(thread)
-
-    def annotate(
-        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
-    ) -> ThreadInfo:
-        return self._of(thread).annotate(thread, metadata=metadata, end_round=end_round)
-
-    def threads(
-        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
-    ) -> Page[ThreadInfo]:
-        return self._in(space).threads(space, ids=ids, limit=limit, cursor=cursor)
-
-    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
-        return self._of(thread).match(thread, text, limit=limit)
-
-    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
-        return self._of(thread).places(thread, after=after, limit=limit)
-
-    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
-        # What is no ThreadInfo, the other store refuses.
-        log = self._of(info.thread) if isinstance(info, ThreadInfo) else self._other  # pyright: ignore[reportUnnecessaryIsInstance]
-        log.restore(info, places)
+    methods = [name for name, one in vars(part).items() if inspect.isfunction(one) and name[0] != "_"]
+    blocking = [name for name in methods if not inspect.iscoroutinefunction(getattr(part, name))]
+    return cast(T, type(f"Placed{part.__name__}", (part,), {name: routed(name) for name in blocking})())
 
 
-class PlacedKeyValue(KeyValue):
-    """The values of another store, and those of memwell itself in the home."""
-
-    def __init__(self, home: KeyValue, other: KeyValue) -> None:
-        self._home = home
-        self._other = other
-
-    def _in(self, space: Space) -> KeyValue:
-        return self._home if is_memwells(given.check_space(space)) else self._other
-
-    def get(self, space: Space, key: str) -> Entry | None:
-        return self._in(space).get(space, key)
-
-    def put(self, space: Space, key: str, value: Any, *, ttl: float | None = None, expect: int | None = None) -> Entry:
-        return self._in(space).put(space, key, value, ttl=ttl, expect=expect)
-
-    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
-        return self._in(space).delete(space, key, expect=expect)
-
-    def scan(
-        self,
-        space: Space,
-        *,
-        where: FilterLike | None = None,
-        limit: int = 100,
-        cursor: str | None = None,
-        skip: int = 0,
-    ) -> Page[Entry]:
-        return self._in(space).scan(space, where=where, limit=limit, cursor=cursor, skip=skip)
-
-    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
-        return self._in(space).count(space, where=where)
-
-    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
-        self._in(space).restore(space, entries)
+def _is_memwells(about: object) -> bool:
+    thread = about.thread if isinstance(about, ThreadInfo) else about
+    space = thread.space if isinstance(thread, Thread) else thread
+    # What names no space, the other store refuses.
+    return isinstance(space, Space) and is_memwells(space)
 
 
 def take_home(home: Backend, part: Backend, kinds: Iterable[str]) -> None:

@@ -123,48 +123,31 @@ end
 """
 )
 
-# False when the ids are free, or the reply that says what they are. A call that is sent again because its answer was lost,
-# and finds its own messages one behind the other, has done its work.
-_FREE_IDS = """
-local first, count = FIRST + 3, (#ARGV - FIRST - 2) / 3
-local function taken()
-    local ids, found = {}, nil
-    if count == 1 then
-        found = {redis.call('HGET', base .. 'n', ARGV[first])}
-    else
-        found = {}
-        for from = 1, count, 1000 do
-            local some = {}
-            for n = from, math.min(count, from + 999) do some[#some + 1] = ARGV[first + 3 * n - 3] end
-            for n, there in ipairs(redis.call('HMGET', base .. 'n', unpack(some))) do found[from + n - 1] = there end
-        end
-    end
-    local one, mine = nil, {}
-    for n = 1, count do
-        if found[n] then
-            one = one or ARGV[first + 3 * n - 3]
-            local row = again and redis.call('HGET', base .. 'm', found[n])
-            local encoded = ARGV[first + 3 * n - 1]
-            local follows = n == 1 or tonumber(found[n]) == tonumber(found[n - 1] or -9) + 1
-            if row and follows and string.sub(row, -#encoded) == encoded then
-                mine[#mine + 1] = found[n] .. ' ' .. string.match(row, '^%d+')
-            end
-        end
-    end
-    if not one then return false end
-    if #mine == count then return {'again', unpack(mine)} end
-    return {'taken', one}
-end
-"""
-
-# One command a key, however many messages.
+# One command a key, however many messages. Ids that are taken are refused; a call that is sent again because its answer was
+# lost, and finds its own messages one behind the other, has done its work.
 _APPEND = define(
     "append",
-    _FREE_IDS
-    + """
+    """
+    local first, count = FIRST + 4, (#ARGV - FIRST - 3) / 3
+    local ids, found = {}, nil
+    for arg = first, #ARGV, 3 do ids[#ids + 1] = ARGV[arg] end
+    for from = 1, count, 1000 do
+        for n, place in ipairs(redis.call('HMGET', base .. 'n', unpack(ids, from, math.min(from + 999, count)))) do
+            if place and not again then return {'taken', ids[from + n - 1]} end
+            found = found or place
+        end
+    end
+    if found then
+        local mine, before = {'again'}, nil
+        for n, id in ipairs(ids) do
+            local place, encoded = redis.call('HGET', base .. 'n', id), ARGV[first + 3 * n - 1]
+            local row = place and (n == 1 or tonumber(place) == before + 1) and redis.call('HGET', base .. 'm', place)
+            if not row or string.sub(row, -#encoded) ~= encoded then return {'taken', id} end
+            mine[n + 1], before = place .. ' ' .. string.match(row, '^%d+'), tonumber(place)
+        end
+        return mine
+    end
     local known = redis.call('HMGET', base .. 'i', 'next', 'round', 'ended', 'messages')
-    local refused = taken()
-    if refused then return refused end
     if not known[1] then
         if not fresh() then return NEW end
         known = {'0', '0', '-1', '0'}
@@ -173,23 +156,24 @@ _APPEND = define(
     end
     local index, round, ended = tonumber(known[1]), tonumber(known[2]), tonumber(known[3])
     if index + count > 4294967296 then return {'full', known[1]} end
-    local m, n = {}, {}
-    for at = 1, count do
-        local id, head = ARGV[first + 3 * at - 3], ARGV[first + 3 * at - 2]
-        if round == ended or string.byte(head) == 104 then round = round + 1 end
-        local name = string.format('%.0f', index)
-        m[2 * at - 1], n[2 * at - 1], n[2 * at] = name, id, name
-        m[2 * at] = round .. string.sub(head, 2) .. id .. '{"index":' .. name .. ',"round":' .. round .. ','
-            .. ARGV[first + 3 * at - 1]
-        index = index + 1
+    local m, n, at, kinds, within = {}, {}, 1, ARGV[FIRST + 3], '' .. round
+    for arg = first, #ARGV, 3 do
+        if round == ended or string.byte(kinds, (at + 1) / 2) == 104 then
+            round = round + 1
+            within = '' .. round
+        end
+        local name = '' .. index
+        m[at], n[at], n[at + 1] = name, ARGV[arg], name
+        m[at + 1] = within .. ARGV[arg + 1] .. '{"index":' .. name .. ',"round":' .. within .. ',' .. ARGV[arg + 2]
+        index, at = index + 1, at + 2
     end
     for from = 1, 2 * count, 1000 do
         local to = math.min(from + 999, 2 * count)
         redis.call('HSET', base .. 'm', unpack(m, from, to))
         redis.call('HSET', base .. 'n', unpack(n, from, to))
     end
-    redis.call('HSET', base .. 'i', 'next', string.format('%.0f', index), 'round', round,
-        'last', string.format('%.0f', index - 1), 'messages', tonumber(known[4]) + count, 'updated', ARGV[FIRST + 2])
+    redis.call('HSET', base .. 'i', 'next', '' .. index, 'round', within, 'last', '' .. (index - 1),
+        'messages', '' .. (known[4] + count), 'updated', ARGV[FIRST + 2])
     if ARGV[FIRST + 1] ~= '0' then redis.call('HINCRBY', base .. 'i', 'tokens', ARGV[FIRST + 1]) end
     return {tonumber(known[1]), tonumber(known[2]), ended}
     """,
@@ -476,13 +460,13 @@ class RedisLog(MessageLog):
         return as_stored(prepared, placed)
 
     def _appended(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed]:
-        tokens, parts = 0, list[Argument]()
+        tokens, kinds, parts = 0, "", list[Argument]()
         for message, encoded in prepared:
             count, id_ = message.tokens or 0, message.id.encode()
             tokens += count
-            kind = "h" if message.role is Role.HUMAN else "o"
-            parts += (id_, f"{kind} {count} {message.time.isoformat()} {len(id_)} ", encoded)
-        arguments = [repr(self._clock()), tokens, prepared[-1][0].time.isoformat(), *parts]
+            kinds += "h" if message.role is Role.HUMAN else "o"
+            parts += (id_, f" {count} {message.time.isoformat()} {len(id_)} {message.id}", encoded)
+        arguments = [repr(self._clock()), tokens, prepared[-1][0].time.isoformat(), kinds, *parts]
         return _placed(prepared, self._call(_APPEND, tag, arguments))
 
     def _kept(self, tag: Tag, prepared: Sequence[tuple[Message, str]]) -> list[Placed]:

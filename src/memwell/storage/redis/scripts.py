@@ -120,17 +120,18 @@ class Script(NamedTuple):
     writes: bool
 
 
-_BEGIN = f"""
+_BEGIN = """
 local base, sealed = KEYS[1], KEYS[2]
 local again, number, generation = ARGV[1] == 'a', ARGV[2], ARGV[3]
 local FIRST = 4
-local NEW = redis.error_reply('MWNEW')
-local function listed() return redis.call('HGET', base .. 'i', 'in') end
-local function fresh()
-    return generation ~= '-' and redis.call('EXISTS', base .. 'x' .. generation) == 0
-end
-local function bury(named) redis.call('SET', base .. 'x' .. named, '1', 'EX', {_TOMBSTONE_S}) end
 """
+_MACROS = {
+    "NEW": "redis.error_reply('MWNEW')",
+    "listed()": "redis.call('HGET', base .. 'i', 'in')",
+    "fresh()": "(generation ~= '-' and redis.call('EXISTS', base .. 'x' .. generation) == 0)",
+    "bury(ARGV[FIRST])": f"redis.call('SET', base .. 'x' .. ARGV[FIRST], '1', 'EX', {_TOMBSTONE_S})",
+}
+"""What bodies say in short. Functions would be made again at every call."""
 _READING = """
 local holder = redis.call('GET', base .. 'l')
 if holder then return redis.error_reply('MWHELD ' .. holder) end
@@ -168,6 +169,8 @@ def define(name: str, body: str, *, writes: bool = False, frees: bool = False, r
 def define_bare(name: str, body: str, *, writes: bool = True) -> Script:
     """A script that looks neither at locks of an earlier version nor at the seal."""
     source = f"{_BEGIN}{body}"
+    for word, meaning in _MACROS.items():
+        source = source.replace(word, meaning)
     # The digest names the script to the server and protects nothing.
     return Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest(), writes)
 

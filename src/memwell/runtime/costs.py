@@ -165,7 +165,7 @@ class KeptLedger(Ledger):
                     _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
                     return
 
-    def _together(self) -> AbstractContextManager[None]:
+    def _together(self) -> AbstractContextManager[object]:
         """A transaction; where the store has none, a turn among the threads of this process, others meet ``Conflict``."""
         transaction = self._backend.together()
         return self._turn if isinstance(transaction, nullcontext) else transaction

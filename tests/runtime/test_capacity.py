@@ -26,9 +26,7 @@ SMALL = Costs(
     append_store_ms=0.1,
 )
 LARGE = msgspec.structs.replace(SMALL, records=100_000, record_bytes=2_000.0, recall_ms=3.0)
-KNOWN = Figures(
-    "2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]}
-)
+KNOWN = Figures("2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]})
 A_DAY = 86_400.0
 
 

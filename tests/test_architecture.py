@@ -92,7 +92,6 @@ CROSS_CUTTING_TESTS = frozenset(
         "storage/postgres/test_crashes.py",
         "storage/redis/test_commands.py",
         "storage/redis/test_full.py",
-        "storage/redis/test_opening.py",
         "storage/test_redis_cluster.py",
         "test_architecture.py",
         "test_changed.py",

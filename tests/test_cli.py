@@ -209,7 +209,7 @@ def test_looking_at_a_missing_store_makes_none(
 
 def test_what_is_no_store_is_refused_and_left_alone(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # A server that restarts is waited for, which nothing here does.
-    monkeypatch.setattr("memwell.storage.redis.running._RESTARTING_S", 0.0)
+    monkeypatch.setattr("memwell.storage.redis.servers._RESTARTING_S", 0.0)
     notes = tmp_path / "notes.txt"
     notes.write_text("not a database " * 100)
     with closed_port() as port:

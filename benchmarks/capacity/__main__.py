@@ -30,7 +30,7 @@ from memwell.models.local import LocalEmbedder
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
 
-ENGINES = ("sqlite", "postgres", "redis", "sqlite+milvus")
+ENGINES = ("sqlite", "postgres", "sqlite+milvus")
 SHIPPED = Path(__file__).parents[2] / "src" / "memwell" / "runtime" / "capacity.json"
 
 
@@ -98,13 +98,6 @@ def _started(engine: str, folder: Path) -> Iterator[Running]:
             yield Running(server.url(), lambda: family(server.pid), lambda: _postgres_size(server))
         finally:
             server.remove()
-    elif engine == "redis":
-        from tests.servers import redis_server
-
-        with redis_server(folder) as url:
-            yield Running(
-                url, lambda: _redis(url, "server", "process_id"), lambda: _redis(url, "memory", "used_memory")[0]
-            )
     else:
         url = f"sqlite:{folder / 'store.db'}"
         if engine == "sqlite+milvus":
@@ -117,13 +110,6 @@ def _started(engine: str, folder: Path) -> Iterator[Running]:
 def _postgres_size(server: Any) -> int:
     with server.admin() as connection:
         return int(connection.execute("SELECT pg_database_size(current_database())").fetchone()[0])
-
-
-def _redis(url: str, section: str, name: str) -> list[int]:
-    import redis
-
-    with redis.Redis.from_url(url) as client:
-        return [int(client.info(section)[name])]
 
 
 def _folder_size(folder: Path) -> int:

@@ -49,7 +49,8 @@ Made by `make crash-servers`, the newest last.
 
 Two writers append to one conversation, count one counter up with compare-and-set, put entries, upsert records, and book
 transactions over all four parts of the store (a message, its record, a sum, its bytes), some of which are given up on
-purpose. *Writers killed*: SIGKILL at any moment. *Servers killed*: SIGKILL of all of PostgreSQL (fsync on), of Redis
+purpose; on Redis alone the first three. Where messages are in Redis and the rest in SQLite, the message of a booking is
+stored at once. *Writers killed*: SIGKILL at any moment. *Servers killed*: SIGKILL of all of PostgreSQL (fsync on), of Redis
 (appendfsync always), or of a master of the cluster (wait=1), whose replica takes over; the writers go on. *Connections
 broken*: cut between two bytes of a request or an answer, cut at once, half closed, or held for up to 0.3 s and,
 where a note does not say otherwise, sometimes for up to 1.6 s: longer than writers wait for Redis to answer (1 s), so that

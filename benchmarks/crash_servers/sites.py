@@ -17,8 +17,6 @@ from tests.engines import postgres, redis
 from tests.engines.proxy import Proxy
 
 _PATIENCE_S = 20.0
-_LEASE = "lease=0.5"
-"""Nobody is to wait long for the transactions of those that were killed."""
 _ALWAYS = ("--appendonly", "yes", "--appendfsync", "always")
 
 
@@ -123,7 +121,7 @@ class Redis(Site):
     def url(self, *, proxied: bool = False) -> str:
         assert self.proxy is not None
         port = self.proxy.port if proxied else self._server.port
-        return f"redis://127.0.0.1:{port}/0?prefix=crash{self._number}&{_LEASE}"
+        return f"redis://127.0.0.1:{port}/0?prefix=crash{self._number}"
 
     def begin_anew(self) -> None:
         redis.ask(self._server.port, "FLUSHALL")
@@ -153,8 +151,8 @@ class Composed(Redis):
     name = "sqlite+redis"
 
     def url(self, *, proxied: bool = False) -> str:
-        beside = super().url(proxied=proxied)
-        return f"sqlite:{self._folder}/{self._number}.db,log={beside},kv={beside}"
+        placed = super().url(proxied=proxied)
+        return f"sqlite:{self._folder}/{self._number}.db,log={placed},kv={placed}"
 
 
 class RedisCluster(Site):
@@ -169,7 +167,7 @@ class RedisCluster(Site):
 
     def url(self, *, proxied: bool = False) -> str:
         del proxied
-        return f"{self._cluster.url}?prefix=crash{self._number}&wait=1&{_LEASE}"
+        return f"{self._cluster.url}?prefix=crash{self._number}&wait=1"
 
     def kill_server(self, lot: random.Random) -> None:
         """Kill a master, wait for its replica to take over, and bring it back as the replica's replica."""

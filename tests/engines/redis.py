@@ -26,12 +26,8 @@ from tests.engines.starting import PATIENCE_S, start_again, start_on_free_port, 
 
 _TOLD = "TEST_REDIS_URL"
 """Tells the processes that tests start where the server is."""
-KILLED_LEASE = "lease=0.5"
-"""Where many are killed, nobody waits long for them."""
 VOUCHED = "durable=yes"
 """The shared servers are not restarted under a store, and so lose nothing."""
-LEASE = "lease=3"
-"""In tests nobody waits long for the transactions of the dead, and a crowded machine has time to show that it lives."""
 
 
 def program() -> str:
@@ -219,17 +215,17 @@ def prefix_of(place: Path) -> str:
 
 def single_url(place: Path, *options: str) -> str:
     """The URL of a store at this place on the single server."""
-    return f"redis://127.0.0.1:{single().port}/0?{_query(place, LEASE, *options)}"
+    return f"redis://127.0.0.1:{single().port}/0?{_query(place, *options)}"
 
 
 def cluster_url(place: Path, *options: str) -> str:
     """The URL of a store at this place on the cluster."""
-    return f"{cluster().url}?{_query(place, LEASE, *options)}"
+    return f"{cluster().url}?{_query(place, *options)}"
 
 
 def open_at(path: str | Path, *, clock: Callable[[], float]) -> RedisBackend:
     """For children of a nursery: a store on the single server of the process that started them."""
-    return RedisBackend(f"{os.environ[_TOLD]}?{_query(Path(path), KILLED_LEASE)}", clock=clock)
+    return RedisBackend(f"{os.environ[_TOLD]}?{_query(Path(path))}", clock=clock)
 
 
 def _query(place: Path, *options: str) -> str:
@@ -241,14 +237,12 @@ def give_up_on_replicas_soon(store: RedisBackend) -> None:
 
     What must succeed is done before, with all the time that a store usually gives its replicas.
     """
-    runner = store._connections.runner
-    assert runner.wait is not None
-    runner.wait = (*runner.wait[:2], 200)
+    connections = store._connections
+    assert connections.wait is not None
+    connections.wait = (*connections.wait[:2], 200)
 
 
 __all__ = [
-    "KILLED_LEASE",
-    "LEASE",
     "Cluster",
     "Server",
     "ask",

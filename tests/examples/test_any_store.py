@@ -17,11 +17,12 @@ STORES: dict[str, Callable[[Path], str]] = {
     "memory": lambda folder: "memory:",
     "sqlite": lambda folder: f"sqlite:{folder / 'store.db'}",
     "postgres": postgres.store_url,
-    "redis": redis.single_url,
-    "redis-cluster": redis.cluster_url,
     "sqlite with milvus": lambda folder: f"sqlite:{folder / 'store.db'},index={milvus.lite_url(folder)}",
     "sqlite with redis": lambda folder: (
         f"sqlite:{folder / 'store.db'},log={redis.single_url(folder)},kv={redis.single_url(folder)}"
+    ),
+    "postgres with redis cluster": lambda folder: (
+        f"{postgres.store_url(folder)},log={redis.cluster_url(folder)},kv={redis.cluster_url(folder)}"
     ),
     "postgres with milvus and files": lambda folder: (
         f"{postgres.store_url(folder)},index={milvus.lite_url(folder)},blobs=files:{folder / 'blobs'}"

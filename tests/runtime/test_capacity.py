@@ -26,9 +26,7 @@ SMALL = Costs(
     append_store_ms=0.1,
 )
 LARGE = msgspec.structs.replace(SMALL, records=100_000, record_bytes=2_000.0, recall_ms=3.0)
-KNOWN = Figures(
-    "2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL], "redis": [SMALL]}
-)
+KNOWN = Figures("2026-01-01", "two cores", 10.0, 4_000.0, {"sqlite": [SMALL, LARGE], "postgres": [LARGE, SMALL]})
 A_DAY = 86_400.0
 
 
@@ -89,12 +87,13 @@ def test_a_file_has_no_machine_of_its_own_and_says_when_one_is_not_enough():
     assert many.notes == ["one_file"]
 
 
-def test_redis_keeps_in_memory_what_others_keep_on_disk():
-    machine = Machine(cores=100, memory_gb=1, disk_gb=1_000, fill=1.0)
+def test_a_server_keeps_on_disk_what_it_holds():
     much = load(2**18, memories=10, active=0.0)
-    assert plan(much, "redis", machine=machine, known=KNOWN).store_machines == 3
-    assert plan(much, "postgres", machine=machine, known=KNOWN).store_machines == 1
-    assert "distributed" in plan(much, "redis", machine=machine, known=KNOWN).notes
+    large, small = (Machine(cores=100, memory_gb=1, disk_gb=disk, fill=1.0) for disk in (1_000, 1))
+    assert plan(much, "postgres", machine=large, known=KNOWN).store_machines == 1
+    split = plan(much, "postgres", machine=small, known=KNOWN)
+    assert split.store_machines > 1
+    assert "distributed" in split.notes
 
 
 def test_a_model_elsewhere_takes_no_cores_here():
@@ -129,7 +128,7 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 def test_the_costs_that_come_along_are_those_that_were_measured():
     assert msgspec.json.decode(RESULTS.read_bytes(), type=Figures) == figures()
-    assert {"sqlite", "postgres", "redis"} <= set(figures().engines)
+    assert {"sqlite", "postgres"} <= set(figures().engines)
     for measured in figures().engines.values():
         assert all(one.record_bytes > 0 and one.remember_ms > 0 and one.recall_ms > 0 for one in measured)
 

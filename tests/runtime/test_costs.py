@@ -22,6 +22,7 @@ from memwell.runtime.costs import COSTS, KeptLedger
 from memwell.settings import Settings
 from memwell.storage import Backend, open_backend
 from memwell.storage.memory import MemoryBackend
+from tests.engines.redis import single_url
 
 PRICES = {"m": Price(1.0, 2.0)}
 MILLION = Usage(1_000_000)
@@ -104,8 +105,9 @@ def test_a_call_over_midnight_is_settled_in_the_new_month(backend: Backend):
     assert ledger.reserve("m", lambda: MILLION) == 1.0
 
 
-def test_threads_never_spend_more_than_the_cap(tmp_path: Path):
-    with open_backend(str(tmp_path / "app.db")) as store:
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_threads_never_spend_more_than_the_cap(tmp_path: Path, kind: str):
+    with open_backend(str(tmp_path / "app.db") if kind == "sqlite" else single_url(tmp_path)) as store:
         ledgers = [KeptLedger(store, PRICES, spend_cap=5.0) for _ in range(2)]
 
         def call(number: int) -> None:

@@ -444,18 +444,16 @@ def test_a_store_in_this_process_is_asked_every_time(keys: Keys):
     assert (keys.far, keys.recent(token)) == (False, None)
 
 
-def test_keys_are_near_where_the_values_are_not_where_the_file_is(tmp_path: Path, clock: Clock):
+def test_keys_are_near_where_the_home_is_a_file(tmp_path: Path, clock: Clock):
     url = single_url(tmp_path)
-    for number, (parts, far) in enumerate(
-        ((f"kv={url}", True), (f"log={url}", False), (f"blobs=files:{tmp_path}/media", False))
-    ):
+    for number, parts in enumerate((f"kv={url}", f"log={url}", f"blobs=files:{tmp_path}/media")):
         with open_backend(f"{tmp_path}/{number}.db,{parts}") as store:
             keys = Keys(store, clock)
             keys.watch()
-            assert keys.far == far, parts
+            assert not keys.far, parts
             key, token = keys.create("ann", space=ANN, scopes=["read"])
             assert keys.check(token).id == key.id
-            assert (keys.recent(token) is not None) == far
+            assert keys.recent(token) is None
             keys.unwatch()
 
 

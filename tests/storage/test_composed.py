@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from memwell.storage.composed import Attached, Bytes, ComposedBackend, Part, StoreVectors
 from memwell.storage.files import FileBlobs
+from memwell.storage.protocols import ABILITIES
 from memwell.storage.redis import RedisBackend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
@@ -23,7 +23,6 @@ from memwell.testing.conformance import (
     RefusalsSuite,
     SequencesSuite,
 )
-from memwell.testing.conformance.suite import TALK, said
 from tests.engines.redis import single_url
 
 
@@ -39,7 +38,7 @@ def composed(path: str | Path, *, clock: Clock) -> ComposedBackend:
 
 
 def composed_anew(path: str | Path, *, clock: Clock) -> ComposedBackend:
-    """The same, mended after whoever had it open died."""
+    """The same, reconciled after the process before was killed."""
     backend = composed(path, clock=clock)
     backend.reconcile()
     return backend
@@ -101,6 +100,7 @@ def with_redis(path: str | Path, *, clock: Clock) -> ComposedBackend:
 
 
 class OpenedWithRedis:
+    abilities = ABILITIES - {"transactions"}
     share = 0.1
     ways = ("sync",)
 
@@ -114,24 +114,7 @@ class TestLogInRedis(OpenedWithRedis, MessageLogSuite): ...
 class TestKeyValueInRedis(OpenedWithRedis, KeyValueSuite): ...
 
 
-class TestBackendWithRedis(OpenedWithRedis, BackendSuite):
-    def test_a_crowd_of_async_writers_does_not_starve_a_transaction(self, tmp_path: Path, clock: Clock) -> None:
-        async def crowd(backend: ComposedBackend) -> int:
-            async with backend.atransaction():
-                # A transaction in Redis has what it has touched, and others wait for that alone.
-                await backend.log.aread(TALK)
-                loop = asyncio.get_running_loop()
-                writers = [loop.run_in_executor(None, backend.log.append, TALK, said(str(n))) for n in range(50)]
-                await asyncio.sleep(0.05)
-                for number in range(5):
-                    await backend.log.aappend(TALK, said(f"inside {number}"))
-                inside = len(await backend.log.aread(TALK))
-            await asyncio.gather(*writers)
-            return inside
-
-        with self.open(tmp_path, clock) as backend:
-            assert asyncio.run(crowd(backend)) == 5
-            assert len(backend.log.read(TALK)) == 55
+class TestBackendWithRedis(OpenedWithRedis, BackendSuite): ...
 
 
 class TestSequencesWithRedis(OpenedWithRedis, SequencesSuite): ...

@@ -1,11 +1,24 @@
-"""A store with Milvus beside it keeps every promise."""
+"""A store whose vectors are searched by Milvus keeps every promise; what Milvus is asked holds wherever the filter does."""
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.errors import BackendUnavailable, ConfigurationError
+from memwell.filters import Filter, Where, holds
+from memwell.records import Record, Space
 from memwell.storage.composed import Attached, ComposedBackend
-from memwell.storage.milvus import MilvusVectors
+from memwell.storage.milvus import MilvusVectors, expression, row_of
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
@@ -20,7 +33,13 @@ from memwell.testing.conformance import (
 )
 from memwell.testing.conformance.sequences import check_sequences
 from memwell.testing.machine import ChildSubject, Nursery
-from tests.engines.milvus import lite_url
+from memwell.testing.strategies import filters, records
+from memwell.values import new_id
+from tests.engines.milvus import lite_url, no_server_because
+from tests.ports import closed_port
+
+HOME = Space("home")
+SERVER = "TEST_MILVUS_URL"
 
 
 def opened(path: str | Path, *, clock: Clock) -> ComposedBackend:
@@ -77,3 +96,175 @@ class TestIsolation(Opened, IsolationSuite): ...
 
 
 class TestRefusals(Opened, RefusalsSuite): ...
+
+
+# What Milvus is asked
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusVectors]:
+    made = MilvusVectors(lite_url(tmp_path_factory.mktemp("milvus")))
+    yield made
+    made.close()
+
+
+@given(
+    stored=st.lists(records(HOME, [str(n) for n in range(9)]), max_size=9, unique_by=lambda r: r.id),
+    questions=st.lists(filters(), min_size=1, max_size=4),
+)
+def test_no_record_that_satisfies_a_filter_is_left_out(
+    engine: MilvusVectors, stored: list[Record], questions: list[Filter]
+):
+    space = Space(new_id())
+    kept = [
+        Record(id=one.id, text="", space=space, kind=one.kind, time=one.time, metadata=one.metadata, vector=one.vector)
+        for one in stored
+        if one.vector is not None
+    ]
+    engine.store(space, kept)
+    for where in questions:
+        found = {id_ for id_, _ in engine.near(space, [1.0, 0.0, 0.0], 100, where)}
+        # A text is never asked for: there it holds none.
+        assert found >= {one.id for one in kept if holds(where, one)}, (where, expression(space, where))
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (Where("n", "eq", 3), {"3"}),
+        (Where("n", "ge", 7), {"7", "8"}),
+        (Where("n", "in", [1, 2.0]), {"1", "2"}),
+        (Where("city", "eq", "北京"), {"0", "3", "6"}),
+        (Where(("deep", "m"), "eq", "5"), {"5"}),
+        (Where("even", "eq", True), {"0", "2", "4", "6", "8"}),
+        (Where("none", "eq", None), set("012345678")),
+        (Where("@kind", "eq", "odd"), {"1", "3", "5", "7"}),
+        (Where("@id", "in", ["4", "x"]), {"4"}),
+    ],
+)
+def test_what_can_be_asked_exactly_is(engine: MilvusVectors, where: Filter, expected: set[str]):
+    space = Space("pushed")
+    if not engine.count(space):
+        engine.store(space, [_numbered(number, space) for number in range(9)])
+    assert {id_ for id_, _ in engine.near(space, [1.0, 0.0, 0.0], 100, where)} == expected
+
+
+def _numbered(n: int, space: Space) -> Record:
+    city = "x' or 1 == 1" if n % 3 else "北京"
+    metadata = {"n": n, "city": city, "deep": {"m": str(n)}, "even": n % 2 == 0, "none": None}
+    kind = "odd" if n % 2 else "even"
+    return Record(id=str(n), text="", space=space, kind=kind, metadata=metadata, vector=[1, n, 0])
+
+
+@given(filters(), st.text(min_size=1, max_size=20).filter(lambda text: "\0" not in text))
+def test_no_text_of_a_user_is_in_an_expression(where: Filter, hostile: str):
+    asked = expression(HOME, where)
+    left = re.sub(r'"[sn]?[0-9a-f]{32,64}"|"(True|False|None)"|-?[0-9]+(\.[0-9]+)?', "", asked)
+    left = re.sub(r"\b(space|kind|key|time|partial|metadata|true|and|or)\b|[()\[\]<>= ]", "", left)
+    assert left == "", asked
+    assert expression(HOME, Where("k", "eq", hostile)).count('"') == 6
+
+
+def test_metadata_with_too_much_in_it_is_found_all_the_same(engine: MilvusVectors):
+    space = Space("much")
+    much = Record(id="m", text="", space=space, metadata={str(n): n for n in range(600)}, vector=[1, 0, 0])
+    assert row_of(much)["partial"] is True
+    engine.store(space, [much])
+    assert [id_ for id_, _ in engine.near(space, [1.0, 0.0, 0.0], 5, Where("599", "eq", 599))] == ["m"]
+
+
+def test_a_url_that_names_no_milvus_is_refused(tmp_path: Path):
+    for url in ("milvus:", f"milvus:{tmp_path}/vectors.txt", "milvus://", "milvus://host:port"):
+        with pytest.raises(ConfigurationError):
+            MilvusVectors(url)
+
+
+def test_a_server_that_is_not_there_is_away():
+    with closed_port() as port, pytest.raises(BackendUnavailable) as raised:
+        MilvusVectors(f"milvus://user:secret@127.0.0.1:{port}")
+    assert "secret" not in str(raised.value)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Milvus server: an empty one that TEST_MILVUS_URL names, or one that is started here."""
+    if SERVER in os.environ:
+        yield os.environ[SERVER]
+        return
+    reason = no_server_because()
+    if reason is not None:
+        pytest.skip(f"{reason}; name a server in {SERVER} to test against it")
+    started = import_module("milvus").default_server
+    started.set_base_dir(str(tmp_path_factory.mktemp("milvus-server")))
+    started.start()
+    yield f"milvus://127.0.0.1:{started.listen_port}"
+    # It ends the process that it started, by its id.
+    started.stop()
+
+
+class TestServer(RecordIndexSuite):
+    """A store with a real Milvus server beside it.
+
+    This has never run where it was written: no Milvus server is to be had for that machine. It is here for those who have
+    one, and they are the first to see whether it passes.
+    """
+
+    ways = ("sync",)
+    share = 0.2
+
+    @pytest.fixture(autouse=True)
+    def asked(self, server: str) -> None:
+        self._url = server
+
+    def open(self, place: Path, clock: Clock) -> ComposedBackend:
+        url = self._url
+        # Every store feeds its spaces anew, so it does not matter what others left of theirs on the server.
+        engine = Attached(lambda: MilvusVectors(url), "exact", url)
+        return ComposedBackend(SqliteBackend(place / "store.db", clock=clock), index=engine)
+
+    def test_a_server_finds_what_the_file_finds(self, tmp_path: Path, server: str) -> None:
+        space = Space(new_id())
+        stored = [_numbered(number, space) for number in range(50)]
+        engines = [MilvusVectors(server), MilvusVectors(lite_url(tmp_path))]
+        for engine in engines:
+            engine.store(space, stored)
+            engine.drop(space, ["7"])
+        for where in (None, Where("n", "ge", 40), Where("city", "eq", "北京"), Where("@kind", "eq", "odd")):
+            found = [[id_ for id_, _ in one.near(space, [1.0, 3.0, 0.0], 10, where)] for one in engines]
+            assert found[0] == found[1]
+        assert [one.count(space) for one in engines] == [49, 49]
+        for engine in engines:
+            engine.forget(space)
+            engine.close()
+
+
+# The file
+
+COUNT = """
+import sys
+from memwell.records import Space
+from memwell.storage.milvus import MilvusVectors
+from memwell.errors import BackendUnavailable
+try:
+    print(MilvusVectors(sys.argv[1]).count(Space("home")))
+except BackendUnavailable as error:
+    print(error)
+"""
+
+
+def _elsewhere(url: str) -> str:
+    done = subprocess.run([sys.executable, "-c", COUNT, url], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+def test_the_last_to_close_lets_another_process_have_it(tmp_path: Path):
+    url = lite_url(tmp_path)
+    one, other = MilvusVectors(url), MilvusVectors(url)
+    one.store(HOME, [Record(id=str(n), text="", space=HOME, vector=[1, n]) for n in range(5)])
+    identity = one.identity(2)
+    one.close()
+    one.close()
+    assert other.identity(2) == identity
+    assert "another process" in _elsewhere(url)
+    other.close()
+    assert _elsewhere(url) == "5"

@@ -1,34 +1,38 @@
-"""Redis on one server keeps every promise."""
+"""Redis on one server does what it declares: conversations and values."""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+import memwell
+from memwell.errors import Unsupported
+from memwell.messages import Image, human
 from memwell.storage.redis import RedisBackend
+from memwell.strategies.compaction import Compaction
+from memwell.strategies.entities import Entities, Graph
+from memwell.strategies.summary import SummaryBuffer
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
-    BlobsSuite,
     CongruenceSuite,
     CopiesSuite,
     IsolationSuite,
     KeyValueSuite,
     KillsSuite,
     MessageLogSuite,
-    RecordIndexSuite,
     RefusalsSuite,
     SequencesSuite,
 )
-from memwell.testing.conformance.suite import TALK, said
 from memwell.testing.machine import Nursery
 from tests.engines.redis import single, single_url
+from tests.media_files import picture
 
 
 class Opened:
+    abilities = RedisBackend.abilities
     # What any store must do is tried at length on those without a server.
     share = 0.1
     # One function makes the async twins of every store's calls. With SQLite all of them are tried.
@@ -44,35 +48,7 @@ class TestLog(Opened, MessageLogSuite): ...
 class TestKeyValue(Opened, KeyValueSuite): ...
 
 
-class TestIndex(Opened, RecordIndexSuite): ...
-
-
-class TestBlobs(Opened, BlobsSuite): ...
-
-
-class TestBackend(Opened, BackendSuite):
-    # What an async caller's transaction is carried in is the store's own.
-    ways = ("sync", "async")
-
-    def test_a_crowd_of_async_writers_does_not_starve_a_transaction(self, tmp_path: Path, clock: Clock) -> None:
-        # A transaction has what it has touched, so here it touches the thread before the crowd comes.
-        async def crowd(backend: RedisBackend) -> int:
-            async with backend.atransaction():
-                await backend.log.aappend(TALK, said("inside"))
-                writers = [asyncio.ensure_future(apart(backend, number)) for number in range(50)]
-                await asyncio.sleep(0.05)
-                for number in range(4):
-                    await backend.log.aappend(TALK, said(f"inside {number}"))
-                inside = len(await backend.log.aread(TALK))
-            await asyncio.gather(*writers)
-            return inside
-
-        async def apart(backend: RedisBackend, number: int) -> None:
-            await asyncio.get_running_loop().run_in_executor(None, backend.log.append, TALK, said(f"outside {number}"))
-
-        with self.open(tmp_path, clock) as backend:
-            assert asyncio.run(crowd(backend)) == 5
-            assert len(backend.log.read(TALK)) == 55
+class TestBackend(Opened, BackendSuite): ...
 
 
 class TestCopies(Opened, CopiesSuite): ...
@@ -82,6 +58,7 @@ class TestSequences(Opened, SequencesSuite): ...
 
 
 class TestKills(KillsSuite):
+    abilities = RedisBackend.abilities
     opener = "tests.engines.redis:open_at"
     share = 0.15
 
@@ -93,11 +70,41 @@ class TestKills(KillsSuite):
             yield nursery
 
 
-class TestCongruence(Opened, CongruenceSuite):
-    share = 0.2
+class TestCongruence(Opened, CongruenceSuite): ...
 
 
 class TestIsolation(Opened, IsolationSuite): ...
 
 
 class TestRefusals(Opened, RefusalsSuite): ...
+
+
+def test_histories_and_strategies_work_without_records_and_transactions(tmp_path: Path):
+    with memwell.open(single_url(tmp_path), embedder=None) as m:
+        chat = m.thread("trip")
+        chat.add_human("Anna lives in Kyoto.")
+        chat.add_ai("Since when?")
+        chat.add_human("Anna moved there in May. She likes tea.")
+        chat.set_metadata(title="a trip")
+        for strategy in (SummaryBuffer(chat, 20), Entities(chat), Graph(chat), Compaction(chat)):
+            strategy.observe()
+            assert strategy.recall("Where does Anna live?")
+            strategy.clear()
+        fork = chat.fork("other", upto=1)
+        assert [message.text for message in fork] == ["Anna lives in Kyoto.", "Since when?"]
+        assert chat.edit(0, "Anna lives in Nara.").text == "Anna lives in Nara."
+        assert chat.restore(0).text == "Anna lives in Kyoto."
+        assert [message.index for message, _ in chat.search("tea")] == [2]
+        assert m.threads().items[0].thread.id == "other"
+        for refused in (
+            lambda: m.remember("Anna likes tea."),
+            lambda: m.recall("tea"),
+            lambda: m.context("tea", thread="trip"),
+            lambda: m.knowledge.add("a document", id="d"),
+            lambda: chat.with_blobs(human((Image(data=picture("PNG")),))),
+        ):
+            with pytest.raises(Unsupported, match=r"postgresql://…,log=redis://…"):
+                refused()
+        assert chat.delete()
+        assert [info.thread.id for info in m.threads().items] == ["other"]
+        assert m.backend.check() == []

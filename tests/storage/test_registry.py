@@ -132,9 +132,9 @@ def test_a_path_with_something_like_a_part_is_given_as_a_path(tmp_path: Path):
     ("url", "says"),
     [
         ("milvus:vectors.db", "sqlite:memwell.db,index=milvus:vectors.db"),
-        ("milvus://u:secret@host", "beside a store"),
-        ("a.db,log=sqlite:b.db", "follow the transactions"),
-        ("a.db,kv=postgresql://u:secret@h/d", "follow the transactions"),
+        ("milvus://u:secret@host", "searches for a store"),
+        ("a.db,log=sqlite:b.db", "home store or in Redis"),
+        ("a.db,kv=postgresql://u:secret@h/d", "home store or in Redis"),
         ("redis://u:secret@h,index=milvus:v.db", "home in SQLite or PostgreSQL"),
         ("a.db,index=milvus:v.db,index=memory:", "index twice"),
         ("a.db,blobs=", "nothing"),
@@ -185,7 +185,7 @@ def test_a_driver_that_is_missing_is_named_with_its_extra(url: str, module: str,
 
 def test_a_part_that_is_away_is_named_without_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # One that restarts would be waited for.
-    monkeypatch.setattr("memwell.storage.redis.running._RESTARTING_S", 0.1)
+    monkeypatch.setattr("memwell.storage.redis.servers._RESTARTING_S", 0.1)
     with closed_port() as port, pytest.raises(BackendUnavailable) as raised:
         open_backend(f"{tmp_path}/a.db,log=redis://u:secret@127.0.0.1:{port}")
     assert f"the log at redis://u:***@127.0.0.1:{port} is away" in str(raised.value)

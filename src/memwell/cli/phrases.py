@@ -337,8 +337,8 @@ _PHRASES = {
         "未计入副本与备份，请自行增加。",
     ),
     "capacity_distributed": (
-        "The store needs more than one machine: distribute it by space (Redis Cluster, Citus). This was not measured.",
-        "存储需要多台机器：按空间分布（Redis Cluster、Citus）。这一点没有实测。",
+        "The store needs more than one machine: distribute it by space (Citus). This was not measured.",
+        "存储需要多台机器：按空间分布（Citus）。这一点没有实测。",
     ),
     "parts": ("Parts of the store", "存储的各部分"),
     "part": ("part", "部分"),

@@ -73,13 +73,13 @@ def _composed(backend: Backend) -> ComposedBackend:
 
 def _mended(composed: ComposedBackend, space: Space | None, *, rebuild: bool) -> dict[str, object]:
     found: dict[str, object] = {}
-    if composed.beside is not None:
-        found["name"] = composed.beside.attached.name
+    if composed.follower is not None:
+        found["name"] = composed.follower.attached.name
         with progress_bar(_say("rebuilding" if rebuild else "reconciling")) as progress:
             if rebuild:
                 found["spaces"] = composed.rebuild(space, progress)
             else:
-                done = composed.beside.reconcile(space, progress)
+                done = composed.follower.reconcile(space, progress)
                 found |= {"missing": done.missing, "orphans": done.orphans}
     removed = composed.remove_unreferenced(space)
     return found if removed is None else {**found, "blobs_removed": removed}

@@ -85,8 +85,8 @@ class Adding(ABC):
 
 
 def transaction_of(history: HistoryReader) -> AbstractContextManager[None]:
-    """A transaction of the conversation's store; a bare log has none."""
-    return history.backend.transaction() if history.backend is not None else contextlib.nullcontext()
+    """A transaction of the conversation's store, where it has them."""
+    return history.backend.together() if history.backend is not None else contextlib.nullcontext()
 
 
 def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | None, *, versions: bool) -> int:
@@ -105,8 +105,8 @@ def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | N
         try:
             return _copy(source, target, info, end, versions=versions)
         except BaseException:
-            if target.backend is None:
-                target.log.delete(target.thread)
+            # Without a transaction that undoes it, what was copied is deleted here.
+            target.log.delete(target.thread)
             raise
 
 

@@ -65,13 +65,18 @@ class Journal:
     """The journal of one space."""
 
     def __init__(self, backend: Backend, space: Space) -> None:
+        self._require = backend.require
         self._log = backend.log
         self._kv = backend.kv
         self._space = inner_space(space)
         self._thread = Thread(self._space, "journal")
 
     def write(self, entries: Sequence[Message]) -> list[Message]:
-        """Store entries, all or none. Raises ``Conflict`` for an id that is in the journal already."""
+        """Store entries, all or none. Raises ``Conflict`` for an id that the journal holds already.
+
+        Raises ``Unsupported`` on a store without records, where they could never be recalled.
+        """
+        self._require("records")
         return self._log.append(self._thread, list(entries))
 
     def write_new(self, entries: Sequence[Message]) -> None:

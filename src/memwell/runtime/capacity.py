@@ -170,14 +170,13 @@ def plan(load: Load, engine: str = "postgres", *, machine: Machine | None = None
 def _with_store(
     engine: str, of: Machine, lines: list[Line], own: tuple[float, float, int], store: tuple[float, float]
 ) -> Plan:
-    """The machines of the store: none of its own for a file, memory instead of a disk for Redis."""
+    """The machines of the store: none of its own for a file."""
     cores, held, machines = own
     store_cores, kept = store
     if engine.startswith("sqlite"):
         needed = _machines(of, cores + store_cores, held, kept)
         return Plan(engine, needed, 0, lines, ["one_file"] if needed > 1 else [])
-    in_memory = engine.startswith("redis")
-    needed = _machines(of, store_cores, kept if in_memory else 0.0, 0.0 if in_memory else kept)
+    needed = _machines(of, store_cores, 0.0, kept)
     notes = ["no_replicas"] if needed == 1 else ["no_replicas", "distributed"]
     return Plan(engine, machines, needed, lines, notes)
 

@@ -10,14 +10,16 @@ is made, in one transaction with the look at what others have spent, so that no 
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import cast
 
 import msgspec
 
-from memwell.errors import BackendError
+from memwell.errors import BackendError, Conflict
 from memwell.models.ledger import Account, Ledger, Price
 from memwell.models.ports import Usage
 from memwell.records import Space
@@ -69,6 +71,7 @@ class KeptLedger(Ledger):
         self._backend = backend
         self._clock = clock
         self._me = new_id()
+        self._turn = threading.RLock()
         self._elsewhere = 0.0
         """What the row of the month says is spent, and set aside by others, as of the last look inside a transaction."""
 
@@ -98,17 +101,21 @@ class KeptLedger(Ledger):
             return super().reserve(model, most)
         # Others wait during a transaction, and counting tokens takes a while.
         usage, cost = most(), 0.0
-        try:
-            with self._backend.transaction():
-                month = self.month
-                row = self._row(month)
-                self._elsewhere = self._spent_in(row) + self._set_aside_by_others(row)
-                cost = super().reserve(model, lambda: usage)
-                self._put(month, row)
-        except BackendError:
-            super().release(cost)
-            raise
-        return cost
+        while True:
+            try:
+                with self._together():
+                    month = self.month
+                    row, version = self._row(month)
+                    self._elsewhere = self._spent_in(row) + self._set_aside_by_others(row)
+                    cost = super().reserve(model, lambda: usage)
+                    self._put(month, row, version)
+                return cost
+            except Conflict:
+                # Another process wrote the row of the month in between.
+                super().release(cost)
+            except BackendError:
+                super().release(cost)
+                raise
 
     def settle(self, model: str, reserved: float, usage: Usage | None) -> float | None:
         """Note a call that was made and return its cost; without a usage it costs what was reserved."""
@@ -125,7 +132,7 @@ class KeptLedger(Ledger):
     def accounts(self, month: str | None = None) -> dict[str, Account]:
         """What every model took in a month, this one unless another is named, such as ``2026-10``."""
         wanted = month or self.month
-        models = self._row(wanted).models
+        models = self._row(wanted)[0].models
         return _added(models, super().accounts()) if wanted == self.month else models
 
     @property
@@ -142,35 +149,46 @@ class KeptLedger(Ledger):
     def _write(self) -> None:
         """Add to the month what is not in the store yet, and say what is set aside still."""
         taken: dict[str, Account] = {}
-        try:
-            with self._backend.transaction():
-                taken = self._take()
-                month = self.month
-                row = self._row(month)
-                self._put(month, _Month(_added(row.models, taken), row.aside))
-        except BackendError as error:
-            # The answer of the model is there, and worth more than its account, which is added later.
-            with self._lock:
-                self._accounts = _added(self._accounts, taken)
-            _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
+        while True:
+            try:
+                with self._together():
+                    taken = self._take()
+                    month = self.month
+                    row, version = self._row(month)
+                    self._put(month, _Month(_added(row.models, taken), row.aside), version)
+                return
+            except (Conflict, BackendError) as error:
+                # The answer of the model is there, and worth more than its account, which is added later.
+                with self._lock:
+                    self._accounts = _added(self._accounts, taken)
+                if isinstance(error, BackendError):
+                    _log.warning("what a call cost is not in the store yet: %s", type(error).__name__)
+                    return
+
+    def _together(self) -> AbstractContextManager[object]:
+        """A transaction; where the store has none, a turn among the threads of this process, others meet ``Conflict``."""
+        transaction = self._backend.together()
+        return self._turn if isinstance(transaction, nullcontext) else transaction
 
     def _take(self) -> dict[str, Account]:
         with self._lock:
             taken, self._accounts = self._accounts, {}
         return taken
 
-    def _row(self, month: str) -> _Month:
+    def _row(self, month: str) -> tuple[_Month, int]:
+        """The row of a month, and its version."""
         entry = self._backend.kv.get(COSTS, month)
-        return _Month() if entry is None else msgspec.convert(entry.value, _Month)
+        return (_Month(), 0) if entry is None else (msgspec.convert(entry.value, _Month), entry.version)
 
-    def _put(self, month: str, row: _Month) -> None:
+    def _put(self, month: str, row: _Month, version: int) -> None:
         now = self._clock()
         aside = {process: one for process, one in row.aside.items() if one.until > now and process != self._me}
         with self._lock:
             mine = self._reserved
         if mine > 1e-12:
             aside[self._me] = _Aside(mine, now + _SET_ASIDE_S)
-        self._backend.kv.put(COSTS, month, cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside))))
+        value = cast("dict[str, object]", msgspec.to_builtins(_Month(row.models, aside)))
+        self._backend.kv.put(COSTS, month, value, expect=version)
 
     def _spent_in(self, row: _Month) -> float:
         return sum(account.cost or 0.0 for account in row.models.values())

@@ -95,7 +95,7 @@ class _Parts:
         from memwell.runtime.cache import EmbeddingCache  # noqa: PLC0415
 
         inner = inner_space(space)
-        return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.transaction)
+        return EmbeddingCache(embedder, self.backend.kv, inner, most_entries=most, transaction=self.backend.together)
 
     def tell(self, space: Space) -> None:
         if is_held_back(space, self.tell):
@@ -297,7 +297,7 @@ class Engine(Closing, Memory):
     @property
     def receipts(self) -> Receipts:
         """Which memories entered which prompt."""
-        return Receipts(self.backend.kv, inner_space(self.space), transaction=self.backend.transaction)
+        return Receipts(self.backend.kv, inner_space(self.space), transaction=self.backend.together)
 
     def export(self, path: str | Path, *, vectors: bool = False, progress: Progress | None = None) -> int:
         """Write the memory and the conversations of this space to a file: ``.md`` as Markdown, ``.jsonl`` as JSON lines.

@@ -340,12 +340,9 @@ def _token(key: Key, secret: str) -> str:
 
 
 def _is_near(backend: Backend) -> bool:
-    """Whether a value is read without asking another machine."""
-    home = getattr(backend, "home", None)
-    if isinstance(home, Backend):
-        # A store of several parts: its values may be elsewhere than its file.
-        return backend.kv is home.kv and _is_near(home)
-    return isinstance(backend, MemoryBackend) or getattr(backend, "path", None) is not None
+    """Whether a key is read without asking another machine. A store of several parts keeps them in its home."""
+    home = getattr(backend, "home", backend)
+    return isinstance(home, MemoryBackend) or getattr(home, "path", None) is not None
 
 
 def _digest(secret: str) -> str:

@@ -82,9 +82,13 @@ _LEAST_S = 0.5
 
 
 class Service(Closing):
-    """A store with everything that serves it. Closing it closes the store."""
+    """A store with everything that serves it. Closing it closes the store.
+
+    Raises ``Unsupported`` for a store without records.
+    """
 
     def __init__(self, engine: Engine, settings: Settings) -> None:
+        engine.backend.require("records")
         self.engine = engine
         self.settings = settings
         self.backend = engine.backend

@@ -5,8 +5,12 @@ No other space's words enter a score, so nobody can learn of another's records f
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Iterable, Mapping, Sequence
+
+from memwell.language.segment import query_terms, segment
+from memwell.messages import Message
 
 K1 = 1.2
 B = 0.75
@@ -39,3 +43,11 @@ def scores(documents: Mapping[int, Sequence[str]], terms: Sequence[str]) -> dict
         for key, found in counts.items()
         if found
     }
+
+
+def best_messages(messages: Iterable[Message], text: str, limit: int) -> list[tuple[Message, float]]:
+    """The messages of one thread that share a word with ``text``, best first, for a store without an index of words."""
+    placed = {message.index or 0: message for message in messages}
+    found = scores({index: segment(one.searchable) for index, one in placed.items()}, distinct_terms(query_terms(text)))
+    best = heapq.nlargest(limit, ((score, index) for index, score in found.items()))
+    return [(placed[index], score) for score, index in best]

@@ -18,3 +18,8 @@ def domain(space: Space) -> Space:
         if depth and segment == _OWN:
             return Space(*space[:depth])
     return space
+
+
+def is_memwells(space: Space) -> bool:
+    """Whether a space holds what memwell itself keeps, about another space or about the store."""
+    return _OWN in space

@@ -1,6 +1,6 @@
 """What a home store remembers of its parts: which of them live elsewhere, and a name that each of those knows too.
 
-Without it, a store that is opened without its parts, or with those of another one, would take writes where nobody finds
+Without it, a store that is opened without its parts, or with those of another one, would take writes where no reader finds
 them again. What only searches (``index``) is a copy, and may come and go.
 """
 
@@ -116,7 +116,7 @@ def _check_is_it(name: str, part: Elsewhere, note: _Note) -> None:
     try:
         known = part.knows(note.id)
     except BackendError:
-        # Away. Who needs it is told so then.
+        # Away. The call that needs it fails then.
         return
     if not known:
         was = note.places[name]

@@ -1,9 +1,12 @@
-"""The storage protocols: what a backend does. Everything above is written once against these classes.
+"""The storage protocols: what every store does, and what a store may declare to do. Everything above uses them alone.
 
 Each class is a contract. Its methods block; each has an async twin of the same name with an ``a`` in front, derived here
 for all backends. Every read and write names its space. Any method of an open backend may raise ``BackendError`` (the
 store failed, nothing of the call was stored) or ``BackendUnavailable`` (it stayed busy or cannot be reached), and after
 ``close`` every method raises ``BackendError``; what else a method raises, it says.
+
+Every backend keeps conversations (``log``) and values (``kv``). What it does beyond that, ``Backend.abilities`` declares;
+the methods of an ability that a backend does not have raise ``Unsupported``.
 
 A call that has returned is durable, as far as the backend says it is. A call that raised has changed nothing.
 """
@@ -12,16 +15,53 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias, TypeVar, cast
 
 import msgspec
 
 from memwell._asyncify import AsyncContext, Closing, asyncify
+from memwell.errors import Unsupported
 from memwell.filters import FilterLike
 from memwell.messages import Message
 from memwell.records import Hit, Page, Record, Space, Thread, Vector, paged
+
+T = TypeVar("T")
+
+ABILITIES: Final[frozenset[str]] = frozenset({"records", "blobs", "transactions", "copies", "seal"})
+"""What a backend may do beyond conversations and values.
+
+``records`` and ``blobs``: the parts of these names. ``transactions``: ``Backend.transaction`` covers all parts. ``copies``:
+``MessageLog.places``, ``MessageLog.restore`` and ``KeyValue.restore``. ``seal``: ``Backend.seal``.
+"""
+
+_INSTEAD = (
+    "open one that can, sqlite:memwell.db or postgresql://…, which may keep its conversations in Redis: "
+    "postgresql://…,log=redis://…"
+)
+
+
+def unsupported(ability: str) -> Unsupported:
+    """The error for an ability that a store does not have."""
+    does = {
+        "records": "keeps no records and cannot remember, recall or hold documents",
+        "blobs": "keeps no blobs",
+        "transactions": "has no transactions",
+        "copies": "cannot be copied",
+        "seal": "cannot be sealed",
+    }
+    return Unsupported(f"this store {does[ability]}; {_INSTEAD}")
+
+
+def _lacking(part: type[T], ability: str) -> T:
+    """A part whose every method raises ``Unsupported``."""
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise unsupported(ability)
+
+    methods: frozenset[str] = getattr(part, "__abstractmethods__")  # noqa: B009 - known to classes alone
+    return cast(T, type(f"No{part.__name__}", (part,), dict.fromkeys(methods, refuse))())
 
 
 class ThreadInfo(msgspec.Struct, frozen=True):
@@ -141,11 +181,10 @@ class MessageLog(ABC):
         Ties are broken by index, the newest first. Any text is safe to search for.
         """
 
-    @abstractmethod
     def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
         """The places with an index above ``after``, in order, with what they hold and held: what a copy is made of."""
+        raise unsupported("copies")
 
-    @abstractmethod
     def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
         """Put copied places behind those of the thread ``info.thread``, and take over all else that ``info`` says.
 
@@ -153,6 +192,7 @@ class MessageLog(ABC):
         same ``info``, a thread cannot be told from the one it was copied from. Raises ``Conflict`` when a place does not
         follow the thread's last, or its id is in the thread already.
         """
+        raise unsupported("copies")
 
     aappend = asyncify(append)
     aread = asyncify(read)
@@ -228,9 +268,9 @@ class KeyValue(ABC):
         """How many live entries of the space satisfy ``where``."""
         return sum(1 for _ in paged(lambda cursor: self.scan(space, where=where, limit=1000, cursor=cursor)))
 
-    @abstractmethod
     def restore(self, space: Space, entries: Sequence[Entry]) -> None:
         """Store copied entries as they are, with their versions and the moments they end; all or none."""
+        raise unsupported("copies")
 
     aget = asyncify(get)
     aput = asyncify(put)
@@ -247,7 +287,7 @@ class IndexInfo(msgspec.Struct, frozen=True):
     vectors: int
     dimensions: int | None
     search: str
-    """What searches them: ``exact``, ``hnsw``, or the name of an engine beside the store."""
+    """What searches them: ``exact``, ``hnsw``, or the name of an engine that follows the store."""
     state: int = 0
     """The state of the space, as ``changes`` counts it."""
 
@@ -370,15 +410,18 @@ class Blobs(ABC):
 
 
 class Backend(Closing, ABC):
-    """A store: its four parts, transactions across them, and its end.
+    """A store: conversations and values, and what else ``abilities`` declares.
 
     Safe to use from several threads; a durable one also from several processes, each with a backend of its own.
     """
 
+    abilities: frozenset[str] = ABILITIES
+    """Which of ``ABILITIES`` this store has."""
+
     log: MessageLog
     kv: KeyValue
-    index: RecordIndex
-    blobs: Blobs
+    index: RecordIndex = _lacking(RecordIndex, "records")
+    blobs: Blobs = _lacking(Blobs, "blobs")
 
     @property
     @abstractmethod
@@ -386,46 +429,61 @@ class Backend(Closing, ABC):
         """Whether a call that has returned survives the death of the process and of the machine."""
 
     @abstractmethod
-    def transaction(self) -> AbstractContextManager[None]:
-        """Everything written inside is stored together when it ends, or not at all when it ends by an error.
-
-        Reads inside see the writes inside; others see them only afterwards. Entered again inside itself
-        it is a part of the outer one that can fail alone. Other writers wait, so keep it short.
-        """
-
-    @abstractmethod
-    def atransaction(self) -> AsyncContext[None]:
-        """The async twin of ``transaction``: ``async with backend.atransaction(): …``."""
-
-    @abstractmethod
-    def check(self) -> list[str]:
-        """Look the whole store over and return what is wrong with it, in words; empty when nothing is."""
-
-    @abstractmethod
-    def scrub(self) -> None:
-        """Take what was deleted out of the store's files and caches too, where it may linger until it is written over.
-
-        Inside a transaction of its own it raises ``BackendError``: what is deleted there is not deleted yet.
-        """
-
-    @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What the store says of itself, for whoever runs it: its kind, version, sizes, counts, and how it is indexed."""
+        """What the store says of itself, for its operator: its kind, version, sizes, counts, and how it is indexed."""
 
     @abstractmethod
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         """Every space that holds a thread, an entry, a record or a blob, in the order of their encoded paths."""
 
     @abstractmethod
+    def close(self) -> None:
+        """Let go of the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
+
+    def require(self, ability: str) -> None:
+        """Raises ``Unsupported`` when the store does not have the ability."""
+        if ability not in self.abilities:
+            raise unsupported(ability)
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Everything written inside is stored together when it ends, or not at all when it ends by an error.
+
+        Reads inside see the writes inside; others see them only afterwards. Entered again inside itself
+        it is a part of the outer one that can fail alone. Other writers wait, so keep it short.
+        """
+        raise unsupported("transactions")
+
+    def atransaction(self) -> AsyncContext[None]:
+        """The async twin of ``transaction``: ``async with backend.atransaction(): …``."""
+        raise unsupported("transactions")
+
+    def together(self) -> AbstractContextManager[None]:
+        """A transaction where the store has them; elsewhere each call inside stands alone, and none is undone.
+
+        For writes that lose nothing when only the first of them are stored: what is needed first is written first.
+        """
+        return self.transaction() if "transactions" in self.abilities else nullcontext()
+
+    def check(self) -> list[str]:
+        """Look the whole store over and return what is wrong with it, in words; empty when nothing is."""
+        return []
+
+    def scrub(self) -> None:
+        """Take what was deleted out of the store's files and caches too, where it may linger until it is written over.
+
+        Inside a transaction of its own it raises ``BackendError``: what is deleted there is not deleted yet.
+        """
+
     def seal(self, reason: str | None) -> None:
         """From now on refuse every write, from every process, with ``ReadOnlyStore`` and this reason; None lifts it.
 
-        For a store whose content was moved: nobody shall write where it would be lost. Inside a transaction of its own
-        it raises ``BackendError``.
+        For a store whose content was moved: a write to it would be lost. Inside a transaction of its own it raises
+        ``BackendError``.
         """
+        raise unsupported("seal")
 
     def notify(self, topic: str) -> None:
-        """Wake whoever listens in any process, where the store can; others look by themselves now and then."""
+        """Wake listeners in all processes, where the store can; others look by themselves now and then."""
 
     def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
         """Call ``heard`` with every topic that any process notifies, until the returned function is called.
@@ -434,28 +492,8 @@ class Backend(Closing, ABC):
         """
         return None
 
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of the store. Closing twice is fine; inside a transaction of its own it raises ``BackendError``."""
-
     aspaces = asyncify(spaces)
     aseal = asyncify(seal)
     acheck = asyncify(check)
     ascrub = asyncify(scrub)
     afacts = asyncify(facts)
-
-
-__all__ = [
-    "Backend",
-    "Blobs",
-    "Changes",
-    "Entry",
-    "IndexInfo",
-    "JSONValue",
-    "KeyValue",
-    "MessageLog",
-    "Place",
-    "RecordIndex",
-    "ThreadInfo",
-    "Version",
-]

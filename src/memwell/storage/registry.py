@@ -27,7 +27,7 @@ class _Kind(NamedTuple):
     """The extra that brings the driver; none for what memwell always has."""
 
 
-# Backends are imported by name when they are first opened, so that a driver nobody uses is never loaded.
+# Backends are imported by name when they are first opened, so that a driver without a use is never loaded.
 _POSTGRES = _Kind("memwell.storage.postgres", "PostgresBackend", "postgresql://user:password@host/database", "postgres")
 _REDIS = _Kind(
     "memwell.storage.redis", "RedisBackend", "redis://host:port, redis+cluster://host:port,host:port", "redis"
@@ -111,7 +111,7 @@ def _single(url: str, settings: Settings) -> Backend:
         return _sqlite(rest, settings)
     if scheme in _ENGINES:
         raise ConfigurationError(
-            "Milvus searches beside a store and is none itself: write sqlite:memwell.db,index="
+            "Milvus searches for a store and is none itself: write sqlite:memwell.db,index="
             f"{without_secrets(url)}, or postgresql://… in the place of sqlite:"
         )
     if scheme not in _KINDS:
@@ -146,7 +146,7 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         )
     # Loads numpy, which a store of one part may do without.
     from memwell.storage.composed import ComposedBackend  # noqa: PLC0415
-    from memwell.storage.composed.marks import is_own  # noqa: PLC0415
+    from memwell.storage.composed.feeding import is_own  # noqa: PLC0415
 
     # A part is one store, whatever the settings say of the parts of others.
     plain = replace(settings, log_url="", kv_url="", index_url="", blobs_url="")
@@ -154,11 +154,11 @@ def _composed(named: Composition, home: Callable[[], Backend], kind: str, place:
         parts = _opened_parts(named, plain, opened)
         store = home()
         opened.callback(store.close)
-        one_writer = kind in ("memory", "sqlite")
-        made = ComposedBackend(store, **parts, place=place, one_writer=one_writer, ask_above=ASK_ENGINE_ABOVE)
+        made = ComposedBackend(store, **parts, place=place, ask_above=ASK_ENGINE_ABOVE)
         opened.callback(made.close)
         if kind in _HOMES_THAT_STAY:
             check_parts(store, place, _elsewhere(parts), is_own)
+            made.take_home()
         opened.pop_all()
     return made
 
@@ -193,10 +193,7 @@ def _opened_parts(named: Composition, settings: Settings, opened: ExitStack) -> 
 def _follower(name: str, url: str, settings: Settings) -> Backend:
     place = without_secrets(url)
     if _KINDS.get(scheme_of(url)[0]) is not _REDIS:
-        raise ConfigurationError(
-            f"{name} lives in the home store or in Redis, not in {shown(place)}: "
-            "others cannot follow the transactions of another store"
-        )
+        raise ConfigurationError(f"{name} lives in the home store or in Redis, not in {shown(place)}")
     try:
         return _single(url, settings)
     except BackendError as error:
@@ -211,10 +208,10 @@ def _engine(url: str, settings: Settings) -> Any:
         engine = _load(_MILVUS)
         return Attached(lambda: engine(url, settings=settings), "milvus", without_secrets(url))
     name = _kind_name(scheme)
-    if scheme and scheme not in _KINDS:
+    if scheme and not _keeps_records(scheme):
         raise ConfigurationError(
             f"nothing that searches is named by {shown(without_secrets(url))}; known: milvus:path.db; "
-            "milvus://host:port; " + _forms().removeprefix("known: ")
+            f"milvus://host:port; {_whole_forms()}"
         )
     return Attached(lambda: StoreVectors(_single(url, settings), name), name, without_secrets(url))
 
@@ -225,14 +222,13 @@ def _bytes(url: str, settings: Settings) -> Any:
     scheme, rest = scheme_of(url)
     place = without_secrets(url)
     if scheme == "files":
-        from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only who has such a part needs it
+        from memwell.storage.files import FileBlobs  # noqa: PLC0415 - only such a part needs it
 
         blobs = FileBlobs(rest)
         return Bytes(lambda: blobs, lambda: None, place, "files")
-    if scheme in _ENGINES or (scheme and scheme not in _KINDS):
+    if scheme and not _keeps_records(scheme):
         raise ConfigurationError(
-            f"no place for blobs is named by {shown(place)}; known: files:path/to/folder; "
-            + _forms().removeprefix("known: ")
+            f"no place for blobs is named by {shown(place)}; known: files:path/to/folder; {_whole_forms()}"
         )
     opened: list[Backend] = []
 
@@ -268,3 +264,12 @@ def _load(kind: _Kind) -> Any:
 
 def _forms() -> str:
     return "known: " + "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values()))
+
+
+def _keeps_records(scheme: str) -> bool:
+    """Whether a store of this scheme keeps records and blobs, too."""
+    return _KINDS.get(scheme, _REDIS) is not _REDIS
+
+
+def _whole_forms() -> str:
+    return "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values() if kind is not _REDIS))

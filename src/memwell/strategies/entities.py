@@ -102,9 +102,9 @@ class Entities(Strategy):
         spoken = [one for one in messages if one.for_model and one.role in _SPEAKERS and one.text.strip()]
         changed = [self._noted(name, naming) for name, naming in self._naming(spoken).items()]
         with self.state.together():
-            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
             for key, value, version in changed:
                 self.state.put(key, value, expect=version)
+            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
         return len(messages) == AT_ONCE
 
     def _naming(self, messages: Iterable[Message]) -> dict[str, list[tuple[str, Message]]]:
@@ -282,9 +282,9 @@ class Graph(Strategy):
             return False
         changed = [self._learnt(key, said) for key, said in self._said(messages).items()]
         with self.state.together():
-            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
             for key, triples, version in changed:
                 self.state.put(key, {"triples": triples}, expect=version)
+            self.state.move(held, upto=next_index(messages), round=messages[-1].round or 0, fields={})
         return len(messages) == AT_ONCE
 
     def _said(self, messages: Iterable[Message]) -> dict[str, list[Triple]]:

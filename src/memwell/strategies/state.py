@@ -136,8 +136,8 @@ class StrategyState:
         self._kv.put(self._space, self._prefix, value, expect=expect)
 
     def together(self) -> AbstractContextManager[None]:
-        """A transaction of the store."""
-        return self._backend.transaction()
+        """A transaction where the store has them. What is made of messages is written before the state moves past them."""
+        return self._backend.together()
 
     def unread(self, held: StoredState, before: int | None = None, *, most: int = AT_ONCE) -> list[Message]:
         """The next unprocessed messages, at most ``most``."""

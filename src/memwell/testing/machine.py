@@ -29,7 +29,7 @@ from memwell.errors import MemwellError
 from memwell.messages import Message
 from memwell.records import Hit, Page
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.protocols import Backend, Entry, IndexInfo
+from memwell.storage.protocols import ABILITIES, Backend, Entry, IndexInfo
 from memwell.testing.clock import Clock
 from memwell.testing.strategies import CURRENT, Operation, Outcome, everything, outcome, reads, searches, writes
 
@@ -301,6 +301,7 @@ class Subject(Protocol):
 
     durable: bool
     killable: bool
+    abilities: frozenset[str]
 
     def call(self, operation: Operation) -> Any:
         """Make a call."""
@@ -351,6 +352,7 @@ class LocalSubject:
         self._open = open_store
         self._store = open_store()
         self.durable = self._store.durable
+        self.abilities = self._store.abilities
         self._transaction: AbstractContextManager[None] | None = None
 
     def call(self, operation: Operation) -> Any:
@@ -397,7 +399,10 @@ class ChildSubject:
     durable = True
     killable = True
 
-    def __init__(self, nursery: Nursery, opener: str, path: str, clock: Clock) -> None:
+    def __init__(
+        self, nursery: Nursery, opener: str, path: str, clock: Clock, abilities: frozenset[str] = ABILITIES
+    ) -> None:
+        self.abilities = abilities
         self._nursery = nursery
         self._what = (opener, path)
         self._clock = clock
@@ -479,7 +484,13 @@ class StoreMachine(RuleBasedStateMachine):
     def _on_reference(self, operation: Operation) -> Outcome:
         return outcome(self._versioned(operation, for_subject=False), self.reference)
 
+    def _has(self, operation: Operation) -> bool:
+        """Whether the subject has the part that the call is made on."""
+        return {"index": "records", "blobs": "blobs"}.get(operation.part, "") in self.subject.abilities | {""}
+
     def _do(self, operation: Operation) -> None:
+        if not self._has(operation):
+            return
         for_subject = self._versioned(operation, for_subject=True)
         expected, answer = self._on_reference(operation)
         [(raised, found)] = self.subject.outcomes([for_subject])
@@ -496,7 +507,7 @@ class StoreMachine(RuleBasedStateMachine):
             assert_same(found, answer, self.versions)
 
     def _compare_everything(self, versions: Versions | None = None) -> None:
-        operations = everything()
+        operations = [operation for operation in everything() if self._has(operation)]
         for operation, found in zip(operations, self.subject.outcomes(operations), strict=True):
             answer = outcome(operation, self.reference)
             assert found[0] is answer[0], (operation, found, answer)
@@ -526,6 +537,8 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(operation=searches())
     def search(self, operation: Operation) -> None:
+        if not self._has(operation):
+            return
         limit: int = operation.options["limit"]
         whole = operation._replace(options={**operation.options, "limit": EVERYTHING})
         expected, answer = self._on_reference(whole)
@@ -539,6 +552,7 @@ class StoreMachine(RuleBasedStateMachine):
     def let_time_pass(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
+    @precondition(lambda self: "transactions" in self.subject.abilities)
     @rule(operations=st.lists(writes() | reads() | searches(), max_size=5), undo=st.booleans())
     def transact(self, operations: list[Operation], undo: bool) -> None:
         self.subject.begin()
@@ -570,13 +584,15 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.subject.killable)
     @rule(operation=writes(), delay=st.floats(0.0, 0.004))
     def kill_during_a_write(self, operation: Operation, delay: float) -> None:
+        if not self._has(operation):
+            return
         answered = self.subject.kill_during(self._versioned(operation, for_subject=True), delay)
         if answered or not self._is_as_reference():
             self._on_reference(operation)
         self._compare_everything()
         assert self.subject.check() == []
 
-    @precondition(lambda self: self.subject.killable)
+    @precondition(lambda self: self.subject.killable and "transactions" in self.subject.abilities)
     @rule(operations=st.lists(writes(), min_size=1, max_size=4), delay=st.floats(0.0, 0.004))
     def kill_during_a_commit(self, operations: list[Operation], delay: float) -> None:
         before = copy.deepcopy(self.versions)

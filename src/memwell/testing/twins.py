@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, cast
 
 from memwell.records import Page, Space
@@ -42,6 +42,13 @@ class _TwinBackend:
     @property
     def durable(self) -> bool:
         return self._backend.durable
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self._backend.abilities
+
+    def together(self) -> AbstractContextManager[None]:
+        return self._transaction() if "transactions" in self.abilities else nullcontext()
 
     def transaction(self) -> AbstractContextManager[None]:
         return self._transaction()

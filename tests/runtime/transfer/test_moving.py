@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from memwell.errors import BackendError, ReadOnlyStore
+from memwell.errors import BackendError, ReadOnlyStore, Unsupported
 from memwell.messages import ai, human
 from memwell.records import Record, Space, Thread
 from memwell.runtime.transfer import MoveRefused, move
@@ -32,6 +32,7 @@ from memwell.testing.conformance.copies import talked
 from memwell.testing.strategies import Operation, everything, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url
+from tests.engines.redis import cluster_url, single_url
 
 HOME = Space("home")
 
@@ -562,8 +563,9 @@ def test_a_thread_that_only_grew_is_continued(monkeypatch: pytest.MonkeyPatch) -
         assert target.log.places(talk) == source.log.places(talk)
 
 
-def test_sqlite_to_postgres_to_sqlite(tmp_path: Path) -> None:
-    urls = [f"sqlite:{tmp_path}/a.db", store_url(tmp_path), f"sqlite:{tmp_path}/b.db"]
+def test_sqlite_to_postgres_with_redis_to_sqlite(tmp_path: Path) -> None:
+    between = f"{store_url(tmp_path)},log={single_url(tmp_path)},kv={single_url(tmp_path)}"
+    urls = [f"sqlite:{tmp_path}/a.db", between, f"sqlite:{tmp_path}/b.db"]
     with ExitStack() as held:
         first, *others = [held.enter_context(open_backend(url)) for url in urls]
         talked(first, Thread(HOME, "t"), Clock())
@@ -589,20 +591,35 @@ def test_sqlite_to_postgres_to_sqlite(tmp_path: Path) -> None:
         ]
 
 
-def test_any_store_goes_to_postgres_and_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["postgres", "redis", "cluster"])
+def test_any_store_goes_there_and_back(engine: str, tmp_path: Path) -> None:
+    address = {"postgres": store_url, "redis": single_url, "cluster": cluster_url}[engine]
+
     @given(st.lists(st.lists(writes(), max_size=12), min_size=1, max_size=2))
     @settings(max_examples=3, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def check(rounds: list[list[Operation]]) -> None:
-        with (
-            MemoryBackend() as source,
-            open_backend(store_url(tmp_path / new_id())) as between,
-            MemoryBackend() as back,
-        ):
+        with MemoryBackend() as source, open_backend(address(tmp_path / new_id())) as between, MemoryBackend() as back:
             for made in rounds:
                 for operation in made:
-                    outcome(operation, source)
+                    if engine == "postgres" or operation.part in ("log", "kv"):
+                        outcome(operation, source)
                 moved = move(source, between)
                 assert moved.checksum == total_of(source).hexdigest()
             assert move(between, back, seal=True).checksum == moved.checksum
 
     check()
+
+
+def test_what_the_target_cannot_keep_is_refused(tmp_path: Path) -> None:
+    with MemoryBackend() as source, open_backend(single_url(tmp_path)) as target:
+        source.index.upsert([Record(id="r", text="tea", space=HOME)])
+        with pytest.raises(Unsupported, match="keeps no records"):
+            move(source, target)
+
+
+def test_records_of_an_earlier_version_are_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with open_backend(single_url(tmp_path)) as source, MemoryBackend() as target:
+        monkeypatch.setattr(source, "facts", lambda: {"unread": "Redis holds records of an earlier version"})
+        with pytest.raises(Unsupported, match="earlier version"):
+            move(source, target)
+        assert target.spaces().items == []

@@ -1,33 +1,23 @@
-"""A store whose home lets many write at once, with conversations and values in Redis, keeps every promise of one."""
+"""A store whose home is PostgreSQL, with conversations and values in Redis, vectors in a file and blobs in a folder."""
 
 from __future__ import annotations
 
-import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
+from memwell.longterm.memory import Memory
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
 from memwell.storage import open_backend
 from memwell.storage.composed import Attached, Bytes, ComposedBackend, Part, StoreVectors
-from memwell.storage.composed.transactions import Verdicts
-from memwell.storage.composed.turns import LogInTurn
 from memwell.storage.files import FileBlobs
-from memwell.storage.postgres.connections import Transaction
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import ABILITIES, Backend
 from memwell.storage.redis import RedisBackend
-from memwell.storage.redis.transactions import JoinedTransaction
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import BackendSuite, CopiesSuite, KillsSuite
-from memwell.testing.conformance.backend import in_threads
-from memwell.testing.conformance.sequences import check_sequences
-from memwell.testing.machine import ChildSubject, Nursery
-from memwell.testing.strategies import Operation
 from tests.engines import milvus, postgres, redis
 
 HOME = Space("home")
@@ -35,7 +25,7 @@ TALK = Thread(HOME, "talk")
 
 
 def around(home: Backend, follower: RedisBackend, place: Path) -> ComposedBackend:
-    """The home with conversations and values beside it in Redis, vectors searched in a file, bytes in a folder."""
+    """The home, conversations and values in Redis, vectors searched in a file, blobs in a folder."""
     part = Part(follower, "a server")
     blobs = FileBlobs(place / "blobs")
     # The suites expect of so few vectors that they are searched exactly, and so they are.
@@ -46,7 +36,6 @@ def around(home: Backend, follower: RedisBackend, place: Path) -> ComposedBacken
         kv=part,
         index=engine,
         blobs=Bytes(lambda: blobs, lambda: None, "a folder", "files"),
-        one_writer=False,
     )
 
 
@@ -55,7 +44,7 @@ def opened(place: Path, clock: Clock) -> ComposedBackend:
 
 
 def opened_in_child(path: str, *, clock: Clock) -> ComposedBackend:
-    """The same in a process that a test started, mended after whoever had it open died."""
+    """The same in a process that a test started, reconciled after the process before was killed."""
     place = Path(path)
     place.mkdir(exist_ok=True)
     backend = around(postgres.opened(path, clock), redis.open_at(path, clock=clock), place)
@@ -64,6 +53,7 @@ def opened_in_child(path: str, *, clock: Clock) -> ComposedBackend:
 
 
 class Opened:
+    abilities = ABILITIES - {"transactions"}
     # What any store must do is tried at length on those without a server.
     share = 0.1
     ways = ("sync",)
@@ -84,7 +74,11 @@ class TestBackend(Opened, BackendSuite): ...
 class TestCopies(Opened, CopiesSuite): ...
 
 
-class _WithServers:
+class TestKills(KillsSuite):
+    abilities = ABILITIES - {"transactions"}
+    opener = "tests.storage.composed.test_backend:opened_in_child"
+    share = 0.1
+
     @pytest.fixture(scope="class", autouse=True)
     @classmethod
     def running(cls) -> None:
@@ -93,108 +87,50 @@ class _WithServers:
         redis.single()
 
 
-class TestKills(_WithServers, KillsSuite):
-    opener = "tests.storage.composed.test_backend:opened_in_child"
-
-    def test_a_killed_store_has_all_it_acknowledged_and_no_half_of_the_rest(
-        self, tmp_path: Path, nursery: Nursery
-    ) -> None:
-        def make(place: Path, clock: Clock) -> ChildSubject:
-            return ChildSubject(nursery, self.opener, str(place / "store"), clock)
-
-        # Whoever comes after the killed waits for their leases, so there are fewer of them.
-        check_sequences(tmp_path, make, examples=2, steps=8)
-
-
-# Dying at the worst moments
-
-MOMENTS: dict[str, tuple[type, str, bool]] = {
-    "before it is ready": (JoinedTransaction, "prepare", False),
-    "ready, and the home knows nothing": (JoinedTransaction, "prepare", True),
-    "noted, and not committed": (Verdicts, "note", True),
-    "about to commit": (Transaction, "_finish", False),
-    "committed, and Redis not told": (Transaction, "_finish", True),
-    "before Redis is told": (JoinedTransaction, "__exit__", False),
-    "all done": (JoinedTransaction, "__exit__", True),
-}
-KEPT = {"committed, and Redis not told", "before Redis is told", "all done"}
-
-
-def mortal(path: str, *, clock: Clock) -> ComposedBackend:
-    """A store that dies at the moment which the file beside it names."""
-    backend = opened_in_child(path, clock=clock)
-    owner, name, after = MOMENTS[Path(f"{path}.moment").read_text()]
-    method: Callable[..., Any] = getattr(owner, name)
-
-    def dying(*args: Any, **options: Any) -> None:
-        if after:
-            method(*args, **options)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    with backend.transaction():
-        # The first content of a space is written in other steps than what follows.
-        write(backend, "first")
-    setattr(owner, name, dying)
-    return backend
-
-
-def writes(text: str) -> list[Operation]:
-    return [
-        Operation("log", "append", (TALK, [human(text)]), {}),
-        Operation("kv", "put", (HOME, text, 1), {}),
-        Operation("index", "upsert", ([Record(id=text, text=text, space=HOME, vector=[1.0, 2.0])],), {}),
-        Operation("blobs", "put", (HOME, text.encode()), {}),
-    ]
+# Transactions
 
 
 def write(store: Backend, text: str) -> None:
-    for operation in writes(text):
-        operation.on(store)
+    store.log.append(TALK, [human(text)])
+    store.kv.put(HOME, text, 1)
+    store.kv.put(HOME / "memwell", text, 1)
+    store.index.upsert([Record(id=text, text=text, space=HOME, vector=[1.0, 2.0])])
+    store.blobs.put(HOME, text.encode())
 
 
 def seen(store: Backend) -> list[list[str]]:
     return [
         [message.text for message in store.log.read(TALK)],
         sorted(entry.key for entry in store.kv.scan(HOME).items),
+        sorted(entry.key for entry in store.kv.scan(HOME / "memwell").items),
         sorted(record.id for record in store.index.scan(HOME).items),
         sorted(store.blobs.get(HOME, digest).decode() for digest in store.blobs.scan(HOME).items),
     ]
 
 
-class TestDeaths(_WithServers):
-    @pytest.fixture(scope="class")
-    @classmethod
-    def nursery(cls, running: None) -> Iterator[Nursery]:
-        with Nursery(__name__, "memwell.storage.vectors") as nursery:
-            yield nursery
-
-    def test_whoever_dies_in_between_leaves_all_or_nothing(self, tmp_path: Path, nursery: Nursery):
-        places = {moment: tmp_path / str(number) for number, moment in enumerate(MOMENTS)}
-        # All die first, so that their leases end at the same time.
-        for moment, place in places.items():
-            Path(f"{place}.moment").write_text(moment)
-            child = nursery.start("tests.storage.composed.test_backend:mortal", str(place))
-            child.ask("begin")
-            child.ask("calls", (Clock().now, writes("second")))
-            with pytest.raises(EOFError):
-                child.ask("end", False)
-        assert {moment: wrong for moment, place in places.items() if (wrong := _wrong(moment, place))} == {}
+def test_what_is_in_redis_stays_when_the_home_undoes_the_rest(two: tuple[ComposedBackend, ComposedBackend]):
+    store, other = two
+    assert "transactions" not in store.abilities
+    with store.transaction():
+        write(store, "kept")
+        with pytest.raises(ZeroDivisionError), store.transaction():  # noqa: PT012 - all of it is undone
+            write(store, "part")
+            raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), store.together():  # noqa: PT012 - all of it is undone
+        write(store, "undone")
+        assert len(other.log.read(TALK)) == 3
+        raise ZeroDivisionError
+    everything = ["kept", "part", "undone"]
+    assert seen(other) == [everything, everything, ["kept"], ["kept"], ["kept"]]
+    assert store.check() == []
 
 
-def _wrong(moment: str, place: Path) -> list[object]:
-    """What is wrong with a store whose program died at this moment."""
-    expected = ["first", "second"] if moment in KEPT else ["first"]
-    with opened_in_child(str(place), clock=Clock()) as store:
-        found = [seen(store)]
-        write(store, "third")
-        found.append(seen(store))
-        wrong: list[object] = [*store.check()]
-    if found != [[expected] * 4, [sorted([*expected, "third"])] * 4]:
-        wrong.append(found)
-    return wrong
-
-
-# Many at once
+def test_a_memory_is_never_half_in_one_store(two: tuple[ComposedBackend, ComposedBackend]):
+    """What was remembered and not indexed yet is with the records, so one transaction moves it."""
+    memory = Memory(two[0], HOME)
+    memory.remember("Ann likes tea")
+    assert two[0].home.log.threads(HOME / "memwell").items != []
+    assert [hit.text for hit in memory.recall("tea")] == ["Ann likes tea"]
 
 
 @pytest.fixture
@@ -209,29 +145,13 @@ def clock() -> Clock:
     return Clock()
 
 
-def test_values_in_redis_count_with_records_at_home(two: tuple[ComposedBackend, ComposedBackend]):
-    def work(number: int) -> None:
-        store = two[number % 2]
-        for _ in range(6):
-            with store.transaction():
-                entry = store.kv.get(HOME, "count")
-                count = 0 if entry is None else cast(int, entry.value)
-                store.index.upsert([Record(id=str(count), text="x", space=HOME)])
-                store.kv.put(HOME, "count", count + 1)
-
-    in_threads(4, work)
-    entry = two[0].kv.get(HOME, "count")
-    assert entry is not None
-    assert entry.value == two[0].index.info(HOME).records == 24
-
-
 def test_notifications_are_the_homes(two: tuple[ComposedBackend, ComposedBackend]):
     one, other = two
     heard: list[str] = []
     stop = other.listen(heard.append)
     assert stop is not None
     one.notify("work to do")
-    redis.wait_until(lambda: heard == ["work to do"], "nobody was called")
+    redis.wait_until(lambda: heard == ["work to do"], "no call came")
     stop()
 
 
@@ -257,15 +177,15 @@ def test_a_url_puts_every_part_in_its_place(index: str, tmp_path: Path, monkeypa
         with store.transaction():
             write(store, "first")
         write(store, "second")
-        assert store.beside is not None
-        store.beside.catch_up(HOME)
+        assert store.follower is not None
+        store.follower.catch_up(HOME)
         assert store.index.info(HOME).search == index
         assert [hit.record.id for hit in store.index.near(HOME, [1.0, 2.0], limit=1)] == ["first"]
         store.index.delete(HOME, ["first"])
         assert [hit.record.id for hit in store.index.near(HOME, [1.0, 2.0])] == ["second"]
         kinds = {name: part["kind"] for name, part in store.facts()["parts"].items()}
         assert kinds == {"home": "postgresql", "log": "redis", "kv": "redis", "index": index, "blobs": "files"}
-        assert isinstance(store.log, LogInTurn)
+    both = ["first", "second"]
     with open_backend(url) as again:
-        assert seen(again) == [["first", "second"], ["first", "second"], ["second"], ["first", "second"]]
+        assert seen(again) == [both, both, both, ["second"], both]
         assert again.check() == []

@@ -66,7 +66,7 @@ def test_bytes_that_nobody_refers_to_are_listed_and_removed(store: ComposedBacke
     there.put(HOME, b"left by who died")
     with pytest.raises(NotFound):
         store.blobs.get(HOME, hashlib.sha256(b"left by who died").hexdigest())
-    assert ["nobody refers" in complaint for complaint in store.check()] == [True]
+    assert ["nothing refers" in complaint for complaint in store.check()] == [True]
     assert store.remove_unreferenced() == 1
     assert there.scan(HOME).items == [kept]
     assert store.check() == []

@@ -40,11 +40,11 @@ def work(place, last):
 
     engine = Attached(lambda: Fatal(SqliteBackend(f"{place}/vectors.db")), "e", "here")
     store = ComposedBackend(SqliteBackend(f"{place}/home.db"), index=engine)
-    store.beside._feeder.stop()
+    store.follower._feeder.stop()
     put = lambda *numbers: store.index.upsert([Record(id=str(n), text="", space=space, vector=[1, n]) for n in numbers])
-    put(*range(5)); step(); store.beside.catch_up(space); step()
-    store.index.delete(space, ["1", "2"]); put(2, 7); step(); store.beside.catch_up(space); step()
-    store.index.delete(space, ["7"]); step(); store.beside.catch_up(space); step()
+    put(*range(5)); step(); store.follower.catch_up(space); step()
+    store.index.delete(space, ["1", "2"]); put(2, 7); step(); store.follower.catch_up(space); step()
+    store.index.delete(space, ["7"]); step(); store.follower.catch_up(space); step()
     print("done", steps)
 """
 ALL = "work(sys.argv[1], 1000)"
@@ -72,7 +72,7 @@ def test_after_a_kill_there_is_no_orphan_and_nothing_is_missing(tmp_path: Path, 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.split() == [str(-signal.SIGKILL)] * len(steps), done.stderr
     # The dead one's lease is over.
-    monkeypatch.setattr("memwell.storage.composed.marks.time.time", lambda: 4e9)
+    monkeypatch.setattr("memwell.storage.composed.feeding.time.time", lambda: 4e9)
     assert {step: found for step in steps if (found := _wrong(tmp_path / step))} == {}
 
 
@@ -84,8 +84,8 @@ def _wrong(place: Path) -> list[object]:
         near = {hit.record.id for hit in store.index.near(HOME, [1, 3], limit=100)}
         if near != rows:
             wrong.append(("near", near, rows))
-        assert store.beside is not None
-        assert store.beside.catch_up(HOME)
+        assert store.follower is not None
+        assert store.follower.catch_up(HOME)
         with SqliteBackend(place / "vectors.db") as there:
             fed = set(StoreVectors(there).ids(HOME))
         if fed != rows:
@@ -107,8 +107,8 @@ def test_two_processes_over_one_home_agree(tmp_path: Path):
         assert ["done" in (other.communicate()[0] or "") for other in others] == [True, True]
         rows = {one.id for one in store.index.scan(HOME).items}
         assert {hit.record.id for hit in store.index.near(HOME, [1, 3], limit=100)} == rows
-        assert store.beside is not None
-        while not store.beside.catch_up(HOME):
+        assert store.follower is not None
+        while not store.follower.catch_up(HOME):
             pass
         with SqliteBackend(tmp_path / "vectors.db") as there:
             assert set(StoreVectors(there).ids(HOME)) == rows

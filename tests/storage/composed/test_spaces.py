@@ -27,9 +27,7 @@ def store(tmp_path: Path) -> Iterator[ComposedBackend]:
     part = Part(RedisBackend(redis.single_url(tmp_path)), "a server")
     blobs = FileBlobs(tmp_path / "blobs")
     folder = Bytes(lambda: blobs, lambda: None, "a folder")
-    with ComposedBackend(
-        postgres.open_recycled(tmp_path), log=part, kv=part, blobs=folder, one_writer=False
-    ) as backend:
+    with ComposedBackend(postgres.open_recycled(tmp_path), log=part, kv=part, blobs=folder) as backend:
         yield backend
     postgres.recycle(tmp_path)
 

@@ -11,9 +11,7 @@ from memwell.storage.redis.address import parsed
 def test_a_url_names_servers_and_choices():
     address = parsed("redis+cluster://me:se%40cret@one:7000,two?prefix=app&wait=2&durable=everysec&lease=5&db=0")
     assert address.urls == ("redis://me:se%40cret@one:7000?db=0", "redis://me:se%40cret@two:6379?db=0")
-    assert (address.cluster, address.prefix, address.wait, address.durable, address.lease_s) == (
-        *(True, "app", 2, "everysec", 5.0),
-    )
+    assert (address.cluster, address.prefix, address.wait, address.durable) == (True, "app", 2, "everysec")
     assert address.shown == "redis+cluster://one:7000,two"
     plain = parsed("rediss://host/3")
     assert (plain.urls, plain.cluster, plain.prefix, plain.wait) == (("rediss://host:6379/3",), False, "memwell", 0)
@@ -32,12 +30,11 @@ def test_a_url_names_servers_and_choices():
         ("redis://a?durable=maybe", "durable"),
         ("redis://a?wait=-1", "wait"),
         ("redis://a?wait=²", "wait"),
-        ("redis://a?lease=nan", "lease"),
         ("redis://a/abc", "a number, not 'abc'"),
         ("redis://a/1/2", "a number"),
         ("redis://a?db=x", "a number"),
         ("redis+cluster://a?db=3", "one database"),
-        ("redis://a?prefx=x", "'prefx' is nothing .* it can: prefix, durable, wait, lease"),
+        ("redis://a?prefx=x", "'prefx' is nothing .* it can: prefix, durable, wait, client_name"),
         ("redis://a?socket_timeout=3", "socket_timeout"),
     ],
 )

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from memwell.storage import open_backend
-from memwell.storage.redis import RedisBackend
 from tests.commands import Run, running
 from tests.engines.redis import Server, single_url
 
@@ -35,15 +34,20 @@ def test_the_doctor_says_what_a_crash_can_lose(run: Run, tmp_path: Path):
 @pytest.mark.parametrize(
     ("language", "said"), [("en", "takes no writes: moved to 东京"), ("zh", "不接受写入：moved to 东京")]
 )
-@pytest.mark.parametrize("kind", ["redis", "sqlite"])
+@pytest.mark.parametrize("kind", ["with redis", "sqlite"])
 def test_why_a_store_is_sealed_is_shown(run: Run, tmp_path: Path, kind: str, language: str, said: str):
-    store = single_url(tmp_path) if kind == "redis" else str(tmp_path / "app.db")
+    store = str(tmp_path / "app.db") + (f",log={single_url(tmp_path)}" if kind == "with redis" else "")
     with open_backend(store) as backend:
         backend.seal("moved to 东京")
     for arguments in (("remember", "tea"), ("keys", "create", "phone", "--space", "acme")):
         told = run(*arguments, "--store", store, language=language)
         assert told.code == 1
         assert said in " ".join(told.err.split())
-    if kind == "redis":
-        with RedisBackend(store) as backend:
-            backend.seal(None)
+
+
+def test_what_needs_records_says_which_store_to_open(run: Run, tmp_path: Path):
+    for arguments in (("remember", "tea"), ("recall", "tea"), ("serve",)):
+        told = run(*arguments, "--store", single_url(tmp_path))
+        assert told.code == 1
+        assert "postgresql://…,log=redis://…" in " ".join(told.err.split())
+    assert run("threads", "--store", single_url(tmp_path)).code == 0

@@ -1,4 +1,4 @@
-"""Conversations in Redis: the short way of an append, wide gaps, long reads."""
+"""Conversations in Redis: ids that are taken, wide gaps, long reads."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from memwell.errors import Conflict
-from memwell.messages import ai, human
+from memwell.messages import human
 from memwell.records import Space, Thread
 from memwell.storage.placement import MAX_INDEX
 from memwell.storage.redis import RedisBackend, log
@@ -23,22 +23,7 @@ def store(tmp_path: Path) -> Iterator[RedisBackend]:
         yield backend
 
 
-def test_an_append_goes_by_where_others_have_brought_the_thread(tmp_path: Path, store: RedisBackend):
-    with RedisBackend(single_url(tmp_path)) as other:
-        for _ in range(3):
-            store.log.append(TALK, [human("a", tokens=2), ai("b")])
-            other.log.append(TALK, [ai("c", tokens=3)])
-        other.log.annotate(TALK, end_round=True)
-        store.log.append(TALK, [ai("d")])
-        other.log.delete(TALK)
-        assert [message.index for message in store.log.append(TALK, [human("anew")])] == [0]
-        assert [message.index for message in other.log.append(TALK, [human("anew")])] == [1]
-    [info] = store.log.threads(TALK.space).items
-    assert (info.next, info.messages, info.rounds, info.tokens) == (2, 2, 2, 0)
-    assert store.check() == []
-
-
-def test_the_short_way_refuses_an_id_that_is_taken(store: RedisBackend):
+def test_an_id_that_is_taken_is_refused(store: RedisBackend):
     store.log.append(TALK, [human("a", id="a")])
     for messages in ([human("b", id="a")], [human("b", id="b"), human("c", id="a")], [human("d"), human("e", id="a")]):
         with pytest.raises(Conflict, match="'a'"):

@@ -138,7 +138,7 @@ class ThreadChatMessageHistory(BaseChatMessageHistory):
 
     def _together(self) -> AbstractContextManager[None]:
         backend = self.history.backend
-        return nullcontext() if backend is None else backend.transaction()
+        return nullcontext() if backend is None else backend.together()
 
     def _add(self, messages: Sequence[Message]) -> None:
         if not messages:

@@ -52,13 +52,13 @@ class _KeyValueStore(BaseStore[str, V]):
     def mset(self, key_value_pairs: Sequence[tuple[str, V]]) -> None:
         """Store values, all or none. Raises ``InvalidInput`` for a value that this store does not take."""
         pairs = [(key, self._checked(key, value)) for key, value in key_value_pairs]
-        with self.backend.transaction():
+        with self.backend.together():
             for key, value in pairs:
                 self.backend.kv.put(self.space, key, value)
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Drop keys, all or none; a missing key is no error."""
-        with self.backend.transaction():
+        """Drop keys; a missing key is no error."""
+        with self.backend.together():
             for key in keys:
                 self.backend.kv.delete(self.space, key)
 
@@ -148,7 +148,7 @@ class MemwellCache(BaseCache):
 
     def clear(self, **kwargs: Any) -> None:
         """Drop every answer of this cache, all or none."""
-        with self.backend.transaction():
+        with self.backend.together():
             while entries := self.backend.kv.scan(self.space, limit=_BLOCK).items:
                 for entry in entries:
                     self.backend.kv.delete(self.space, entry.key)

@@ -275,7 +275,7 @@ class Metrics:
     def _store(self, rows: dict[str, Written]) -> None:
         if not rows:
             return
-        with self.backend.transaction():
+        with self.backend.together():
             for key, row in rows.items():
                 self.backend.kv.put(FIGURES, key, row.value, ttl=row.ttl)
 

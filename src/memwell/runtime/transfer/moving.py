@@ -16,7 +16,15 @@ from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec.structs import replace
 
-from memwell.errors import BackendError, ConfigurationError, Conflict, InvalidInput, NotFound, ReadOnlyStore
+from memwell.errors import (
+    BackendError,
+    ConfigurationError,
+    Conflict,
+    InvalidInput,
+    NotFound,
+    ReadOnlyStore,
+    Unsupported,
+)
 from memwell.records import Space, Thread
 from memwell.runtime.transfer.files import Progress
 from memwell.runtime.transfer.stream import (
@@ -134,8 +142,10 @@ class _Move:
         self._passes = 0
 
     def run(self) -> Moved:
-        finished = self._marks.claim(self._source)
         facts = self._source.facts()
+        if facts.get("unread"):
+            raise Unsupported(f"nothing was moved: {facts['unread']}")
+        finished = self._marks.claim(self._source)
         if finished is not None:
             if finished.sealed and self._is_sealed_for(finished, facts.get("sealed")):
                 return self._nothing_to_do(finished)
@@ -481,7 +491,7 @@ class _Writes:
         """Write all that is held, together. What cannot be written is dropped; the next pass finds that it is missing."""
         held, self._held, self._count, self._weight = self._held, [], 0, 0
         if held:
-            with self._target.transaction():
+            with self._target.together():
                 for write, items in held:
                     write(items)
 
@@ -529,7 +539,11 @@ class Copier:
 
     def records(self, space: Space) -> int:
         """Records are the same in the same order. A space that has not changed since it was copied is not read."""
+        if "records" not in self._source.abilities:
+            return 0
         info = self._source.index.info(space)
+        if not info.records and "records" not in self._target.abilities:
+            return 0
         if self._marks.state_of(space) == info.state:
             self._tell(info.records)
             return 0

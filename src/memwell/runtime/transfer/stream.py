@@ -57,6 +57,8 @@ def entries_of(backend: Backend, space: Space) -> Iterator[Entry]:
 
 def records_of(backend: Backend, space: Space) -> Iterator[Record]:
     """The records with their vectors, in the order in which they were first stored."""
+    if "records" not in backend.abilities:
+        return iter(())
     return _pages(lambda cursor, limit: backend.index.scan(space, limit=limit, cursor=cursor), record_weight)
 
 
@@ -67,6 +69,8 @@ def threads_of(backend: Backend, space: Space) -> Iterator[ThreadInfo]:
 
 def digests_of(backend: Backend, space: Space) -> Iterator[str]:
     """The digests of the blobs, in order."""
+    if "blobs" not in backend.abilities:
+        return iter(())
     return _pages(lambda cursor, limit: backend.blobs.scan(space, limit=limit, cursor=cursor), lambda _: 64)
 
 

@@ -1,10 +1,17 @@
-"""Stores of several parts: one home that decides, and engines beside it."""
+"""Stores of several parts: a home store that is the truth, and what is placed next to it."""
 
-from memwell.storage.composed.attached import Attached
 from memwell.storage.composed.backend import Bytes, ComposedBackend, Part
-from memwell.storage.composed.beside import IndexBeside
-from memwell.storage.composed.engines import StoreVectors
 from memwell.storage.composed.feeding import Reconciled
-from memwell.storage.engines import VectorEngine
+from memwell.storage.composed.index import FollowedIndex, StoreVectors
+from memwell.storage.engines import Attached, VectorEngine
 
-__all__ = ["Attached", "Bytes", "ComposedBackend", "IndexBeside", "Part", "Reconciled", "StoreVectors", "VectorEngine"]
+__all__ = [
+    "Attached",
+    "Bytes",
+    "ComposedBackend",
+    "FollowedIndex",
+    "Part",
+    "Reconciled",
+    "StoreVectors",
+    "VectorEngine",
+]

@@ -1,26 +1,35 @@
-"""A store whose parts live in different engines, with one home that decides."""
+"""A store whose parts live in different engines. Its home, one SQL store, is the truth and commits alone."""
 
 from __future__ import annotations
 
+import contextvars
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from types import TracebackType
 from typing import Any, NamedTuple
 
 from memwell._asyncify import AsyncContext
-from memwell.errors import BackendError, ConfigurationError
+from memwell.errors import BackendError, Conflict, ReadOnlyStore
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.attached import Attached
-from memwell.storage.composed.beside import IndexBeside
-from memwell.storage.composed.blobs import BlobsBeside
+from memwell.storage.composed.blobs import PlacedBlobs
 from memwell.storage.composed.feeding import Progress, Reconciled
+from memwell.storage.composed.index import FollowedIndex
+from memwell.storage.composed.placed import placed, take_home
 from memwell.storage.composed.spaces import spaces_of
-from memwell.storage.composed.transactions import Transaction, Verdicts, current_transaction, transaction_on
-from memwell.storage.composed.turns import KeyValueInTurn, LogInTurn
-from memwell.storage.joining import Joining
-from memwell.storage.protocols import Backend, Blobs
+from memwell.storage.elsewhere import REMEMBERED
+from memwell.storage.engines import Attached
+from memwell.storage.protocols import Backend, Blobs, KeyValue, MessageLog
 
 _PAGE = 500
+_COMMITS = Space("memwell", "commits")
+"""Where earlier versions noted which transactions of a part were committed with the home's."""
+_TAKING_NAP_S, _TAKING_LEASE_S = 0.05, 600.0
+_OF_HOME = frozenset({"records", "blobs"})
+"""Abilities that a composed store has when its home has them; the others, when all of its stores have them."""
+
+_current: contextvars.ContextVar[Transaction | None] = contextvars.ContextVar("memwell_composed", default=None)
 
 
 class Part(NamedTuple):
@@ -31,7 +40,7 @@ class Part(NamedTuple):
 
 
 class Bytes(NamedTuple):
-    """Where bytes are to live: how it is opened, how it is closed, its place without secrets, and what it is."""
+    """Where blobs are placed: how that is opened, how it is closed, its place without secrets, and what it is."""
 
     open: Callable[[], Blobs]
     close: Callable[[], None]
@@ -39,12 +48,71 @@ class Bytes(NamedTuple):
     kind: str = "store"
 
 
-class ComposedBackend(Backend):
-    """The home store, with conversations, values, the search by vector or bytes elsewhere.
+class Transaction:
+    """A transaction of the home store, with work to do at its end. Inside another it is a part that can fail alone."""
 
-    ``log`` and ``kv`` are stores that can follow the home's verdict, ``index`` is an engine that is fed from the home's
-    rows. All of them belong to this backend and are closed with it. ``one_writer`` says that the home lets one writer at
-    a time. Raises ``ConfigurationError`` for a log or a kv that cannot follow.
+    def __init__(self, home: Backend) -> None:
+        self.home = home
+        self.open = False
+        self.outer: Transaction | None = None
+        self._around: Transaction | None = None
+        self._inner: AbstractContextManager[None] = home.transaction()
+        self._afterwards: list[Callable[[], object]] = []
+        self._undone: list[Callable[[], object]] = []
+        self._undone_before = 0
+
+    def __enter__(self) -> None:
+        self.outer = _current.get()
+        self._around = transaction_on(self.home)
+        self._inner.__enter__()
+        if self._around is not None:
+            self._undone_before = len(self._around._undone)
+            return
+        self.open = True
+        _current.set(self)
+
+    def afterwards(self, work: Callable[[], object]) -> None:
+        """Do this when everything is committed."""
+        self._afterwards.append(work)
+
+    def if_undone(self, work: Callable[[], object]) -> None:
+        """Do this at the end if what was written until now is undone."""
+        self._undone.append(work)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._around is not None:
+            self._inner.__exit__(kind, error, trace)
+            if error is not None:
+                # Undone already, whatever becomes of the whole.
+                self._around._afterwards += self._around._undone[self._undone_before :]
+            return
+        self.open = False
+        _current.set(self.outer)
+        committed = False
+        try:
+            self._inner.__exit__(kind, error, trace)
+            committed = error is None
+        finally:
+            for work in self._afterwards if committed else self._undone:
+                work()
+
+
+def transaction_on(home: Backend) -> Transaction | None:
+    """The open transaction on this home that the calling context is inside of."""
+    transaction = _current.get()
+    while transaction is not None and not (transaction.home is home and transaction.open):
+        transaction = transaction.outer
+    return transaction
+
+
+class ComposedBackend(Backend):
+    """The home store, with conversations, values, the search by vector or blobs in other places.
+
+    A transaction is the home's. Conversations and values in ``log`` and ``kv`` are stored at once, inside a transaction
+    too, and stay when it is undone. ``index`` is an engine that is fed from the home's rows. All of them belong to this
+    backend and are closed with it.
     """
 
     def __init__(
@@ -56,7 +124,6 @@ class ComposedBackend(Backend):
         index: Attached | None = None,
         blobs: Bytes | None = None,
         place: str = "",
-        one_writer: bool = True,
         ask_above: int = 0,
     ) -> None:
         self._home = home
@@ -64,47 +131,67 @@ class ComposedBackend(Backend):
         """The home's file, where it has one."""
         self._place = place
         self._parts = {name: part for name, part in (("log", log), ("kv", kv)) if part is not None}
-        for name, part in self._parts.items():
-            _check_follows(name, part)
         self._others = list({id(part.store): part.store for part in self._parts.values()}.values())
-        self._verdicts = Verdicts(home.kv, self._inside, one_writer=one_writer)
         for store in self._others:
-            if isinstance(store, Joining):
-                store.follow(self._verdicts)
-        self.log = home.log if log is None else log.store.log
-        self.kv = home.kv if kv is None else kv.store.kv
-        if not one_writer:
-            self.log = self.log if log is None else LogInTurn(self.log, home)
-            self.kv = self.kv if kv is None else KeyValueInTurn(self.kv, home)
-        self._beside = None if index is None else self._index_beside(index, ask_above)
-        self.index = self._beside or home.index
+            # Of Redis alone, for what an earlier version left there.
+            decide_by: Callable[[Callable[[str], bool]], None] | None = getattr(store, "decide_by", None)
+            if decide_by is not None:
+                decide_by(self._was_committed)
+        self.abilities = home.abilities.intersection(*(store.abilities | _OF_HOME for store in self._others))
+        self.log = home.log if log is None else placed(MessageLog, home.log, log.store.log)
+        self.kv = home.kv if kv is None else placed(KeyValue, home.kv, kv.store.kv)
+        self._follower = (
+            None if index is None else FollowedIndex(home, index, ask_above, self.transaction, self._touched)
+        )
+        self.index = self._follower or home.index
         self._bytes = blobs
-        self._blobs = None if blobs is None else self._blobs_beside(blobs)
+        self._blobs = None if blobs is None else self._placed_blobs(blobs)
         self.blobs = self._blobs or home.blobs
 
-    def _index_beside(self, attached: Attached, ask_above: int) -> IndexBeside:
-        return IndexBeside(
-            self._home, attached, ask_above=ask_above, transaction=self.transaction, touched=self._touched
-        )
-
-    def _blobs_beside(self, blobs: Bytes) -> BlobsBeside:
-        return BlobsBeside(
+    def _placed_blobs(self, blobs: Bytes) -> PlacedBlobs:
+        return PlacedBlobs(
             self._home.kv,
             blobs.open,
             blobs.place,
             transaction=self.transaction,
-            inside=lambda: transaction_on(self._home),
+            afterwards=lambda work: self._inside().afterwards(work),
+            if_undone=lambda work: self._inside().if_undone(work),
         )
+
+    def _was_committed(self, transaction: str) -> bool:
+        entry = self._home.kv.get(_COMMITS / transaction[-1], transaction)
+        return entry is not None and entry.value != "undone"
+
+    def take_home(self) -> None:
+        """Move to the home, once, what memwell itself kept in a part under an earlier version."""
+        for name, part in self._parts.items():
+            # A store that takes no writes stays as it is.
+            with suppress(ReadOnlyStore):
+                while self._home.kv.get(REMEMBERED, f"taken home from {name}") is None:
+                    self._take_home(name, part)
+
+    def _take_home(self, name: str, part: Part) -> None:
+        try:
+            self._home.kv.put(REMEMBERED, "taking home", part.place, ttl=_TAKING_LEASE_S, expect=0)
+        except Conflict:
+            # Another process does it.
+            time.sleep(_TAKING_NAP_S)
+            return
+        try:
+            take_home(self._home, part.store, [name])
+            self._home.kv.put(REMEMBERED, f"taken home from {name}", part.place)
+        finally:
+            self._home.kv.delete(REMEMBERED, "taking home")
 
     @property
     def home(self) -> Backend:
-        """The store that decides."""
+        """The store that is the truth."""
         return self._home
 
     @property
-    def beside(self) -> IndexBeside | None:
-        """The index with an engine beside it, where there is one."""
-        return self._beside
+    def follower(self) -> FollowedIndex | None:
+        """The index with an engine that follows the rows, where there is one."""
+        return self._follower
 
     @property
     def durable(self) -> bool:
@@ -113,24 +200,31 @@ class ComposedBackend(Backend):
     # Transactions
 
     def transaction(self) -> Transaction:
-        return Transaction(self._home, self._others, self._verdicts)
+        return Transaction(self._home)
+
+    def together(self) -> Transaction:
+        return self.transaction()
 
     def atransaction(self) -> AsyncContext[None]:
-        carried = [one for store in (self._home, *self._others) for one in store.atransaction().carried]
-        return AsyncContext(self.transaction(), current_transaction, *carried)
+        return AsyncContext(self.transaction(), _current, *self._home.atransaction().carried)
 
-    def _inside(self) -> bool:
-        return transaction_on(self._home) is not None
+    def _inside(self) -> Transaction:
+        found = transaction_on(self._home)
+        assert found is not None, "called inside a transaction"
+        return found
+
+    def _refuse_inside(self, done: str) -> None:
+        if transaction_on(self._home) is not None:
+            raise BackendError(f"a store cannot be {done} inside its own transaction")
 
     def _touched(self, spaces: Iterable[Space]) -> None:
-        beside, found, transaction = self._beside, list(spaces), transaction_on(self._home)
-        if beside is None:
-            return
+        follower, found, transaction = self._follower, list(spaces), transaction_on(self._home)
+        assert follower is not None
         if transaction is None:
-            beside.due(found)
+            follower.due(found)
         else:
             # What is not committed yet, the feeder cannot see.
-            transaction.afterwards(lambda: beside.due(found))
+            transaction.afterwards(lambda: follower.due(found))
 
     # As a whole
 
@@ -143,39 +237,36 @@ class ComposedBackend(Backend):
                 if "closed" in str(error):
                     raise
                 found.append(f"the {name} at {part.place} does not answer: {error}")
-        if self._beside is not None:
-            found += self._beside.problems()
+        if self._follower is not None:
+            found += self._follower.problems()
         if self._blobs is not None and self._blobs.facts()["answers"]:
             found += self._blobs.problems(self._all_spaces())
         return found
 
     def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
-        """Mend the engine beside the store, and remove bytes that nobody refers to. Raises ``BackendUnavailable``."""
-        found = Reconciled() if self._beside is None else self._beside.reconcile(space, progress)
+        """Repair the engine from the rows, and remove blobs without a reference. Raises ``BackendUnavailable``."""
+        found = Reconciled() if self._follower is None else self._follower.reconcile(space, progress)
         self.remove_unreferenced(space)
         return found
 
     def remove_unreferenced(self, space: Space | None = None) -> int | None:
-        """Remove bytes that nobody refers to; how many, or None where all bytes are in the home store."""
+        """Remove blobs without a reference; how many, or None where all blobs are in the home store."""
         if self._blobs is None:
             return None
         return self._blobs.reconcile(self._all_spaces() if space is None else iter([space]))
 
     def rebuild(self, space: Space | None = None, progress: Progress | None = None) -> int:
-        """Feed the engine beside the store anew from the rows; how many spaces. Raises ``BackendUnavailable``."""
-        return 0 if self._beside is None else self._beside.rebuild(space, progress)
+        """Fill the engine again from the rows; how many spaces. Raises ``BackendUnavailable``."""
+        return 0 if self._follower is None else self._follower.rebuild(space, progress)
 
     def scrub(self) -> None:
-        if self._inside():
-            raise BackendError("a store cannot be scrubbed inside its own transaction")
-        if self._beside is not None:
-            # An engine that is away is told what was deleted when it is back.
+        self._refuse_inside("scrubbed")
+        if self._follower is not None:
+            # An engine that is away learns what was deleted when it is back.
             with suppress(BackendError):
-                self._beside.catch_up_everywhere()
+                self._follower.catch_up_everywhere()
         for store in self._others:
             store.scrub()
-        # Nothing is left behind there now that could ask what became of it.
-        self._verdicts.sweep()
         self._home.scrub()
 
     def facts(self) -> dict[str, Any]:
@@ -184,8 +275,8 @@ class ComposedBackend(Backend):
         for name, part in self._parts.items():
             parts[name], counts = _part_facts(name, part)
             facts.update(counts)
-        if self._beside is not None:
-            parts["index"] = self._beside.facts()
+        if self._follower is not None:
+            parts["index"] = self._follower.facts()
         if self._bytes is not None and self._blobs is not None:
             parts["blobs"] = {"kind": self._bytes.kind, **self._blobs.facts()}
             facts["blobs"] = self._blobs.count(paged(lambda cursor: self._home.spaces(limit=_PAGE, cursor=cursor)))
@@ -199,8 +290,8 @@ class ComposedBackend(Backend):
         return paged(lambda cursor: self.spaces(limit=_PAGE, cursor=cursor))
 
     def seal(self, reason: str | None) -> None:
-        if self._inside():
-            raise BackendError("a store cannot be sealed inside its own transaction")
+        self._refuse_inside("sealed")
+        self.require("seal")
         for store in (*self._others, self._home):
             store.seal(reason)
 
@@ -211,13 +302,11 @@ class ComposedBackend(Backend):
         return self._home.listen(heard)
 
     def close(self) -> None:
-        if self._inside():
-            raise BackendError("a store cannot be closed inside its own transaction")
-        if self._beside is not None:
-            self._beside.close()
+        self._refuse_inside("closed")
+        if self._follower is not None:
+            self._follower.close()
         if self._bytes is not None:
             self._bytes.close()
-        self._verdicts.forget_heard()
         for store in (*self._others, self._home):
             store.close()
 
@@ -234,13 +323,3 @@ def _part_facts(name: str, part: Part) -> tuple[dict[str, Any], dict[str, Any]]:
     own = {key: facts[key] for key in ("kind", "durability") if key in facts}
     counts = {key: facts[key] for key in _COUNTED[name] if key in facts}
     return {"place": part.place, "answers": True, "durable": part.store.durable, **own}, counts
-
-
-def _check_follows(name: str, part: Part) -> None:
-    if not isinstance(part.store, Joining):
-        raise ConfigurationError(
-            f"{name} cannot live in {part.place}: only Redis can follow the transactions of another store"
-        )
-
-
-__all__ = ["Bytes", "ComposedBackend", "Part"]

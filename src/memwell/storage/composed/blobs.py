@@ -1,8 +1,8 @@
-"""Bytes that live elsewhere, and the references to them in the home store. What nobody refers to is not there.
+"""Blobs in another place, and the references to them in the home store. Bytes without a reference are not there.
 
-A reference is written and its bytes are put in one transaction of the home store, so who puts and who deletes the same
-bytes wait for each other. Bytes are deleted after the reference is gone for good; who dies in between leaves bytes that
-nobody can see, and ``reconcile`` removes them.
+A reference is written and its bytes are put in one transaction of the home store, so callers who put and delete the same
+bytes wait for each other. Bytes are deleted after their reference is gone for good; a process that dies in between leaves
+bytes that no reader sees, and ``reconcile`` removes them.
 """
 
 from __future__ import annotations
@@ -16,18 +16,17 @@ from typing import Any
 from memwell.errors import BackendError, BackendUnavailable, NotFound
 from memwell.records import Page, Space, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.marks import is_own, own_space
-from memwell.storage.composed.transactions import Transaction
+from memwell.storage.composed.feeding import is_own, own_space
 from memwell.storage.protocols import Blobs, KeyValue
 
 REFERENCES = "blob-references"
 _PAGE = 1000
 
 
-class BlobsBeside(Blobs):
+class PlacedBlobs(Blobs):
     """The bytes of ``opener``'s store, as far as ``kv`` refers to them.
 
-    ``inside`` gives the transaction that the caller is in; there always is one within ``transaction``.
+    ``afterwards`` and ``if_undone`` have work done at the end of the home's transaction that the caller is inside of.
     """
 
     def __init__(
@@ -37,13 +36,15 @@ class BlobsBeside(Blobs):
         place: str,
         *,
         transaction: Callable[[], AbstractContextManager[None]],
-        inside: Callable[[], Transaction | None],
+        afterwards: Callable[[Callable[[], object]], None],
+        if_undone: Callable[[Callable[[], object]], None],
     ) -> None:
         self._kv = kv
         self._opener = opener
         self._place = place
         self._transaction = transaction
-        self._inside = inside
+        self._afterwards = afterwards
+        self._if_undone = if_undone
         self._lock = threading.Lock()
         self._opened: Blobs | None = None
 
@@ -53,7 +54,7 @@ class BlobsBeside(Blobs):
         digest = hashlib.sha256(blob).hexdigest()
         with self._transaction():
             self._kv.put(there, digest, {"bytes": len(blob), "space": list(space)})
-            self._at_end(Transaction.if_undone, space, digest)
+            self._if_undone(lambda: self._remove(space, digest))
             self._part().put(space, blob)
         return digest
 
@@ -62,7 +63,7 @@ class BlobsBeside(Blobs):
         try:
             return self._part().get(space, digest)
         except NotFound as error:
-            # Between our two looks somebody may have deleted it.
+            # Another caller may have deleted it between the two looks.
             self._refer(space, digest)
             raise BackendError(f"the bytes of blob {digest!r} are missing from {self._place}") from error
 
@@ -77,20 +78,11 @@ class BlobsBeside(Blobs):
         with self._transaction():
             known = self._kv.delete(there, digest)
             if known:
-                self._at_end(Transaction.afterwards, space, digest)
+                self._afterwards(lambda: self._remove(space, digest))
         return known
 
-    def _at_end(self, when: Callable[[Transaction, Callable[[], None]], None], space: Space, digest: str) -> None:
-        transaction = self._inside()
-        assert transaction is not None
-
-        def work() -> None:
-            self._remove(space, digest)
-
-        when(transaction, work)
-
     def _remove(self, space: Space, digest: str) -> bool:
-        """Delete bytes that nobody refers to; whether that was done. Where their place is away they stay, unseen."""
+        """Delete bytes without a reference; whether that was done. While their place is away they stay, unseen."""
         with suppress(BackendError), self._transaction():
             if self._kv.get(own_space(space, REFERENCES), digest) is None:
                 return self._part().delete(space, digest)
@@ -115,10 +107,10 @@ class BlobsBeside(Blobs):
         for digest in sorted(referred - there):
             yield f"the bytes of blob {digest} of the space {space!r} are missing from {self._place}"
         for digest in sorted(there - referred):
-            yield f"nobody refers to the blob {digest} of the space {space!r} in {self._place}: run memwell reindex"
+            yield f"nothing refers to the blob {digest} of the space {space!r} in {self._place}: run memwell reindex"
 
     def reconcile(self, spaces: Iterator[Space]) -> int:
-        """Remove bytes that nobody refers to; how many there were. Raises ``BackendUnavailable``."""
+        """Remove bytes without a reference; how many there were. Raises ``BackendUnavailable``."""
         removed = 0
         for space in spaces:
             referred, there = self._both(space)
@@ -146,6 +138,3 @@ class BlobsBeside(Blobs):
                 except BackendError as error:
                     raise BackendUnavailable(f"the blobs at {self._place} are away: {error}") from error
             return self._opened
-
-
-__all__ = ["REFERENCES", "BlobsBeside"]

@@ -9,14 +9,13 @@ from typing import TypeAlias, cast
 
 from memwell.records import Page, Space, paged
 from memwell.storage.composed.blobs import REFERENCES
-from memwell.storage.composed.marks import is_own, own_space
+from memwell.storage.composed.feeding import is_own, own_space
 from memwell.storage.elsewhere import REMEMBERED
 from memwell.storage.protocols import Backend
 
 _PAGE = 500
 _SURE = 196
-"""By so many bytes every store orders its paths."""
-
+"""How many bytes of a path every store orders by."""
 
 _PART_OF = REMEMBERED.encoded()
 """Where another store notes whose part it is."""
@@ -109,6 +108,3 @@ def _owners_above(home: Backend, space: Space) -> Iterator[str]:
         above = Space(*space[:depth])
         if home.kv.scan(own_space(above, REFERENCES), limit=1).items:
             yield above.encoded()
-
-
-__all__ = ["spaces_of"]

@@ -1,65 +1,56 @@
-"""A store in Redis: on one server or on a cluster."""
+"""A store of conversations and values in Redis: on one server or on a cluster."""
 
 from __future__ import annotations
 
+import heapq
 import logging
+import re
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from memwell._asyncify import AsyncContext
 from memwell.errors import BackendError
 from memwell.messages import forget_decoded
-from memwell.records import Page, Space
+from memwell.records import Page, Space, Thread, paged
 from memwell.settings import Settings
 from memwell.storage import arguments as given
-from memwell.storage.joining import Joined, Joining, Verdict
 from memwell.storage.protocols import Backend
 from memwell.storage.redis.address import parsed
-from memwell.storage.redis.blobs import RedisBlobs
-from memwell.storage.redis.checking import check_content, check_lists
-from memwell.storage.redis.connections import Connections
-from memwell.storage.redis.durability import Durability, durability
-from memwell.storage.redis.facts import counted, server_facts
-from memwell.storage.redis.files import rewrite_files
-from memwell.storage.redis.index import RedisIndex
 from memwell.storage.redis.kv import RedisKeyValue
 from memwell.storage.redis.log import RedisLog
-from memwell.storage.redis.spaces import Spaces
-from memwell.storage.redis.transactions import current_transaction
-from memwell.storage.redis.waking import Waking
+from memwell.storage.redis.scripts import BURY, GENERATION, MEMBERS, SEAL, SEALED, SHARDS, UNLIST
+from memwell.storage.redis.servers import Connections, ResponseError, Server
 from memwell.values import check_text
 
 _log = logging.getLogger("memwell.storage")
 _warned: set[str] = set()
 """The URLs, without their secrets, that this process was warned of."""
+_AT_ONCE = 500
+_REWRITING_S = 60.0
+_CONTENT = {"l": "z", "k": "v"}
+"""The key that is there while a kind of things holds something: the threads of a space, and its entries."""
+_EARLIER = {"r": "records", "b": "blobs"}
+"""What earlier versions kept in Redis, too."""
 
 
-class RedisBackend(Backend, Joining):
-    """A store in Redis 6.2 or newer, under keys that begin with the URL's ``prefix=``.
+class RedisBackend(Backend):
+    """A store of conversations and values in Redis 6.2 or newer, under keys that begin with the URL's ``prefix=``.
 
-    Raises ``ConfigurationError`` for a URL that cannot be used, ``BackendUnavailable`` when nobody answers there.
+    Every call is stored as a whole by itself. Raises ``ConfigurationError`` for a URL that cannot be used,
+    ``BackendUnavailable`` when no server answers there.
     """
 
+    abilities = frozenset({"copies", "seal"})
+
     def __init__(self, url: str, *, settings: Settings | None = None, clock: Callable[[], float] = time.time) -> None:
-        chosen = settings or Settings()
-        self._connections = Connections(parsed(url), chosen)
+        self._connections = Connections(parsed(url), settings or Settings())
         self._log = self.log = RedisLog(self._connections, clock)
         self._kv = self.kv = RedisKeyValue(self._connections, clock)
-        self.index = RedisIndex(
-            self._connections, vector_cache_mb=chosen.vector_cache_mb, kept_changes=chosen.kept_changes
-        )
-        self.blobs = RedisBlobs(self._connections)
-        self._spaces = Spaces(self._connections)
-        self._waking = Waking(self._connections.runner, self._connections.tags.prefix)
-        # Who opens a store wants to know now that nobody is there.
+        # A server that does not answer is an error now, not at the first call.
         self._connections.check_server()
-        self._warn_once()
-
-    def _warn_once(self) -> None:
-        """Say that acknowledged writes can be lost, for those who do not know it: who does says so in the URL."""
         shown = self._connections.address.shown
         if shown not in _warned and not self.durable:
             _warned.add(shown)
@@ -71,93 +62,259 @@ class RedisBackend(Backend, Joining):
 
     @cached_property
     def _durability(self) -> Durability:
-        return durability(self._connections.runner)
+        return durability(self._connections)
 
-    def transaction(self) -> AbstractContextManager[None]:
-        return self._connections.transaction()
+    def decide_by(self, decided: Callable[[str], bool]) -> None:
+        """Ask this about transactions of an earlier version that followed those of another store."""
+        self._connections.decided = decided
 
-    def atransaction(self) -> AsyncContext[None]:
-        return AsyncContext(self._connections.transaction(), current_transaction)
-
-    def joined(self) -> Joined:
-        return self._connections.joined()
-
-    def follow(self, verdict: Verdict) -> None:
-        self._connections.follow(verdict)
+    # Spaces
 
     def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
         given.check_limit(limit)
-        start = given.check_name_cursor(cursor)
-        found: list[tuple[str, Space]] = []
-        for path, kinds in self._spaces.listed(start):
-            space = Space.decode(path)
+        found: list[Space] = []
+        for space, kinds in self._listed(given.check_name_cursor(cursor)):
             if any(self._holds(space, kind) for kind in kinds):
-                found.append((path, space))
+                found.append(space)
             if len(found) > limit:
                 break
-        return Page([space for _, space in found[:limit]], found[limit - 1][0] if len(found) > limit else None)
+        return Page(found[:limit], found[limit - 1].encoded() if len(found) > limit else None)
+
+    def _listed(self, after: str | None = None) -> Iterator[tuple[Space, list[str]]]:
+        """The listed spaces in their order, each with the kinds of what it holds; that may be gone by now."""
+        pieces = [self._of_shard(number, after) for number in range(SHARDS)]
+        for path, members in groupby(heapq.merge(*pieces), key=lambda member: member[0]):
+            yield Space.decode(path), [kind for _, kind in members]
+
+    def _of_shard(self, number: int, after: str | None) -> Iterator[tuple[str, str]]:
+        tag = self._connections.tags.shard(number)
+        # No kind sorts behind the tilde.
+        start = "-" if after is None else f"({after}\0~"
+        while members := self._connections.call(MEMBERS, tag, [start, _AT_ONCE]):
+            for member in members:
+                path, _, kind = member.decode().partition("\0")
+                yield path, kind
+            start = f"({members[-1].decode()}"
 
     def _holds(self, space: Space, kind: str) -> bool:
         if kind == "l":
             return bool(self.log.threads(space, limit=1).items)
-        if kind == "k":
-            return self._kv.any_in(space)
-        return bool(self.index.info(space).records if kind == "r" else self.blobs.scan(space, limit=1).items)
+        return kind == "k" and self.kv.count(space) > 0
+
+    # The whole
 
     def seal(self, reason: str | None) -> None:
-        self._refuse_inside("sealed")
-        self._spaces.seal(None if reason is None else check_text(reason, "a reason"))
+        self._connections.check_open()
+        arguments = ["0", ""] if reason is None else ["1", check_text(reason, "a reason")]
+        self._connections.call_many(SEAL, [(tag, arguments) for tag in self._connections.tags.seals()])
 
     def check(self) -> list[str]:
         self._connections.check_open()
-        return [
-            *check_content(self._spaces, self._log, self._kv, self._connections),
-            *check_lists(self._spaces, self._log),
-        ]
+        try:
+            self._end_transactions()
+        except BackendError as error:
+            return [str(error)]
+        found = [complaint for space, kinds in self._listed() for complaint in self._complaints(space, kinds)]
+        unlisted = self._unlisted()
+        # Other callers write meanwhile: what is really wrong is still so at a second look.
+        return found + sorted(unlisted & self._unlisted() if unlisted else ())
+
+    def _complaints(self, space: Space, kinds: list[str]) -> Iterator[str]:
+        for name in self._log.names(space) if "l" in kinds else ():
+            yield from (f"thread {name!r}: {one}" for one in self._log.complaints(Thread(space, name)))
+        if "k" in kinds:
+            yield from self._kv.complaints(space)
+        if unread := _unread(kinds):
+            yield f"the space {space!r}: {unread}"
+
+    def _unlisted(self) -> set[str]:
+        """Content that is not listed anywhere, in words."""
+        there = {key[:-1] for key in self._keys("[tlk]:*:i")}
+        tags = self._connections.tags
+        for space, kinds in self._listed():
+            there -= {tags.of_space(kind, space).base for kind in kinds}
+            if "l" in kinds:
+                there -= {tags.thread_of(Thread(space, name)).base for name in self._log.names(space)}
+        return {f"the keys {base!r} are listed nowhere" for base in there}
+
+    def _end_transactions(self) -> None:
+        """End all transactions that an earlier version left behind."""
+        for key in self._keys("*:l"):
+            self._connections.call(GENERATION, self._connections.tags.of_key(key), [""])
+
+    def _keys(self, pattern: str) -> Iterator[str]:
+        """The keys whose part behind the bucket is like a pattern. A key may come twice."""
+        whole = f"{{{self._connections.tags.prefix}:[0-9a-f][0-9a-f][0-9a-f]}}{pattern}"
+        for server in self._connections.servers.masters():
+            cursor = b""
+            while cursor != b"0":
+                scan = ("SCAN", cursor or b"0", "MATCH", whole, "COUNT", 2 * _AT_ONCE)
+                [answer] = self._connections.ask(server, scan)
+                if isinstance(answer, ResponseError):
+                    raise BackendError(f"the keys cannot be listed: {answer}")
+                cursor, found = answer
+                yield from (key.decode() for key in found)
 
     def scrub(self) -> None:
-        self._refuse_inside("scrubbed")
-        self._spaces.finish_transactions()
-        for path, kinds in list(self._spaces.listed()):
-            for kind in kinds:
-                if not self._holds(Space.decode(path), kind):
-                    self._spaces.forget(Space.decode(path), kind)
+        """Drop listed names that have no content, and have the servers write their files without what was deleted."""
+        self._connections.check_open()
+        self._end_transactions()
+        for space, kinds in list(self._listed()):
+            if "l" in kinds:
+                self._forget_names(space)
+            for kind in sorted(_CONTENT.keys() & set(kinds)):
+                self._forget_empty(space, kind)
         forget_decoded()
-        rewrite_files(self._connections.runner)
+        rewrite_files(self._connections)
+
+    def _forget_names(self, space: Space) -> None:
+        names = list(self._log.names(space))
+        for start in range(0, len(names), _AT_ONCE):
+            some = names[start : start + _AT_ONCE]
+            there = {info.thread.id for info in self.log.threads(space, ids=some, limit=len(some)).items}
+            for name in (one for one in some if one not in there):
+                self._log.forget_name(Thread(space, name))
+
+    def _forget_empty(self, space: Space, kind: str) -> None:
+        tag = self._connections.tags.of_space(kind, space)
+        assert tag.parent is not None
+        generation = self._connections.call(GENERATION, tag.parent, [tag.member])
+        if self._connections.call(BURY, tag, [generation, _CONTENT[kind]]):
+            self._connections.call(UNLIST, tag.parent, [tag.member, generation])
 
     def facts(self) -> dict[str, Any]:
         self._connections.check_open()
-        # Asked anew: whoever runs the server may have changed its settings.
-        said = durability(self._connections.runner)
+        # Asked each time: the server's settings may have been changed.
+        said = durability(self._connections)
+        reason = self._connections.run(SEALED, self._connections.tags.seals()[0])
         return {
             "kind": "redis",
             "url": self._connections.address.shown,
             "prefix": self._connections.tags.prefix,
-            **server_facts(self._connections.runner),
+            **_server_facts(self._connections),
             "durable": said.durable,
             "durability": said.words,
-            "sealed": self._spaces.sealed(),
-            **counted(self),
+            "sealed": None if reason is None else reason.decode(),
+            "unread": _unread(kind for _, kinds in self._listed() for kind in kinds),
+            **self._counted(),
         }
 
-    def notify(self, topic: str) -> None:
-        self._connections.check_open()
-        self._waking.notify(check_text(topic, "a topic"))
-
-    def listen(self, heard: Callable[[str], None]) -> Callable[[], None] | None:
-        self._connections.check_open()
-        return self._waking.listen(heard)
-
-    def _refuse_inside(self, done: str) -> None:
-        if self._connections.transaction_here() is not None:
-            raise BackendError(f"a store cannot be {done} inside its own transaction")
-        self._connections.check_open()
+    def _counted(self) -> dict[str, int]:
+        """How much there is of everything. It asks about every thread, so it takes a while where there are many."""
+        counts: Counter[str] = Counter(threads=0, messages=0, entries=0)
+        for space, _ in self._listed():
+            for info in paged(lambda cursor, space=space: self.log.threads(space, limit=1000, cursor=cursor)):
+                counts.update(threads=1, messages=info.messages)
+            counts.update(entries=self.kv.count(space))
+        return {**counts, "records": 0, "vectors": 0, "blobs": 0}
 
     def close(self) -> None:
-        if self._connections.transaction_here() is not None:
-            raise BackendError("a store cannot be closed inside its own transaction")
-        self._waking.close()
         self._connections.close()
+
+
+def _unread(kinds: Iterable[str]) -> str:
+    """What is said of things that this version does not read; empty when there are none."""
+    found = [_EARLIER[kind] for kind in sorted(_EARLIER.keys() & set(kinds), reverse=True)]
+    if not found:
+        return ""
+    return (
+        f"Redis holds {' and '.join(found)} of an earlier version of memwell, which this version does not read: "
+        "with the earlier version, move the store to sqlite: or postgresql: (memwell move)"
+    )
+
+
+def _server_facts(connections: Connections) -> dict[str, Any]:
+    """The version of the servers, how many there are, and the memory they use."""
+    masters = connections.servers.masters()
+    said: list[dict[str, str]] = []
+    for server in masters:
+        answers = connections.ask(server, ("INFO", "server"), ("INFO", "memory"))
+        text = b"\n".join(answer for answer in answers if isinstance(answer, bytes)).decode()
+        said.append(dict(re.findall(r"^(\w+):([^\r\n]*)", text, re.MULTILINE)))
+    return {
+        "redis": sorted({one.get("redis_version", "unknown") for one in said}),
+        "cluster": connections.address.cluster,
+        "servers": len(masters),
+        "bytes": {"memory": sum(int(one.get("used_memory", 0)) for one in said)},
+    }
+
+
+# What a crash of the servers can lose
+
+
+class Durability(NamedTuple):
+    """Whether what was acknowledged survives a crash of the servers, and what does not, in words."""
+
+    durable: bool
+    words: str
+
+
+def durability(connections: Connections) -> Durability:
+    """What the servers promise by their settings; the URL's ``durable=`` vouches for what they do not say."""
+    address = connections.address
+    weakest = min((_kept(connections, server) for server in connections.servers.masters()), key=list(_WORDS).index)
+    words = _WORDS[weakest]
+    if address.wait:
+        words += f" Every write waits until {address.wait} replica(s) have it, too, in memory at least."
+    elif address.cluster:
+        words += (
+            " Replicas follow a moment later: a master that is lost takes its latest writes with it (wait=1 waits)."
+        )
+    if weakest == "always":
+        return Durability(True, words)
+    if address.durable == "yes" or (address.durable == "everysec" and weakest == "everysec"):
+        return Durability(True, f"{words} The URL vouches for it (durable={address.durable}).")
+    return Durability(False, words)
+
+
+_WORDS = {
+    "unknown": "The server does not show its settings (CONFIG is forbidden), so nothing is known of what a crash loses.",
+    "nothing": "A restart of the server loses everything (appendonly is off and there are no snapshots).",
+    "snapshots": "A crash of the server loses everything since its last snapshot (appendonly is off).",
+    "no": "A crash of the server's machine loses what its system had not yet written to the disk (appendfsync no).",
+    "everysec": "A crash of the server's machine loses up to about a second of acknowledged writes (appendfsync everysec).",
+    "always": "Every write is on the server's disk before it is acknowledged (appendfsync always).",
+}
+"""From the weakest to the strongest."""
+
+
+def _kept(connections: Connections, server: Server) -> str:
+    appends, syncs, saves = _settings(connections, server, "appendonly", "appendfsync", "save")
+    if appends is None or syncs is None or saves is None:
+        return "unknown"
+    if appends == "yes":
+        return syncs if syncs in _WORDS else "unknown"
+    return "snapshots" if saves else "nothing"
+
+
+def _settings(connections: Connections, server: Server, *names: str) -> list[str | None]:
+    answers = connections.ask(server, *(("CONFIG", "GET", name) for name in names))
+    return [None if isinstance(one, ResponseError) or len(one) < 2 else one[1].decode() for one in answers]
+
+
+def rewrite_files(connections: Connections) -> None:
+    """Have every server write its files again, without what was deleted, where it keeps any and allows it; wait for it.
+
+    Replicas and backups have files of their own, which are not reached from here.
+    """
+    for server in connections.servers.masters():
+        appends, saves = _settings(connections, server, "appendonly", "save")
+        if appends == "yes":
+            _rewrite(connections, server, ("BGREWRITEAOF",), b"aof_rewrite_")
+        if saves:
+            _rewrite(connections, server, ("BGSAVE", "SCHEDULE"), b"rdb_bgsave_")
+
+
+def _rewrite(connections: Connections, server: Server, command: tuple[str, ...], what: bytes) -> None:
+    [answer] = connections.ask(server, command)
+    end = time.monotonic() + _REWRITING_S
+    while not isinstance(answer, ResponseError) and time.monotonic() < end:
+        [said] = connections.ask(server, ("INFO", "persistence"))
+        if isinstance(said, ResponseError) or not any(
+            what + word in said for word in (b"in_progress:1", b"scheduled:1")
+        ):
+            return
+        time.sleep(0.01)
 
 
 __all__ = ["RedisBackend"]

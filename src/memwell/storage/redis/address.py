@@ -34,8 +34,6 @@ class Address(NamedTuple):
     """What the user vouches for: ``everysec`` or ``yes``."""
     wait: int
     """How many replicas must have a write before it is acknowledged."""
-    lease_s: float
-    """How long the transaction of a process that died is waited for."""
 
 
 def parsed(url: str) -> Address:
@@ -66,23 +64,23 @@ def parsed(url: str) -> Address:
         _prefix(ours["prefix"]),
         _durable(ours["durable"]),
         _wait(ours["wait"]),
-        _lease(ours["lease"]),
     )
 
 
-_OURS = {"prefix": "memwell", "durable": "", "wait": "0", "lease": "10"}
+_OURS = {"prefix": "memwell", "durable": "", "wait": "0", "lease": ""}
+"""``lease`` was of earlier versions. It is accepted and has no effect."""
 _DRIVERS = (
     *("client_name", "db", "ssl_ca_certs", "ssl_ca_path", "ssl_cert_reqs"),
     *("ssl_certfile", "ssl_check_hostname", "ssl_keyfile", "ssl_password"),
 )
-"""What redis-py reads off a URL and a store has no word of its own for."""
+"""What redis-py reads off a URL."""
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse what nobody would look at: it was meant to be something else."""
+    """Refuse an option that has no effect: it was meant to be something else."""
     for name in options:
         if name not in _DRIVERS:
-            known = ", ".join((*_OURS, *_DRIVERS))
+            known = ", ".join((*(one for one in _OURS if one != "lease"), *_DRIVERS))
             raise ConfigurationError(
                 f"{shown(name)} is nothing that the URL of a Redis server can say; it can: {known}"
             )
@@ -113,18 +111,5 @@ def _wait(value: str) -> int:
     return int(value)
 
 
-def _lease(value: str) -> float:
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = 0.0
-    if not 0.05 <= seconds <= 3600:
-        _refuse("lease", value, "seconds between 0.05 and 3600")
-    return seconds
-
-
 def _refuse(name: str, value: str, expected: str) -> NoReturn:
     raise ConfigurationError(f"{name}= in the URL of a Redis server must be {expected}, not {shown(value)}")
-
-
-__all__ = ["Address", "parsed"]

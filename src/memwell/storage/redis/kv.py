@@ -17,26 +17,20 @@ from memwell.records import Page, Space
 from memwell.storage import arguments as given
 from memwell.storage.placement import copied_entries
 from memwell.storage.protocols import Entry, KeyValue
-from memwell.storage.redis.connections import Connections
-from memwell.storage.redis.running import Argument
-from memwell.storage.redis.scripts import define
-from memwell.storage.redis.tags import Tag
+from memwell.storage.redis.scripts import Tag, define
+from memwell.storage.redis.servers import Argument, Connections
 from memwell.values import check_id, new_version
 
 _AT_ONCE = 1000
 """Entries that one script gives out: a server does nothing else meanwhile."""
 
-_SWEEP = """
+_HELPERS = """
 local function drop_entry(key)
-    drop_member('z', key)
-    drop_member('e', key)
-    return drop_field('v', key)
+    redis.call('ZREM', base .. 'z', key)
+    redis.call('ZREM', base .. 'e', key)
+    return redis.call('HDEL', base .. 'v', key)
 end
-local function sweep(now)
-    local over = redis.call('ZRANGEBYSCORE', base .. 'e', '-inf', now, 'LIMIT', 0, 8)
-    for _, key in ipairs(over) do drop_entry(key) end
-end
-local function live(key, now)
+local function version_at(key, now)
     local entry = redis.call('HGET', base .. 'v', key)
     if not entry then return nil end
     local version, expires = string.match(entry, '^(%d+) (%S+) ')
@@ -45,52 +39,46 @@ local function live(key, now)
 end
 local function put(key, entry)
     local expires = string.match(entry, '^%d+ (%S+) ')
-    if redis.call('HEXISTS', base .. 'v', key) == 0 then set_score('z', key, '0') end
-    set_field('v', key, entry)
-    if expires == '-' then drop_member('e', key) else set_score('e', key, expires) end
+    redis.call('ZADD', base .. 'z', '0', key)
+    redis.call('HSET', base .. 'v', key, entry)
+    if expires == '-' then redis.call('ZREM', base .. 'e', key) else redis.call('ZADD', base .. 'e', expires, key) end
 end
 """
-
+_MARKED = """
+if not listed() then
+    if not fresh() then return NEW end
+    redis.call('HSET', base .. 'i', 'in', '1')
+end
+"""
 _PUT = define(
     "put",
-    _SWEEP
-    + """
+    f"""{_HELPERS}
     local now, expect, key = ARGV[FIRST], ARGV[FIRST + 1], ARGV[FIRST + 2]
     if expect ~= '' then
-        local at = live(key, now) or '0'
+        local at = version_at(key, now) or '0'
         if at ~= expect then return at end
     end
-    if not listed() then
-        if not fresh then return NEW end
-        set_field('i', 'in', '1')
-    end
-    sweep(now)
+    {_MARKED}
+    local over = redis.call('ZRANGEBYSCORE', base .. 'e', '-inf', now, 'LIMIT', 0, 8)
+    for _, old in ipairs(over) do drop_entry(old) end
     put(key, ARGV[FIRST + 3])
     return 1
     """,
     writes=True,
 )
-
 _RESTORE = define(
     "restore",
-    _SWEEP
-    + """
-    if not listed() then
-        if not fresh then return NEW end
-        set_field('i', 'in', '1')
-    end
+    f"""{_HELPERS}{_MARKED}
     for n = FIRST, #ARGV, 2 do put(ARGV[n], ARGV[n + 1]) end
     return 1
     """,
     writes=True,
 )
-
 _DELETE = define(
     "delete entry",
-    _SWEEP
-    + """
+    f"""{_HELPERS}
     local now, expect, key = ARGV[FIRST], ARGV[FIRST + 1], ARGV[FIRST + 2]
-    local at = live(key, now)
+    local at = version_at(key, now)
     if expect ~= '' and (at or '0') ~= expect then return at or '0' end
     drop_entry(key)
     return at and 1 or 0
@@ -98,7 +86,6 @@ _DELETE = define(
     writes=True,
     frees=True,
 )
-
 _GET = define("get", "return redis.call('HGET', base .. 'v', ARGV[FIRST])")
 
 _SCAN = define(
@@ -145,13 +132,13 @@ class RedisKeyValue(KeyValue):
     """Values by key in Redis."""
 
     def __init__(self, connections: Connections, clock: Callable[[], float]) -> None:
-        self._connections = connections
+        self._call = connections.call
         self._clock = clock
         self._tags = connections.tags
 
     def get(self, space: Space, key: str) -> Entry | None:
         tag, now = self._tags.entries(given.check_space(space)), self._clock()
-        stored = self._connections.call(_GET, tag, [check_id(key, "a key")])
+        stored = self._call(_GET, tag, [check_id(key, "a key")])
         return None if stored is None else _live(key, stored, now)
 
     def put(
@@ -170,7 +157,7 @@ class RedisKeyValue(KeyValue):
         expected = "" if given.check_expect(expect) is None else str(expect)
         version = new_version()
         packed = _packed(version, expires, encoded)
-        _check_stored(key, expect, self._connections.call(_PUT, tag, [repr(now), expected, key, packed]))
+        _check_stored(key, expect, self._call(_PUT, tag, [repr(now), expected, key, packed]))
         moment = None if expires is None else given.moment(expires)
         return Entry(key, given.decode_value(encoded), version, moment)
 
@@ -178,7 +165,7 @@ class RedisKeyValue(KeyValue):
         tag, now = self._tags.entries(given.check_space(space)), self._clock()
         check_id(key, "a key")
         expected = "" if given.check_expect(expect) is None else str(expect)
-        reply = self._connections.call(_DELETE, tag, [repr(now), expected, key])
+        reply = self._call(_DELETE, tag, [repr(now), expected, key])
         _check_stored(key, expect, reply)
         return bool(reply)
 
@@ -205,7 +192,7 @@ class RedisKeyValue(KeyValue):
         tag = self._tags.entries(given.check_space(space))
         wanted = as_filter(where)
         if wanted is None:
-            return self._connections.call(_COUNT, tag, [repr(self._clock())])
+            return self._call(_COUNT, tag, [repr(self._clock())])
         return sum(1 for _ in self._satisfying(tag, wanted, None, _AT_ONCE))
 
     def restore(self, space: Space, entries: Sequence[Entry]) -> None:
@@ -215,12 +202,12 @@ class RedisKeyValue(KeyValue):
         for key, encoded, version, expires in copied.values():
             arguments += (key, _packed(version, expires, encoded))
         if arguments:
-            self._connections.call(_RESTORE, tag, arguments)
+            self._call(_RESTORE, tag, arguments)
 
     def _satisfying(self, tag: Tag, wanted: Filter | None, start: str | None, most: int) -> Iterator[Entry]:
         now, step = self._clock(), min(most, _AT_ONCE)
         while True:
-            found = self._connections.call(_SCAN, tag, ["-" if start is None else f"({start}", step])
+            found = self._call(_SCAN, tag, ["-" if start is None else f"({start}", step])
             for name, stored in zip(found[::2], found[1::2], strict=True):
                 key = name.decode()
                 entry = _live(key, stored, now)
@@ -232,12 +219,8 @@ class RedisKeyValue(KeyValue):
 
     def complaints(self, space: Space) -> list[str]:
         """What does not agree in a space, in words."""
-        found = self._connections.call(_CHECK, self._tags.entries(space))
+        found = self._call(_CHECK, self._tags.entries(space))
         return [f"the entries of {space!r} and their order do not agree at {key.decode()!r}" for key in found]
-
-    def any_in(self, space: Space) -> bool:
-        """Whether a live entry is there."""
-        return self.count(space) > 0
 
 
 def _check_stored(key: str, expect: int | None, reply: Any) -> None:
@@ -257,6 +240,3 @@ def _live(key: str, stored: bytes, now: float) -> Entry | None:
         return None
     value = given.decode_value(data if kind == b"b" else data.decode())
     return Entry(key, value, int(version), None if end is None else given.moment(end))
-
-
-__all__ = ["RedisKeyValue"]

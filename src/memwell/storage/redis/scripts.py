@@ -1,76 +1,262 @@
-"""Scripts: everything that is read or written goes through one, over the keys of one tag.
+"""Keys and scripts: which keys lie together, and the Lua that reads and writes them.
 
-How a part defines and calls one::
+A script touches the keys of one hash slot alone, so what changes together shares a hash tag: a thread, the list of the
+threads of a space, the entries of a space, a piece of the list of all spaces. All of these keys begin with the tag's
+``base``. The hash tag is one of a fixed number of buckets; a flag in every bucket seals the whole store. Ids never enter a
+key, because they may be long and hold anything: a key has a digest instead.
 
-    _PUT = define("put", '''
-        if not listed() then
-            if not fresh then return NEW end
-            set_field('i', 'in', '1')
-        end
-        set_field('v', ARGV[FIRST], ARGV[FIRST + 1])
-        return redis.call('HLEN', base .. 'v')
-    ''', writes=True)
+The body of a script finds ``base``, its arguments from ``ARGV[FIRST]`` on, and ``again`` (true when it is sent once more
+because an answer was lost). The names ``l``, ``u``, ``d`` and those that begin with ``q`` or ``x`` are taken: see below.
 
-    count = connections.call(_PUT, tags.entries(space), [key, value])
+**One effect.** A script that writes keeps its reply under the call's number for a while (key ``q`` and the number), so a
+call whose answer was lost can be sent again (``remembered=False`` for a script that recognises its own effect).
 
-The body is a Lua function that returns the reply. It finds:
+**Listed first.** A thread, and the first entry of a space, is listed in the tag's parent before it is written, because the
+two lie in different slots. The parent keeps a generation for every member (hash ``g``; data from before has none, which
+counts as ``''``). A script that finds its tag empty answers ``NEW`` unless ``fresh()``: then it was called with the
+generation that the tag is listed under, and no tombstone (key ``x`` and the generation) names that one. To unlist, the
+generation is read, a script leaves its tombstone in the tag that it empties or finds empty, and the parent drops the member
+if its generation is still that one. Whoever is refused by a tombstone has the parent take a new generation. So a crash may
+leave a listed name without content, never content that is not listed.
 
-- ``base``: what all keys of the tag begin with. ``base .. 'v'`` is the key that the primitives call ``'v'``. The names
-  ``l``, ``u``, ``d`` and those that begin with ``q`` or ``g`` are taken; ``i`` is the hash about the tag itself.
-- ``ARGV[FIRST]``, ``ARGV[FIRST + 1]`` …: the arguments of the call, as strings. Values never enter the source.
-- ``fresh``, ``listed()``, ``NEW``: a tag that has a parent is listed there. A script that makes the first thing of a tag
-  returns ``NEW`` unless ``fresh``; then it is called again with ``fresh`` in a transaction that lists the tag, too.
-- the primitives below, the only way to write: inside a transaction each notes what undoes it. Look first and refuse by a
-  reply of your own before the first of them, because nothing undoes half a script outside a transaction.
+**Full servers.** A server that is full refuses a script that could grow, until the script has written. A script that takes
+away (``frees=True``) first deletes ``base``, which never exists, and then runs to its end.
 
-``set_field(key, field, value)``, ``drop_field(key, field)``, ``add_to_field(key, field, number)`` for hashes;
-``set_score(key, member, score)``, ``drop_member(key, member)`` for sorted sets; ``set_key(key, value)`` for strings;
-``push(key, value)`` for lists; ``drop_key(key)`` for a key of any type, however large, at once.
-
-Reading is ``redis.call``. Before the body runs, the lock of the tag is looked at (others' transactions: the caller waits
-and comes again) and, for a script that writes, the seal. A reply may be any number, string or list; it is remembered for
-a while under the call's id, so that a call whose answer was lost has one effect (``remembered=False`` for one that knows
-its own effect when it sees it; ``again`` is true when it runs once more).
-
-A server that is full refuses whatever could grow, until a script has written: it cannot stop in the middle of one. So a
-script that takes away (``frees=True``), one that only reads, and those that transactions are made of begin by deleting
-``base``, which never exists, and run to their end on a full server, too.
-
-The two keys that are declared (``base`` itself, which never exists, and the seal) make a cluster that is just moving the
-slot answer TRYAGAIN, and not let a script see half of the keys: whoever calls waits until the slot has moved.
+**Moving slots.** The two declared keys make a cluster that is moving the slot answer TRYAGAIN, so a script never sees half
+of the keys.
 """
 
 from __future__ import annotations
 
+import binascii
 import hashlib
+from functools import lru_cache
 from typing import NamedTuple
 
-_LOOK = """
-local base, sealed = KEYS[1], KEYS[2]
-local T, mode, number = ARGV[1], ARGV[2], ARGV[3]
-local FIRST = 4
-local fresh, again = string.find(mode, 'n', 1, true), string.find(mode, 'a', 1, true)
-local NEW = redis.error_reply('MWNEW')
-local function listed() return redis.call('HGET', base .. 'i', 'in') end
-"""
+from memwell.records import Space, Thread
 
-_LOOK_ALONE = """
-local base, mode = KEYS[1], ARGV[2]
-local both = redis.call('MGET', base .. 'l', KEYS[2])
+BUCKETS = 4096
+SHARDS = 16
+"""The list of all spaces is kept in this many pieces, so that no single key sees every new space."""
+REMEMBERED_S = 180
+"""How long replies are kept: longer than a caller tries to get an answer."""
+_TOMBSTONE_S = 3600
+"""How long a tombstone is kept: much longer than a first write takes after it was listed."""
+
+
+class Tag(NamedTuple):
+    """What the keys of one thing begin with, the key of its bucket's seal, its hash slot, and where it is listed."""
+
+    base: str
+    seal: str
+    slot: int
+    parent: Tag | None = None
+    member: str = ""
+
+
+class Tags:
+    """The tags of one store, whose keys all begin with one prefix."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix
+        # A conversation goes on: its tag need not be worked out for every message.
+        self.thread = lru_cache(maxsize=4096)(self._thread)
+
+    def thread_of(self, thread: Thread) -> Tag:
+        """The messages of a thread; listed among the threads of its space."""
+        return self.thread(thread.space, thread.id)
+
+    def _thread(self, space: Space, id_: str) -> Tag:
+        return self._made("t", f"{space.encoded()}\0{id_}", self.threads(space), id_)
+
+    def threads(self, space: Space) -> Tag:
+        """The list of the threads of a space."""
+        return self.of_space("l", space)
+
+    def entries(self, space: Space) -> Tag:
+        """The entries of a space."""
+        return self.of_space("k", space)
+
+    def of_space(self, kind: str, space: Space) -> Tag:
+        """One kind of things in a space."""
+        path = space.encoded()
+        shard = self.shard(int(hashlib.sha256(path.encode()).hexdigest()[0], 16) % SHARDS)
+        # NUL is in no path and sorts before everything, so the members sort as their paths do.
+        return self._made(kind, path, shard, f"{path}\0{kind}")
+
+    def shard(self, number: int) -> Tag:
+        """A piece of the list of all spaces."""
+        return self._made("s", str(number))
+
+    def state(self, transaction: str) -> Tag:
+        """The state of a transaction of an earlier version."""
+        return self._made("x", transaction, plain=transaction)
+
+    def of_key(self, key: str) -> Tag:
+        """The tag that a key belongs to; where it is listed is not known from that."""
+        bucket, _, rest = key.partition("}")
+        return self._in_bucket(bucket[-3:], rest[: rest.rindex(":") + 1])
+
+    def _made(self, kind: str, name: str, parent: Tag | None = None, member: str = "", *, plain: str = "") -> Tag:
+        digest = hashlib.sha256(f"{kind}\0{name}".encode()).hexdigest()
+        return self._in_bucket(digest[:3], f"{kind}:{plain or digest[3:43]}:", parent, member)
+
+    def _in_bucket(self, bucket: str, rest: str, parent: Tag | None = None, member: str = "") -> Tag:
+        hash_tag = f"{self.prefix}:{bucket}"
+        slot = binascii.crc_hqx(hash_tag.encode(), 0) % 16384
+        return Tag(f"{{{hash_tag}}}{rest}", f"{{{hash_tag}}}seal", slot, parent, member)
+
+    def seals(self) -> list[Tag]:
+        """One tag for every bucket, for its seal."""
+        return [self._in_bucket(f"{bucket:03x}", "seal:") for bucket in range(BUCKETS)]
+
+
+class Script(NamedTuple):
+    """A script: its source, the digest a server knows it by, and whether it writes."""
+
+    name: str
+    source: str
+    digest: str
+    writes: bool
+
+
+_BEGIN = """
+local base, sealed = KEYS[1], KEYS[2]
+local again, number, generation = ARGV[1] == 'a', ARGV[2], ARGV[3]
+local FIRST = 4
+"""
+_MACROS = {
+    "NEW": "redis.error_reply('MWNEW')",
+    "listed()": "redis.call('HGET', base .. 'i', 'in')",
+    "fresh()": "(generation ~= '-' and redis.call('EXISTS', base .. 'x' .. generation) == 0)",
+    "bury(ARGV[FIRST])": f"redis.call('SET', base .. 'x' .. ARGV[FIRST], '1', 'EX', {_TOMBSTONE_S})",
+}
+"""What bodies say in short. Functions would be made again at every call."""
+_READING = """
+local holder = redis.call('GET', base .. 'l')
+if holder then return redis.error_reply('MWHELD ' .. holder) end
+"""
+_WRITING = """
+local both = redis.call('MGET', base .. 'l', sealed)
 if both[2] then return redis.error_reply('MWSEALED') end
 if both[1] then return redis.error_reply('MWHELD ' .. both[1]) end
-local FIRST = 4
+"""
+# From the first write on a server lets a script go on, however full it is.
+_ROOM = "redis.call('DEL', base)\n"
+_RECALLING = """
+local known = again and redis.call('GET', base .. 'q' .. number)
+if known then return cmsgpack.unpack(known)[1] end
+"""
+_REMEMBERING = f"""
+local reply = main()
+if not (type(reply) == 'table' and reply.err) then
+    redis.call('SET', base .. 'q' .. number, cmsgpack.pack({{reply}}), 'EX', {REMEMBERED_S})
+end
+return reply
 """
 
-_UNDOING = """
-local function undo(mark)
-    local list = base .. 'u'
-    while true do
-        local packed = redis.call('LINDEX', list, -1)
-        if not packed then return end
-        local n, kind, key, field, old = unpack(cmsgpack.unpack(packed))
-        if n <= mark then return end
-        redis.call('RPOP', list)
+
+def define(name: str, body: str, *, writes: bool = False, frees: bool = False, remembered: bool = True) -> Script:
+    """A script over one tag. Its body returns the reply: a number, a string or a list of them."""
+    if not writes:
+        return define_bare(name, f"{_READING}{body}", writes=False)
+    front = f"{_WRITING}{_RECALLING if remembered else ''}{_ROOM if frees else ''}"
+    if not remembered:
+        return define_bare(name, f"{front}{body}")
+    return define_bare(name, f"{front}local function main()\n{body}\nend\n{_REMEMBERING}")
+
+
+def define_bare(name: str, body: str, *, writes: bool = True) -> Script:
+    """A script that looks neither at locks of an earlier version nor at the seal."""
+    source = f"{_BEGIN}{body}"
+    for word, meaning in _MACROS.items():
+        source = source.replace(word, meaning)
+    # The digest names the script to the server and protects nothing.
+    return Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest(), writes)
+
+
+# Listing. The arguments of LIST: the member, whether this tag has a parent itself, the generation that was refused by a
+# tombstone ('-' for none), and a new one.
+LIST = define(
+    "list",
+    """
+    local member, refused = ARGV[FIRST], ARGV[FIRST + 2]
+    if ARGV[FIRST + 1] == '1' and not listed() then
+        if not fresh() then return NEW end
+        redis.call('HSET', base .. 'i', 'in', '1')
+    end
+    if redis.call('ZSCORE', base .. 'z', member) then
+        local known = redis.call('HGET', base .. 'g', member) or ''
+        if known ~= refused then return known end
+    end
+    redis.call('ZADD', base .. 'z', '0', member)
+    redis.call('HSET', base .. 'g', member, ARGV[FIRST + 3])
+    return ARGV[FIRST + 3]
+    """,
+    writes=True,
+    remembered=False,
+)
+GENERATION = define("generation", "return redis.call('HGET', base .. 'g', ARGV[FIRST]) or ''")
+UNLIST = define(
+    "unlist",
+    """
+    if (redis.call('HGET', base .. 'g', ARGV[FIRST]) or '') ~= ARGV[FIRST + 1] then return 0 end
+    redis.call('HDEL', base .. 'g', ARGV[FIRST])
+    return redis.call('ZREM', base .. 'z', ARGV[FIRST])
+    """,
+    writes=True,
+    frees=True,
+    remembered=False,
+)
+# Mark an empty tag as unlisted; the arguments are the generation and the keys that are there while it holds something.
+BURY = define(
+    "bury",
+    """
+    for n = FIRST + 1, #ARGV do
+        if redis.call('EXISTS', base .. ARGV[n]) == 1 then return 0 end
+    end
+    redis.call('DEL', base .. 'i', base .. 'g')
+    bury(ARGV[FIRST])
+    return 1
+    """,
+    writes=True,
+    frees=True,
+    remembered=False,
+)
+MEMBERS = define(
+    "members", "return redis.call('ZRANGEBYLEX', base .. 'z', ARGV[FIRST], '+', 'LIMIT', 0, ARGV[FIRST + 1])"
+)
+
+# The seal
+SEAL = define_bare(
+    "seal",
+    f"""
+    {_ROOM}
+    if ARGV[FIRST] == '0' then redis.call('DEL', sealed) else redis.call('SET', sealed, ARGV[FIRST + 1]) end
+    return 1
+    """,
+)
+SEALED = define_bare("sealed", "return redis.call('GET', sealed)", writes=False)
+
+# What a transaction of an earlier version left in a tag: the lock ``l`` with its id, a list ``u`` of what undoes its
+# writes, a list ``d`` of keys that it set aside. Its state says what became of it: gone means that it was never committed.
+STATE = define_bare(
+    "state of a transaction",
+    """
+    local status = redis.call('HGET', base .. 's', 'status') or 'gone'
+    if status == 'prepared' and redis.call('EXISTS', base .. 'h') == 1 then return 'open' end
+    return status
+    """,
+    writes=False,
+)
+END = define_bare(
+    "end a transaction",
+    f"""
+    {_ROOM}
+    if redis.call('GET', base .. 'l') ~= ARGV[FIRST] then return 0 end
+    local packed = ARGV[FIRST + 1] == 'undo' and redis.call('RPOP', base .. 'u')
+    while packed do
+        local _, kind, key, field, old = unpack(cmsgpack.unpack(packed))
         key = base .. key
         if kind == 'set field' then redis.call('HSET', key, field, old)
         elseif kind == 'drop field' then redis.call('HDEL', key, field)
@@ -81,174 +267,10 @@ local function undo(mark)
         elseif kind == 'pop' then redis.call('RPOP', key)
         elseif kind == 'bring back' then redis.call('RENAME', field, key)
         end
+        packed = redis.call('RPOP', base .. 'u')
     end
-end
-"""
-
-# From the first write on a server lets a script go on, however full it is.
-_ROOM = "redis.call('DEL', base)\n"
-_ROOM_TO_LOCK = "if T ~= '' and holder ~= T then redis.call('DEL', base) end\n"
-
-_READING = """
-local holder = redis.call('GET', base .. 'l')
-"""
-
-_WRITING = """
-local both = redis.call('MGET', base .. 'l', sealed)
-local holder = both[1]
-if both[2] then return redis.error_reply('MWSEALED') end
-"""
-
-# Who comes again inside a transaction after a lost answer undoes what it may have done, and does it once more.
-_LOCKING = """
-if T == '' then
-    if holder then return redis.error_reply('MWHELD ' .. holder) end
-elseif holder ~= T then
-    if string.find(mode, 'h', 1, true) then return redis.error_reply('MWFENCED') end
-    if holder then return redis.error_reply('MWHELD ' .. holder) end
-    redis.call('SET', base .. 'l', T)
-elseif again then
-    undo(tonumber(number) - 1)
-end
-"""
-
-_PRIMITIVES = """
-local note
-if T == '' then
-    note = function() end
-else
-    local n = tonumber(number)
-    note = function(kind, key, field, old)
-        redis.call('RPUSH', base .. 'u', cmsgpack.pack({n, kind, key, field, old}))
-    end
-end
-local function set_field(key, field, value)
-    if T ~= '' then
-        local old = redis.call('HGET', base .. key, field)
-        if old then note('set field', key, field, old) else note('drop field', key, field, '') end
-    end
-    redis.call('HSET', base .. key, field, value)
-end
-local function drop_field(key, field)
-    local old = redis.call('HGET', base .. key, field)
-    if not old then return 0 end
-    note('set field', key, field, old)
-    return redis.call('HDEL', base .. key, field)
-end
-local function add_to_field(key, field, value)
-    if T ~= '' then
-        local old = redis.call('HGET', base .. key, field)
-        if old then note('set field', key, field, old) else note('drop field', key, field, '') end
-    end
-    return redis.call('HINCRBY', base .. key, field, value)
-end
-local function set_score(key, member, score)
-    if T ~= '' then
-        local old = redis.call('ZSCORE', base .. key, member)
-        if old then note('set score', key, member, old) else note('drop member', key, member, '') end
-    end
-    redis.call('ZADD', base .. key, score, member)
-end
-local function drop_member(key, member)
-    local old = redis.call('ZSCORE', base .. key, member)
-    if not old then return 0 end
-    note('set score', key, member, old)
-    return redis.call('ZREM', base .. key, member)
-end
-local function set_key(key, value)
-    if T ~= '' then
-        local old = redis.call('GET', base .. key)
-        if old then note('set key', key, '', old) else note('drop key', key, '', '') end
-    end
-    redis.call('SET', base .. key, value)
-end
-local function push(key, value)
-    note('pop', key, '', '')
-    return redis.call('RPUSH', base .. key, value)
-end
-local function drop_key(key)
-    if T == '' then return redis.call('UNLINK', base .. key) end
-    if redis.call('EXISTS', base .. key) == 0 then return 0 end
-    local aside = base .. 'g' .. redis.call('LLEN', base .. 'd')
-    redis.call('RPUSH', base .. 'd', aside)
-    redis.call('RENAME', base .. key, aside)
-    note('bring back', key, aside, '')
+    for _, aside in ipairs(redis.call('LRANGE', base .. 'd', 0, -1)) do redis.call('UNLINK', aside) end
+    redis.call('DEL', base .. 'l', base .. 'u', base .. 'd')
     return 1
-end
-"""
-
-REMEMBERED_S = 180
-"""How long replies are remembered: longer than anybody waits for an answer before asking again."""
-
-_RECALLING = """
-local receipt = base .. 'q' .. number
-if T == '' then
-    local known = redis.call('GET', receipt)
-    if known then return cmsgpack.unpack(known)[1] end
-end
-"""
-
-_REMEMBERING = f"""
-local reply = main()
-if T == '' and not (type(reply) == 'table' and reply.err) then
-    redis.call('SET', receipt, cmsgpack.pack({{reply}}), 'EX', {REMEMBERED_S})
-end
-return reply
-"""
-
-
-class Script(NamedTuple):
-    """A script: its source, the digest a server knows it by, and whether it writes."""
-
-    name: str
-    source: str
-    digest: str
-    writes: bool
-    alone: Script | None = None
-    """A leaner one that does the same outside of transactions."""
-
-
-def define(
-    name: str,
-    body: str,
-    *,
-    writes: bool = False,
-    frees: bool = False,
-    remembered: bool = True,
-    alone: Script | None = None,
-) -> Script:
-    """A script over one tag, with the lock looked at in front of the body. See the top of this module."""
-    pieces = [_LOOK, _UNDOING]
-    if writes and remembered:
-        pieces.append(_RECALLING)
-    pieces.append(_WRITING if writes else _READING)
-    if frees or not writes:
-        pieces.append(_ROOM if writes else _ROOM_TO_LOCK)
-    pieces.append(_LOCKING)
-    if writes:
-        pieces.append(_PRIMITIVES)
-    pieces += ["local function main()\n", body, "\nend\n"]
-    pieces.append(_REMEMBERING if writes and remembered else "return main()\n")
-    return _script(name, pieces, writes=writes)._replace(alone=alone)
-
-
-def define_alone(name: str, body: str) -> Script:
-    """A script that writes, for use outside of transactions alone, without primitives: making those takes a while.
-
-    It writes by ``redis.call``, and knows its own effect when it sees it.
-    """
-    return _script(name, [_LOOK_ALONE, body], writes=True)
-
-
-def define_unlocked(name: str, body: str, *, writes: bool = True) -> Script:
-    """A script that does not look at locks: what transactions themselves are made of. It may call ``undo(mark)``."""
-    return _script(name, [_LOOK, _UNDOING, _ROOM if writes else "", body], writes=writes)
-
-
-def _script(name: str, pieces: list[str], *, writes: bool) -> Script:
-    source = "".join(pieces)
-    # The digest names the script to the server and protects nothing.
-    return Script(name, source, hashlib.sha1(source.encode(), usedforsecurity=False).hexdigest(), writes)
-
-
-__all__ = ["REMEMBERED_S", "Script", "define", "define_alone", "define_unlocked"]
+    """,
+)

@@ -1,48 +1,60 @@
-"""The servers: connections to each, and which of them has a slot.
+"""The servers of one store: connections, cluster slots, and running scripts so that each call has one effect.
 
-redis-py's own clients send a command again by themselves when its answer is lost. Whether a write may be sent again is
-for us to know, so these are plain connections, each used by one thread at a time, and who calls decides.
+redis-py's own clients send a command again by themselves when its answer is lost. Whether a write may be sent again depends
+on the script, so these are plain connections, each used by one thread at a time, and ``Connections`` decides.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from typing import Any, TypeAlias, cast
+from typing import Any, NoReturn, TypeAlias, cast
 
-from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MissingDependency
+from redis import Connection, ConnectionPool
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    AuthorizationError,
+    BusyLoadingError,
+    ClusterDownError,
+    MasterDownError,
+    MovedError,
+    NoScriptError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.exceptions import ConnectionError as LostConnection
+from redis.exceptions import TimeoutError as LateAnswer
+from redis.retry import Retry
+
+from memwell.errors import BackendError, BackendUnavailable, ConfigurationError, MemwellError, ReadOnlyStore
 from memwell.settings import Settings
 from memwell.storage.redis.address import Address
-
-try:
-    from redis import Connection, ConnectionPool
-    from redis.backoff import NoBackoff
-    from redis.exceptions import (
-        AuthenticationError,
-        AuthorizationError,
-        BusyLoadingError,
-        RedisError,
-        ResponseError,
-    )
-    from redis.exceptions import ConnectionError as LostConnection
-    from redis.exceptions import TimeoutError as LateAnswer
-    from redis.retry import Retry
-except ImportError as missing:
-    raise MissingDependency('a store in Redis needs the package redis: pip install "memwell[redis]"') from missing
+from memwell.storage.redis.scripts import END, LIST, SEALED, STATE, Script, Tag, Tags
+from memwell.values import drawn_between, new_version
 
 Command: TypeAlias = tuple[Any, ...]
 Where: TypeAlias = tuple[str, int]
+Argument: TypeAlias = str | bytes | int | float
 
+OLDEST = (6, 2)
+"""The oldest Redis that has all that the scripts use."""
 _LOOKED_AT_S = 0.05
-"""A connection that was not used for so long is looked at first: who finds it closed has sent nothing."""
+"""A connection that was idle for this long is looked at before it is used: if it was closed, nothing was sent on it."""
+_RESTARTING_S = 1.5
+"""How long a single server may be away before a call fails. A cluster needs longer to find a new master."""
 
 
 class Lost(Exception):
-    """The server went away. Nobody knows whether it did what it was told, unless ``sent`` is false: then it did not."""
+    """The server went away. What was sent may or may not have run, unless ``sent`` is false: then it did not."""
 
     def __init__(self, cause: Exception, *, sent: bool) -> None:
         super().__init__(str(cause))
@@ -50,7 +62,7 @@ class Lost(Exception):
 
 
 class Server:
-    """The connections of this process to one server, at most so many."""
+    """The connections of this process to one server."""
 
     def __init__(self, url: str, settings: Settings, *, where: Where | None = None) -> None:
         self._timeout_s = settings.connect_timeout_s
@@ -124,10 +136,10 @@ class Server:
                 if time.monotonic() - used < _LOOKED_AT_S or _is_quiet(connection):
                     return connection
                 connection.disconnect()
-        return self.connected()
+        return self._connected()
 
-    def connected(self) -> Any:
-        """A connection of its own, not shared with anybody. Raises ``Lost`` and ``ConfigurationError``."""
+    def _connected(self) -> Any:
+        """A new connection. Raises ``Lost`` and ``ConfigurationError``."""
         connection = self._make()
         try:
             connection.connect()
@@ -158,7 +170,7 @@ class Server:
             ) from error
 
     def close(self) -> None:
-        """Close the connections that nobody uses."""
+        """Close the idle connections."""
         with suppress(IndexError):
             while True:
                 self._idle.pop()[0].disconnect()
@@ -166,13 +178,13 @@ class Server:
 
 @cache
 def _introduction() -> dict[str, Any]:
-    """What every connection says of its client. Left to itself, redis-py looks its version up on the disk for each."""
+    """What a connection says of its client. Left to itself, redis-py looks its version up on the disk for each."""
     known = getattr(cast(Any, Connection)(), "driver_info", None)
     return {} if known is None else {"driver_info": known}
 
 
 def _is_quiet(connection: Any) -> bool:
-    """Whether a connection that nobody uses is open, with nothing on the way."""
+    """Whether an idle connection is open, with nothing to read on it."""
     try:
         return not connection.can_read(0)
     except (RedisError, OSError):
@@ -238,10 +250,10 @@ class Servers:
             return self._known[where]
 
     def learn(self) -> None:
-        """Ask who has which slots. Raises ``Lost`` when nobody answers."""
+        """Ask which server has which slots. Raises ``Lost`` when none answers."""
         if not self.address.cluster:
             return
-        failure: Exception = BackendError("nobody was asked")
+        failure: Exception = BackendError("no server was asked")
         for server in [*self._known.values(), *self._named]:
             try:
                 [answer] = server.exchange([("CLUSTER", "SLOTS")])
@@ -252,7 +264,7 @@ class Servers:
                 raise ConfigurationError(f"the Redis server is not a member of a cluster: {answer}")
             if self._follow(server, answer):
                 return
-            failure = BackendError("the cluster has slots that nobody serves")
+            failure = BackendError("the cluster has slots that no server has")
         raise Lost(failure, sent=False) from failure
 
     def _follow(self, asked: Server, ranges: list[Any]) -> bool:
@@ -271,11 +283,354 @@ class Servers:
         return True
 
     def close(self) -> None:
-        """Close all connections that nobody uses."""
+        """Close all idle connections."""
         if self._pid != os.getpid():
             return
         for server in [*self._named, *self._known.values()]:
             server.close()
 
 
-__all__ = ["Command", "LateAnswer", "LostConnection", "Lost", "ResponseError", "Server", "Servers", "Where"]
+class Held(Exception):
+    """A transaction of an earlier version, whose id this is, left its lock in the tag."""
+
+
+class Unlisted(Exception):
+    """The tag holds nothing yet, or is not listed under the generation given, and must be listed first."""
+
+
+class Sealed(Exception):
+    """The store takes no writes."""
+
+
+_OURS = {"MWHELD": Held, "MWNEW": Unlisted, "MWSEALED": Sealed}
+_PASSING = (ClusterDownError, MasterDownError, ReadOnlyError, TryAgainError)
+"""What a cluster says while it finds a new master or moves a slot: nothing was done, and it will be over soon."""
+_CLUSTERS = (MovedError, AskError, ClusterDownError)
+"""What only a member of a cluster says."""
+_ANY_WRITE = "redis.call('DEL', KEYS[1]) return redis.call('SET', KEYS[1], '1', 'EX', 1)"
+"""A write of no account, also on a server that is full."""
+_WHERE_IN_SCRIPT = re.compile(
+    r"\s*script: [0-9a-f]{40}, on @?\w+: ?\d+\.?|(ERR )?Error \w+ script \(call to f_[0-9a-f]{40}\):\s*"
+    r"|@user_script: ?\d+: ?-?"
+)
+
+
+class _Patience:
+    """How long a call may still be tried. Naps are random, so that callers who wait do not come back together."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.monotonic() + seconds
+        self._naps = 0
+
+    def nap(self) -> bool:
+        """Wait a little; False, at once, when the time is over."""
+        if time.monotonic() > self._end:
+            return False
+        self._naps += 1
+        time.sleep(drawn_between(0.0002, min(0.0005 * self._naps, 0.1)))
+        return True
+
+
+class Connections:
+    """All servers of one store. Each script that is called has one effect, or the error says what may have become of it.
+
+    Safe to use from any thread, and after a fork.
+    """
+
+    def __init__(self, address: Address, settings: Settings) -> None:
+        self.address = address
+        self.tags = Tags(address.prefix)
+        self.servers = Servers(address, settings)
+        self.wait: Command | None = ("WAIT", address.wait, int(settings.connect_timeout_s * 1000))
+        if not address.wait:
+            self.wait = None
+        self.decided: Callable[[str], bool] | None = None
+        """Whether a transaction of an earlier version that followed another store's was committed there."""
+        self._patience_s = settings.connect_timeout_s if address.cluster else _RESTARTING_S
+        self._closed = False
+
+    # Scripts
+
+    def call(self, script: Script, tag: Tag, arguments: Sequence[Argument] = ()) -> Any:
+        """The reply of a script over one tag, which is listed first when it holds nothing yet.
+
+        Raises ``BackendError``, ``BackendUnavailable`` and ``ReadOnlyStore``.
+        """
+        generation: str | None = None
+        while True:
+            self.check_open()
+            try:
+                return self.run(script, tag, arguments, generation)
+            except (Held, Unlisted, Sealed) as answer:
+                met, holder = type(answer), str(answer)
+            # Outside of the handler: what fails from here on must not name an exception that callers do not know.
+            if met is Sealed:
+                raise self._sealed(tag)
+            if met is Held:
+                self._end_transaction(tag, holder)
+            else:
+                generation = self._listed(tag, generation)
+
+    def _listed(self, tag: Tag, refused: str | None) -> str:
+        """The generation under which the tag is now listed; another one than that which was refused."""
+        assert tag.parent is not None
+        arguments = [tag.member, int(tag.parent.parent is not None)]
+        arguments += ["-" if refused is None else refused, f"{new_version():x}"]
+        return self.call(LIST, tag.parent, arguments).decode()
+
+    def _end_transaction(self, tag: Tag, holder: str) -> None:
+        """Undo what a dead transaction of an earlier version wrote in a tag, or let it stand when that was committed."""
+        status = self.run(STATE, self.tags.state(holder)).decode()
+        if status == "open":
+            raise BackendUnavailable(
+                "a program with an earlier version of memwell is writing to this store; stop it, and try again"
+            )
+        committed = status == "committed"
+        if status == "prepared":
+            if self.decided is None:
+                raise BackendError(
+                    "an earlier version of memwell left a transaction here that only the store it was a part of can "
+                    "decide; open that store, HOME,log=redis://…, and read the conversation there"
+                )
+            committed = self.decided(holder)
+        self.run(END, tag, [holder, "keep" if committed else "undo"])
+
+    def call_many(self, script: Script, calls: Sequence[tuple[Tag, Sequence[Argument]]]) -> list[Any]:
+        """The replies of a script that may run twice, for several tags, in one exchange with each server."""
+        self.check_open()
+        if len(calls) < 2:
+            return [self.call(script, tag, arguments) for tag, arguments in calls]
+        return [
+            self.call(script, tag, arguments) if isinstance(reply, Exception) else reply
+            for (tag, arguments), reply in zip(calls, self._run_many(script, calls), strict=True)
+        ]
+
+    def _run_many(self, script: Script, calls: Sequence[tuple[Tag, Sequence[Argument]]]) -> list[Any]:
+        """The replies; an error of one is its reply."""
+        groups: dict[int, tuple[Server, list[int]]] = {}
+        try:
+            for number, (tag, _) in enumerate(calls):
+                server = self.servers.of_slot(tag.slot)
+                groups.setdefault(id(server), (server, []))[1].append(number)
+        except Lost as lost:
+            return [lost] * len(calls)
+        replies: list[Any] = [None] * len(calls)
+        for server, numbers in groups.values():
+            commands = [_command(script, *calls[number]) for number in numbers]
+            answers = _exchanged(server, commands)
+            if isinstance(answers[0], NoScriptError):
+                _exchanged(server, [("SCRIPT", "LOAD", script.source)])
+                answers = _exchanged(server, commands)
+            for number, answer in zip(numbers, answers, strict=True):
+                replies[number] = answer
+        return replies
+
+    def run(self, script: Script, tag: Tag, arguments: Sequence[Argument] = (), generation: str | None = None) -> Any:
+        """The reply of a script. Raises ``Held``, ``Unlisted``, ``Sealed``, and ``BackendError`` when the servers fail."""
+        wait = self.wait if script.writes else None
+        command = _command(script, tag, arguments, generation)
+        try:
+            answers = self.servers.of_slot(tag.slot).exchange((command,) if wait is None else (command, wait))
+        except Lost as lost:
+            return _Retrying(self, script, tag, command, lost).reply()
+        answer = answers[0]
+        if isinstance(answer, ResponseError):
+            _raise_ours(answer)
+            return _Retrying(self, script, tag, command, answer).reply()
+        if wait is not None:
+            self.check_replicas(answers[1])
+        return answer
+
+    def check_replicas(self, reached: Any) -> None:
+        """Raises ``BackendUnavailable`` when fewer replicas than asked for have the write."""
+        if isinstance(reached, ResponseError):
+            raise translated(reached, self.address.shown) from reached
+        if reached < self.address.wait:
+            raise BackendUnavailable(
+                f"only {reached} of {self.address.wait} replicas have the write in time; it may yet be stored"
+            )
+
+    # Plain commands
+
+    def ask(self, server: Server, *commands: Command) -> list[Any]:
+        """The answers of one server to commands that may run twice; one that was refused is answered by its error."""
+        try:
+            return server.exchange(commands)
+        except Lost:
+            try:
+                return server.exchange(commands)
+            except Lost as lost:
+                raise self.unavailable(lost) from lost
+
+    # Errors
+
+    def unavailable(self, lost: Lost, *, doubtful: bool = False) -> BackendUnavailable:
+        """The error for a server that stays away."""
+        doubt = "; the write may yet be stored: its answer was lost" if doubtful else ""
+        return BackendUnavailable(f"the Redis server {self.address.shown} cannot be reached: {lost}{doubt}")
+
+    def _sealed(self, tag: Tag) -> ReadOnlyStore:
+        reason = self.run(SEALED, tag)
+        return ReadOnlyStore(f"the store takes no writes: {'it was sealed' if reason is None else reason.decode()}")
+
+    @property
+    def patience(self) -> _Patience:
+        """For one call, while servers are away."""
+        return _Patience(self._patience_s)
+
+    # Beginning and end
+
+    def check_open(self) -> None:
+        """Raises ``BackendError`` after ``close``."""
+        if self._closed:
+            raise BackendError(f"the store {self.address.shown!r} is closed")
+
+    def check_server(self) -> None:
+        """Raises ``BackendUnavailable`` when no server answers, ``ConfigurationError`` when it cannot be used."""
+        self.run(SEALED, self.tags.shard(0))
+        [answer] = self.ask(self.servers.of_slot(0), ("INFO", "server"))
+        if not self.address.cluster and isinstance(answer, bytes) and b"redis_mode:cluster" in answer:
+            raise _of_cluster(self.servers.of_slot(0))
+        # One master that has just taken over may be without replicas: its writes wait, and the others' go on.
+        if self.address.wait:
+            said = [self.ask(server, ("INFO", "replication"))[0] for server in self.servers.masters()]
+            if all(isinstance(one, bytes) and b"connected_slaves:0" in one for one in said):
+                raise ConfigurationError(
+                    f"wait={self.address.wait} in the URL asks for replicas, and the Redis server "
+                    f"{self.address.shown} has none"
+                )
+        found = re.search(rb"redis_version:(\d+)\.(\d+)", answer) if isinstance(answer, bytes) else None
+        if found is not None and (int(found[1]), int(found[2])) < OLDEST:
+            raise ConfigurationError(
+                f"the Redis server is version {int(found[1])}.{int(found[2])}; a store needs 6.2 or newer"
+            )
+
+    def close(self) -> None:
+        """Let go of the servers."""
+        self._closed = True
+        self.servers.close()
+
+
+def _command(script: Script, tag: Tag, arguments: Sequence[Argument], generation: str | None = None) -> Command:
+    number = f"{new_version():x}" if script.writes else ""
+    listed = "-" if generation is None else generation
+    return ("EVALSHA", script.digest, 2, tag.base, tag.seal, "", number, listed, *arguments)
+
+
+def _exchanged(server: Server, commands: Sequence[Command]) -> list[Any]:
+    try:
+        return server.exchange(commands)
+    except Lost as lost:
+        return [lost] * len(commands)
+
+
+class _Retrying:
+    """A script whose first try met trouble, tried until it has an answer or the time is over."""
+
+    def __init__(
+        self, connections: Connections, script: Script, tag: Tag, command: Command, trouble: Lost | ResponseError
+    ) -> None:
+        self._connections = connections
+        self._script = script
+        self._tag = tag
+        self._command = list(command)
+        self._trouble: Lost | ResponseError = trouble
+        self._asked: Server | None = None
+        self._doubtful = False
+
+    def reply(self) -> Any:
+        """The reply of the script. Raises as ``Connections.run``."""
+        patience = self._connections.patience
+        while True:
+            self._prepare(patience)
+            try:
+                return self._try()
+            except (Lost, ResponseError) as trouble:
+                self._trouble = trouble
+
+    def _prepare(self, patience: _Patience) -> None:
+        """Do something about the trouble, or raise what it means."""
+        trouble = self._trouble
+        self._asked = None
+        if isinstance(trouble, NoScriptError):
+            # The server knows the script from now on.
+            self._command[:2] = ["EVAL", self._script.source]
+            return
+        if isinstance(trouble, _CLUSTERS) and not self._connections.address.cluster:
+            raise _of_cluster(self._connections.servers.of_slot(0)) from trouble
+        # MovedError is an AskError, too.
+        if isinstance(trouble, AskError) and not isinstance(trouble, MovedError):
+            where = (str(cast(Any, trouble).host), int(cast(Any, trouble).port))
+            self._asked = self._connections.servers.at(where)
+        elif isinstance(trouble, (Lost, MovedError, *_PASSING)):
+            if isinstance(trouble, Lost) and trouble.sent and self._script.writes:
+                self._doubtful = True
+                # From now on the script looks whether it has run.
+                self._command[5] = "a"
+            with suppress(Lost):
+                self._connections.servers.learn()
+        else:
+            raise translated(trouble, self._connections.address.shown) from trouble
+        if not patience.nap():
+            self._give_up(trouble)
+
+    def _give_up(self, trouble: Lost | ResponseError) -> NoReturn:
+        if isinstance(trouble, Lost):
+            raise self._connections.unavailable(trouble, doubtful=self._doubtful) from trouble
+        why = "it is moving what was asked for" if isinstance(trouble, AskError) else _plain(str(trouble))
+        raise BackendUnavailable(f"the Redis server {self._connections.address.shown} stayed busy: {why}") from trouble
+
+    def _try(self) -> Any:
+        connections = self._connections
+        commands: list[Command] = [tuple(self._command)]
+        if self._script.writes and connections.wait is not None:
+            if self._doubtful:
+                # A script that finds itself done writes nothing, and newer servers wait only for what a connection wrote.
+                commands.append(("EVAL", _ANY_WRITE, 1, f"{self._tag.base}q"))
+            commands.append(connections.wait)
+        server = self._asked or connections.servers.of_slot(self._tag.slot)
+        if self._asked is not None:
+            commands.insert(0, ("ASKING",))
+        answers = server.exchange(commands)
+        answer = answers[1 if self._asked is not None else 0]
+        if isinstance(answer, ResponseError):
+            _raise_ours(answer)
+            raise answer
+        if commands[-1][0] == "WAIT":
+            connections.check_replicas(answers[-1])
+        return answer
+
+
+def _raise_ours(answer: ResponseError) -> None:
+    """Raise what a script of ours means by an error."""
+    code, _, rest = str(answer).partition(" ")
+    if code in _OURS:
+        raise _OURS[code](rest)
+
+
+def _plain(text: str) -> str:
+    """What a server says, without the script and the line that it was at."""
+    return _WHERE_IN_SCRIPT.sub("", text).strip()
+
+
+def _of_cluster(server: Server) -> ConfigurationError:
+    """The error for a member of a cluster that was named as a single server."""
+    host, port = server.where
+    return ConfigurationError(f"this Redis server is a member of a cluster: write redis+cluster://{host}:{port}")
+
+
+def translated(error: ResponseError, where: str) -> MemwellError:
+    """memwell's error for a server's."""
+    text = _plain(str(error))
+    if "OOM" in text or "maxmemory" in text:
+        return BackendError(
+            f"the Redis server {where} is full (maxmemory is reached), and nothing was stored; delete something, which "
+            "works all the same, or give it more memory"
+        )
+    if "NOPERM" in text or "permission" in text:
+        return ConfigurationError(f"the Redis server {where} does not let this user do what a store needs: {text}")
+    if "MISCONF" in text:
+        return BackendError(f"the Redis server {where} cannot write to its disk and takes no writes: {text}")
+    if "BUSY" in text:
+        return BackendUnavailable(f"the Redis server {where} is busy with a long script: {text}")
+    return BackendError(f"the Redis server {where} failed: {text}")

@@ -10,9 +10,10 @@ import pytest
 from memwell.errors import InvalidInput, NotFound
 from memwell.records import Space
 from memwell.storage.protocols import Backend
-from memwell.testing.conformance.suite import HOME, Suite
+from memwell.testing.conformance.suite import HOME, Suite, needs
 
 
+@needs("blobs")
 class BlobsSuite(Suite):
     """All that ``Blobs`` promises."""
 

@@ -12,7 +12,7 @@ from memwell.filters import Filter, holds, holds_for_value
 from memwell.records import Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
-from memwell.testing.conformance.suite import Suite, all_pages, some
+from memwell.testing.conformance.suite import Suite, all_pages, needs, some
 from memwell.testing.machine import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
 from memwell.testing.strategies import (
     filters,
@@ -47,6 +47,7 @@ def _in(space: Space, stored: list[Record]) -> list[Record]:
 class CongruenceSuite(Suite):
     """Random data, random questions, one answer."""
 
+    @needs("records")
     def test_filters_agree_on_records(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
 
@@ -82,6 +83,7 @@ class CongruenceSuite(Suite):
 
         check()
 
+    @needs("records")
     def test_numbers_agree_to_the_last_bit(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
         numbers = st.floats(allow_nan=False, allow_infinity=False) | st.integers(-(2**63), 2**63 - 1) | scalars()
@@ -101,6 +103,7 @@ class CongruenceSuite(Suite):
 
         check()
 
+    @needs("records")
     def test_searches_by_vector_agree(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
 
@@ -119,6 +122,7 @@ class CongruenceSuite(Suite):
 
         check()
 
+    @needs("records")
     def test_searches_by_words_agree(self, store: Backend, way: str) -> None:
         reference = MemoryBackend()
 

@@ -12,7 +12,7 @@ from memwell.errors import InvalidInput
 from memwell.records import Hit, Record, Space, as_vector
 from memwell.storage.protocols import Backend
 from memwell.testing.conformance.log import ODD_QUERIES
-from memwell.testing.conformance.suite import HOME, Suite, all_pages
+from memwell.testing.conformance.suite import HOME, Suite, all_pages, needs
 
 AWAY = Space("away")
 
@@ -34,6 +34,7 @@ def counts(store: Backend) -> tuple[int, int, int | None, str]:
     return info.records, info.vectors, info.dimensions, info.search
 
 
+@needs("records")
 class _StoringSuite(Suite):
     def test_a_record_comes_back_as_stored(self, store: Backend) -> None:
         sent = record(
@@ -159,6 +160,7 @@ class _StoringSuite(Suite):
         assert store.index.scan(HOME).items == store.index.near(HOME, [1, 2]) == store.index.match(HOME, "x") == []
 
 
+@needs("records")
 class _SearchingSuite(Suite):
     def test_near_orders_by_cosine(self, store: Backend) -> None:
         store.index.upsert(
@@ -279,6 +281,7 @@ class _SearchingSuite(Suite):
             assert {int(id_) for id_ in ids_of(store.index.match(HOME, "words", where=where, limit=50))} == expected
 
 
+@needs("records")
 class _ChangesSuite(Suite):
     def test_a_cache_that_follows_the_changes_holds_what_the_store_holds(self, store: Backend) -> None:
         held: dict[int, Record] = {}
@@ -323,6 +326,7 @@ class _ChangesSuite(Suite):
             assert changes.whole
             assert [one.id for _, one in changes.records] == ["a", "b"]
 
+    @needs("transactions")
     def test_a_state_inside_a_transaction_is_not_to_be_kept(self, store: Backend) -> None:
         store.index.upsert([record("a")])
         with store.transaction():

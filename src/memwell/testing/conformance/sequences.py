@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import ABILITIES, Backend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import Suite, some
 from memwell.testing.machine import ChildSubject, LocalSubject, Nursery, StoreMachine, Subject
@@ -63,6 +63,8 @@ class KillsSuite:
     """``module:name`` of what opens the backend, called with a path inside a folder and ``clock=``."""
     share: ClassVar[float] = 1.0
     """How much of the random examples is tried."""
+    abilities: ClassVar[frozenset[str]] = ABILITIES
+    """What the backend declares."""
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -75,6 +77,6 @@ class KillsSuite:
         self, tmp_path: Path, nursery: Nursery
     ) -> None:
         def make(place: Path, clock: Clock) -> Subject:
-            return ChildSubject(nursery, self.opener, str(place / "store.db"), clock)
+            return ChildSubject(nursery, self.opener, str(place / "store.db"), clock, self.abilities)
 
         check_sequences(tmp_path, make, examples=20, steps=20, share=self.share)

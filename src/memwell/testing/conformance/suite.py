@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import pytest
 from hypothesis import settings
@@ -13,21 +13,50 @@ from hypothesis import settings
 from memwell.errors import BackendError
 from memwell.messages import Message, human
 from memwell.records import Page, Space, Thread
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import ABILITIES, Backend
 from memwell.testing.clock import Clock
 from memwell.testing.twins import through_twins
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")
 
+T = TypeVar("T", bound=Callable[..., object] | type)
+
+
+def needs(*abilities: str) -> Callable[[T], T]:
+    """Mark a test, or all tests of a class, that is about abilities a backend may not have."""
+
+    def mark(tested: T) -> T:
+        tests: list[Any] = [tested]
+        if isinstance(tested, type):
+            tests = [one for name, one in vars(tested).items() if name.startswith("test")]
+        for test in tests:
+            test.needs = getattr(test, "needs", frozenset[str]()) | set(abilities)
+        return cast(T, tested)
+
+    return mark
+
 
 class Suite:
-    """Inherit a suite beside a class that overrides ``open``, and pytest runs all of it against that backend."""
+    """Inherit a suite next to a class that overrides ``open``, and pytest runs all of it against that backend.
+
+    A backend that does less names its ``abilities``; tests of the others are not collected.
+    """
+
+    abilities: ClassVar[frozenset[str]] = ABILITIES
+    """What the backend declares."""
 
     share: ClassVar[float] = 1.0
     """How much of the random examples is tried. Less where each of them is dear, as with a server behind the store."""
     ways: ClassVar[tuple[str, ...]] = ("sync", "async")
     """How the calls of a test are made: as they are, then all of them through their async twins."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in dir(cls):
+            if name.startswith("test") and getattr(getattr(cls, name), "needs", frozenset[str]()) - cls.abilities:
+                # pytest collects nothing under this name.
+                setattr(cls, name, None)
 
     def open(self, place: Path, clock: Clock) -> Backend:
         """Open the backend under test: what it keeps, it keeps under the folder ``place``; the time is the clock's."""
@@ -47,6 +76,7 @@ class Suite:
     def store(self, way: str, tmp_path: Path, clock: Clock) -> Iterator[Backend]:
         """An empty store: the backend itself, or the same through its async twins. It must be sound at the end."""
         backend = self.open(tmp_path, clock)
+        assert backend.abilities == self.abilities, "a suite runs all that a backend declares"
         with asyncio.Runner() as runner:
             yield through_twins(backend, runner) if way == "async" else backend
         assert _complaints(backend) == []
@@ -86,3 +116,8 @@ def all_pages(listing: Any, space: Space, **options: Any) -> list[Any]:
         assert len(page.items) <= options.get("limit", 100)
         items += page.items
     return items
+
+
+def has(store: Backend, part: str) -> bool:
+    """Whether the store has the part of this name."""
+    return {"index": "records", "blobs": "blobs"}.get(part, part) in store.abilities | {"log", "kv"}

@@ -1,4 +1,4 @@
-"""An index whose vectors are searched by an engine beside the store.
+"""An index whose vectors are searched by an engine that follows the home store.
 
 Writes go to the home store alone. A search asks the engine, reads what it found from the rows, and adds what changed since
 the engine was fed; every score is computed from the rows' own vectors. So an answer never waits for the feeding, and never
@@ -7,6 +7,7 @@ shows what is not there. Where the engine is away or too far behind, the home st
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
@@ -15,21 +16,22 @@ import numpy as np
 from msgspec.structs import replace
 
 from memwell._products import product
-from memwell.errors import BackendUnavailable
-from memwell.filters import Filter, FilterLike, as_filter, holds
-from memwell.records import Hit, Page, Record, Space, Vector, as_vector, paged
+from memwell.errors import BackendUnavailable, Conflict
+from memwell.filters import AllOf, AnyOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.records import MAX_SEGMENTS, Hit, Page, Record, Space, Vector, as_vector, paged
 from memwell.storage import arguments as given
-from memwell.storage.composed.attached import Attached
-from memwell.storage.composed.feeder import Feeder
-from memwell.storage.composed.feeding import PAGE, Feeding, Progress, Reconciled
-from memwell.storage.composed.marks import is_own
+from memwell.storage.composed.feeding import PAGE, Feeder, Feeding, Progress, Reconciled, is_own
+from memwell.storage.engines import Attached, VectorEngine
 from memwell.storage.protocols import Backend, Changes, IndexInfo, RecordIndex
+from memwell.values import new_id
 
 _OVERLAID = 1000
 """How many changes a search takes from the rows before it leaves the engine out."""
 _SPARE = 8
 _FURTHER = 4
 _MOST_FETCHED = 2000
+_ROOM = Space("memwell", "vectors")
+_DEEP = Space("memwell", "deep-vectors")
 
 
 class _Question(NamedTuple):
@@ -39,30 +41,29 @@ class _Question(NamedTuple):
     where: Filter | None
 
 
-class IndexBeside(RecordIndex):
+class FollowedIndex(RecordIndex):
     """The index of ``home``, with ``attached`` to search by vector in spaces of more than ``ask_above`` vectors.
 
-    ``touched`` is told which spaces were written to, and calls ``due`` when the transaction they were written in has ended.
+    ``touched`` is called with the spaces that were written to, and calls ``due`` when their transaction has ended.
     """
 
     def __init__(
         self,
         home: Backend,
         attached: Attached,
-        *,
-        ask_above: int = 0,
-        transaction: Callable[[], AbstractContextManager[None]] | None = None,
-        touched: Callable[[Iterable[Space]], None] | None = None,
+        ask_above: int,
+        transaction: Callable[[], AbstractContextManager[None]],
+        touched: Callable[[Iterable[Space]], None],
     ) -> None:
         self._home = home.index
         self._spaces = home.spaces
-        self._transaction = transaction or home.transaction
+        self._transaction = transaction
         self._ask_above = ask_above
         self.attached = attached
         self.feeding = Feeding(home.index, home.kv, attached)
         self._feeder = Feeder(self._feed, self._left_behind)
         self.due = self._feeder.due
-        self._touched = touched or self.due
+        self._touched = touched
         self._suspects: set[Space] = set()
 
     # Writing: the home store's, and the engine follows
@@ -148,7 +149,7 @@ class IndexBeside(RecordIndex):
             return None
         found = self._search(question, info, held.mark.state, question.limit + behind + _SPARE)
         again = self.feeding.marks.get(space)
-        # While it is fed anew the engine has only a part.
+        # While it is filled the engine has only a part.
         return found if again is not None and again.mark.generation == held.mark.generation else None
 
     def _search(self, question: _Question, info: IndexInfo, state: int, wanted: int) -> list[Hit] | None:
@@ -233,7 +234,7 @@ class IndexBeside(RecordIndex):
         return self._feeder.wait(seconds)
 
     def reconcile(self, space: Space | None = None, progress: Progress | None = None) -> Reconciled:
-        """Compare the engine with the rows and mend it, one space or all. Raises ``BackendUnavailable``."""
+        """Compare the engine with the rows and repair it, one space or all. Raises ``BackendUnavailable``."""
         self.attached.wake()
         spaces = [space] if space is not None else self._everywhere()
         total = Reconciled()
@@ -245,7 +246,7 @@ class IndexBeside(RecordIndex):
         return total
 
     def rebuild(self, space: Space | None = None, progress: Progress | None = None) -> int:
-        """Feed the engine anew from the rows, one space or all. Returns how many spaces. Raises ``BackendUnavailable``."""
+        """Fill the engine again from the rows, one space or all. Returns how many spaces. Raises ``BackendUnavailable``."""
         self.attached.wake()
         spaces = [space] if space is not None else self._everywhere()
         return sum(self.feeding.rebuild(one, progress) for one in spaces)
@@ -296,4 +297,99 @@ def _ranked(vector: Vector, records: list[Record], limit: int) -> list[Hit]:
     return [Hit(replace(records[at], vector=None), float(scores[at])) for at in best]
 
 
-__all__ = ["IndexBeside"]
+# Another store as an engine
+
+
+class StoreVectors(VectorEngine):
+    """The vectors of one store in the index of another, in spaces under ``("memwell", "vectors")`` there.
+
+    Texts stay at home, so a filter on ``@text`` is not looked at here.
+    """
+
+    most = given.MAX_LIMIT
+
+    def __init__(self, store: Backend, name: str = "store") -> None:
+        self.name = name
+        self._store = store
+
+    def identity(self, dimensions: int) -> str:
+        while True:
+            known = self._store.kv.get(_ROOM, "identity")
+            if known is not None:
+                return str(known.value)
+            try:
+                return str(self._store.kv.put(_ROOM, "identity", new_id(), expect=0).value)
+            except Conflict:
+                continue
+
+    def store(self, space: Space, records: Sequence[Record]) -> None:
+        self._store.index.upsert([_without_text(one, _there(space)) for one in records])
+
+    def drop(self, space: Space, ids: Iterable[str]) -> None:
+        self._store.index.delete(_there(space), ids)
+
+    def near(self, space: Space, vector: Vector, limit: int, where: Filter | None) -> list[tuple[str, float]]:
+        pushed = None if where is None else _without_texts(where)
+        hits = self._store.index.near(_there(space), vector, limit=limit, where=pushed)
+        return [(hit.record.id, hit.score) for hit in hits]
+
+    def ids(self, space: Space) -> Iterator[str]:
+        found = paged(lambda cursor: self._store.index.scan(_there(space), limit=PAGE, cursor=cursor))
+        return (one.id for one in found)
+
+    def count(self, space: Space) -> int:
+        return self._store.index.info(_there(space)).records
+
+    def forget(self, space: Space) -> None:
+        index, there = self._store.index, _there(space)
+        while ids := [one.id for one in index.scan(there, limit=PAGE).items]:
+            index.delete(there, ids)
+
+    def spaces(self) -> Iterator[Space]:
+        for space in paged(lambda cursor: self._store.spaces(limit=PAGE, cursor=cursor)):
+            # A space that is too deep for a place under the room has a digest there, which does not name it.
+            if space[: len(_ROOM)] == _ROOM and len(space) > len(_ROOM) and self._store.index.info(space).records:
+                yield Space(*space[len(_ROOM) :])
+
+    def facts(self) -> dict[str, Any]:
+        return {"kind": self._store.facts().get("kind", "store")}
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def _there(space: Space) -> Space:
+    if len(space) + len(_ROOM) <= MAX_SEGMENTS:
+        return Space(*_ROOM, *space)
+    return Space(*_DEEP, hashlib.sha256(space.encoded().encode()).hexdigest())
+
+
+def _without_text(record: Record, there: Space) -> Record:
+    return Record(
+        text="",
+        space=there,
+        id=record.id,
+        kind=record.kind,
+        time=record.time,
+        metadata=record.metadata,
+        vector=record.vector,
+    )
+
+
+def _without_texts(node: Filter) -> Filter | None:
+    """The filter without its questions about texts, so that it holds wherever the whole one does; None for any."""
+    if isinstance(node, Where):
+        return None if node.field == "@text" else node
+    if isinstance(node, Not):
+        # What is left out of the inner one would be asked for the more.
+        return None if _asks_for_text(node) else node
+    kept = [one for one in map(_without_texts, node.filters) if one is not None]
+    if isinstance(node, AllOf):
+        return AllOf(tuple(kept)) if kept else None
+    return AnyOf(tuple(kept)) if len(kept) == len(node.filters) else None
+
+
+def _asks_for_text(node: Filter) -> bool:
+    if isinstance(node, Where):
+        return node.field == "@text"
+    return _asks_for_text(node.filter) if isinstance(node, Not) else any(map(_asks_for_text, node.filters))

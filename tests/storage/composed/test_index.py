@@ -1,4 +1,4 @@
-"""The engine beside a store follows the rows through everything, and an answer is always the rows'."""
+"""The engine follows the rows through everything, and an answer is always the rows'."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import BackendError, BackendUnavailable
+from memwell.filters import Filter, holds
 from memwell.records import Record, Space, paged
 from memwell.storage.composed import Attached, ComposedBackend, StoreVectors, VectorEngine
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
+from memwell.testing.strategies import filters, records
 
 HOME, AWAY = Space("home"), Space("away")
 
@@ -55,7 +57,7 @@ class Engine(StoreVectors):
         """It stays for the next who opens it."""
 
 
-def beside(home: Backend, engine: VectorEngine) -> ComposedBackend:
+def followed(home: Backend, engine: VectorEngine) -> ComposedBackend:
     def opened() -> VectorEngine:
         if getattr(engine, "away", False):
             raise BackendUnavailable("nobody answers")
@@ -71,7 +73,7 @@ def engine() -> Engine:
 
 @pytest.fixture
 def store(engine: Engine) -> Iterator[ComposedBackend]:
-    with beside(MemoryBackend(), engine) as backend:
+    with followed(MemoryBackend(), engine) as backend:
         yield backend
 
 
@@ -88,9 +90,9 @@ def found(backend: Backend, *vector: float, space: Space = HOME, **options: Any)
 
 
 def caught_up(backend: ComposedBackend, space: Space = HOME) -> None:
-    assert backend.beside is not None
+    assert backend.follower is not None
     end = time.monotonic() + 30
-    while not backend.beside.catch_up(space):
+    while not backend.follower.catch_up(space):
         assert time.monotonic() < end, "another is feeding for too long"
         time.sleep(0.01)
 
@@ -157,8 +159,8 @@ def test_while_the_engine_is_away_writes_go_on_and_the_store_says_so(store: Comp
     with pytest.raises(BackendUnavailable, match="engine at here"):
         store.reconcile()
     engine.away = False
-    assert store.beside is not None
-    assert store.beside.wait(30), "it catches up by itself"
+    assert store.follower is not None
+    assert store.follower.wait(30), "it catches up by itself"
     assert_in_step(store, engine)
     assert store.index.info(HOME).search == "engine"
     assert store.facts()["parts"]["index"]["answers"] is True
@@ -166,7 +168,7 @@ def test_while_the_engine_is_away_writes_go_on_and_the_store_says_so(store: Comp
 
 def test_an_engine_that_is_away_at_the_start_is_no_hindrance(engine: Engine):
     engine.away = True
-    with beside(MemoryBackend(), engine) as store:
+    with followed(MemoryBackend(), engine) as store:
         store.index.upsert(some(3))
         assert found(store, 1, 0) == ["0", "1", "2"]
         engine.away = False
@@ -205,13 +207,13 @@ def test_too_few_answers_are_noticed_and_mended(store: ComposedBackend, engine: 
     caught_up(store)
     engine.drop(HOME, [str(number) for number in range(8)])
     assert found(store, 1, 0, limit=5) == ["0", "1", "2", "3", "4"]
-    assert store.beside is not None
-    assert store.beside.wait(30)
+    assert store.follower is not None
+    assert store.follower.wait(30)
     assert_in_step(store, engine)
 
 
 def test_what_another_deleted_without_a_note_is_dropped_too(engine: Engine, tmp_path: Path):
-    with beside(SqliteBackend(tmp_path / "a.db"), engine) as store:
+    with followed(SqliteBackend(tmp_path / "a.db"), engine) as store:
         store.index.upsert(some(10))
         caught_up(store)
         with SqliteBackend(tmp_path / "a.db") as alone:
@@ -274,8 +276,8 @@ def test_small_spaces_are_searched_at_home(engine: Engine):
 
 def test_two_stores_over_one_home_agree(engine: Engine, tmp_path: Path):
     with (
-        beside(SqliteBackend(tmp_path / "a.db"), engine) as one,
-        beside(SqliteBackend(tmp_path / "a.db"), engine) as other,
+        followed(SqliteBackend(tmp_path / "a.db"), engine) as one,
+        followed(SqliteBackend(tmp_path / "a.db"), engine) as other,
     ):
         one.index.upsert(some(10))
         assert found(other, 1, 0, limit=2) == ["0", "1"]
@@ -283,8 +285,8 @@ def test_two_stores_over_one_home_agree(engine: Engine, tmp_path: Path):
         other.index.delete(HOME, ["0"])
         assert found(one, 1, 0, limit=2) == ["1", "2"]
         for store in (one, other):
-            assert store.beside is not None
-            store.beside.wait(30)
+            assert store.follower is not None
+            store.follower.wait(30)
         caught_up(one)
         assert_in_step(one, engine)
         assert_in_step(other, engine)
@@ -292,13 +294,13 @@ def test_two_stores_over_one_home_agree(engine: Engine, tmp_path: Path):
 
 def test_one_who_was_taken_for_dead_does_no_harm(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A feeder that sleeps until its lease is over, while another feeds on, writes old vectors over new ones."""
-    monkeypatch.setattr("memwell.storage.composed.marks._LEASE_S", -1.0)
+    monkeypatch.setattr("memwell.storage.composed.feeding._LEASE_S", -1.0)
     with (
-        beside(SqliteBackend(tmp_path / "a.db"), engine) as slow,
-        beside(SqliteBackend(tmp_path / "a.db"), engine) as quick,
+        followed(SqliteBackend(tmp_path / "a.db"), engine) as slow,
+        followed(SqliteBackend(tmp_path / "a.db"), engine) as quick,
     ):
-        assert slow.beside is not None
-        slow.beside.attached.use(lambda known: known.identity(2))
+        assert slow.follower is not None
+        slow.follower.attached.use(lambda known: known.identity(2))
         slow.home.index.upsert(some(5))
         caught_up(quick)
         slow.home.index.upsert([record("0", -1, -7)])
@@ -315,7 +317,7 @@ def test_one_who_was_taken_for_dead_does_no_harm(engine: Engine, tmp_path: Path,
             stored(space, records)
 
         setattr(engine, "store", sleeping)  # noqa: B010
-        slow.beside.feeding.feed(HOME)
+        slow.follower.feeding.feed(HOME)
         delattr(engine, "store")
         caught_up(slow)
         assert [dict(engine.near(HOME, [1, 9], 1, None)).keys()] == [{"0": 1}.keys()]
@@ -343,7 +345,7 @@ def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much
             raise Died
 
     engine.around = die
-    store = _without_thread(beside(home, engine))
+    store = _without_thread(followed(home, engine))
     expected: dict[str, int] = {}
     for verb, number in work:
         try:
@@ -351,10 +353,10 @@ def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much
         except Died:
             engine.around = lambda name: None
             # Whoever comes next takes what was begun for abandoned.
-            store = _without_thread(beside(home, engine))
+            store = _without_thread(followed(home, engine))
             _end_leases(store)
         # Asked by another, so that nothing is mended because an answer was short.
-        assert set(found(_without_thread(beside(home, engine)), 1, 1, limit=100)) == set(expected)
+        assert set(found(_without_thread(followed(home, engine)), 1, 1, limit=100)) == set(expected)
     engine.around = lambda name: None
     _end_leases(store)
     caught_up(store)
@@ -365,16 +367,16 @@ def test_whatever_dies_between_two_steps_nothing_is_missing_and_nothing_too_much
 
 
 def _without_thread(store: ComposedBackend) -> ComposedBackend:
-    assert store.beside is not None
-    store.beside._feeder.stop()
+    assert store.follower is not None
+    store.follower._feeder.stop()
     return store
 
 
 def _end_leases(store: ComposedBackend) -> None:
-    assert store.beside is not None
-    held = store.beside.feeding.marks.get(HOME)
+    assert store.follower is not None
+    held = store.follower.feeding.marks.get(HOME)
     if held is not None:
-        store.beside.feeding.marks.settle(held, held.mark.state)
+        store.follower.feeding.marks.settle(held, held.mark.state)
 
 
 def _step(store: ComposedBackend, expected: dict[str, int], verb: str, number: int) -> None:
@@ -402,3 +404,37 @@ def test_an_engine_cannot_be_fed_inside_a_transaction(store: ComposedBackend):
     with pytest.raises(BackendError, match="inside a transaction"), store.transaction():  # noqa: PT012
         store.index.upsert([record("new", 1, 2)])
         caught_up(store)
+
+
+# Another store as an engine
+
+DEEP = Space(*map(str, range(16)))
+
+
+@given(st.lists(records(HOME, [str(n) for n in range(9)]), max_size=9, unique_by=lambda r: r.id), filters())
+def test_no_record_that_satisfies_a_filter_is_left_out(stored: list[Record], where: Filter):
+    engine = StoreVectors(MemoryBackend())
+    with_vector = [one for one in stored if one.vector is not None]
+    engine.store(HOME, with_vector)
+    found = {id_ for id_, _ in engine.near(HOME, [1.0, 0.0, 0.0], 100, where)}
+    assert found >= {one.id for one in with_vector if holds(where, one)}
+
+
+@pytest.mark.parametrize("space", [HOME, DEEP])
+def test_it_keeps_a_space_by_itself(space: Space):
+    store = MemoryBackend()
+    engine = StoreVectors(store)
+    engine.store(space, [Record(id=id_, text="secret", space=space, vector=[1, 0]) for id_ in "abc"])
+    engine.drop(space, ["b", "never"])
+    assert (sorted(engine.ids(space)), engine.count(space)) == (["a", "c"], 2)
+    assert store.index.scan(space).items == []
+    assert all("secret" not in one.text for one in store.index.scan(Space("memwell", "vectors", *space[:1])).items)
+    assert list(engine.spaces()) == ([HOME] if space == HOME else [])
+    engine.forget(space)
+    assert engine.count(space) == 0
+
+
+def test_it_gets_another_identity_with_another_store():
+    engine = StoreVectors(MemoryBackend())
+    assert engine.identity(2) == engine.identity(3)
+    assert StoreVectors(MemoryBackend()).identity(2) != engine.identity(2)

@@ -1,26 +1,33 @@
-"""Vectors in Milvus, a server or a file: an engine beside a store, never a store of its own."""
+"""Vectors in Milvus, a server or a file: an engine that follows a store, never a store of its own.
+
+No text of a user's ever stands in an expression for Milvus: keys and texts are digests, so nothing in them can be taken for
+a part of it. What Milvus cannot be asked exactly is left out, and the expression holds wherever the filter does; the filter
+itself is looked at again above, on the rows.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import importlib
 import logging
 import threading
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 from urllib.parse import unquote, urlsplit
 
+import msgspec
 import pymilvus  # pyright: ignore[reportMissingTypeStubs]
 from pymilvus import DataType, MilvusClient  # pyright: ignore[reportMissingTypeStubs]
 from pymilvus.exceptions import ErrorCode, MilvusException  # pyright: ignore[reportMissingTypeStubs]
 
 from memwell.errors import BackendError, BackendUnavailable, ConfigurationError
-from memwell.filters import Filter
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.records import Record, Space, Vector
 from memwell.settings import Settings
 from memwell.storage.engines import VectorEngine
-from memwell.storage.milvus.lite import QUIET, held_file, release
-from memwell.storage.milvus.where import digest, expression, row_key, row_of
 from memwell.storage.urls import check_login
 from memwell.values import new_id
 
@@ -32,7 +39,11 @@ _ROSTER = "memwell_spaces"
 _PORT = 19530
 _FORM = "write milvus://host:port for a server, or milvus:path.db for a file"
 
-# It writes a traceback to the error stream for every call that fails. We raise, and say it once.
+_EXACT = 2**53
+_MOST_LEAVES = 500
+_SIGNS = {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+
+# It writes a traceback to the error stream for every call that fails. The error is raised, and that is enough.
 logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
 
 
@@ -55,9 +66,9 @@ class MilvusVectors(VectorEngine):
         self._unflushed: Counter[str] = Counter()
         self._closed = False
         kind, _, rest = url.partition(":")
-        self._file = None if rest.startswith("//") else held_file(rest)
+        self._file = None if rest.startswith("//") else _held_file(rest)
         options: dict[str, Any] = (
-            _server(url, kind) if self._file is None else {"uri": self._file, "grpc_options": QUIET}
+            _server(url, kind) if self._file is None else {"uri": self._file, "grpc_options": _QUIET}
         )
         try:
             with _translated():
@@ -158,7 +169,7 @@ class MilvusVectors(VectorEngine):
 
     def _release(self) -> None:
         if self._file is not None:
-            release(self._file)
+            _release_file(self._file)
 
     # Collections
 
@@ -244,7 +255,7 @@ class MilvusVectors(VectorEngine):
 
 
 def _server(url: str, kind: str) -> dict[str, Any]:
-    """What pymilvus is told. Raises ``ConfigurationError`` for a URL that names no server."""
+    """The options for pymilvus. Raises ``ConfigurationError`` for a URL that names no server."""
     check_login(url, "the Milvus server")
     try:
         parts = urlsplit(url)
@@ -283,4 +294,161 @@ def _ours(error: MilvusException) -> BackendError:
     return BackendUnavailable(f"Milvus does not answer: {text}") if away else BackendError(f"Milvus failed: {text}")
 
 
-__all__ = ["MilvusVectors"]
+# A file: milvus-lite runs a server for it inside this process. It locks the file, so one process at a time can have it;
+# pymilvus would keep it until the process ends.
+
+# The server inside answers frequent signs of life with an end of the connection, and both say so on the error stream.
+_QUIET: dict[str, Any] = {"grpc.keepalive_time_ms": 2**31 - 1, "grpc.keepalive_permit_without_calls": False}
+
+
+class _Unasked(logging.Filter):
+    """pymilvus asks for calls that the server inside does not have, and does without them: no error."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.exc_info is None or record.exc_info[0] is not NotImplementedError
+
+
+logging.getLogger("grpc._server").addFilter(_Unasked())
+
+_files_lock = threading.Lock()
+_users: Counter[str] = Counter()
+
+
+def _held_file(path: str) -> str:
+    """The file, to be released again. Raises ``ConfigurationError`` for a name that pymilvus takes for no file."""
+    place = Path(path).expanduser()
+    if not path or place.suffix != ".db":
+        raise ConfigurationError("the file of a Milvus ends in .db: milvus:vectors.db")
+    with _files_lock:
+        file = str(place.absolute())
+        _users[file] += 1
+        return file
+
+
+def _release_file(file: str) -> None:
+    """Have it no longer. The last one stops the server."""
+    with _files_lock:
+        _users[file] -= 1
+        if _users[file] > 0:
+            return
+        del _users[file]
+        # Only such a file needs the package.
+        importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file)
+
+
+# Filters as expressions
+
+
+def digest(*texts: str) -> str:
+    """A name for texts that is safe in any expression."""
+    return hashlib.sha256(msgspec.json.encode(texts)).hexdigest()
+
+
+def row_key(space: Space, id_: str) -> str:
+    """The primary key of a record."""
+    return digest(space.encoded(), id_)
+
+
+def row_of(record: Record) -> dict[str, Any]:
+    """A record as Milvus keeps it: its vector, and what filters ask about."""
+    leaves = list(_leaves(record.metadata, ()))
+    partial = len(leaves) > _MOST_LEAVES
+    return {
+        "key": row_key(record.space, record.id),
+        "space": digest(record.space.encoded()),
+        "id": record.id,
+        "kind": digest(record.kind),
+        "time": record.time.timestamp(),
+        "partial": partial,
+        "metadata": {} if partial else dict(leaves),
+        "vector": list(record.vector or ()),
+    }
+
+
+def _leaves(value: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """The scalars of metadata under the names of their paths. Numbers have names apart, so they are ordered alone."""
+    for key, one in value.items():
+        here = (*path, key)
+        if isinstance(one, dict):
+            yield from _leaves(cast("dict[str, Any]", one), here)
+        elif isinstance(one, int | float) and not isinstance(one, bool):
+            # Beyond that only its order is asked for.
+            yield _number_name(here), one if abs(one) < _EXACT else float(one)
+        elif one is None or isinstance(one, bool | str):
+            yield _name(here), _scalar(one)
+
+
+def _name(path: tuple[str, ...]) -> str:
+    return "s" + digest(*path)[:32]
+
+
+def _number_name(path: tuple[str, ...]) -> str:
+    return "n" + digest(*path)[:32]
+
+
+def _scalar(value: str | bool | None) -> str:
+    return digest(value)[:32] if isinstance(value, str) else f"{value}"
+
+
+def expression(space: Space, where: Filter | None) -> str:
+    """What to ask Milvus for the records of a space that may satisfy the filter."""
+    mine = f'space == "{digest(space.encoded())}"'
+    asked = None if where is None else _asked(where, space)
+    return mine if asked is None else f"{mine} and ({asked})"
+
+
+def _asked(node: Filter, space: Space) -> str | None:
+    """An expression that holds wherever the filter does; None when that is everywhere."""
+    if isinstance(node, Where):
+        return _compared(node, space)
+    if isinstance(node, Not):
+        return None
+    members = [_asked(one, space) for one in node.filters]
+    kept = [one for one in members if one is not None]
+    if isinstance(node, AnyOf) and len(kept) < len(members):
+        return None
+    joint = " and " if isinstance(node, AllOf) else " or "
+    return "(" + joint.join(kept) + ")" if kept else None
+
+
+def _compared(node: Where, space: Space) -> str | None:
+    if node.operator not in ("eq", "in", *_SIGNS):
+        return None
+    if node.operator == "in":
+        asked = [_compared(Where(node.field, "eq", one), space) for one in node.value]
+        return None if not asked or None in asked else "(" + " or ".join(one for one in asked if one) + ")"
+    if node.field == "@time":
+        number = _number(node.value)
+        return None if number is None else f"time {_SIGNS.get(node.operator, '==')} {number}"
+    if isinstance(node.field, str) and node.field.startswith("@"):
+        return _of_attribute(node, space)
+    compared = _of_metadata(node)
+    return None if compared is None else f"(partial == true or {compared})"
+
+
+def _of_attribute(node: Where, space: Space) -> str | None:
+    if node.operator != "eq" or not isinstance(node.value, str):
+        return None
+    if node.field == "@kind":
+        return f'kind == "{digest(node.value)}"'
+    return f'key == "{row_key(space, node.value)}"' if node.field == "@id" else None
+
+
+def _of_metadata(node: Where) -> str | None:
+    path = (node.field,) if isinstance(node.field, str) else node.field
+    if isinstance(node.value, int | float) and not isinstance(node.value, bool):
+        number = _number(node.value)
+        if number is None:
+            return None
+        return f'metadata["{_number_name(path)}"] {_SIGNS.get(node.operator, "==")} {number}'
+    if node.operator != "eq":
+        return None
+    return f'metadata["{_name(path)}"] == "{_scalar(node.value)}"'
+
+
+def _number(value: Any) -> str | None:
+    """A number as it is written in an expression; None for one that Milvus might read as another."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) >= _EXACT:
+        return None
+    written = repr(value)
+    return None if "e" in written or written.startswith("-0") else written

@@ -1,0 +1,264 @@
+"""Keys and scripts: hostile names, names that are listed first, and what an earlier version left."""
+
+from __future__ import annotations
+
+import base64
+import json
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.errors import BackendError, BackendUnavailable, Conflict
+from memwell.messages import human
+from memwell.records import Space, Thread, paged
+from memwell.storage.redis import RedisBackend
+from memwell.storage.redis.scripts import BUCKETS, GENERATION, LIST, UNLIST, Script, Tag, Tags
+from tests.engines.redis import single, single_url
+
+HOME = Space("home")
+TALK = Thread(HOME, "talk")
+HOSTILE = (
+    "{}",
+    "{a}b",
+    "}{",
+    "a\nb\r\nc",
+    "*",
+    "?[x]",
+    "' .. redis.call('FLUSHALL') .. '",
+    "🙂",
+    "北京" * 300,
+    "x" * 1024,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[RedisBackend]:
+    with RedisBackend(single_url(tmp_path)) as backend:
+        yield backend
+
+
+# Keys
+
+
+def test_hostile_ids_are_only_names(store: RedisBackend):
+    for name in HOSTILE:
+        space = Space(name, name)
+        store.log.append(Thread(space, name), [human(name, id=name)])
+        store.kv.put(space, name, name)
+    for name in HOSTILE:
+        space = Space(name, name)
+        assert [info.thread for info in store.log.threads(space).items] == [Thread(space, name)]
+        assert [message.text for message in store.log.read(Thread(space, name), ids=[name])] == [name]
+        assert [(entry.key, entry.value) for entry in store.kv.scan(space).items] == [(name, name)]
+    assert set(paged(lambda cursor: store.spaces(limit=3, cursor=cursor))) == {Space(name, name) for name in HOSTILE}
+    assert all(len(key) < 120 and "\n" not in key for key in store._keys("*"))
+    assert store.check() == []
+
+
+@given(st.text(min_size=1).filter(lambda t: "\0" not in t), st.text(min_size=1).filter(lambda t: "\0" not in t))
+def test_no_two_threads_share_a_tag(one: str, other: str):
+    try:
+        threads = [Thread(HOME, one), Thread(HOME, other), Thread(HOME / one, other), Thread(HOME / other, one)]
+    except ValueError:
+        return
+    tags = Tags("memwell")
+    bases = {tags.thread_of(thread).base for thread in threads}
+    assert len(bases) == len(set(threads))
+    assert all(base.startswith("{memwell:") for base in bases)
+
+
+def test_every_bucket_has_a_seal_in_its_own_slot():
+    tags = Tags("memwell")
+    seals = {tag.seal: tag.slot for tag in tags.seals()}
+    assert len(seals) == BUCKETS
+    thread = tags.thread_of(TALK)
+    assert seals[thread.seal] == thread.slot
+    assert tags.of_key(f"{thread.base}l")[:3] == thread[:3]
+
+
+# Listed first
+
+
+class Stopped(Exception):
+    """Stands for the death of a process."""
+
+
+def die_when_listed(store: RedisBackend, at: Tag, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the process die when something was listed there."""
+    call: Callable[..., Any] = store._connections.call
+
+    def dying(script: Script, tag: Tag, *rest: Any) -> Any:
+        reply = call(script, tag, *rest)
+        if script is LIST and tag.base == at.base:
+            raise Stopped
+        return reply
+
+    monkeypatch.setattr(store._connections, "call", dying)
+
+
+def test_a_process_that_dies_leaves_a_name_and_never_content_without_one(
+    tmp_path: Path, store: RedisBackend, monkeypatch: pytest.MonkeyPatch
+):
+    tags = store._connections.tags
+    with RedisBackend(single_url(tmp_path)) as dead:
+        die_when_listed(dead, tags.threads(HOME), monkeypatch)
+        with pytest.raises(Stopped):
+            dead.log.append(TALK, [human("lost")])
+    with RedisBackend(single_url(tmp_path)) as dead:
+        shard = tags.entries(HOME).parent
+        assert shard is not None
+        die_when_listed(dead, shard, monkeypatch)
+        with pytest.raises(Stopped):
+            dead.kv.put(HOME, "key", 1)
+    assert list(store._log.names(HOME)) == ["talk"]
+    assert list(store._listed()) == [(HOME, ["k", "l"])]
+    assert (store.log.threads(HOME).items, store.spaces().items, store.check()) == ([], [], [])
+    store.scrub()
+    assert list(store._listed()) == []
+    store.log.append(TALK, [human("first")])
+    assert [info.thread for info in store.log.threads(HOME).items] == [TALK]
+
+
+def test_a_deletion_that_dies_half_way_hinders_no_later_write(
+    tmp_path: Path, store: RedisBackend, monkeypatch: pytest.MonkeyPatch
+):
+    store.log.append(TALK, [human("deleted")])
+    with RedisBackend(single_url(tmp_path)) as dead:
+        monkeypatch.setattr(dead._log, "_unlisted", lambda tag, emptied: emptied(generation(dead, tag)))
+        assert dead.log.delete(TALK)
+    assert store.log.threads(HOME).items == []
+    # The name is still listed, under a generation that has a tombstone.
+    assert list(store._log.names(HOME)) == ["talk"]
+    store.log.append(TALK, [human("again")])
+    assert [message.text for message in store.log.read(TALK)] == ["again"]
+    assert store.check() == []
+
+
+def generation(store: RedisBackend, tag: Tag) -> bytes:
+    assert tag.parent is not None
+    return store._connections.call(GENERATION, tag.parent, [tag.member])
+
+
+def test_a_late_deletion_does_not_unlist_what_was_written_since(store: RedisBackend):
+    store.log.append(TALK, [human("first")])
+    tag = store._connections.tags.thread_of(TALK)
+    assert tag.parent is not None
+    old = generation(store, tag)
+    store.log.delete(TALK)
+    store.log.append(TALK, [human("second")])
+    assert generation(store, tag) != old
+    assert store._connections.call(UNLIST, tag.parent, [tag.member, old]) == 0
+    assert [info.thread for info in store.log.threads(HOME).items] == [TALK]
+
+
+def test_writers_deleters_and_scrubs_at_once_leave_everything_listed(tmp_path: Path):
+    threads = [Thread(HOME, str(number)) for number in range(3)]
+    errors: list[BaseException] = []
+
+    def work(seed: int) -> None:
+        drawn = random.Random(seed)
+        try:
+            with RedisBackend(single_url(tmp_path)) as backend:
+                for _ in range(120):
+                    thread = drawn.choice(threads)
+                    act = drawn.random()
+                    if act < 0.5:
+                        backend.log.append(thread, [human("x")])
+                    elif act < 0.9:
+                        backend.log.delete(thread)
+                    else:
+                        backend.scrub()
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            errors.append(error)
+
+    workers = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert errors == []
+    with RedisBackend(single_url(tmp_path)) as store:
+        assert store.check() == []
+        there = [thread for thread in threads if store.log.read(thread)]
+        assert [info.thread for info in store.log.threads(HOME).items] == there
+
+
+# What an earlier version left
+
+
+@pytest.fixture
+def earlier(tmp_path: Path) -> Iterator[tuple[RedisBackend, str]]:
+    """A store that version 0.1 wrote, with transactions that died, and the id of one that waited for another store."""
+    import redis
+
+    kept = json.loads((Path(__file__).parent / "earlier.json").read_text())
+    url = single_url(tmp_path)
+    with RedisBackend(url) as backend, redis.Redis(port=single().port) as server:
+        for key, value in kept["keys"].items():
+            server.restore(
+                key.replace("{memwell:", f"{{{backend._connections.tags.prefix}:"), 0, base64.b64decode(value)
+            )
+        yield backend, kept["prepared"]
+
+
+def test_conversations_and_values_of_an_earlier_version_are_read(earlier: tuple[RedisBackend, str]):
+    store, _ = earlier
+    assert [(one.index, one.round, one.text) for one in store.log.read(TALK)] == [(0, 1, "tea"), (1, 1, "mug")]
+    [cup] = store.log.versions(TALK, 1)
+    assert cup.message is not None
+    assert cup.message.text == "cup"
+    [info] = store.log.threads(HOME, ids=["talk"]).items
+    assert (info.metadata, info.tokens, info.ended_round, info.edits) == ({"title": "茶"}, 2, 2, 2)
+    assert store.log.append(TALK, [human("on")])[0].index == 3
+    with pytest.raises(Conflict):
+        store.log.append(TALK, [human("x", id="a")])
+    assert [entry.key for entry in store.kv.scan(HOME).items] == ["bytes", "long", "plain"]
+    assert store.log.delete(TALK)
+    assert "talk" not in store._log.names(HOME)
+    store.log.append(TALK, [human("anew")])
+    assert [info.thread for info in store.log.threads(HOME, ids=["talk"]).items] == [TALK]
+
+
+def test_a_dead_transaction_of_an_earlier_version_is_undone_or_stands(earlier: tuple[RedisBackend, str]):
+    store, prepared = earlier
+
+    def texts(name: str) -> list[str]:
+        return [message.text for message in store.log.read(Thread(HOME, name))]
+
+    assert (texts("undone"), texts("never"), texts("kept")) == (["before"], [], ["before", "after"])
+    plain, other = store.kv.get(HOME, "plain"), store.kv.get(Space("other"), "k")
+    assert plain is not None
+    assert other is not None
+    assert (plain.value, other.value, store.kv.get(HOME, "new")) == ({"a": [1, None]}, "committed", None)
+    with pytest.raises(BackendError, match="HOME,log=redis"):
+        texts("prepared")
+    store.decide_by(lambda id_: id_ == prepared)
+    assert texts("prepared") == ["before", "after"]
+    store.scrub()
+    assert list(store._keys("*:[lud]")) == []
+
+
+def test_a_program_with_an_earlier_version_that_still_writes_is_not_disturbed(store: RedisBackend):
+    store.log.append(TALK, [human("x")])
+    connections = store._connections
+    tag, state = connections.tags.thread_of(TALK), connections.tags.state("theirs")
+    server = connections.servers.of_slot(tag.slot)
+    connections.ask(server, ("SET", f"{tag.base}l", "theirs"), ("HSET", f"{state.base}s", "status", "open"))
+    with pytest.raises(BackendUnavailable, match="earlier version"):
+        store.log.read(TALK)
+    connections.ask(server, ("DEL", f"{state.base}s"))
+    assert len(store.log.read(TALK)) == 1
+
+
+def test_records_of_an_earlier_version_are_named_and_not_moved_away(earlier: tuple[RedisBackend, str]):
+    store, prepared = earlier
+    store.decide_by(lambda id_: id_ == prepared)
+    [complaint] = store.check()
+    assert "holds records and blobs of an earlier version" in complaint
+    assert "memwell move" in store.facts()["unread"]

@@ -3,7 +3,7 @@
     python examples/any_store.py memory:
     python examples/any_store.py sqlite:example.db
     python examples/any_store.py postgresql://memwell@localhost/memwell
-    python examples/any_store.py redis://localhost:6379/0
+    python examples/any_store.py postgresql://memwell@localhost/memwell,log=redis://localhost:6379/0
     python examples/any_store.py sqlite:example.db,index=milvus:vectors.db
 
 It talks, remembers, recalls, changes its mind, forgets and brings back, keeps a document and a picture, and looks at what

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import memwell
 from memwell.errors import ConfigurationError, ReadOnlyStore
 from memwell.messages import human
 from memwell.records import Record, Space, Thread
@@ -210,3 +211,14 @@ def test_a_home_in_postgres_remembers_too(tmp_path: Path):
     open_backend(f"{home},blobs=files:{tmp_path}/media").close()
     said = refusal(home)
     assert "this store keeps its blobs elsewhere" in said
+
+
+def test_conversations_may_go_to_redis_while_the_home_has_memories_alone(tmp_path: Path):
+    home, there = f"sqlite:{tmp_path / 'a.db'}", redis.single_url(tmp_path)
+    with memwell.open(home, embedder=None) as m:
+        m.remember("Ann likes tea.")
+    with memwell.open(f"{home},log={there},kv={there}", embedder=None) as m:
+        m.thread("talk").add_human("Hello.")
+        assert [hit.text for hit in m.recall("tea")] == ["Ann likes tea."]
+    with pytest.raises(ConfigurationError, match="keeps its log and kv elsewhere"):
+        memwell.open(home)

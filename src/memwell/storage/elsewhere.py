@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 
 from memwell.errors import BackendError, ConfigurationError, Conflict, NotFound, ReadOnlyStore
 from memwell.records import Space, paged
+from memwell.storage.domains import is_memwells
 from memwell.storage.protocols import Backend, Blobs, KeyValue
 from memwell.values import new_id
 
@@ -136,13 +137,16 @@ def _refuse_held(
 
 
 def _holds(home: Backend, name: str, is_own: Callable[[Space], bool]) -> bool:
+    # What memwell itself keeps stays in the home, but for its blobs.
+    stays = is_own if name == "blobs" else is_memwells
+
     def found(space: Space) -> bool:
         if name == "log":
             return bool(home.log.threads(space, limit=1).items)
         return bool((home.kv if name == "kv" else home.blobs).scan(space, limit=1).items)
 
     spaces = paged(lambda cursor: home.spaces(limit=_PAGE, cursor=cursor))
-    return any(found(space) for space in spaces if space != REMEMBERED and not is_own(space))
+    return any(found(space) for space in spaces if space != REMEMBERED and not stays(space))
 
 
 def _remember(home: Backend, note: _Note | None, changed: Mapping[str, Elsewhere]) -> None:

@@ -159,7 +159,7 @@ class Conversation:
             return
         with together(self.history):
             fresh = list(messages) if allow_duplicates else self._fresh(messages)
-            places = _indexes(self._stored(fresh) if fresh else [])
+            places = _indexes(self._stored(fresh, allow_duplicates))
             for mark in marks:
                 self.marks.add(mark, places)
 
@@ -181,11 +181,17 @@ class Conversation:
             fresh.pop(original_id(known), None)
         return list(fresh.values())
 
-    def _stored(self, messages: Sequence[Msg]) -> list[Message]:
+    def _stored(self, messages: Sequence[Msg], allow_duplicates: bool) -> list[Message]:
+        if not messages:
+            return []
         try:
             with together(self.history):
                 return self.history.add(*map(to_core, messages))
         except Conflict:
+            # Without transactions another writer may have added some of them since they were looked for.
+            left = messages if allow_duplicates else self._fresh(messages)
+            if len(left) < len(messages):
+                return self._stored(left, allow_duplicates)
             # The log never uses an id twice, not even that of a message which was removed.
             return self.history.add(*(to_core(one, id=self._twin(one.id)) for one in messages))
 

@@ -22,7 +22,7 @@ import memwell
 from memwell.filters import Where
 from memwell.language.keywords import keywords
 from memwell.language.sentiment import sentiment
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 
 FIRST_DAY = datetime(2025, 3, 3, 9, tzinfo=UTC)
 DAYS = 14

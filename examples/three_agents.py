@@ -23,7 +23,7 @@ import memwell
 from memwell.compat.agentscope.agents import AgentBase, MsgHub
 from memwell.compat.agentscope.messages import Msg
 from memwell.errors import NotGranted
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.runtime.engine import Engine
 from memwell.runtime.grants import SharedMemory
 

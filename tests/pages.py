@@ -109,7 +109,8 @@ def _scripts() -> str:
 
 
 def _multiply_as(arithmetic: str) -> None:
-    from memwell.models.local import minilm, multilingual, session
+    from memwell.models.local import minilm, multilingual
+    from memwell.models.local import onnx as session
 
     kind, threads = arithmetic.split("-")
     session.THREADS = int(threads)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from memwell.errors import InvalidInput
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where, as_filter, as_mapping, holds, holds_for_value
 from memwell.records import Record, Space
-from memwell.testing.questions import comparisons, filters, findable_metadata, records
+from memwell.testing.strategies import comparisons, filters, findable_metadata, records
 
 RECORDS = records(Space("x"), ("r0", "a", "%"))
 

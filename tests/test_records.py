@@ -26,8 +26,7 @@ from memwell.records import (
     pack_half,
     unpack_half,
 )
-from memwell.testing.questions import vectors
-from memwell.testing.strategies import ids, metadata, texts
+from memwell.testing.strategies import ids, metadata, texts, vectors
 
 BAD_IDS = [
     ("", "empty"),

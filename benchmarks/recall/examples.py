@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.recall.evaluate import Query, Scores, Store, Summary, Unit, judged, summary
-from memwell.longterm.pool import Entry, Pool, embedded_text
-from memwell.longterm.question import Question
+from memwell.longterm.candidates import Question
 from memwell.longterm.signals import observe
+from memwell.longterm.snapshot import Entry, Pool, embedded_text
 from memwell.longterm.weights import SIGNALS, Weights
 
 Vectors = NDArray[np.float32]

@@ -208,6 +208,3 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-__all__ = ["AsyncContext", "Closing", "asyncify", "block_on", "blocking", "run_blocking"]

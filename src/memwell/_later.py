@@ -25,6 +25,3 @@ def loaded_later(
         return sorted({*package, *modules})
 
     return load, names
-
-
-__all__ = ["loaded_later"]

@@ -1,5 +1,3 @@
 """The version, for those who may not ask the front door."""
 
 VERSION = "0.1.0"
-
-__all__ = ["VERSION"]

@@ -335,20 +335,3 @@ _LAST = "\U0010ffff"
 def id_begins_with(prefix: str) -> AllOf | None:
     """Only what has an id, or a key, with this beginning; None, which is no condition, for none."""
     return AllOf((Where("@id", "ge", prefix), Where("@id", "lt", prefix + _LAST))) if prefix else None
-
-
-__all__ = [
-    "ATTRIBUTES",
-    "AllOf",
-    "AnyOf",
-    "Filter",
-    "FilterLike",
-    "Not",
-    "OPERATORS",
-    "Where",
-    "as_filter",
-    "as_mapping",
-    "holds",
-    "holds_for_value",
-    "id_begins_with",
-]

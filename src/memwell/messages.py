@@ -449,30 +449,3 @@ def _check_media(part: Media) -> None:
         raise InvalidInput(f"a part's data must be bytes, not {shown(part.data)}")
     check_text(part.text, "a part's text")
     _check_object(part.options, "a part's options")
-
-
-__all__ = [
-    "Audio",
-    "Content",
-    "Image",
-    "Media",
-    "Message",
-    "Opaque",
-    "Part",
-    "Role",
-    "Text",
-    "ToolCall",
-    "ToolResult",
-    "Video",
-    "ai",
-    "check_message",
-    "decode_message",
-    "decode_messages",
-    "encode_message",
-    "forget_decoded",
-    "human",
-    "message",
-    "plain_json",
-    "system",
-    "tool_result",
-]

@@ -141,6 +141,3 @@ def _write(path: Path, data: bytes) -> None:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(unfinished)
         raise FileError(f"the file {str(path)!r} cannot be written: {error.strerror or error}") from error
-
-
-__all__ = ["chinese_font", "current_figure", "figure", "save", "set_chinese"]

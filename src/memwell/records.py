@@ -234,22 +234,3 @@ def paged(read: Callable[[str | None], Page[T]]) -> Iterator[T]:
     while page.next is not None:
         page = read(page.next)
         yield from page.items
-
-
-__all__ = [
-    "DEFAULT_SPACE",
-    "Hit",
-    "MAX_DIMENSIONS",
-    "Page",
-    "Record",
-    "Space",
-    "SpaceLike",
-    "Thread",
-    "Vector",
-    "as_space",
-    "as_vector",
-    "pack_half",
-    "paged",
-    "stored_record",
-    "unpack_half",
-]

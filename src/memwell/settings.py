@@ -229,6 +229,3 @@ def _terminal_language(variables: Mapping[str, str]) -> str:
 
 def _known() -> str:
     return ", ".join(Settings.__struct_fields__)
-
-
-__all__ = ["Settings", "load_settings", "refuse_telemetry"]

@@ -212,17 +212,3 @@ class TokenTally:
     def fits(self, message: Message, budget: int) -> bool:
         """Whether the message could be added without going over the budget."""
         return self._total + self._counter.count_message(message) <= budget
-
-
-__all__ = [
-    "DEFAULT_ENCODING",
-    "ENCODINGS",
-    "ExactCounter",
-    "MessageCosts",
-    "TokenCounter",
-    "TokenTally",
-    "counted",
-    "default_counter",
-    "get_counter",
-    "keeps_count",
-]

@@ -180,22 +180,3 @@ def check_size(encoded: str | bytes, what: str) -> None:
         raise InvalidInput(
             f"{what} is {len(encoded):,} bytes, over the limit of {MAX_CONTENT_BYTES:,}; keep large content in blobs"
         )
-
-
-__all__ = [
-    "MAX_CONTENT_BYTES",
-    "MAX_ID_LENGTH",
-    "MAX_JSON_DEPTH",
-    "as_utc",
-    "check_count",
-    "check_id",
-    "check_json",
-    "check_metadata",
-    "check_size",
-    "check_text",
-    "drawn_between",
-    "new_id",
-    "new_version",
-    "now",
-    "shown",
-]

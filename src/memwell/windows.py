@@ -241,6 +241,3 @@ def _answered_only(messages: Iterable[Message]) -> set[str]:
         elif isinstance(part, ToolResult) and part.call_id not in called:
             missing.add(part.call_id)
     return missing
-
-
-__all__ = ["Round", "Size", "first_waiting", "fitted", "kept_from", "paired", "rounds_of", "whole"]

@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 
 import memwell
 from memwell.cli import app
+from memwell.longterm.embedding import ASIDE, MARK
 from memwell.longterm.journal import inner_space, knowledge_space
-from memwell.longterm.makers import MARK
-from memwell.longterm.reembedding import ASIDE
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.storage import Backend, open_backend

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 import re
 import signal
@@ -7,15 +9,23 @@ import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import pytest
 import typer
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
 
+import memwell
 from memwell import cli
 from memwell.cli import serve as command
 from memwell.service.keys import Keys
+from memwell.service.mcp import TOOLS
+from memwell.service.mcp.prompts import PROMPTS
+from memwell.service.mcp.resources import TEMPLATES
 from memwell.storage import open_backend
 from tests.commands import Run, announce_only, running
 
@@ -125,3 +135,150 @@ def test_everything_is_said_in_both_languages():
     for english, chinese in phrases.values():
         assert {part[1] for part in Formatter().parse(english)} == {part[1] for part in Formatter().parse(chinese)}
         assert not chinese.isascii()
+
+
+# ``memwell mcp`` in a process of its own, with a real client at its other end.
+
+
+MCP_ROOT = Path(__file__).resolve().parents[2]
+
+
+def server(*options: object) -> StdioServerParameters:
+    settings = {"MEMWELL_LANGUAGE": "en", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    arguments = ["-m", "memwell", "mcp", *map(str, options)]
+    return StdioServerParameters(command=sys.executable, args=arguments, env=settings)
+
+
+def ask(work: Callable[[Client], Awaitable[Any]], *options: object) -> Any:
+    async def run() -> Any:
+        async with Client(server(*options)) as client:
+            return await work(client)
+
+    return asyncio.run(run())
+
+
+def test_a_client_remembers_through_the_command_and_the_library_sees_it(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+
+    async def work(client: Any) -> Any:
+        assert [tool.name for tool in (await client.list_tools()).tools] == [tool.name for tool in TOOLS]
+        await client.call_tool("remember", {"text": "Ann is allergic to nuts."})
+        await client.call_tool(
+            "create_entities", {"entities": [{"name": "安", "entityType": "person", "observations": ["喜欢喝茶"]}]}
+        )
+        too_long = await client.call_tool("remember", {"text": "x" * 10_000_000})
+        assert too_long.is_error
+        await client.read_resource("memwell://graph")
+        return await client.call_tool("recall", {"query": "what can Ann not eat?"})
+
+    found = ask(work, "--store", store, "--space", "acme", "--space", "ann")
+    assert found.structured_content["hits"][0]["text"] == "Ann is allergic to nuts."
+    with memwell.open(store, space=memwell.Space("acme", "ann"), embedder=None, work=False) as memory:
+        assert [one.text for one in memory.memories()] == ["Ann is allergic to nuts.", "安: 喜欢喝茶"]
+        assert memory.at("default").memories() == []
+
+
+def speak(lines: list[Any], answered: set[int], *options: object) -> tuple[int, list[str]]:
+    """Say lines to the command, close its input when these numbers are answered, and return its status and all it said."""
+    started = server(*options)
+    with subprocess.Popen(
+        [started.command, *started.args],
+        env={**os.environ, **(started.env or {})},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.writelines(f"{line if isinstance(line, str) else json.dumps(line)}\n" for line in lines)
+        process.stdin.flush()
+        said: list[str] = []
+        while answered - {json.loads(line).get("id") for line in said}:
+            said.append(process.stdout.readline())
+            assert said[-1], said
+        process.stdin.close()
+        said += process.stdout.readlines()
+    return process.returncode, said
+
+
+def asked(number: int, method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+
+
+def test_nothing_but_the_protocol_is_written_out_and_nothing_changed_when_only_read(tmp_path: Path) -> None:
+    store = tmp_path / "memory.db"
+    with memwell.open(store, embedder=None, work=False) as memory:
+        memory.remember("Ann sings.")
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    status, said = speak(
+        [
+            asked(1, "initialize", **client),
+            {"jsonrpc": "2.0", "method": "notifications/initialized"},
+            "this is no JSON",
+            "[" * 50_000,
+            asked(2, "tools/call", name="nothing"),
+            asked(3, "tools/list"),
+            asked(4, "tools/call", name="remember", arguments={"text": "Bo sings."}),
+            asked(5, "tools/call", name="list_memories", arguments={}),
+        ],
+        {1, 2, 3, 4, 5},
+        "--store",
+        store,
+        "--read-only",
+    )
+    assert status == 0
+    answers = [json.loads(line) for line in said]
+    assert all(answer["jsonrpc"] == "2.0" for answer in answers)
+    by_id = {answer.get("id"): answer for answer in answers}
+    assert by_id[1]["result"]["serverInfo"]["name"] == "memwell"
+    assert by_id[2]["error"]["code"] == -32602
+    names = {tool["name"] for tool in by_id[3]["result"]["tools"]}
+    assert names == {tool.name for tool in TOOLS if tool.scope == "read"}
+    assert by_id[4]["result"]["isError"]
+    assert "without the scope 'write'" in by_id[4]["result"]["content"][0]["text"]
+    found = by_id[5]["result"]["structuredContent"]["memories"]
+    assert [one["text"] for one in found] == ["Ann sings."]
+
+
+def test_which_tools_are_offered_is_an_option(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    given: list[dict[str, object]] = []
+    monkeypatch.setattr("memwell.service.mcp.serve_stdio", lambda memory, **options: given.append(options))
+    run = running(capsys, monkeypatch, tmp_path)
+    assert run("mcp", "--store", "memory:").code == 0
+    assert run("mcp", "--store", "memory:", "--tools", "graph", "--read-only").code == 0
+    assert given == [{"tools": "all", "read_only": False}, {"tools": "graph", "read_only": True}]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--tools", "everything"), "all, memory, graph"),
+        (("--store", "nowhere.db", "--read-only"), "nowhere.db"),
+        (("--store", "http://memory.example", "--key-file", "no-such-file"), "the key cannot be read"),
+        (("--store", "http://memory.example", "--space", "x"), "leave --space out"),
+    ],
+)
+def test_a_wrong_option_is_told_on_the_error_stream(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    options: tuple[str, ...],
+    told: str,
+) -> None:
+    done = running(capsys, monkeypatch, tmp_path)("mcp", *options)
+    assert done.code != 0
+    assert done.out == ""
+    assert told in " ".join(done.err.split())
+    assert "Traceback" not in done.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_names_every_tool_resource_and_prompt() -> None:
+    page = (MCP_ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (read|write) \|", page, re.MULTILINE)
+    assert rows == [(tool.name, tool.scope) for tool in TOOLS]
+    for named in (*(one.pattern for one in TEMPLATES), *(one.name for one in PROMPTS)):
+        assert f"`{named}`" in page

@@ -5,7 +5,7 @@ import pytest
 from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, key_of
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 
 
 def stored(text: str, **kept: object) -> Draft:

@@ -1,18 +1,170 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memwell.cognition import Cognition
-from memwell.cognition.semantic import MOST_EVIDENCE, SemanticMemory
+from memwell.cognition import Belief, Cognition, semantic
+from memwell.cognition.named import NamedMemories
+from memwell.cognition.semantic import (
+    MOST_EVIDENCE,
+    ConceptGraph,
+    Edge,
+    KeptConcept,
+    Node,
+    Related,
+    SemanticMemory,
+    as_concept,
+    concept_draft,
+    is_groundless,
+    says_same,
+)
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.memory import Memory
 from memwell.storage import open_backend
+
+NOON = datetime(2024, 5, 7, 12, tzinfo=UTC)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=8))
+def test_a_belief_without_what_is_gone_is_that_of_the_rest(heard: list[tuple[bool, bool]]) -> None:
+
+    with open_backend("memory:") as backend:
+        named = NamedMemories(Memory(backend, "ann", embedder=None), "concept", KeptConcept)
+        belief, rest = Belief(0.8, 5.0), Belief(0.8, 5.0)
+        evidence: list[semantic.Testimony] = []
+        for number, (supports, stays) in enumerate(heard):
+            evidence.append(semantic.Testimony(f"{number}", supports, NOON, "here" if stays else "gone"))
+            belief = belief.seen(supports)
+            rest = rest.seen(supports) if stays else rest
+        kept = KeptConcept("tea", "a drink", belief=belief, evidence=tuple(evidence))
+        found = named.change("tea", lambda old: concept_draft(kept, "stored", ()))
+        assert as_concept(found).belief == belief
+        seen = as_concept(found, {"gone"})
+        assert seen.belief == rest
+        assert {one.source for one in seen.evidence} <= {"here"}
+
+
+def test_what_was_stated_stands_whatever_it_was_heard_from(mind: Cognition) -> None:
+    turn = mind.episodic.store("A canary is a bird")
+    mind.semantic.learn("canary", "a bird", by="ann", source=turn)
+    found = mind.memory.get(mind.semantic.get("canary").id)
+    assert is_groundless(found, {turn})
+    assert not is_groundless(found, set())
+    mind.memory.forget(turn)
+    assert mind.semantic.concepts() == []
+    mind.semantic.store("canary", "a bird")
+    assert [one.name for one in mind.semantic.concepts()] == ["canary"]
+
+
+def test_definitions_say_the_same_in_other_words() -> None:
+    assert says_same("a red planet", "The red planet.")
+    assert says_same("一种检索增强生成技术", "检索增强生成技术")
+    assert not says_same("a red planet", "a chocolate bar")
+
+
+NAMES = st.integers(0, 9).map(lambda number: f"概念 {number}")
+EDGES = st.lists(st.tuples(NAMES, NAMES).filter(lambda ends: ends[0] != ends[1]), max_size=20)
+
+
+def graph_of(edges: list[tuple[str, str]]) -> ConceptGraph:
+    names = sorted({name for ends in edges for name in ends})
+    return ConceptGraph([Node(name) for name in names], [Edge(*ends) for ends in edges])
+
+
+def test_what_is_near_comes_first_and_edges_lead_both_ways() -> None:
+    graph = graph_of([("a", "b"), ("b", "c"), ("c", "d")])
+    assert graph.related("B", 2) == [Related("a", 1), Related("c", 1), Related("d", 2)]
+    assert graph.related("nowhere") == []
+    assert graph.path("d", "a") == ["d", "c", "b", "a"]
+    assert graph.path("a", "a") == ["a"]
+    assert graph.path("a", "nowhere") == graph.path("nowhere", "a") == []
+
+
+@given(EDGES, NAMES, NAMES)
+def test_a_path_is_made_of_edges_and_as_long_as_the_distance(
+    edges: list[tuple[str, str]], start: str, end: str
+) -> None:
+    graph = graph_of(edges)
+    path = graph.path(start, end)
+    beside = {frozenset(ends) for ends in edges}
+    assert all(frozenset(step) in beside for step in itertools.pairwise(path))
+    if path:
+        assert (path[0], path[-1]) == (start, end)
+        distances = {one.name: one.distance for one in graph.related(start, 99)}
+        assert distances.get(end, 0) == len(path) - 1
+
+
+def test_mermaid_draws_names_as_text() -> None:
+    graph = ConceptGraph([Node('a "b" <i>]', 0.8), Node("记忆 #1")], [Edge('a "b" <i>]', "记忆 #1")])
+    assert graph.mermaid().split("\n") == [
+        "graph LR",
+        '    n0["a #quot;b#quot; #lt;i#gt;]<br/>0.80"]',
+        '    n1["记忆 #35;1"]:::undefined',
+        "    n0 --- n1",
+        "    classDef undefined stroke-dasharray: 4 3",
+    ]
+    assert ConceptGraph([], []).mermaid() == "graph LR"
+
+
+def test_a_depth_is_at_least_one() -> None:
+    with pytest.raises(InvalidInput, match="depth"):
+        graph_of([]).related("a", 0)
+
+
+def test_what_a_user_taught_is_theirs_alone(mind: Cognition) -> None:
+    mind.semantic.learn("鹭", "一次收购的代号", by="ann", user="ann")
+    mind.semantic.learn("Lark", "a tool", by="conversation", user="")
+    assert [one.user for one in mind.semantic.concepts()] == ["ann", ""]
+    assert [one.user for one in mind.semantic.concepts(user="ann")] == ["ann"]
+    assert [one.user for one in mind.semantic.concepts(user="")] == [""]
+    assert mind.semantic.concepts(user="bob") == []
+    assert mind.semantic.get("鹭", user="ann").definition == "一次收购的代号"
+
+
+def test_the_latest_counts_and_evidence_is_on_it(mind: Cognition) -> None:
+    mind.semantic.learn("mars", "a red planet", by="ann", user="ann")
+    mind.semantic.learn("mars", "a chocolate bar", by="ann", user="ann")
+    assert mind.semantic.contradict("Mars", "bob", user="ann").definition == "a chocolate bar"
+    assert mind.semantic.get("mars", user="ann").belief.against == 1
+    assert [one.definition for one in mind.semantic.recall("mars", user="ann")] == ["a chocolate bar"]
+    assert [one.text.split("\n")[0] for one in mind.recall("mars red planet", user="ann")] == ["mars — a chocolate bar"]
+
+
+def test_nothing_is_learnt_from_a_turn_that_is_gone(mind: Cognition) -> None:
+    turn = mind.episodic.store("Tea is a drink", user="ann", turn=True)
+    mind.memory.erase(turn)
+    with pytest.raises(NotFound, match="gone"):
+        mind.semantic.learn("tea", "a drink", by="ann", source=turn, user="ann")
+    assert mind.memory.count() == 0
+
+
+def test_threads_that_teach_at_once_leave_one_concept(mind: Cognition) -> None:
+    def work(number: int) -> None:
+        turn = mind.episodic.store("Tea is a drink", user="ann", turn=True)
+        mind.semantic.learn("tea", "a drink of leaves", by="ann", source=turn, user="ann")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one.name for one in mind.semantic.concepts()] == ["tea"]
+    assert sum(one.kind == "concept" for one in mind.memory.memories()) == 2
+
+
+def test_ids_tell_neither_user_nor_name(mind: Cognition) -> None:
+    one = mind.semantic.learn("heron", "a merger", by="ann", user="ann")
+    assert "ann" not in one.id
+    assert "heron" not in one.id
+    with pytest.raises(InvalidInput):
+        mind.semantic.learn("heron", "a merger", by="ann", user=3)  # type: ignore[arg-type]
 
 
 def test_a_concept_is_found_by_any_spelling_of_its_name(mind: Cognition) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language import names
+from memwell.language import entities as names
 from memwell.language.entities import entities
 
 NAMED = {

@@ -4,8 +4,106 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language.keywords import LOOKED_AT, Keyword, keywords
+from memwell.language.keywords import LOOKED_AT, Keyword, chinese_keywords, keywords
 from memwell.language.words import STOP_WORDS
+from tests.language.chinese_sentences import FIRST, SECOND, THIRD, Case
+
+TOPICS = {
+    "项目背景：构建一个分布式电商平台": "分布式电商平台 项目背景 电商平台",
+    "技术选型：Spring Cloud vs Kubernetes": "技术选型 Spring Cloud Kubernetes",
+    "数据库设计：MySQL分库分表策略": "数据库设计 MySQL分库分表策略 MySQL 分库分表",
+    "缓存方案：Redis集群架构": "缓存方案 Redis集群架构 Redis 集群架构",
+    "消息队列：Kafka vs RabbitMQ选择": "消息队列 Kafka RabbitMQ",
+    "监控告警：Prometheus+Grafana": "监控告警 Prometheus Grafana",
+    "日志收集：ELK Stack配置": "日志收集 ELK",
+    "安全认证：JWT Token设计": "安全认证 JWT Token",
+    "我想了解Python异步编程": "Python异步编程 Python 异步编程",
+    "Python异步编程使用async/await语法...": "Python异步编程 async/await语法",
+    "大模型记忆机制分为参数记忆、上下文记忆、外部记忆": "大模型记忆机制 大模型 记忆机制 参数记忆 上下文记忆 外部记忆",
+    "RAG技术靠检索增强生成应对大模型的知识更新问题": "RAG技术 检索增强生成 大模型 知识更新问题",
+    "向量数据库保存文本的语义嵌入，方便相似度搜索": "向量数据库 语义嵌入 相似度搜索",
+    "LangChain有一整套RAG组件：文档加载、分割、嵌入": "LangChain RAG组件 文档加载 嵌入",
+    "大模型的上下文窗口装不下长文本，RAG可以": "大模型 上下文窗口 长文本 RAG",
+    "用户在问机器学习算法怎么选": "机器学习算法 机器学习",
+    "算法对比图表：决策树、神经网络、SVM": "算法对比图表 决策树 神经网络 SVM",
+    "不同机器学习算法的优缺点": "机器学习算法 优缺点",
+}
+
+
+def found_in(text: str, limit: int = 8) -> list[str]:
+    return [keyword.word for keyword in keywords(text, limit=limit)]
+
+
+@pytest.mark.parametrize("text", TOPICS)
+def test_the_topics_of_a_developer_are_found(text: str) -> None:
+    assert set(TOPICS[text].split()) <= set(found_in(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("项目背景：构建一个分布式电商平台", "分布式电商平台"),
+        ("我想了解Python异步编程", "Python异步编程"),
+        ("用户在问机器学习算法怎么选", "机器学习算法"),
+        ("缓存方案：Redis集群架构", "Redis集群架构"),
+    ],
+)
+def test_the_whole_phrase_comes_first(text: str, first: str) -> None:
+    assert found_in(text)[0] == first
+
+
+def precision_and_recall(cases: list[Case]) -> tuple[float, float]:
+    right = given_ = hit = wanted = 0
+    for text, expected, acceptable in cases:
+        found = found_in(text, limit=5)
+        given_ += len(found)
+        right += len(set(found) & {*expected.split(), *acceptable.split()})
+        wanted += len(expected.split())
+        hit += len(set(expected.split()) & set(found))
+    return right / given_, hit / wanted
+
+
+@pytest.mark.parametrize(
+    ("cases", "precision", "recall"), [(FIRST, 0.92, 0.92), (SECOND, 0.94, 0.92), (THIRD, 0.87, 0.89)]
+)
+def test_most_of_what_is_found_is_right_and_most_of_what_is_right_is_found(
+    cases: list[Case], precision: float, recall: float
+) -> None:
+    measured = precision_and_recall(cases)
+    assert measured >= (precision, recall)
+    assert measured[1] >= recall
+
+
+@pytest.mark.parametrize("text", ["大模型处理了文本", "我们部署微服务", "公司翻译一本书"])
+def test_a_verb_with_an_object_is_part_of_no_phrase(text: str) -> None:
+    assert not any(verb in word for word in found_in(text) for verb in ("处理", "部署", "翻译"))
+
+
+@pytest.mark.parametrize("text", ["图像识别和语音合成", "知识更新问题", "索引优化", "监控告警"])
+def test_a_verb_in_a_compound_is_part_of_it(text: str) -> None:
+    assert found_in(text)[0] in text.split("和")
+
+
+def test_what_comes_back_weighs_more_and_is_counted() -> None:
+    best, *_ = chinese_keywords("量子计算机很快。量子计算机很贵。我有一只猫。")
+    assert (best.word, best.times) == ("量子计算机", 2)
+    weights = {found.word: found.score for found in chinese_keywords("量子计算机很快。量子计算机很贵。我有一只猫。")}
+    assert weights["量子计算机"] > 2 * weights["猫"]
+
+
+def test_a_very_long_row_of_nouns_is_cut_into_phrases() -> None:
+    found = chinese_keywords("电脑手机电视冰箱" * 50)
+    assert max(len(one.word) for one in found) <= 16
+    assert len(found) < 40
+
+
+@given(st.text("我的大模型学习算法了和在Python /，。 ab1\ud800😀", max_size=60))
+def test_every_keyword_stands_in_the_text(text: str) -> None:
+    for found in chinese_keywords(text):
+        assert found.word in text.replace("\ud800", "?")
+        assert found.times >= 1
+        assert found.score > 0
+
 
 TEXT = (
     "The support group met on Tuesday. Painting helps Caroline, and Caroline loves painting with the support group. "

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memwell.language import sentiment_words
+from memwell.language import sentiment as sentiment_words
 from memwell.language.segment import query_terms
 from memwell.language.sentiment import sentiment
 

@@ -10,8 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.language.sentences import sentences
-from memwell.language.small_talk import is_small_talk
+from memwell.language.sentences import is_small_talk, sentences
 from memwell.language.summary import Line, lines_of, read_summary, summarise, written
 from memwell.testing import strategies
 

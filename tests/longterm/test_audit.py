@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput
-from memwell.longterm.attachments import blobs_space
 from memwell.longterm.audit import KINDS, Problem, Report, Rules, audit
 from memwell.longterm.gate import Policy
-from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, with_traits
+from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, blobs_space, with_traits
 from memwell.records import Record, Space
 from memwell.storage import open_backend
 

@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from memwell.errors import NotFound
-from memwell.longterm.attachments import blobs_space, features_space
 from memwell.longterm.memory import Memory
-from memwell.longterm.traits import own_metadata, traits_of, with_traits
+from memwell.longterm.traits import blobs_space, features_space, own_metadata, traits_of, with_traits
 from memwell.records import Record
 from memwell.storage import open_backend
 

@@ -12,10 +12,9 @@ import pytest
 
 from memwell.errors import Conflict, InvalidInput, ModelError, NotFound
 from memwell.longterm.changing import Forgetting
-from memwell.longterm.importance import evaluated, importance_of
 from memwell.longterm.memory import Memory
-from memwell.longterm.pools import Pools
-from memwell.longterm.traits import Evidence
+from memwell.longterm.snapshot_cache import Pools
+from memwell.longterm.traits import Evidence, evaluated, importance_of
 from memwell.longterm.weights import Weights
 from memwell.messages import ai, human
 from memwell.models.ports import Embedder

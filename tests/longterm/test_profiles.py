@@ -272,7 +272,7 @@ def test_counts_add_up_and_a_trend_keeps_its_bounds(said_: list[tuple[int, str]]
 
 
 def test_a_profile_stays_small_however_much_was_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memwell.longterm.profile_counts._MOST", 50)
+    monkeypatch.setattr("memwell.longterm.profiles._MOST", 50)
     records = [kept(0, f"topic{number} again", f"s{number}", topic=f"t{number}") for number in range(400)]
     records += [kept(1, "sailing", "often", topic="sailing") for _ in range(9)]
     found = profile(known([]), records)

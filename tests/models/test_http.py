@@ -4,33 +4,320 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
+import sys
+import threading
+import time
+import traceback
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memwell.errors import BadModelOutput, InvalidInput, ModelError
+from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
 from memwell.messages import ai, human, system
-from memwell.models import Tool, Usage
-from memwell.models.http import OpenAICompatible
+from memwell.models import Tool, Usage, http
+from memwell.models.http import (
+    Answer,
+    OpenAICompatible,
+    Patience,
+    StreamedAnswer,
+    Transport,
+    chat_body,
+    read_completion,
+    read_embeddings,
+)
 from memwell.models.ledger import Account, Ledger, Price
-from memwell.models.transport import Patience
+from tests.ports import closed_port
 
 if TYPE_CHECKING:
-    from tests.models.conftest import BadServer
+    from tests.models.conftest import BadServer, Handler, Reply
 
-QUICK = Patience(read_s=2, retries=0)
+
+# Requests against a server that misbehaves: repeated when that helps, bounded always, and the key is never shown.
+
+
+KEY = "sk-very-secret-0123456789"
+QUICK = Patience(retries=3, first_wait_s=0.01)
+
+
+def connect(server: BadServer, patience: Patience = QUICK) -> tuple[Transport, list[float]]:
+    waits: list[float] = []
+    return Transport(server.url, key=KEY, patience=patience, pause=waits.append), waits
+
+
+def reply(body: bytes, status: int = 200, **headers: str) -> Reply:
+    return lambda handler: handler.send(body, status, **headers)
+
+
+def test_a_request_that_is_refused_for_now_is_repeated(server: BadServer):
+    server.script = [reply(b"busy", 429), reply(b"", 503), reply(b"oops", 500), reply(b"fine")]
+    link, waits = connect(server)
+    assert link.post("chat/completions", {"a": 1}) == b"fine"
+    assert len(waits) == 3
+    assert all(0 <= wait <= 0.01 * 2**number for number, wait in enumerate(waits))
+    assert {seen[0] for seen in server.seen} == {"/v1/chat/completions"}
+    assert server.seen[0][1]["authorization"] == f"Bearer {KEY}"
+
+
+def test_after_so_many_times_it_gives_up(server: BadServer):
+    server.script = [reply(b"<html>Bad gateway</html>", 502)]
+    link, waits = connect(server)
+    with pytest.raises(ModelError, match="502 Bad Gateway: '<html>"):
+        link.post("x", {})
+    assert (len(server.seen), len(waits)) == (4, 3)
+
+
+def test_what_will_not_get_better_is_not_repeated(server: BadServer):
+    server.script = [reply(b'{"error": "no such model"}', 404)]
+    link, waits = connect(server)
+    with pytest.raises(ModelError, match=r"404 Not Found.*no such model"):
+        link.post("x", {})
+    assert (len(server.seen), waits) == (1, [])
+
+
+def test_the_server_says_how_long_to_wait(server: BadServer):
+    later = format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+    server.script = [
+        reply(b"", 429, retry_after="2"),
+        reply(b"", 429, retry_after=later),
+        reply(b"", 429, retry_after="whenever"),
+        reply(b"fine"),
+    ]
+    link, waits = connect(server, Patience(retries=3, first_wait_s=0.01, most_wait_s=10_000))
+    assert link.post("x", {}) == b"fine"
+    assert waits[0] == 2.0
+    assert 1_800 < waits[1] <= 3_600
+    assert waits[2] <= 0.04
+
+
+def test_a_server_that_asks_for_too_long_is_not_waited_for(server: BadServer):
+    server.script = [reply(b"later", 429, retry_after="3600")]
+    link, waits = connect(server)
+    with pytest.raises(ModelError, match="asks to wait 3600 s"):
+        link.post("x", {})
+    assert waits == []
+
+
+def test_nobody_listens():
+    waits: list[float] = []
+    with closed_port() as port:
+        link = Transport(f"http://127.0.0.1:{port}", patience=QUICK, pause=waits.append)
+        with pytest.raises(ModelError, match="ConnectError"):
+            link.post("x", {})
+    assert len(waits) == 3
+
+
+def test_a_silent_server_is_left(server: BadServer):
+    left = threading.Event()
+
+    def say_nothing(handler: Handler) -> None:
+        left.wait(60)
+
+    server.script = [say_nothing]
+    link, waits = connect(server, Patience(read_s=0.05, retries=3))
+    with pytest.raises(ModelError, match="ReadTimeout"):
+        link.post("x", {})
+    left.set()
+    assert waits == [], "the server may be at work, and be paid for it"
+
+
+def test_an_answer_that_drips_is_left(server: BadServer):
+    left = threading.Event()
+
+    def drip(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-length", "1000000")
+        handler.end_headers()
+        while not left.wait(0.01):
+            handler.wfile.write(b".")
+            handler.wfile.flush()
+
+    server.script = [drip]
+    link, _ = connect(server, Patience(total_s=0.1))
+    with pytest.raises(ModelError, match=r"did not complete its answer in 0\.1 s"):
+        link.post("x", {})
+    left.set()
+
+
+def test_an_answer_that_is_cut_off_is_no_answer(server: BadServer):
+    def cut(handler: Handler) -> None:
+        handler.send_response(200)
+        handler.send_header("content-length", "1000")
+        handler.end_headers()
+        handler.wfile.write(b"half")
+        handler.close_connection = True
+
+    server.script = [cut]
+    link, _ = connect(server)
+    with pytest.raises(BadModelOutput, match="cut its answer off after 4 bytes"):
+        link.post("x", {})
+
+
+def test_an_answer_that_does_not_decompress_is_no_answer(server: BadServer):
+    server.script = [reply(b"not gzip at all", content_encoding="gzip")]
+    link, _ = connect(server)
+    with pytest.raises(BadModelOutput, match="decompress"):
+        link.post("x", {})
+
+
+def test_an_answer_without_end_is_left(server: BadServer, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(http, "MOST_BYTES", 1000)
+    server.script = [reply(b"x" * 5000)]
+    link, _ = connect(server)
+    with pytest.raises(BadModelOutput, match="more than 1,000 bytes"):
+        link.post("x", {})
+
+
+def test_lines_come_whole_whatever_the_pieces(server: BadServer):
+    server.script = [reply("data: 猫\r\n\nlast \xff".encode("latin1", "ignore") + "猫\n结束".encode())]
+    link, _ = connect(server)
+    assert list(link.lines("x", {}))[-1] == "结束"
+
+
+def test_only_so_many_at_once(server: BadServer):
+    running, most = [0], [0]
+    lock = threading.Lock()
+
+    def work(handler: Handler) -> None:
+        with lock:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+        time.sleep(0.02)
+        with lock:
+            running[0] -= 1
+        handler.send(b"ok")
+
+    server.script = [work]
+    link = Transport(server.url, concurrency=2, patience=QUICK)
+    threads = [threading.Thread(target=link.post, args=("x", {})) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(server.seen) == 8
+    assert most[0] <= 2
+
+
+def test_the_key_is_shown_nowhere(server: BadServer, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.DEBUG)
+    server.script = [reply(f"Incorrect API key: {KEY}".encode(), 401), reply(b"not gzip", content_encoding="gzip")]
+    link, _ = connect(server)
+    told = repr(link) + str(vars(link).get("address"))
+    for _ in range(2):
+        with pytest.raises(ModelError) as raised:
+            link.post("x", {})
+        error = raised.value
+        told += "".join(traceback.format_exception(error)) + repr(error.args) + repr(error.__cause__)
+    with closed_port() as port, pytest.raises(ModelError) as raised:
+        Transport(f"http://127.0.0.1:{port}", key=KEY, patience=QUICK, pause=lambda seconds: None).post("x", {})
+    told += "".join(traceback.format_exception(raised.value)) + caplog.text
+    assert KEY not in told
+    assert "***" in told
+
+
+@pytest.mark.parametrize("address", ["", "localhost:11434", "ftp://host/v1", "http://", "http://[::1", "file:///etc"])
+def test_an_address_that_is_none_is_refused(address: str):
+    with pytest.raises(ConfigurationError, match="base_url"):
+        Transport(address)
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown():
+    for address in (f"https://user:{KEY}@host/v1", f"https://host/v1?key={KEY}"):
+        with pytest.raises(ConfigurationError, match="key=") as raised:
+            Transport(address)
+        assert KEY not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n", f"{KEY}…", f"a {KEY}"])
+def test_a_key_that_is_none_is_refused_and_not_shown(key: str):
+    with pytest.raises(ConfigurationError, match="visible ASCII") as raised:
+        Transport("http://localhost/v1", key=key)
+    assert KEY not in "".join(traceback.format_exception(raised.value))
+
+
+def test_what_to_install_is_said(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(MissingDependency, match=r'pip install "memwell\[openai\]"'):
+        Transport("http://localhost/v1")
+
+
+# Whatever a server says is an answer or a ``BadModelOutput``, and nothing else.
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+junk = st.recursive(leaves, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner))
+function = st.fixed_dictionaries({}, optional={"name": junk, "arguments": junk | st.just("{}")})
+call = junk | st.fixed_dictionaries({}, optional={"id": junk, "type": junk, "index": junk, "function": junk | function})
+message = junk | st.fixed_dictionaries(
+    {}, optional={"role": junk, "content": junk, "tool_calls": junk | st.lists(call, max_size=2), "refusal": junk}
+)
+choice = st.fixed_dictionaries({}, optional={"message": message, "delta": message, "finish_reason": junk})
+body = st.fixed_dictionaries(
+    {}, optional={"choices": junk | st.lists(choice | junk, max_size=2), "usage": junk, "model": junk, "error": junk}
+)
+
+
+@given(body | junk, st.booleans())
+def test_a_body_is_an_answer_or_refused(value: Any, wants_json: bool):
+    try:
+        found = read_completion(json.dumps(value).encode(), wants_json=wants_json)
+    except BadModelOutput:
+        return
+    assert isinstance(found, Answer)
+
+
+@given(st.binary(max_size=40))
+def test_bytes_are_an_answer_or_refused(data: bytes):
+    with pytest.raises(BadModelOutput):
+        read_completion(data, wants_json=False)
+    with pytest.raises(BadModelOutput):
+        read_embeddings(data, 1)
+
+
+@given(st.lists(body | junk, max_size=4), st.booleans())
+def test_a_stream_is_an_answer_or_refused(values: list[Any], done: bool):
+    lines = [f"data: {json.dumps(value)}" for value in values] + (["data: [DONE]"] if done else [])
+    stream = StreamedAnswer()
+    try:
+        texts = list(stream.texts(lines))
+        found = stream.answer(wants_json=False)
+    except BadModelOutput:
+        return
+    assert "".join(texts) == found.message.text
+
+
+@given(junk | st.fixed_dictionaries({"data": junk | st.lists(st.fixed_dictionaries({"embedding": junk}) | junk)}))
+def test_vectors_are_numbers_or_refused(value: Any):
+    try:
+        rows, _ = read_embeddings(json.dumps(value).encode(), 1)
+    except BadModelOutput:
+        return
+    assert all(isinstance(number, int | float) for number in rows[0])
+
+
+@pytest.mark.parametrize("options", [{"temperature": float("nan")}, {"schema": {"x": object()}}, {"stop": [b"x"]}])
+def test_options_that_are_no_json_are_refused(options: Any):
+    with pytest.raises(InvalidInput):
+        chat_body("m", [human("Hi")], options, stream=False)
+
+
+HTTP_QUICK = Patience(read_s=2, retries=0)
 HI = [human("Hi")]
 
 
 def client(server: BadServer, **options: Any) -> OpenAICompatible:
-    return OpenAICompatible(server.url, key="sk-secret", patience=QUICK, **options)
+    return OpenAICompatible(server.url, key="sk-secret", patience=HTTP_QUICK, **options)
 
 
-def call(arguments: str = '{"city": "Rome"}', **extra: Any) -> dict[str, Any]:
+def http_call(arguments: str = '{"city": "Rome"}', **extra: Any) -> dict[str, Any]:
     return {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": arguments}, **extra}
 
 
@@ -51,7 +338,7 @@ def test_a_question_and_its_answer(server: BadServer):
 
 
 def test_tools_go_out_and_calls_come_back(server: BadServer):
-    server.script = [server.answer(None, tool_calls=[call()])]
+    server.script = [server.answer(None, tool_calls=[http_call()])]
     tool = Tool("weather", "Tells it.", {"type": "object", "properties": {"city": {"type": "string"}}})
     found = client(server).chat("m").complete(HI, tools=[tool])
     assert [(one.name, one.arguments) for one in found.message.tool_calls] == [("weather", {"city": "Rome"})]
@@ -79,7 +366,7 @@ def test_a_stream_comes_piece_by_piece(server: BadServer):
 
 
 def test_calls_are_put_together_from_a_stream(server: BadServer):
-    first = server.piece(tool_calls=[{"index": 0, **call('{"ci')}])
+    first = server.piece(tool_calls=[{"index": 0, **http_call('{"ci')}])
     rest = server.piece(tool_calls=[{"index": 0, "function": {"arguments": 'ty": "Rome"}'}}])
     server.script = [server.events(first, rest, server.piece(finish="tool_calls"))]
     whole = list(client(server).chat("m").stream(HI))[-1].completion
@@ -104,9 +391,9 @@ def test_calls_are_put_together_from_a_stream(server: BadServer):
         '{"choices": [{"message": {"content": "a\\u0000b"}}]}',
         '{"choices": [{"message": {"content": "x", "tool_calls": 5}}]}',
         '{"choices": [{"message": {"content": "x", "tool_calls": [{}]}}]}',
-        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [call('{"city": ')]}}]}),
-        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [call("[1]")]}}]}),
-        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [{**call(), "id": ""}]}}]}),
+        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [http_call('{"city": ')]}}]}),
+        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [http_call("[1]")]}}]}),
+        json.dumps({"choices": [{"message": {"content": None, "tool_calls": [{**http_call(), "id": ""}]}}]}),
         "[" * 100_000,
         b"\xff\xfe\x00",
     ],

@@ -16,10 +16,117 @@ from memwell.messages import human
 from memwell.models import Completion, Embedder, Tool
 from memwell.models.scripted import HashEmbedder, ScriptedChat
 from memwell.records import Space
-from memwell.runtime.cache import CompletionCache, EmbeddingCache
+from memwell.runtime.cache import CompletionCache, EmbeddingCache, Ring
 from memwell.storage import Backend, open_backend
 
-SPACE = Space("acme", "anna")
+# The ring: a bound that holds whatever happens, and values that move without pushing others out.
+
+
+SPACE = Space("acme")
+
+
+@pytest.fixture(params=["memory:", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    url = request.param if request.param == "memory:" else str(tmp_path / "ring.db")
+    with open_backend(url) as backend:
+        yield backend
+
+
+def ring_of(store: Backend, slots: int = 4, gone: list[str] | None = None) -> Ring:
+    dropped = None if gone is None else gone.append
+    return Ring(store.kv, SPACE, "ring", slots, store.transaction, renews=True, dropped=dropped)
+
+
+def test_a_full_ring_drops_what_came_first_and_says_so(store: Backend):
+    gone: list[str] = []
+    ring = ring_of(store, gone=gone)
+    for name in "abcdef":
+        ring.write({name: name.upper()})
+    assert [ring.read(name) for name in "abcdef"] == [None, None, "C", "D", "E", "F"]
+    assert gone == ["a", "b"]
+    assert (ring.count(), ring.taken(), ring.latest(3), ring.latest(9)) == (4, 6, ["f", "e", "d"], [*"fedc"])
+
+
+def test_a_value_written_again_keeps_its_place(store: Backend):
+    ring = ring_of(store)
+    for name in "abcd":
+        ring.write({name: 1})
+    for number in range(10):
+        ring.write({"a": number})
+    assert (ring.count(), ring.read("a"), ring.taken()) == (4, 9, 4)
+    ring.write({"e": 1})
+    assert ring.read("a") is None
+
+
+def test_a_renewed_value_outlives_the_others_and_pushes_nothing_out(store: Backend):
+    ring = ring_of(store)
+    for name in "abcd":
+        ring.write({name: 1})
+    assert ring.renew("a") is True
+    assert ring.renew("a") is False, "it is the newest already"
+    assert ring.renew("d") is False, "so is the newer half"
+    assert ring.renew("never") is False
+    assert ring.count() == 4
+    for name in "efg":
+        ring.write({name: 1})
+    assert ring.read("a") == 1
+    assert ring.count() == 4
+
+
+steps = st.lists(st.tuples(st.sampled_from("wwwrd"), st.sampled_from("abcdefghij")), max_size=50)
+
+
+@given(steps, st.integers(1, 6), st.integers(1, 6))
+def test_the_bound_holds_and_the_newest_stays(steps: list[tuple[str, str]], slots: int, later: int):
+    with open_backend("memory:") as store:
+        for size, part in ((slots, steps[:25]), (later, steps[25:])):
+            ring = ring_of(store, size)
+            for step, name in part:
+                if step == "w":
+                    ring.write({name: name})
+                    assert ring.read(name) == name
+                elif step == "r":
+                    before = {one for one in "abcdefghij" if ring.read(one)}
+                    ring.renew(name)
+                    kept = {one for one in "abcdefghij" if ring.read(one)}
+                    assert kept == before or size < slots
+                else:
+                    ring.drop(name)
+                    assert ring.read(name) is None
+            if part and part[-1][0] == "w":
+                assert ring.count() <= size
+        ring.clear()
+        assert [entry.key for entry in store.kv.scan(SPACE).items] == []
+
+
+def test_a_time_to_live_is_the_stores(store: Backend):
+    ring = ring_of(store)
+    ring.write({"a": 1}, ttl=100)
+    entry = store.kv.get(SPACE, "ring.va")
+    assert entry is not None
+    assert entry.expires is not None
+    with pytest.raises(InvalidInput):
+        ring.write({"b": 1}, ttl=-1)
+    assert ring.read("b") is None
+    assert ring.taken() == 1, "what failed took no place"
+
+
+@pytest.mark.parametrize("damage", ["ring.pa", "ring.s0", "ring.ring"])
+@pytest.mark.parametrize("value", ["nonsense", [1], {"next": "x"}, -7, 10**9])
+def test_damage_costs_an_entry_at_most(store: Backend, damage: str, value: object):
+    ring = ring_of(store)
+    for name in "abcd":
+        ring.write({name: 1})
+    store.kv.put(SPACE, damage, value)
+    ring.renew("a")
+    for name in "efghijkl":
+        ring.write({name: 1})
+        assert ring.read(name) == 1
+        ring.renew(name)
+    assert ring.count() <= 5
+
+
+CACHE_SPACE = Space("acme", "anna")
 
 
 class Counting(Embedder):
@@ -44,123 +151,127 @@ class Counting(Embedder):
 
 
 @pytest.fixture(params=["memory:", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+def cache_store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
     url = request.param if request.param == "memory:" else str(tmp_path / "cache.db")
     with open_backend(url) as backend:
         yield backend
 
 
-def keys(store: Backend, space: Space = SPACE) -> list[str]:
-    return [entry.key for entry in store.kv.scan(space, limit=10_000).items]
+def keys(cache_store: Backend, space: Space = CACHE_SPACE) -> list[str]:
+    return [entry.key for entry in cache_store.kv.scan(space, limit=10_000).items]
 
 
-def values(store: Backend) -> int:
-    return sum(".v" in key for key in keys(store))
+def values(cache_store: Backend) -> int:
+    return sum(".v" in key for key in keys(cache_store))
 
 
 @given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6), st.integers(0, 3))
 def test_a_cache_answers_as_the_model_does(batches: list[list[str]], most_recent: int):
     with open_backend("memory:") as backend:
         model = Counting()
-        cache = EmbeddingCache(model, backend.kv, SPACE, most_recent=most_recent)
+        cache = EmbeddingCache(model, backend.kv, CACHE_SPACE, most_recent=most_recent)
         for batch in batches:
             assert np.allclose(cache.embed(batch), HashEmbedder(32).embed(batch), atol=2e-3)
         assert len(model.asked) == len(set(model.asked)), "nothing is asked twice"
 
 
-def test_a_miss_and_a_hit_are_the_same_to_the_last_bit(store: Backend):
+def test_a_miss_and_a_hit_are_the_same_to_the_last_bit(cache_store: Backend):
     model = Counting()
-    miss = EmbeddingCache(model, store.kv, SPACE).embed(["猫在睡觉", "the cat", ""])
+    miss = EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["猫在睡觉", "the cat", ""])
     for most_recent in (0, 10):
-        cache = EmbeddingCache(model, store.kv, SPACE, most_recent=most_recent)
+        cache = EmbeddingCache(model, cache_store.kv, CACHE_SPACE, most_recent=most_recent)
         assert np.array_equal(cache.embed(["猫在睡觉", "the cat", ""]), miss)
     assert model.asked == ["猫在睡觉", "the cat", ""]
     assert np.allclose(np.linalg.norm(miss, axis=1), [1, 1, 0], atol=1e-3)
 
 
-def test_the_bound_holds_and_the_oldest_goes_first(store: Backend):
+def test_the_bound_holds_and_the_oldest_goes_first(cache_store: Backend):
     model = Counting()
-    cache = EmbeddingCache(model, store.kv, SPACE, most_entries=5, most_recent=0, transaction=store.transaction)
+    cache = EmbeddingCache(
+        model, cache_store.kv, CACHE_SPACE, most_entries=5, most_recent=0, transaction=cache_store.transaction
+    )
     for number in range(12):
         cache.embed([f"text {number}"])
-        assert values(store) <= 5
+        assert values(cache_store) <= 5
     cache.embed([f"text {number}" for number in range(7, 12)])
     assert len(model.asked) == 12
     cache.embed(["text 6"])
     assert len(model.asked) == 13
     cache.embed([f"more {number}" for number in range(40)])
-    assert values(store) == 5
-    assert len(keys(store)) == 11
+    assert values(cache_store) == 5
+    assert len(keys(cache_store)) == 11
 
 
-def test_a_smaller_bound_is_taken_up(store: Backend):
-    EmbeddingCache(Counting(), store.kv, SPACE, most_entries=20).embed([f"t{number}" for number in range(20)])
-    EmbeddingCache(Counting(), store.kv, SPACE, most_entries=4).embed(["new"])
-    assert values(store) <= 4
-    assert len(keys(store)) <= 9
+def test_a_smaller_bound_is_taken_up(cache_store: Backend):
+    EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=20).embed(
+        [f"t{number}" for number in range(20)]
+    )
+    EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=4).embed(["new"])
+    assert values(cache_store) <= 4
+    assert len(keys(cache_store)) <= 9
 
 
-def test_a_larger_bound_is_taken_up(store: Backend):
-    EmbeddingCache(Counting(), store.kv, SPACE, most_entries=3).embed([f"t{number}" for number in range(9)])
-    larger = EmbeddingCache(Counting(), store.kv, SPACE, most_entries=6)
+def test_a_larger_bound_is_taken_up(cache_store: Backend):
+    EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=3).embed([f"t{number}" for number in range(9)])
+    larger = EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=6)
     for number in range(9, 20):
         larger.embed([f"t{number}"])
-    assert values(store) == 6
+    assert values(cache_store) == 6
 
 
-def test_spaces_and_models_stay_apart(store: Backend):
+def test_spaces_and_models_stay_apart(cache_store: Backend):
     first, second, third = Counting(), Counting(), Counting("other")
-    EmbeddingCache(first, store.kv, SPACE).embed(["secret"])
-    EmbeddingCache(second, store.kv, Space("acme", "bob")).embed(["secret"])
-    EmbeddingCache(third, store.kv, SPACE).embed(["secret"])
+    EmbeddingCache(first, cache_store.kv, CACHE_SPACE).embed(["secret"])
+    EmbeddingCache(second, cache_store.kv, Space("acme", "bob")).embed(["secret"])
+    EmbeddingCache(third, cache_store.kv, CACHE_SPACE).embed(["secret"])
     assert first.asked == second.asked == third.asked == ["secret"]
 
 
-def test_a_damaged_entry_is_asked_for_again(store: Backend):
+def test_a_damaged_entry_is_asked_for_again(cache_store: Backend):
     model = Counting()
-    expected = EmbeddingCache(model, store.kv, SPACE).embed(["a"])
-    (key,) = [key for key in keys(store) if ".v" in key]
+    expected = EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["a"])
+    (key,) = [key for key in keys(cache_store) if ".v" in key]
     for junk in (b"short", b"\xff" * 68, {"json": 1}, None):
-        store.kv.put(SPACE, key, junk)
-        assert np.array_equal(EmbeddingCache(model, store.kv, SPACE).embed(["a"]), expected)
-    store.kv.put(SPACE, "embedding.ring", {"next": "junk"})
-    EmbeddingCache(model, store.kv, SPACE).embed(["b"])
+        cache_store.kv.put(CACHE_SPACE, key, junk)
+        assert np.array_equal(EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["a"]), expected)
+    cache_store.kv.put(CACHE_SPACE, "embedding.ring", {"next": "junk"})
+    EmbeddingCache(model, cache_store.kv, CACHE_SPACE).embed(["b"])
     assert model.asked == ["a"] * 5 + ["b"]
 
 
-def test_what_is_forgotten_is_gone_from_the_store_and_the_process(store: Backend):
+def test_what_is_forgotten_is_gone_from_the_store_and_the_process(cache_store: Backend):
     model = Counting()
-    cache = EmbeddingCache(model, store.kv, SPACE)
+    cache = EmbeddingCache(model, cache_store.kv, CACHE_SPACE)
     cache.embed(["keep", "secret"])
     assert cache.forget(["secret", "never seen"]) == 1
-    assert values(store) == 1
+    assert values(cache_store) == 1
     cache.embed(["keep", "secret"])
     assert model.asked == ["keep", "secret", "secret"]
     cache.clear()
-    assert keys(store) == []
+    assert keys(cache_store) == []
     cache.embed(["keep"])
     assert model.asked[-1] == "keep"
 
 
-def test_a_failing_model_leaves_nothing_behind(store: Backend):
+def test_a_failing_model_leaves_nothing_behind(cache_store: Backend):
     class Failing(Counting):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             raise ModelError("down")
 
     with pytest.raises(ModelError):
-        EmbeddingCache(Failing(), store.kv, SPACE).embed(["a"])
-    assert keys(store) == []
+        EmbeddingCache(Failing(), cache_store.kv, CACHE_SPACE).embed(["a"])
+    assert keys(cache_store) == []
 
 
-def test_a_bound_that_is_none_is_refused(store: Backend):
+def test_a_bound_that_is_none_is_refused(cache_store: Backend):
     for bound in (0, -1, 2.5, "many"):
         with pytest.raises(InvalidInput, match="most_entries"):
-            EmbeddingCache(Counting(), store.kv, SPACE, most_entries=bound)  # type: ignore[arg-type]
+            EmbeddingCache(Counting(), cache_store.kv, CACHE_SPACE, most_entries=bound)  # type: ignore[arg-type]
 
 
 def _fill(path: str, start: int) -> None:
     with open_backend(path) as backend:
-        cache = EmbeddingCache(HashEmbedder(32), backend.kv, SPACE, most_entries=30, most_recent=0)
+        cache = EmbeddingCache(HashEmbedder(32), backend.kv, CACHE_SPACE, most_entries=30, most_recent=0)
         for number in range(start, start + 25):
             cache.embed([f"text {number}"])
 
@@ -179,14 +290,14 @@ def test_processes_share_a_cache_and_its_bound(tmp_path: Path):
         kept = values(backend)
         assert 20 <= kept <= 30
         model = Counting(HashEmbedder(32).name)
-        cache = EmbeddingCache(model, backend.kv, SPACE, most_entries=1000)
+        cache = EmbeddingCache(model, backend.kv, CACHE_SPACE, most_entries=1000)
         cache.embed([f"text {number}" for number in range(45)])
         assert len(model.asked) == 45 - kept
 
 
-def test_completions_are_remembered_by_messages_and_options(store: Backend):
+def test_completions_are_remembered_by_messages_and_options(cache_store: Backend):
     chat = ScriptedChat(["one", "two", "three", "four"])
-    cache = CompletionCache(chat, store.kv, SPACE)
+    cache = CompletionCache(chat, cache_store.kv, CACHE_SPACE)
     question = [human("Hi")]
     first, again = cache.complete(question), cache.complete([human("Hi")], temperature=None)
     assert (first.text, again.text, again.cost) == ("one", "one", 0.0)
@@ -198,16 +309,16 @@ def test_completions_are_remembered_by_messages_and_options(store: Backend):
     assert cache.name == "scripted"
 
 
-def test_a_streamed_answer_is_remembered(store: Backend):
+def test_a_streamed_answer_is_remembered(cache_store: Backend):
     chat = ScriptedChat(["one"])
-    cache = CompletionCache(chat, store.kv, SPACE)
+    cache = CompletionCache(chat, cache_store.kv, CACHE_SPACE)
     assert [piece.text for piece in cache.stream([human("Hi")])] == ["one", ""]
     assert cache.complete([human("Hi")]).text == "one"
 
 
-def test_an_answer_cut_off_or_forgotten_is_asked_for_again(store: Backend):
+def test_an_answer_cut_off_or_forgotten_is_asked_for_again(cache_store: Backend):
     cut = Completion(message=ScriptedChat(["par"]).complete([human("x")]).message, model="m", finish="length")
-    cache = CompletionCache(ScriptedChat([cut, "whole", "anew", "last"]), store.kv, SPACE)
+    cache = CompletionCache(ScriptedChat([cut, "whole", "anew", "last"]), cache_store.kv, CACHE_SPACE)
     question = [human("Hi")]
     assert [cache.complete(question).text for _ in range(3)] == ["par", "whole", "whole"]
     assert cache.forget(question)

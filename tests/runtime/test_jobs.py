@@ -301,7 +301,7 @@ def test_documents_get_their_vectors_once_the_embedder_is_mended(tmp_path: Path,
 
 _ADDER = """
     import memwell, os, signal, sys
-    from memwell.knowledge import vectors
+    from memwell.knowledge import shelf as vectors
     from memwell.models.scripted import HashEmbedder
     vectors.MOST_AT_ONCE = 8
     m = memwell.open(sys.argv[1], embedder=HashEmbedder(64), work=sys.argv[2] == "work")

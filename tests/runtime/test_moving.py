@@ -26,7 +26,7 @@ from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
-from memwell.testing.operations import Operation, everything, outcome, writes
+from memwell.testing.strategies import Operation, everything, outcome, writes
 
 HOME = Space("home")
 TALK = Thread(HOME, "talk")

@@ -22,8 +22,8 @@ from memwell.records import Space
 from memwell.runtime.wire.routes import Route
 from memwell.service.app import App, create_app
 from memwell.service.keys import SCOPES
-from memwell.service.line import Line
 from memwell.service.parts import Service
+from memwell.service.server import Line
 from memwell.settings import Settings
 from tests.runtime.remote.serving import listening_to
 from tests.service.waiting import PATIENCE_S

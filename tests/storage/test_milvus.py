@@ -7,7 +7,6 @@ from pathlib import Path
 from memwell.storage.composed import Attached, ComposedBackend
 from memwell.storage.milvus import MilvusVectors
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
@@ -20,7 +19,7 @@ from memwell.testing.conformance import (
     SequencesSuite,
 )
 from memwell.testing.conformance.sequences import check_sequences
-from memwell.testing.machine import ChildSubject
+from memwell.testing.machine import ChildSubject, Nursery
 from tests.engines.milvus import lite_url
 
 

@@ -19,11 +19,10 @@ from memwell.records import Hit, Record, Space, Vector, pack_half
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.mirrored import Delta, MirroredIndex, Row, SpaceCopy
 from memwell.storage.protocols import IndexInfo, RecordIndex
-from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import RecordIndexSuite
-from memwell.testing.operations import SPACES, Operation, index_writes, outcome
-from memwell.testing.questions import filters, sentences, vectors
+from memwell.testing.machine import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
+from memwell.testing.strategies import SPACES, Operation, filters, index_writes, outcome, sentences, vectors
 
 HOME = Space("home")
 

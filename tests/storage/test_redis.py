@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from memwell.storage.redis import RedisBackend
-from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import (
     BackendSuite,
@@ -25,6 +24,7 @@ from memwell.testing.conformance import (
     SequencesSuite,
 )
 from memwell.testing.conformance.suite import TALK, said
+from memwell.testing.machine import Nursery
 from tests.engines.redis import single, single_url
 
 

@@ -12,7 +12,7 @@ from memwell.language.segment import segment
 from memwell.records import Record, as_vector
 from memwell.storage import bm25
 from memwell.storage.searching import Postings, asked_terms, filtered, matching, nearest, page
-from memwell.testing.questions import sentences
+from memwell.testing.strategies import sentences
 
 Steps = list[tuple[int, str | None]]
 steps: st.SearchStrategy[Steps] = st.lists(st.tuples(st.integers(0, 5), st.none() | sentences()), max_size=12)

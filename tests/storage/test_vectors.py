@@ -27,7 +27,7 @@ from memwell.storage.vectors import (
     save_index,
     update_index,
 )
-from memwell.testing.questions import vectors
+from memwell.testing.strategies import vectors
 
 Stored = dict[int, bytes]
 

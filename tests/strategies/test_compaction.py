@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from memwell.errors import InvalidInput, ModelError, NotFound, Unsupported
 from memwell.history import History
-from memwell.history.handle import blobs_beside
+from memwell.history.reading import blobs_beside
 from memwell.messages import Image, Message, Text, ToolCall, ToolResult, ai, human, message, system, tool_result
 from memwell.models.scripted import ScriptedChat
 from memwell.storage import open_backend

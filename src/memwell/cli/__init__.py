@@ -12,16 +12,24 @@ import msgspec
 import typer
 from rich.text import Text as Styled
 
-from memwell.cli import backup, batch, bench, capacity, explain, keys, knowledge, memories, move, reindex
+from memwell.cli import backup, batch, bench, capacity, keys, knowledge, memories, move, reindex
+from memwell.cli import demo as explain
 from memwell.cli.demo import run_demo
 from memwell.cli.doctor import examine, find_leaks, report, report_leaks, versions
-from memwell.cli.mcp import mcp_command
 from memwell.cli.phrases import say
 from memwell.cli.reembed import reembed_command
-from memwell.cli.serve import serve_command
+from memwell.cli.serve import mcp_command, serve_command
 from memwell.cli.stores import SpaceOption, Store, existing, file_of, opened
-from memwell.cli.tables import message_table, thread_table
-from memwell.cli.terminal import Commands, console, help_style, never_fail_to_encode, one_line, visible
+from memwell.cli.terminal import (
+    Commands,
+    console,
+    help_style,
+    message_table,
+    never_fail_to_encode,
+    one_line,
+    thread_table,
+    visible,
+)
 from memwell.errors import ConfigurationError, MemwellError, NotFound
 from memwell.messages import Message
 from memwell.settings import load_settings

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memwell.cli.doctor import of_users
-from memwell.cli.files import naming_file
-from memwell.cli.progress import progress_bar
-from memwell.cli.stores import Store, check_exists, file_of, is_served
-from memwell.cli.terminal import AsJson, console, one_line, print_json
+from memwell.cli.stores import Store, check_exists, file_of, is_served, naming_file
+from memwell.cli.terminal import AsJson, console, one_line, print_json, progress_bar
 from memwell.errors import BackendError, ConfigurationError, InvalidInput
 from memwell.settings import load_settings
 from memwell.storage.urls import composition, scheme_of, without_secrets
@@ -220,6 +218,3 @@ def _telling() -> Generator[None]:
         yield
     except BackupRefused as refused:
         raise BackendError(_say(_REFUSALS[refused.code], **refused.values)) from refused
-
-
-__all__ = ["app"]

@@ -9,10 +9,9 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.reembed import Workers
 from memwell.cli.stores import Store, check_at_hand, check_exists
-from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json
+from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar
 
 if TYPE_CHECKING:
     from memwell.runtime.batch import Batch
@@ -85,6 +84,3 @@ def _table(columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Listing:
     for segments, *counts in rows:
         table.add_row(one_line(" / ".join(segments)), *(f"{count:,}" for count in counts))
     return table
-
-
-__all__ = ["app"]

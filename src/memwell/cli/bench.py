@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import check_exists, existing
-from memwell.cli.terminal import Commands, Listing, console, one_line
+from memwell.cli.terminal import Commands, Listing, console, one_line, progress_bar
 
 if TYPE_CHECKING:
     from memwell.runtime.evaluation import Run, Scores
@@ -119,6 +118,3 @@ def _both(scores: Scores | None) -> str:
 
 def _percent(value: float) -> str:
     return f"{100 * value:.1f}"
-
-
-__all__ = ["app"]

@@ -128,6 +128,3 @@ def _amount(line: Line, language: str) -> str:
     number = f"{line.amount:,.0f}" if line.amount >= _SMALL or line.unit == "" else f"{line.amount:,.2f}"
     unit = _UNITS_IN_CHINESE.get(line.unit, line.unit) if language.startswith("zh") else line.unit
     return f"{number} {unit}".strip()
-
-
-__all__ = ["app"]

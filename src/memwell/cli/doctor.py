@@ -250,6 +250,3 @@ def _bytes(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= 1000
     return f"{size:.2f} GB"
-
-
-__all__ = ["examine", "find_leaks", "of_users", "report", "report_leaks", "versions"]

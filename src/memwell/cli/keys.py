@@ -13,9 +13,8 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, existing, read_only, space_of
-from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, visible
+from memwell.cli.terminal import AsJson, Commands, Listing, console, one_line, print_json, progress_bar, visible
 from memwell.errors import InvalidInput, NotFound, ReadOnlyStore
 from memwell.records import Space
 from memwell.service.keys import BUNDLES, SCOPES, Key, Keys, id_in_token, without_tokens
@@ -345,6 +344,3 @@ def _print_verified(found: Verified, as_json: bool) -> None:
 
 def _minute(moment: datetime) -> str:
     return visible(f"{moment:%Y-%m-%d %H:%M}")
-
-
-__all__ = ["app"]

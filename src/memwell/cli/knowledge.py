@@ -10,9 +10,8 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, is_served, opened
-from memwell.cli.terminal import AsJson, Listing, console, one_line, print_json, visible
+from memwell.cli.terminal import AsJson, Listing, console, one_line, print_json, progress_bar, visible
 from memwell.errors import ConfigurationError, InvalidInput
 from memwell.settings import load_settings
 from memwell.storage.urls import without_secrets
@@ -185,6 +184,3 @@ def tune_command(
     console().print(Styled(visible(tuned.table(language))))
     if plot is not None:
         console().print(say("plot_written", path=one_line(str(plot))))
-
-
-__all__ = ["app"]

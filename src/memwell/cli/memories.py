@@ -14,13 +14,10 @@ import typer
 from rich.text import Text as Styled
 
 import memwell
-from memwell.cli.files import check_export, naming_file
 from memwell.cli.owing import owed_by_space
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
-from memwell.cli.stores import SpaceOption, Store, check_exists, is_served, opened, space_of
-from memwell.cli.tables import fact_table, hit_table
-from memwell.cli.terminal import AsJson, console, one_line, print_json, visible
+from memwell.cli.stores import SpaceOption, Store, check_exists, check_export, is_served, naming_file, opened, space_of
+from memwell.cli.terminal import AsJson, console, fact_table, hit_table, one_line, print_json, progress_bar, visible
 from memwell.errors import InvalidInput, NotFound
 from memwell.longterm.remembering import Rejection
 from memwell.runtime.transfer import FORMATS, Imported, Progress, detect, export_jsonl, import_agentscope
@@ -432,6 +429,3 @@ def _texts(engine: memwell.Engine, ids: list[str]) -> dict[str, str]:
         with suppress(NotFound):
             texts[id_] = engine.get(id_).text
     return texts
-
-
-__all__ = ["app"]

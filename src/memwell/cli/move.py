@@ -9,9 +9,8 @@ import msgspec
 import typer
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import check_at_hand, existing
-from memwell.cli.terminal import console, one_line
+from memwell.cli.terminal import console, one_line, progress_bar
 from memwell.errors import ConfigurationError
 from memwell.runtime.moving import Moved, MoveRefused, move
 from memwell.settings import load_settings
@@ -144,6 +143,3 @@ def _part_without_secrets(part: str) -> str:
     # A password may hold a slash that nobody escaped, so everything up to the last @ goes.
     shown = _SECRET.sub(r"\1…", rest.rpartition("@")[2])
     return f"{scheme}://{shown}"
-
-
-__all__ = ["app"]

@@ -30,6 +30,3 @@ def noted(backend: Backend) -> Iterator[Space]:
     """The spaces whose first memories may still be on their way."""
     entries = paged(lambda cursor: backend.kv.scan(REGISTRY, cursor=cursor))
     return (Space.decode(entry.key) for entry in entries)
-
-
-__all__ = ["noted", "owed_by_space"]

@@ -362,6 +362,3 @@ def say(key: str, language: str | None = None, /, **values: object) -> str:
     chosen = language or load_settings().language
     english, chinese = _PHRASES[key]
     return (chinese if chosen.startswith("zh") else english).format(**values)
-
-
-__all__ = ["say"]

@@ -8,9 +8,8 @@ import typer
 from rich.text import Text as Styled
 
 from memwell.cli.phrases import say
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, check_at_hand, check_exists, space_of
-from memwell.cli.terminal import console, one_line
+from memwell.cli.terminal import console, one_line, progress_bar
 from memwell.settings import load_settings
 
 Workers = Annotated[
@@ -47,6 +46,3 @@ def reembed_command(
         console(stderr=True).print(Styled(say("reembed_left", space=where), style="yellow"))
     if done.left:
         raise typer.Exit(1)
-
-
-__all__ = ["Workers", "reembed_command"]

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memwell.cli.progress import progress_bar
 from memwell.cli.stores import SpaceOption, Store, existing, space_of
-from memwell.cli.terminal import AsJson, console, one_line, print_json
+from memwell.cli.terminal import AsJson, console, one_line, print_json, progress_bar
 from memwell.errors import ConfigurationError
 from memwell.records import Space
 from memwell.settings import load_settings
@@ -92,6 +91,3 @@ def _report(found: dict[str, object]) -> None:
         screen.print(one_line(_say("rebuilt" if "spaces" in found else "reconciled", **found)))
     if "blobs_removed" in found:
         screen.print(_say("blobs", count=found["blobs_removed"]))
-
-
-__all__ = ["app"]

@@ -8,16 +8,12 @@ mind.recall("what is RAG?")
 
 from __future__ import annotations
 
-from memwell.cognition.attention import softmax
-from memwell.cognition.augmented import AugmentedModel, Response
-from memwell.cognition.beliefs import Belief
-from memwell.cognition.concepts import Concept, Testimony
-from memwell.cognition.definitions import Definition, definitions
+from memwell.cognition.attention import Belief, softmax
+from memwell.cognition.augmented import AugmentedModel, Definition, Response, definitions
 from memwell.cognition.episodic import Episode, EpisodicMemory
-from memwell.cognition.graph import ConceptGraph, Edge, Node, Related
 from memwell.cognition.network import Cognition, Weighted
 from memwell.cognition.procedural import Outcome, ProceduralMemory, Procedure, SuccessRate, Suggestion
-from memwell.cognition.semantic import SemanticMemory
+from memwell.cognition.semantic import Concept, ConceptGraph, Edge, Node, Related, SemanticMemory, Testimony
 from memwell.cognition.working import Active, WorkingMemory
 
 __all__ = [

@@ -7,29 +7,252 @@ memories, word for word, and says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from memwell._asyncify import asyncify
-from memwell.cognition.matching import coverage
+from memwell.cognition.matching import coverage, is_question
+from memwell.cognition.named import without_secrets
 from memwell.cognition.network import PROCEDURAL, SEMANTIC, Cognition, Weighted
 from memwell.cognition.procedural import NEEDS
-from memwell.cognition.questions import is_question
-from memwell.cognition.teaching import learn_from, learn_unknown
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, NotFound
+from memwell.language import entities as names
 from memwell.language.detect import language_of
+from memwell.language.entities import Entity, entities
+from memwell.language.keywords import keywords
 from memwell.language.quoting import clean, quoted
+from memwell.language.secrets import PERSONAL, SECRETS, findings
 from memwell.language.sentences import sentences
+from memwell.language.words import check_string
 from memwell.messages import Message, human, system
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
 from memwell.values import check_count, check_text, shown
 
-_NEEDS = tuple(NEEDS.values())
+# What a text says that something is: read by rule, in English and Chinese.
+
+
+LOOKED_AT = 20_000
+"""How much of a text is read, in characters."""
+_MOST = 8
+_LONGEST_NAME = 60
+_LONGEST_DEFINITION = 300
+
+_ENGLISH = re.compile(
+    r"\A\W*(?:(?:so|well|basically|remember|note|note that|in short|for example|by the way)[,:]?\s+)?"
+    r"(?P<article>an?\s+|the\s+)?(?P<name>[^\s,;:.()\"“”]+(?:\s+[^\s,;:.()\"“”]+){0,4}?)(?:\s*\((?P<short>[^()]{1,20})\))?\s+"
+    r"(?:(?:is|are)\s+(?P<denied>not\s+)?(?:defined\s+as\s+|short\s+for\s+)?(?=(?P<noun>an?|the|one|any|some|another)\s)"
+    r"|(?:isn['’]t|aren['’]t)\s+(?P<not>(?=(?:an?|the|one)\s))"
+    r"|means\s+|refers?\s+to\s+|stands?\s+for\s+|(?:is|are)\s+(?:defined\s+as|short\s+for)\s+)"
+    r"(?P<definition>\S.*)\Z",
+    re.I | re.S,
+)
+_CHINESE = re.compile(
+    r"\A\W*(?:所谓的?|其实|简单来说[，,]?|换句话说[，,]?|(?:请?记住|请?注意|例如|比如)[，,：:]){0,3}"
+    r"[“「《]?(?P<name>[^，。；：！？、,;:!?()（）“”「」《》\n]{1,24}?)[”」》]?(?:[（(](?P<short>[^（()）]{1,24})[)）])?\s*"
+    r"(?P<denied>并?不是|并非|不属于)?"
+    r"(?(denied)|(?:就?是指|指的是|就是|是|意味着|定义为|即为?|属于))\s*[:：]?\s*(?:个(?![人体性别案数头税]))?(?P<definition>\S.*)\Z",
+    re.S,
+)
+_PERSONAL = re.compile(r"\b(?:I|I['’]\w+|me|my|mine|we|us|our|ours|you|your|yours)\b|[我你您咱俺]", re.I)
+_POINTS_AT_ONE = re.compile(
+    r"\A(?:it|this|that|these|those|there|here|he|she|they|his|her|their|its|who|what|which|one|some(?:one|body|thing|where"
+    r"|times|how)?|all|every\w*|any\w*|no|nothing|nobody|none|today|tomorrow|yesterday|now|and|but|if|because|when|while|so"
+    r"|yes|not)\b|[他她它这那谁哪该其]"
+    r"|\A(?:[今明昨前后][天年晚早]|[上下]个?[周月]|本[周月]|周末|周[一二三四五六日天]|星期|现在|刚才|以前|以后|大家|有人|有些|如果|因为|但|可"
+    r"|只|还|总|要|于|或|真|都|也|不|若)",
+    re.I,
+)
+# What somebody holds to be so, or has from others, is no definition.
+_HEDGED = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|apparently|allegedly|supposedly|reportedly|hopefully|sometimes|often|usually"
+    r"|says?|said|thinks?|thought|believes?|believed|claims?|claimed|told|tells?|heard|guess(?:es)?|seems?)\b|(?<=\s)an?(?=\s)"
+    r"|可能|也许|或许|大概|大约|据说|据称|听说|传说(?=.)|传闻|好像|似乎|认为|觉得|以为|应该|恐怕|估计|未必|不一定|几乎|(?<![小学传])说(?![明服法唱书])",
+    re.I,
+)
+# Words for what is one thing at a time: which answer and whose problem, only the talk knows.
+_ROLE = re.compile(
+    r"(?:.*的)?(?:答案|问题|结果|原因|目的|关键|重点|事实|意思|结论|建议|办法|方法|目标|任务|计划|时间|日期|地点|位置|价格|名字|姓名|号码|编号"
+    r"|卡号|账号|地址|住址|电话|手机|手机号|邮箱|密码|口令|生日|年龄|天气|心情|味道|颜色|状态|情况|区别|好处|坏处|优点|缺点|前提|条件|想法|看法"
+    r"|感觉|印象|主题|标题|题目|版本|数量|总数|人数|老板|同事|会议|第[一二三四五六七八九十]+步?|下一步|真相|理由|爱好|职业)"
+    r"|(?:answer|question|problem|point|thing|truth|fact|issue|result|reason|trouble|idea|plan|goal)",
+    re.I,
+).fullmatch
+_NO_THING = re.compile(
+    r"\A(?:[很真太最更没]|不(?![可等锈饱])|有点|应该|已经|正在|因为|为了|由于|可以|需要|[今明昨前后][天年晚早]|[上下]个?[周月]|周[一二三四五六日天末]|星期)"
+    r"|\A[0-9０-９.,，%％〇零一二两三四五六七八九十百千万亿点半]+\Z"
+)
+_NAME_ENDS_BADLY = re.compile(
+    r"[但可只还总要于或真都也不就更最很便正若既凡]\Z|(?:\s|\A)(?:also|just|only|still|always|not|really)\Z", re.I
+)
+_GOES_ON = re.compile(
+    r"(?:,\s+|\s+)(?:and|but|so|because|although|though)\s+(?=(?:I|we|you|it|they|he|she|this|that)\b)", re.I
+)
+_CHINESE_GOES_ON = re.compile("[，,；;](?=但|所以|因此|不过|而且|因为|我|你|他|她|它|这|那|可)")
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+_ENDING = " \t\n.。!！;；,，"
+
+
+class Definition(msgspec.Struct, frozen=True):
+    """What something is said to be, or with ``denied`` not to be."""
+
+    concept: str
+    definition: str
+    denied: bool = False
+
+
+def definitions(text: str) -> list[Definition]:
+    """The definitions that a text gives, in order. Raises ``InvalidInput`` for a text that is no string."""
+    found: list[Definition] = []
+    for sentence in sentences(check_string(text)[:LOOKED_AT]):
+        one = _definition(sentence.text.strip())
+        if one is not None and len(found) < _MOST:
+            found.append(one)
+    return found
+
+
+def _definition(sentence: str) -> Definition | None:
+    if is_question(sentence) or len(sentence) > 2 * _LONGEST_DEFINITION:
+        return None
+    match = _ENGLISH.match(sentence)
+    if match is not None and not (match["article"] or "").lower().startswith("the"):
+        return _checked(match, _GOES_ON, denied=match["denied"] is not None or match["not"] is not None)
+    match = _CHINESE.match(sentence)
+    if match is None or not re.search("[\u4e00-\u9fff]", sentence):
+        return None
+    return _checked(match, _CHINESE_GOES_ON, denied=match["denied"] is not None)
+
+
+def _checked(match: re.Match[str], goes_on: re.Pattern[str], *, denied: bool) -> Definition | None:
+    """The definition that a pattern found, unless it is somebody's own or of one thing alone."""
+    name = match["name"].strip()
+    says = goes_on.split(match["definition"], maxsplit=1)[0].strip(_ENDING)
+    if _is_of_one(name) or _PERSONAL.search(f"{name} {says}") or _NO_THING.search(says):
+        return None
+    # Two characters are a word in Chinese, and no more than an article in English.
+    fewest = 2 if _HAN.match(says) else 3
+    if len(name) > _LONGEST_NAME or not fewest <= len(says) <= _LONGEST_DEFINITION or says.endswith("的"):
+        return None
+    return Definition(name, says, denied)
+
+
+def _is_of_one(name: str) -> bool:
+    """Whether what is spoken of is one thing alone, or only supposed."""
+    return bool(_POINTS_AT_ONE.search(name) or _NAME_ENDS_BADLY.search(name) or _HEDGED.search(name) or _ROLE(name))
+
+
+def related_words(concept: str, definition: str, most: int = 5) -> list[str]:
+    """The weightiest words of a definition, which are what the concept is related to."""
+    own = concept.casefold()
+    words = [one.word for one in keywords(definition, limit=2 * most)]
+    return [word for word in words if word.casefold() not in own and own not in word.casefold()][:most]
+
+
+# What is learnt from a turn: what things are said to be, without secrets and without what is said of people.
+
+
+_FROM_A_MODEL = 0.5
+"""The confidence of what a model says that something is: it may be right."""
+_TALK, _MODEL = "conversation", "model"
+"""Who says so, when nobody was named."""
 _SAYS_ENOUGH = 0.3
-"""A sentence that speaks of less than this of a question does not answer it."""
+"""Who denies something that has less than this to do with what is known denies something else."""
+_MASK = re.compile(rf"\[(?:{'|'.join(sorted(SECRETS | PERSONAL))})\]").search
+_PASSWORD = re.compile(
+    r"(?:密码|密碼|口令|验证码|驗證碼|暗号|\b(?:password|passcode|passphrase|passwd|pwd|code\s*word)|\S\s+pin(?:\s*code)?)\W*\Z",
+    re.I,
+).search
+_NAMED = re.compile(r"(?:[A-Z][a-z'’.-]+\s?){1,3}").fullmatch
+_NAMED_ZH = re.compile(
+    rf"(?:(?:{'|'.join(names.DOUBLE_SURNAMES)}|[{''.join(sorted(names.SURNAMES))}])[\u4e00-\u9fff]{{1,2}}|[阿小老][\u4e00-\u9fff])"
+).fullmatch
+_PEOPLE = re.compile(
+    r"\b(?:person|man|woman|boy|girl|child|kid|guy|lady|alcoholic|addict|patient|liar|thief|crook|criminal|cheat(?:er)?"
+    r"|drunk(?:ard)?|fool|idiot|moron|jerk|loser|quack|fraud|murderer|killer|rapist|bully|racist|sexist|nazi|terrorist"
+    r"|psychopath|narcissist|diabetic|survivor|victim|convict|felon|prostitute|homosexual|lesbian|gay|muslim|jew|christian"
+    r"|atheist|immigrant|refugee|genius|teacher|doctor|nurse|engineer|lawyer|student|professor|manager|director|singer"
+    r"|act(?:or|ress)|writer|author|poet|painter|artist|musician|scientist|physicist|chemist|mathematician|philosopher"
+    r"|politician|president|minister|programmer|developer|colleague|friend|neighbou?r|boss|employee|vegan|vegetarian|coward"
+    r"|traitor|spy|gambler|smoker|junkie|hypocrite|snob|creep|stalker|pervert)\b",
+    re.I,
+).search
+_PEOPLE_ZH = re.compile(
+    r"(?:患者|病人|骗子|小偷|傻[瓜子]|笨蛋|混蛋|坏蛋|疯子|瘾君子|同性恋|(?<!的)[人员师生者手家犯徒鬼汉狂迷星长官])\Z"
+).search
+_A_KIND = re.compile("一[种类门项款]|指|泛指").match
+"""What is said of things, and never of somebody."""
+
+
+def learn_from(cognition: Cognition, text: str, *, user: str | None, source: str = "") -> list[str]:
+    """Learn what a user says that things are or are not; the names of what it was about. Nobody else hears of it."""
+    learnt: list[str] = []
+    for one in definitions(without_secrets(text)):
+        # The gate may refuse it, and nobody can contradict what is not known.
+        with suppress(InvalidInput, NotFound):
+            if may_be_learnt(one.concept, one.definition):
+                _learn(cognition, one, user or "", source)
+                learnt.append(one.concept)
+    return learnt
+
+
+def _learn(cognition: Cognition, one: Definition, user: str, source: str) -> None:
+    semantic, by = cognition.semantic, user or _TALK
+    if not one.denied:
+        related = related_words(one.concept, one.definition)
+        semantic.learn(one.concept, one.definition, by=by, related=related, source=source, user=user)
+        return
+    known = semantic.get(one.concept, user=user)
+    said_before = any(heard.by == by and not heard.supports for heard in known.evidence)
+    if coverage(one.definition, known.definition) >= _SAYS_ENOUGH and not said_before:
+        semantic.contradict(one.concept, by, source=source, user=user)
+
+
+def learn_unknown(cognition: Cognition, answer: str, *, user: str | None, source: str = "") -> list[str]:
+    """Learn from a model's answer what is not known yet. What it repeats from memory is no evidence for it."""
+    semantic, whose = cognition.semantic, user or ""
+    learnt: list[str] = []
+    for one in definitions(without_secrets(answer)):
+        if one.denied or not may_be_learnt(one.concept, one.definition):
+            continue
+        try:
+            semantic.get(one.concept, user=whose)
+        except NotFound:
+            with suppress(InvalidInput, NotFound):
+                related, sure = related_words(one.concept, one.definition), _FROM_A_MODEL
+                semantic.learn(
+                    one.concept, one.definition, by=_MODEL, related=related, confidence=sure, source=source, user=whose
+                )
+                learnt.append(one.concept)
+    return learnt
+
+
+def may_be_learnt(name: str, definition: str) -> bool:
+    """Whether a definition holds no secret, no personal data, and is of no person."""
+    said = f"{name}\n{definition}"
+    return not (_PASSWORD(name) or _MASK(said) or findings(said) or is_person(name, definition))
+
+
+def is_person(name: str, definition: str) -> bool:
+    """Whether a name is a person's, by how it is written and by what is said of it."""
+    if name.isascii():
+        named = entities(f"{name} is {definition}")
+        likely = _NAMED(name) or name.title() in names.FIRST_NAMES
+        return _has_person(named, name) or bool(likely and _PEOPLE(definition))
+    if _A_KIND(definition):
+        return False
+    # A surname and two more characters may be a word as well: then what is said of it decides.
+    likely = _NAMED_ZH(name) and name[:2] not in names.NOT_PEOPLE_ZH
+    return _has_person(entities(f"{name}的"), name) or bool(likely and _PEOPLE_ZH(definition))
+
+
+def _has_person(found: Iterable[Entity], name: str) -> bool:
+    return any(one.kind == "person" and one.start < len(name) for one in found)
+
+
+_NEEDS = tuple(NEEDS.values())
 _SAYS_SAME = 0.8
 _BESIDE_THE_BEST = 0.5
 """A second sentence is told when it is worth this much of the first."""
@@ -235,6 +458,3 @@ def trouble_of(error: MemwellError, language: str) -> str:
     if isinstance(error, BadModelOutput):
         return WORDS[language]["empty"]
     return type(error.__cause__ or error).__name__
-
-
-__all__ = ["WORDS", "AugmentedModel", "Response", "extract", "language_for", "prompt_for", "remembered", "trouble_of"]

@@ -9,14 +9,14 @@ import msgspec
 
 from memwell._asyncify import asyncify
 from memwell.cognition.attention import is_finite
+from memwell.cognition.matching import only_asks
 from memwell.cognition.named import keeps, without_secrets
-from memwell.cognition.questions import only_asks
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Not, Where
 from memwell.language.detect import language_of
 from memwell.language.sentiment import sentiment
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.values import as_utc, check_count, check_id, check_text, new_id, shown
 
 KIND = "episode"
@@ -210,6 +210,3 @@ def _felt(emotion: object, event: str) -> tuple[str, float]:
     if not is_finite(emotion) or not -1 <= cast(float, emotion) <= 1:
         raise InvalidInput(f"an emotion must be a word or a number from -1 to 1, not {shown(emotion)}")
     return _mood(cast(float, emotion)), float(cast(float, emotion))
-
-
-__all__ = ["KIND", "Episode", "EpisodicMemory", "as_episode", "is_episode", "is_turn", "mood_of", "of_user"]

@@ -17,9 +17,9 @@ import msgspec
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Where
 from memwell.language.secrets import findings, redacted
-from memwell.longterm.duplicates import compatible
+from memwell.longterm.gate import compatible
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled, as_recalled
+from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.traits import FORGOTTEN, Evidence, Traits, traits_of
 from memwell.values import check_id, check_text, shown
 
@@ -176,16 +176,3 @@ def check_texts(value: object, what: str) -> tuple[str, ...]:
 def without_secrets(text: str) -> str:
     """The text without keys and passwords: the gate looks at a memory's text, and not at what is kept beside it."""
     return redacted(text, [one for one in findings(text) if one.secret])
-
-
-__all__ = [
-    "Draft",
-    "NamedMemories",
-    "check_name",
-    "check_texts",
-    "gone_of",
-    "keeps",
-    "key_of",
-    "living_of",
-    "without_secrets",
-]

@@ -11,25 +11,23 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition import concepts, episodic, procedural
+from memwell.cognition import episodic, procedural, semantic
 from memwell.cognition.attention import check_temperature, softmax
-from memwell.cognition.candidates import enough_of
 from memwell.cognition.episodic import EpisodicMemory, as_episode, is_turn
-from memwell.cognition.matching import coverage
+from memwell.cognition.matching import coverage, enough_of, only_asks
 from memwell.cognition.procedural import ProceduralMemory, as_procedure, is_procedure
-from memwell.cognition.questions import only_asks
 from memwell.cognition.semantic import SemanticMemory
 from memwell.cognition.working import Active, WorkingMemory
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.language.detect import language_of
-from memwell.longterm.duplicates import fingerprint
+from memwell.longterm.gate import fingerprint
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_id, check_text, shown
 
 WORKING, EPISODIC, SEMANTIC, PROCEDURAL = "working", "episodic", "semantic", "procedural"
-_MEMORIES = {episodic.KIND: EPISODIC, concepts.KIND: SEMANTIC, procedural.KIND: PROCEDURAL}
+_MEMORIES = {episodic.KIND: EPISODIC, semantic.KIND: SEMANTIC, procedural.KIND: PROCEDURAL}
 _TEMPERATURE = 0.1
 """Scores of a recall lie between 0 and about 0.35: at this temperature a good hit has several times a poor one's weight."""
 _IN_MIND = 0.35
@@ -238,6 +236,3 @@ def _why_in_mind(held: Active, share: float, language: str) -> str:
     if language == "zh":
         return f"正在注意（{held.activation:.2f}）" + (f"；提到所问的 {share:.0%}" if share else "")
     return f"in mind ({held.activation:.2f})" + (f"; speaks of {share:.0%} of what is asked" if share else "")
-
-
-__all__ = ["EPISODIC", "PROCEDURAL", "SEMANTIC", "WORKING", "Cognition", "Weighted", "answers_first", "thoughts"]

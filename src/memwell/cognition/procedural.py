@@ -9,13 +9,13 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition.beliefs import Belief, check_truth
+from memwell.cognition.attention import Belief, check_truth
 from memwell.cognition.matching import coverage, holds_in
 from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, keeps, without_secrets
 from memwell.errors import InvalidInput, NotFound
 from memwell.language.detect import language_of
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_text, shown
 
 KIND = "procedure"
@@ -252,17 +252,3 @@ def _draft(kept: _Kept, reason: str) -> Draft:
         between = "；" if chinese else "; "
         lines.append(NEEDS["zh" if chinese else "en"] + between.join(kept.preconditions))
     return Draft("\n".join(lines), kept, reason)
-
-
-__all__ = [
-    "KIND",
-    "MOST_OUTCOMES",
-    "NEEDS",
-    "Outcome",
-    "Procedure",
-    "ProceduralMemory",
-    "SuccessRate",
-    "Suggestion",
-    "as_procedure",
-    "is_procedure",
-]

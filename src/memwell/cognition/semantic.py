@@ -2,36 +2,317 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from datetime import datetime
+from hashlib import blake2b
 
+import msgspec
 from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.cognition.beliefs import Belief, check_share
-from memwell.cognition.candidates import enough_of
-from memwell.cognition.concepts import (
-    KIND,
-    STRENGTH,
-    Concept,
-    KeptConcept,
-    Testimony,
-    as_concept,
-    concept_draft,
-    is_concept,
-    is_groundless,
-    kept_concept,
-    says_same,
-    sources_of,
+from memwell.cognition.attention import Belief, check_share
+from memwell.cognition.matching import coverage, enough_of
+from memwell.cognition.named import (
+    Draft,
+    NamedMemories,
+    check_name,
+    check_texts,
+    gone_of,
+    keeps,
+    key_of,
+    living_of,
+    without_secrets,
 )
-from memwell.cognition.graph import ConceptGraph, Edge, Node, Related
-from memwell.cognition.named import Draft, NamedMemories, check_name, check_texts, gone_of, key_of, without_secrets
-from memwell.cognition.taught import TaughtConcepts
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AnyOf, Filter, Not, Where
-from memwell.longterm.duplicates import fingerprint
+from memwell.language.detect import language_of
+from memwell.longterm.gate import fingerprint
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.values import check_count, check_id, check_text, shown
+
+# What a concept is, and how it is kept in a memory.
+
+
+KIND = "concept"
+STRENGTH = 5.0
+"""The confidence that a concept is stored with counts like this many pieces of evidence."""
+_BETWEEN = " — "
+_SAME = 0.6
+"""Definitions that share this much say the same."""
+
+
+class Testimony(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A piece of evidence: what or who says so, and whether for or against."""
+
+    by: str
+    supports: bool
+    time: datetime
+    source: str = ""
+    """The memory in which it was said, by its id."""
+    counted: bool = True
+    """False for who said it first: that is the reason to assume it, and no evidence beyond that."""
+
+
+class KeptConcept(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is kept of a concept beside its text."""
+
+    name: str
+    definition: str
+    related: tuple[str, ...] = ()
+    belief: Belief = Belief(0.8, STRENGTH)
+    evidence: tuple[Testimony, ...] = ()
+    user: str | None = None
+    """Whose turn taught it, empty for somebody without a name; None for what is everybody's."""
+    order: int = 0
+    """Which of a user's words on it this is; the latest counts."""
+    stated: bool = False
+    """Whether it was said without a source: then it holds whatever becomes of what was heard before."""
+
+
+class Concept(msgspec.Struct, frozen=True):
+    """What something is."""
+
+    id: str
+    name: str
+    definition: str
+    related: tuple[str, ...]
+    belief: Belief
+    evidence: tuple[Testimony, ...]
+    time: datetime
+    score: float = 0.0
+    why: str = ""
+    user: str | None = None
+    """Whose turns taught it: others do not hear of it. Empty for somebody without a name, None for what is everybody's."""
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is, above 0 and below 1."""
+        return self.belief.value
+
+
+def is_concept(found: Recalled) -> bool:
+    """Whether a memory keeps a concept."""
+    return keeps(found, KIND, KeptConcept)
+
+
+def as_concept(found: Recalled, gone: Container[str] = ()) -> Concept:
+    """The concept that a memory keeps, without the evidence from memories that are ``gone``."""
+    kept = kept_concept(found)
+    language = "zh" if language_of(found.asked) == "zh" else "en"
+    why = found.why(language=language) if found.signals else ""
+    heard = tuple(one for one in kept.evidence if one.source not in gone)
+    what = (kept.name, kept.definition, kept.related, _belief(kept, gone), heard)
+    return Concept(found.id, *what, found.time, found.score, why, kept.user)
+
+
+def _belief(kept: KeptConcept, gone: Container[str]) -> Belief:
+    """The belief as if nobody had said what is gone."""
+    lost = [one.supports for one in kept.evidence if one.counted and one.source in gone]
+    believed = kept.belief
+    support, against = believed.support - sum(lost), believed.against - (len(lost) - sum(lost))
+    return replace(believed, support=max(0, support), against=max(0, against))
+
+
+def sources_of(found: Recalled) -> set[str]:
+    """The memories that a concept or its evidence was taken from."""
+    rests_on = {one.record for one in found.evidence if one.record}
+    return rests_on | {one.source for one in kept_concept(found).evidence if one.source}
+
+
+def is_groundless(found: Recalled, gone: Container[str]) -> bool:
+    """Whether all that a concept was learnt from is gone."""
+    rests_on = [one.record for one in found.evidence if one.record]
+    return bool(rests_on) and all(one in gone for one in rests_on) and not kept_concept(found).stated
+
+
+def kept_concept(found: Recalled) -> KeptConcept:
+    """What is kept of a concept beside its text."""
+    return msgspec.convert(found.metadata[KIND], KeptConcept)
+
+
+def concept_draft(kept: KeptConcept, reason: str, sources: tuple[str, ...]) -> Draft:
+    """The memory that a concept becomes."""
+    # What it is related to is a part of the text, so that a question about one finds the other.
+    text = f"{kept.name}{_BETWEEN}{kept.definition}"
+    if kept.related:
+        chinese = language_of(text) == "zh"
+        text += f"\n相关：{'、'.join(kept.related)}" if chinese else f"\nRelated: {', '.join(kept.related)}"
+    return Draft(text, kept, reason, sources)
+
+
+def says_same(one: str, other: str) -> bool:
+    """Whether two definitions say the same, by their words."""
+    return fingerprint(one) == fingerprint(other) or max(coverage(one, other), coverage(other, one)) >= _SAME
+
+
+# Concepts and what they are related to, as a graph that can be walked and drawn.
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A concept. One that others name but nobody has defined has no confidence."""
+
+    name: str
+    confidence: float | None = None
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """Two concepts that are related, as one of them says."""
+
+    source: str
+    target: str
+
+
+class Related(msgspec.Struct, frozen=True):
+    """A concept, and how many steps away it is."""
+
+    name: str
+    distance: int
+
+
+class ConceptGraph:
+    """Nodes and edges; each edge leads both ways."""
+
+    def __init__(self, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+        self.nodes: tuple[Node, ...] = tuple(nodes)
+        self.edges: tuple[Edge, ...] = tuple(edges)
+        self._names = {key_of(node.name): node.name for node in self.nodes}
+        self._beside: dict[str, dict[str, None]] = {key: {} for key in self._names}
+        for edge in self.edges:
+            source, target = key_of(edge.source), key_of(edge.target)
+            self._beside[source][target] = None
+            self._beside[target][source] = None
+
+    def related(self, name: str, depth: int = 1) -> list[Related]:
+        """The concepts at most ``depth`` steps away, the nearest first; none when it is not in the graph."""
+        check_count(depth, "depth", least=1)
+        reached = self._reached_from(key_of(name), depth)
+        return [Related(self._names[key], distance) for key, (distance, _) in reached.items() if distance]
+
+    def path(self, start: str, end: str) -> list[str]:
+        """The names on a shortest way from one concept to another, both included; empty when there is none."""
+        goal = key_of(end)
+        reached = self._reached_from(key_of(start), len(self.nodes))
+        if goal not in reached:
+            return []
+        way = [goal]
+        while (before := reached[way[-1]][1]) is not None:
+            way.append(before)
+        return [self._names[key] for key in reversed(way)]
+
+    def _reached_from(self, start: str, depth: int) -> Mapping[str, tuple[int, str | None]]:
+        """All that is reached, with how many steps that takes and from where the last of them leads."""
+        reached: dict[str, tuple[int, str | None]] = {}
+        if start not in self._beside:
+            return reached
+        reached[start] = (0, None)
+        waiting = deque([start])
+        while waiting:
+            here = waiting.popleft()
+            distance = reached[here][0] + 1
+            for beside in self._beside[here]:
+                if beside not in reached and distance <= depth:
+                    reached[beside] = (distance, here)
+                    waiting.append(beside)
+        return reached
+
+    def mermaid(self) -> str:
+        """The graph as Mermaid draws it; the borders of what nobody has defined are dashed."""
+        numbers = {key_of(node.name): f"n{number}" for number, node in enumerate(self.nodes)}
+        lines = ["graph LR"]
+        for node in self.nodes:
+            sure = "" if node.confidence is None else f"<br/>{node.confidence:.2f}"
+            undefined = ":::undefined" if node.confidence is None else ""
+            lines.append(f'    {numbers[key_of(node.name)]}["{_escaped(node.name)}{sure}"]{undefined}')
+        lines += [f"    {numbers[key_of(edge.source)]} --- {numbers[key_of(edge.target)]}" for edge in self.edges]
+        if any(node.confidence is None for node in self.nodes):
+            lines.append("    classDef undefined stroke-dasharray: 4 3")
+        return "\n".join(lines)
+
+
+def _escaped(label: str) -> str:
+    """A name that cannot end its label, nor be read as anything but text."""
+    marks = {"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", "`": "#96;", "&": "#amp;"}
+    return "".join(marks.get(char, char) for char in label)
+
+
+# What users' turns taught: for each user and name a few memories, each of which rests on one turn alone.
+
+
+_MOST = 4
+"""So many turns of a user are kept for one name."""
+_ENOUGH = 2
+"""When so many of them say the same, one more changes nothing."""
+
+
+class TaughtConcepts:
+    """The concepts that turns taught, by user and name."""
+
+    def __init__(self, memory: Memory) -> None:
+        self.memory = memory
+        self._named = NamedMemories(memory, KIND, KeptConcept)
+
+    def current(self, user: str, name: str) -> Recalled | None:
+        """The latest that a user said of something in a turn that is still there, or None."""
+        rows = self._rows(user, name)
+        return rows[0] if rows else None
+
+    def teach(
+        self, user: str, name: str, definition: str, related: tuple[str, ...], confidence: float, heard: Testimony
+    ) -> Recalled:
+        """Keep what a turn of a user says.
+
+        Raises ``InvalidInput`` when the gate refuses it, ``NotFound`` when the turn is gone already.
+        """
+        self.memory.catch_up()
+        rows = self._rows(user, name)
+        if not _is_settled(rows, definition, heard.source):
+            self._make_room(user, name)
+        with self.memory.backend.transaction():
+            if gone_of(self.memory, [heard.source]):
+                raise NotFound(f"the memory {shown(heard.source)} is gone: nothing is learnt from it")
+            rows, free = self._rows(user, name), self._free(user, name)
+            if rows and (not free or _is_settled(rows, definition, heard.source)):
+                return rows[0]
+            order = 1 + max((kept_concept(row).order for row in rows), default=0)
+            belief = Belief(confidence, STRENGTH)
+            kept = KeptConcept(name, definition, related, belief, (heard,), user, order)
+            draft = concept_draft(kept, "stored", (heard.source,) if heard.source else ())
+            return self._named.change_at(free[0] if free else self._ids(user, name)[0], lambda old: draft)
+
+    def _rows(self, user: str, name: str) -> list[Recalled]:
+        """What is kept of a user's turns on a name, the latest first; without that of turns that are gone."""
+        found = [row for row in living_of(self.memory, self._ids(user, name)) if is_concept(row)]
+        gone = gone_of(self.memory, [source for row in found for source in sources_of(row)])
+        living = [row for row in found if not is_groundless(row, gone)]
+        return sorted(living, key=lambda row: -kept_concept(row).order)
+
+    def _make_room(self, user: str, name: str) -> None:
+        """Erase what was said longest ago, when there is room for nothing else. Not inside a transaction."""
+        rows = self._rows(user, name)
+        if rows and not self._free(user, name):
+            self.memory.erase(rows[-1].id)
+
+    def _free(self, user: str, name: str) -> list[str]:
+        """The ids that are not taken, not even by what was forgotten: that may come back."""
+        ids = self._ids(user, name)
+        taken = {record.id for record in self.memory.indexer.view.index.get(self.memory.space, ids)}
+        return [id_ for id_ in ids if id_ not in taken]
+
+    def _ids(self, user: str, name: str) -> list[str]:
+        # Neither the user nor the name can be read from it.
+        key = blake2b(f"{len(user)} {user} {key_of(name)}".encode(), digest_size=16).hexdigest()
+        return [f"{KIND}/{key}/{number}" for number in range(_MOST)]
+
+
+def _is_settled(rows: Sequence[Recalled], definition: str, source: str) -> bool:
+    """Whether one more turn that says this would change nothing."""
+    same = [row for row in rows if says_same(kept_concept(row).definition, definition)]
+    if not rows or rows[0] not in same:
+        return False
+    return len(same) >= _ENOUGH or any(not source or source in sources_of(row) for row in same)
+
 
 MOST_EVIDENCE = 64
 """So many of the latest pieces of evidence are kept; all are counted."""
@@ -301,6 +582,3 @@ def _check_related(value: object, name: str) -> tuple[str, ...]:
     named = {key_of(one): " ".join(one.split()) for one in check_texts(value, "related concepts")}
     named.pop(key_of(name), None)
     return tuple(named.values())
-
-
-__all__ = ["MOST_EVIDENCE", "SemanticMemory", "open_to"]

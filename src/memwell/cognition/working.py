@@ -139,6 +139,3 @@ def _is_same(one: object, other: object) -> bool:
 def _check_attention(value: object) -> None:
     if not is_finite(value) or not 0 <= cast(float, value) <= MOST_ATTENTION:
         raise InvalidInput(f"attention must be a number from 0 to {MOST_ATTENTION:g}, not {shown(value)}")
-
-
-__all__ = ["MOST_ATTENTION", "Active", "WorkingMemory"]

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from memwell.errors import Conflict
 from memwell.filters import id_begins_with
-from memwell.history.handle import kept_beside, key_part
+from memwell.history.reading import kept_beside, key_part
 from memwell.history.writing import History
 from memwell.records import paged
 from memwell.storage.protocols import Backend, ThreadInfo

@@ -2,24 +2,259 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import zip_longest
-from typing import Any, cast
+from typing import Any, TypeVar, cast
+
+from msgspec.structs import replace
 
 from memwell._asyncify import asyncify
-from memwell.errors import Conflict, InvalidInput, NotFound
+from memwell.errors import Conflict, InvalidInput, NotFound, Unsupported
 from memwell.filters import id_begins_with
-from memwell.history.adding import Adding
-from memwell.history.blobs import MediaKeeper
-from memwell.history.copying import copy_conversation, together
-from memwell.history.handle import blobs_beside, kept_beside
-from memwell.history.reading import Target
-from memwell.messages import Content, Message, Role, check_message
+from memwell.history.media import DEFAULT_LIMITS, MediaLimits, check_media
+from memwell.history.reading import CHUNK, HistoryReader, Target, blobs_beside, keep_blob, kept_beside
+from memwell.messages import (
+    Audio,
+    Content,
+    Image,
+    Media,
+    Message,
+    Part,
+    Role,
+    ToolCall,
+    ToolResult,
+    Video,
+    ai,
+    check_message,
+    human,
+    system,
+    tool_result,
+)
 from memwell.records import Space, paged
-from memwell.storage.protocols import Backend
+from memwell.storage.protocols import Backend, ThreadInfo
 from memwell.tokens import counted
-from memwell.values import check_count
+from memwell.values import check_count, check_metadata, new_id, shown
 from memwell.windows import Round, kept_from
+
+# The ways to say something in a conversation, each written once over ``add``: for one that is here, and one
+# elsewhere.
+
+
+class Adding(ABC):
+    """What can be added to a conversation by whoever can add messages."""
+
+    @abstractmethod
+    def add(self, *messages: Message) -> list[Message]:
+        """Store messages at the end, all or none, and return them with their places."""
+
+    def add_human(self, content: Content, **fields: Any) -> Message:
+        """Store what a person said; it opens the next round."""
+        return self.add(human(content, **fields))[0]
+
+    def add_ai(self, content: Content = (), *, tool_calls: tuple[ToolCall, ...] = (), **fields: Any) -> Message:
+        """Store what a model said, and the tools it called."""
+        return self.add(ai(content, tool_calls=tool_calls, **fields))[0]
+
+    def add_system(self, content: Content, **fields: Any) -> Message:
+        """Store an instruction."""
+        return self.add(system(content, **fields))[0]
+
+    def add_tool_call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, call_id: str | None = None
+    ) -> ToolCall:
+        """Store a model's call of one tool, and return the call; its ``id`` is what the result must name."""
+        given = check_metadata({} if arguments is None else arguments, "a tool call's arguments")
+        call = ToolCall(new_id() if call_id is None else call_id, name, given)
+        self.add(ai((), tool_calls=(call,)))
+        return call
+
+    def add_tool_result(self, call_id: str, content: Content = (), *, is_error: bool = False, **fields: Any) -> Message:
+        """Store what a tool answered to the call ``call_id``."""
+        return self.add(tool_result(call_id, content, is_error=is_error, **fields))[0]
+
+    aadd_human = asyncify(add_human)
+    aadd_ai = asyncify(add_ai)
+    aadd_system = asyncify(add_system)
+    aadd_tool_call = asyncify(add_tool_call)
+    aadd_tool_result = asyncify(add_tool_result)
+
+
+# Copies of conversations: places, ids, times and earlier versions go with them.
+
+
+def together(history: HistoryReader) -> AbstractContextManager[None]:
+    """A transaction of the conversation's store, where there is one to be had."""
+    return history.backend.transaction() if history.backend is not None else contextlib.nullcontext()
+
+
+def copy_conversation(source: HistoryReader, target: HistoryReader, end: int | None, *, versions: bool) -> int:
+    """Copy messages up to index ``end`` (all without one) and the metadata; returns how many messages there are now.
+
+    Raises ``Conflict`` when the target exists. Whatever fails, the target is left as it was.
+    """
+    if not isinstance(target, HistoryReader):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"a conversation is copied to a History, not to {shown(target)}")
+    with together(target):
+        if target.info() is not None:
+            raise Conflict(f"conversation {target.thread.id!r} has already begun: copy to one that does not exist yet")
+        info = source.info()
+        if info is None:
+            return 0
+        try:
+            return _copy(source, target, info, end, versions=versions)
+        except BaseException:
+            if target.backend is None:
+                target.log.delete(target.thread)
+            raise
+
+
+def _copy(source: HistoryReader, target: HistoryReader, info: ThreadInfo, end: int | None, *, versions: bool) -> int:
+    copied = 0
+    places: list[int] = []
+    stop = info.next if end is None else min(info.next, end + 1)
+    for start in range(info.first, stop, CHUNK):
+        upto = min(start + CHUNK, stop)
+        live = source.log.read(source.thread, after=start - 1, before=upto)
+        copied += len(live)
+        lives = dict(_lives(source, live, start, upto)) if versions else {one.index or 0: [one] for one in live}
+        _copy_blobs(source, target, (one for held in lives.values() for one in held))
+        _replay(target, lives)
+        places += lives
+    if end is None:
+        _end_alike(target, info, places)
+    target.log.trim(target.thread, info.first)
+    target.log.annotate(
+        target.thread, metadata=info.metadata, end_round=end is None and info.ended_round == info.rounds
+    )
+    return copied
+
+
+def _copy_blobs(source: HistoryReader, target: HistoryReader, messages: Iterable[Message | None]) -> None:
+    """Keep the bytes that messages name beside the target too; what they name elsewhere stays where it is."""
+    blobs = None if source.backend is None else source.backend.blobs
+    named = {one.blob for one in media_of(messages) if one.blob is not None}
+    for digest in sorted(named):
+        if blobs is None:
+            return
+        try:
+            data = blobs.get(blobs_beside(source.thread), digest)
+        except (NotFound, InvalidInput):
+            # A message may name what was never stored here, or is no digest at all.
+            continue
+        if target.backend is None:
+            raise Unsupported("a log alone keeps no bytes of media; copy the conversation to a store")
+        keep_blob(target.backend, target.thread, data)
+
+
+def media_of(messages: Iterable[Message | None]) -> Iterator[Media]:
+    """All media of messages, those inside tool results too."""
+    for message in messages:
+        for part in message.parts if message else ():
+            for one in part.content if isinstance(part, ToolResult) else (part,):
+                if isinstance(one, Media):
+                    yield one
+
+
+def _end_alike(target: HistoryReader, info: ThreadInfo, places: list[int]) -> None:
+    """Let the next message get the index and round it would get in the source, also when the last were trimmed away."""
+    begun = target.info()
+    if info.next > (begun.next if begun else 0):
+        last = Message(Role.SYSTEM, (), index=info.next - 1, round=info.rounds)
+        target.log.append(target.thread, [last], keep_places=True)
+        target.log.trim(target.thread, info.next, keep=places)
+
+
+def _lives(
+    source: HistoryReader, live: list[Message], start: int, upto: int
+) -> Iterator[tuple[int, list[Message | None]]]:
+    """For every place that is not empty all that it ever held, oldest first."""
+    now = {message.index: message for message in live}
+    for index in range(start, upto):
+        held = [version.message for version in source.log.versions(source.thread, index)]
+        if held or index in now:
+            yield index, [*held, now.get(index)]
+
+
+def _replay(target: HistoryReader, lives: Mapping[int, Sequence[Message | None]]) -> None:
+    first = [held[0] for held in lives.values() if held[0] is not None]
+    target.log.append(target.thread, first, keep_places=True)
+    for step in range(1, max(map(len, lives.values()), default=0)):
+        target.log.edit(target.thread, {index: held[step] for index, held in lives.items() if step < len(held)})
+
+
+# The bytes of a conversation's media: kept as blobs beside it, checked before, and gone when it is deleted.
+
+
+P = TypeVar("P", bound=Part)
+
+
+class MediaKeeper(HistoryReader):
+    """A conversation whose media lie beside it, so that its messages stay small."""
+
+    def with_blobs(self, message: Message, *, limits: MediaLimits | None = None) -> Message:
+        """Move the bytes of a message's media to blobs beside the conversation, and return the message to add.
+
+        The bytes are on disk when it returns; inside one ``transaction`` of the store with ``add`` both are stored or
+        neither. A message without bytes comes back as it is. Raises ``InvalidInput`` for bytes that are not what their part
+        says or are over the limits, and stores nothing then; ``Unsupported`` when there is a log and no store.
+        """
+        if not any(one.data is not None for one in media_of([check_message(message)])):
+            return message
+        backend = self._store()
+        # All are checked before the first is stored.
+        parts = tuple(_checked(part, limits or DEFAULT_LIMITS) for part in message.parts)
+        with together(self):
+            return message.changed(parts=tuple(self._stored(backend, part) for part in parts))
+
+    def data_of(self, part: Media) -> bytes:
+        """The bytes of a part, whether it carries them or they lie beside the conversation or in its space.
+
+        Raises ``InvalidInput`` for a part that is given by its address alone, which nobody fetches here, and for what is no
+        medium; ``NotFound`` when the bytes are not there.
+        """
+        if not isinstance(part, Media):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"only an Image, Audio or Video has bytes, not {shown(part)}")
+        if part.data is not None:
+            return part.data
+        if part.blob is None:
+            raise InvalidInput(f"the part is given by the address {shown(part.url)}, and nothing is fetched here")
+        blobs = self._store().blobs
+        try:
+            return blobs.get(blobs_beside(self.thread), part.blob)
+        except NotFound:
+            return blobs.get(self.thread.space, part.blob)
+
+    def _store(self) -> Backend:
+        if self.backend is None:
+            raise Unsupported("a log alone keeps no bytes of media; open the conversation on a store")
+        return self.backend
+
+    def _stored(self, backend: Backend, part: P) -> P:
+        """The part with its bytes in the store."""
+        if isinstance(part, ToolResult):
+            return replace(part, content=tuple(self._stored(backend, one) for one in part.content))
+        if isinstance(part, Media) and part.data is not None:
+            return replace(part, data=None, blob=keep_blob(backend, self.thread, part.data))
+        return part
+
+    awith_blobs = asyncify(with_blobs)
+    adata_of = asyncify(data_of)
+
+
+_KINDS = {Image: "image", Audio: "audio", Video: "video"}
+
+
+def _checked(part: P, limits: MediaLimits) -> P:
+    """A part whose bytes are what it says, with the type they were found to be."""
+    if isinstance(part, ToolResult):
+        return replace(part, content=tuple(_checked(one, limits) for one in part.content))
+    if isinstance(part, Image | Audio | Video) and part.data is not None:
+        found = check_media(part.data, kind=_KINDS[type(part)], media_type=part.media_type, limits=limits)
+        return replace(part, media_type=found.media_type)
+    return part
 
 
 class History(MediaKeeper, Adding):
@@ -192,6 +427,3 @@ def _counted(value: Message) -> Message:
         # Not a message, or not made of parts: the check says what it is.
         check_message(value)
         raise
-
-
-__all__ = ["History"]

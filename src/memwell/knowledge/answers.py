@@ -14,11 +14,10 @@ import msgspec
 from msgspec.structs import replace
 
 from memwell.errors import InvalidInput, ModelError
-from memwell.knowledge.asking import figures, held, is_code, is_year, leans, named, wanted, without_named
+from memwell.knowledge.asking import Needs, figures, held, is_code, is_year, leans, named, wanted, without_named
 from memwell.knowledge.choosing import LOOKED_AT, Chooser, Exact, in_words
 from memwell.knowledge.documents import Citation, Found
 from memwell.knowledge.recall import Search
-from memwell.knowledge.support import Needs
 from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted, seal_of
 from memwell.language.sentences import sentences
@@ -411,6 +410,3 @@ def _conversation(history: Sequence[Message], phrases: Phrases) -> str:
 def _label(citation: Citation, language: str) -> str:
     """A place as a heading of the prompt: its words come from documents too, so they lose what structure is made of."""
     return _LABEL_MARKS.sub(" ", clean(citation.in_words(language)))[:_LONGEST_LABEL].strip()
-
-
-__all__ = ["Answer", "Answerer", "checked_history", "prompt", "said_before", "told_in"]

@@ -314,6 +314,3 @@ def _repeated(units: Sequence[_Unit], first: int, stop: int, overlap: int) -> in
         used += units[stop - 1 - count].size
         count += 1
     return count
-
-
-__all__ = ["Chunk", "Chunking", "LEAST_TOKENS", "LENGTHS", "chunks", "heading_words", "plain"]

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from memwell.errors import InvalidInput
-from memwell.longterm.reasons import in_words as reasons_in_words
+from memwell.longterm.ranking import in_words as reasons_in_words
 from memwell.longterm.weights import Signal
 from memwell.values import check_count, check_text, shown
 
@@ -141,6 +141,3 @@ def _file_name(source: str) -> str:
         return source
     found = _LAST_PART.search(source)
     return found[0] if found else ""
-
-
-__all__ = ["BLOCK_KINDS", "Block", "Citation", "Document", "Found", "Parsed"]

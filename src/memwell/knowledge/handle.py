@@ -22,8 +22,8 @@ from memwell.knowledge.ingest import Ingested, Ingestion, Progress, Rules
 from memwell.knowledge.recall import Asked, Search
 from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own_part
 from memwell.knowledge.synonyms import Synonyms
+from memwell.longterm.embedding import Wish
 from memwell.longterm.journal import Owed, knowledge_space
-from memwell.longterm.makers import Wish
 from memwell.longterm.weights import Weights
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
@@ -33,7 +33,7 @@ from memwell.values import check_count, check_id, check_text, new_id, now, shown
 
 if TYPE_CHECKING:
     # numpy takes a tenth of a second to load, and this brings it.
-    from memwell.longterm.pools import Pools
+    from memwell.longterm.snapshot_cache import Pools
 
 MOST_BYTES = 50_000_000
 """A larger file is refused unless the caller allows it."""
@@ -324,6 +324,3 @@ def _same(known: Document, given: Document) -> bool:
 
 def _satisfies(document: Document, wanted: Filter) -> bool:
     return holds(wanted, _Entry(document.id, document.media_type, document.title, document.time, document.metadata))
-
-
-__all__ = ["Counts", "Knowledge", "MOST_BYTES", "knowledge_space"]

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from memwell.errors import FileError, InvalidInput
-from memwell.language.texts import check_string
+from memwell.language.words import check_string
 from memwell.values import check_count, check_text, shown
 
 LONGEST_TERM = 80
@@ -282,6 +282,3 @@ def _groups_in_lines(text: str) -> Iterator[tuple[str, ...]]:
             yield _checked_group([word for word in words if word.strip()])
         except InvalidInput as error:
             raise InvalidInput(f"line {number}: {error}") from None
-
-
-__all__ = ["LARGEST_GROUP", "LONGEST_TERM", "MOST_GROUPS", "Synonyms", "synonyms_of"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from memwell.language.texts import check_string
+from memwell.language.words import check_string
 
 LOOKED_AT = 4096
 """How much of a text decides."""
@@ -73,6 +73,3 @@ def _of_latin(text: str) -> str:
     words = text.lower().split()
     foreign = len(words) - len([word for word in words if word not in _FOREIGN_WORDS])
     return "other" if foreign >= 2 and foreign >= _ENOUGH_FOREIGN * len(words) else "en"
-
-
-__all__ = ["LOOKED_AT", "han_share", "language_of"]

@@ -63,6 +63,3 @@ def seal_of(*texts: str) -> str:
         if not any(seal in text for text in lowered):
             return seal
         attempt += 1
-
-
-__all__ = ["clean", "quoted", "seal_of"]

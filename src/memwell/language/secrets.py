@@ -12,16 +12,124 @@ has taken. Full-width letters and digits count as plain ones.
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from datetime import date
 from typing import NamedTuple
 
 from memwell.errors import InvalidInput
-from memwell.language.ibans import iban_spans
-from memwell.language.passwords import is_placeholder, looks_chosen, looks_random, unlike_a_word
-from memwell.language.texts import check_string
+from memwell.language.words import check_string
 from memwell.values import check_count, shown
+
+# Where IBANs stand in a text: by country, length and check digits.
+
+
+_HEAD = re.compile(r"(?<![0-9A-Za-z_])([A-Z]{2})[0-9]{2}(?=[ A-Z0-9])")
+_LENGTHS = {
+    code: length
+    for length, codes in {
+        15: "NO", 16: "BE", 18: "DK FI FO GL NL", 19: "MK SI", 20: "AT BA EE KZ LT LU XK", 21: "CH HR LI LV",
+        22: "BG BH DE GB GE IE ME RS", 23: "AE GI IL TL", 24: "AD CZ ES MD PK RO SA SE SK TN VG", 25: "PT",
+        26: "IS TR", 27: "FR GR IT MC MR SM", 28: "AL AZ CY DO GT HU LB PL", 29: "BR EG PS QA UA", 30: "JO KW MU",
+        31: "MT SC",
+    }.items()
+    for code in codes.split()
+}  # fmt: skip
+
+
+def iban_spans(text: str) -> Iterator[tuple[int, int]]:
+    """From where to where each IBAN of a text stands."""
+    for head in _HEAD.finditer(text):
+        length = _LENGTHS.get(head[1])
+        end = _end(text, head.start(), length) if length else 0
+        if end:
+            yield head.start(), end
+
+
+def _end(text: str, start: int, length: int) -> int:
+    """Where the IBAN ends that begins at ``start``, or 0 when there is none: a space may stand after any four."""
+    window = text[start : start + length + length // 4]
+    number, at = "", start
+    for char in window:
+        if char != " " and not ("0" <= char <= "9" or "A" <= char <= "Z"):
+            break
+        number += char.strip()
+        at += 1
+        if len(number) == length:
+            break
+    if len(number) != length or text[at : at + 1].isalnum():
+        return 0
+    moved = "".join(str(int(char, 36)) for char in number[4:] + number[:4])
+    return at if int(moved) % 97 == 1 else 0
+
+
+# Whether a word that stands where a password or a token may stand is one.
+
+
+is_placeholder = re.compile(
+    r"\A(?:[*•.xX#_?-]+|[<$%{\[(].*|.*\(|your.*|my_.*|(?:os|process|env|config|settings)\..*|getenv.*"
+    r"|(?:string|str|text|none|null|true|false|required|optional|example|password|passwd|pass|pwd|pw|secret|token|key"
+    r"|redacted|hidden|https?:.*)[,;]?)\Z",
+    re.IGNORECASE,
+).match
+"""Whether a word only stands for a value: ``<password>``, ``$TOKEN``, ``********``."""
+
+_JOINING = str.maketrans("", "", "-'’/. ")
+_SIGNS = re.compile(r"[^A-Za-z0-9'’/. _-]").search
+_CLASSES = tuple(re.compile(pattern).search for pattern in ("[a-z]", "[A-Z]", "[0-9]"))
+# Written with letters and digits, and said near passwords, but never one.
+_TECHNICAL = re.compile(
+    r"(?:sha|md|utf|base|oauth|pbkdf|argon|bcrypt|scrypt|aes|rsa|rfc|ipv|wpa|tls|http|version|level|step|part|page|chapter)"
+    r"[-_/]?[0-9.]{1,5}\w{0,3}|[0-9]{1,2}fa|[0-9]{1,4}(?:st|nd|rd|th|px|kb|mb|gb|am|pm|bit|bits|chars?)",
+    re.IGNORECASE,
+).fullmatch
+_ADDRESS_OR_CALL = re.compile(
+    r"\A/|\(|://|@[\w-]+(?:\.[A-Za-z]{2,24})+\Z|\.(?:html?|php|aspx?|jsp|pdf|docx?|txt|md|py|js|com|org|net|cn)\b",
+    re.IGNORECASE,
+).search
+_FEWEST, _FEWEST_DIGITS, _FEWEST_CLASSES = 6, 6, 3
+
+
+def unlike_a_word(word: str) -> bool:
+    """Whether a value has a digit, or a sign other than those that words are joined by."""
+    return any(map(str.isdigit, word)) or not word.translate(_JOINING).isalpha()
+
+
+def looks_chosen(word: str, *, last: bool, named: bool = True) -> bool:
+    """Whether a word is a password that nothing but the word *password* announces.
+
+    ``last`` says that the thought ends with it, so that a short number counts nothing; without ``named`` something else
+    may be meant ("my password to server2"), and more is asked of it.
+    """
+    if word.isdigit():
+        return named and (len(word) >= _FEWEST_DIGITS or last)
+    if len(word) < _FEWEST or _TECHNICAL(word) or _ADDRESS_OR_CALL(word):
+        return False
+    small, capital, digit = (bool(found(word)) for found in _CLASSES)
+    mixed = small + capital + digit + bool(_SIGNS(word)) >= _FEWEST_CLASSES
+    return mixed or (named and digit and (small or capital))
+
+
+_TOKEN = re.compile(r"\A[A-Za-z0-9_~+/=.-]{16,}\Z").match
+_HASH_OR_UUID = re.compile(
+    r"\A(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\Z", re.IGNORECASE
+).match
+_FEWEST_BITS = 3.0  # a character; English words joined by hyphens can reach it, but hold no digits
+
+
+def looks_random(word: str, *, rows_have_it: bool) -> bool:
+    """Whether a word is a token. Where ``rows_have_it``, as after "key", a hash or a UUID is the key of a row instead."""
+    if not _TOKEN(word) or not _CLASSES[2](word) or word.isdigit() or is_placeholder(word):
+        return False
+    return _bits(word) >= _FEWEST_BITS and not (rows_have_it and _HASH_OR_UUID(word))
+
+
+def _bits(word: str) -> float:
+    """How many bits a character of the word carries, by how often each occurs in it."""
+    return -sum(count / len(word) * math.log2(count / len(word)) for count in Counter(word).values())
+
 
 SECRETS = frozenset({"api_key", "token", "private_key", "password"})
 """The kinds that give whoever reads them power over something."""
@@ -47,7 +155,7 @@ class Finding(NamedTuple):
 _NOT_A_DIGIT = bytes(code for code in range(256) if not 48 <= code <= 57)
 _WIDE_DIGIT = re.compile("[０-９＠]").search
 _NARROW = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
-_FEWEST_DIGITS = 4  # of an address such as 8.8.8.8; everything else that is told by its digits has more
+_FEWEST_CARD_DIGITS = 4  # of an address such as 8.8.8.8; everything else that is told by its digits has more
 
 
 def findings(text: str) -> list[Finding]:
@@ -66,7 +174,7 @@ def findings(text: str) -> list[Finding]:
     if digits:
         found += _shaped(plain)
     found += _assigned(plain)
-    if digits >= _FEWEST_DIGITS:
+    if digits >= _FEWEST_CARD_DIGITS:
         found += _numbers(plain, digits)
     elif "::" in plain:
         found += _ipv6(plain)
@@ -463,6 +571,3 @@ def shifted(position: int, found: Sequence[Finding]) -> int:
         elif finding.start < position:
             moved -= position - finding.start
     return moved
-
-
-__all__ = ["PERSONAL", "SECRETS", "Finding", "findings", "redacted", "shifted"]

@@ -15,10 +15,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms
-from memwell.language.sentences import sentences
-from memwell.language.small_talk import is_small_talk
-from memwell.language.texts import check_string
-from memwell.language.words import STOP_WORDS
+from memwell.language.sentences import is_small_talk, sentences
+from memwell.language.words import STOP_WORDS, check_string
 from memwell.values import check_count
 
 T = TypeVar("T")
@@ -240,6 +238,3 @@ def _is_said(terms: frozenset[str], holders: Mapping[str, Sequence[frozenset[str
         return False
     rarest = min((holders[term] for term in terms), key=len)
     return any(terms <= others for others in rarest)
-
-
-__all__ = ["LOOKED_AT", "Line", "Size", "lines_of", "read_summary", "summarise", "written"]

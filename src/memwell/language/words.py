@@ -5,6 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from memwell.errors import InvalidInput
+from memwell.values import shown
+
+# What every reader of language asks of its arguments.
+
+
+def check_string(value: object, what: str = "a text") -> str:
+    """Return ``value`` when it is a string, whatever its characters: what is read need not be fit to store.
+
+    Raises ``InvalidInput`` otherwise.
+    """
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a string, not {shown(value)}")
+    return value
+
+
 _ENGLISH = """
 a about above across actually after again against ago all almost alone along already also although always am among
 an and
@@ -72,5 +88,3 @@ STOP_WORDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {"en": frozenset(_ENGLISH.split()), "zh": frozenset(_CHINESE.split())}
 )
 """By language, *en* and *zh*; in lower case, with a straight apostrophe."""
-
-__all__ = ["STOP_WORDS"]

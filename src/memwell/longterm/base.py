@@ -12,15 +12,13 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import Filter, id_begins_with
-from memwell.longterm.echoes import Echoes
+from memwell.longterm.embedding import Wish
 from memwell.longterm.facts import Facts
-from memwell.longterm.gate import Gate
+from memwell.longterm.gate import Echoes, Gate
 from memwell.longterm.indexing import Indexer
-from memwell.longterm.journal import Owed, inner_key, inner_space
-from memwell.longterm.makers import Wish
-from memwell.longterm.pools import Pools
-from memwell.longterm.reminders import reminder
-from memwell.longterm.traits import ACTIVE, KEY, Traits, own_metadata, traits_of, with_traits
+from memwell.longterm.journal import Owed, inner_key, inner_space, reminder
+from memwell.longterm.snapshot_cache import Pools
+from memwell.longterm.traits import own_metadata, traits_of, with_traits
 from memwell.longterm.weights import Weights
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Record, Space, SpaceLike, as_space, paged
@@ -258,6 +256,3 @@ def as_ids(ids: str | Iterable[str]) -> list[str]:
         if not isinstance(one, str) or not one:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InvalidInput(f"a memory's id must be text, not {shown(one)}")
     return list(dict.fromkeys(listed))
-
-
-__all__ = ["ACTIVE", "KEY", "MemoryBase", "Traits", "Version", "as_ids", "utc_now", "version_key"]

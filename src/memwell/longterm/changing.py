@@ -14,10 +14,19 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike, as_filter, holds
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, as_ids, version_key
-from memwell.longterm.importance import effective, evaluated, importance_of, moved
-from memwell.longterm.recalling import Recalled, as_recalled
+from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.remembering import check_evidence, check_importance, check_trust
-from memwell.longterm.traits import FORGOTTEN, Evidence, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import (
+    FORGOTTEN,
+    Evidence,
+    effective,
+    evaluated,
+    importance_of,
+    moved,
+    own_metadata,
+    traits_of,
+    with_traits,
+)
 from memwell.records import Record
 from memwell.values import as_utc, check_count, check_id, check_metadata, check_text, shown
 
@@ -269,6 +278,3 @@ def _reason(record: Record, policy: Forgetting, now: datetime) -> str | None:
             return None
         reasons.append("it was never recalled")
     return "; ".join(reasons) or "the policy names it"
-
-
-__all__ = ["Changer", "Forgetting", "Forgotten"]

@@ -20,8 +20,8 @@ from memwell.language.detect import language_of
 from memwell.language.entities import entities
 from memwell.language.keywords import keywords
 from memwell.longterm.base import MemoryBase, as_ids
-from memwell.longterm.duplicates import clusters
-from memwell.longterm.recalling import Recalled, as_recalled
+from memwell.longterm.gate import clusters
+from memwell.longterm.recall import Recalled, as_recalled
 from memwell.longterm.remembering import Rememberer, is_number
 from memwell.longterm.traits import SUPERSEDED, Evidence, Traits, traits_of, with_traits
 from memwell.messages import human, system
@@ -256,6 +256,3 @@ def _quoted(text: str) -> str:
 def _may_merge(traits: Traits) -> bool:
     """Messages of a conversation are each their own, and so are pictures, however alike they are described."""
     return not traits.session and not traits.blobs
-
-
-__all__ = ["INSIGHT", "Compression", "Consolidator", "Merge"]

@@ -10,13 +10,21 @@ from msgspec.structs import replace
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.filters import FilterLike, Where, as_filter, id_begins_with
-from memwell.longterm.attachments import blobs_space, features_space, named_blobs
 from memwell.longterm.base import MemoryBase, as_ids, version_key
+from memwell.longterm.embedding import ASIDE
 from memwell.longterm.indexing import ALIAS
 from memwell.longterm.journal import MARKS, inner_key
-from memwell.longterm.reembedding import ASIDE
 from memwell.longterm.remembering import is_number
-from memwell.longterm.traits import FORGOTTEN, KEY, own_metadata, traits_of, with_traits
+from memwell.longterm.traits import (
+    FORGOTTEN,
+    KEY,
+    blobs_space,
+    features_space,
+    named_blobs,
+    own_metadata,
+    traits_of,
+    with_traits,
+)
 from memwell.records import Record, paged
 
 
@@ -171,6 +179,3 @@ class Eraser(MemoryBase):
 
 def _rests_on(record: Record, ids: set[str]) -> bool:
     return any(evidence.record in ids for evidence in traits_of(record).evidence)
-
-
-__all__ = ["Erased", "Eraser"]

@@ -21,7 +21,7 @@ from memwell.longterm.erasing import Eraser
 from memwell.longterm.facts import Fact
 from memwell.longterm.indexing import DEAD
 from memwell.longterm.profiles import Profile, profile
-from memwell.longterm.recalling import Recaller
+from memwell.longterm.recall import Recaller
 from memwell.values import as_utc
 
 
@@ -91,6 +91,3 @@ class Memory(Recaller, Changer, Consolidator, Eraser):
     aaudit = asyncify(audit)
     amend = asyncify(mend)
     afailures = asyncify(failures)
-
-
-__all__ = ["Memory"]

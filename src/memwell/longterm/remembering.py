@@ -236,15 +236,3 @@ def _journal_entry(
 
 def _short(text: str) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
-
-
-__all__ = [
-    "Rejection",
-    "Rememberable",
-    "Remembered",
-    "Rememberer",
-    "check_evidence",
-    "check_importance",
-    "check_trust",
-    "is_number",
-]

@@ -14,20 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memwell._products import product
-from memwell.longterm.comparing import (
+from memwell.longterm.candidates import (
     CANDIDATES,
+    LARGE,
     NEIGHBOUR,
     TINY,
     Compared,
     Matches,
     Numbers,
+    Question,
     broad_signal,
     compare,
+    look,
     session_rows,
 )
-from memwell.longterm.first_look import LARGE, look
-from memwell.longterm.pool import NOWHERE, Flags, Floats, Integers, Pool
-from memwell.longterm.question import Question
+from memwell.longterm.snapshot import NOWHERE, Flags, Floats, Integers, Pool
 from memwell.longterm.weights import SIGNALS, Weights
 from memwell.storage.bm25 import K1, B
 
@@ -332,5 +333,3 @@ def _floored(values: Numbers) -> Numbers:
 
 
 _COLUMNS = {name: column for column, name in enumerate(SIGNALS)}
-
-__all__ = ["CANDIDATES", "Candidates", "Compared", "Matches", "Observed", "broad_signal", "observe"]

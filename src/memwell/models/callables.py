@@ -17,7 +17,7 @@ from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, R
 from memwell.values import shown
 
 if TYPE_CHECKING:
-    from memwell.models.checking import Floats
+    from memwell.models.ports import Floats
 
 T = TypeVar("T")
 
@@ -96,13 +96,13 @@ class _CalledEmbedder(Embedder):
 
     def embed(self, texts: Sequence[str]) -> Floats:
         # Here and not above, because it loads numpy.
-        from memwell.models.checking import given_texts, zero_rows  # noqa: PLC0415
+        from memwell.models.ports import given_texts, zero_rows  # noqa: PLC0415
 
         given = given_texts(texts)
         return self._checked(given) if given else zero_rows(given, self.dimensions)
 
     def _checked(self, texts: list[str]) -> Floats:
-        from memwell.models.checking import checked_vectors  # noqa: PLC0415
+        from memwell.models.ports import checked_vectors  # noqa: PLC0415
 
         vectors = checked_vectors(answer_of(self._name, self._call, texts), len(texts), self._name, self._given)
         self._given = vectors.shape[1]
@@ -163,10 +163,7 @@ class _CalledReranker(Reranker):
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
         # Here and not above, because it loads numpy.
-        from memwell.models.checking import checked_scores, given_texts  # noqa: PLC0415
+        from memwell.models.ports import checked_scores, given_texts  # noqa: PLC0415
 
         given = given_texts(texts)
         return checked_scores(answer_of(self._name, self._call, query, given), len(given), self._name) if given else []
-
-
-__all__ = ["answer_of", "as_chat_model", "as_embedder", "as_reranker", "completion_of"]

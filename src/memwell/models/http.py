@@ -7,19 +7,475 @@ print(chat.complete([human("Hello")]).text)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import threading
+import time
+import weakref
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib import import_module
 from types import TracebackType
-from typing import Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, cast
+from urllib.parse import urlsplit
+
+import msgspec
 
 from memwell._asyncify import Closing
-from memwell.errors import BadModelOutput
-from memwell.messages import Message
-from memwell.models.checking import Floats, checked_vectors, given_texts, zero_rows
+from memwell.errors import BadModelOutput, ConfigurationError, InvalidInput, MissingDependency, ModelError
+from memwell.messages import Message, ToolCall
 from memwell.models.ledger import Ledger
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Delta, Embedder, Usage
-from memwell.models.transport import Patience, Transport
-from memwell.models.wire import Answer, StreamedAnswer, chat_body, read_completion, read_embeddings
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Delta,
+    Embedder,
+    Floats,
+    Tool,
+    Usage,
+    checked_vectors,
+    given_texts,
+    zero_rows,
+)
 from memwell.tokens import default_counter
+from memwell.transcript import from_openai, to_openai
+from memwell.values import check_json, drawn_between, shown
+
+if TYPE_CHECKING:
+    import httpx
+
+
+# Requests to a model's server: sent, repeated when that may help, bounded in time and size, and never with a key
+# shown.
+
+
+MOST_BYTES = 64 * 1024 * 1024
+"""An answer may be this large."""
+
+_EXCERPT = 200
+_RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """How long to wait and how often to try again."""
+
+    connect_s: float = 10.0
+    """Until the server is reached."""
+    read_s: float = 60.0
+    """Until the next bytes come."""
+    total_s: float = 300.0
+    """Until the answer is complete, all its bytes; a repeated request has its own."""
+    retries: int = 4
+    """How often a request is repeated after 408, 409, 425, 429, most of 5xx, or when the server was not reached."""
+    first_wait_s: float = 0.5
+    """Waits are drawn at random up to this, doubled each time, …"""
+    most_wait_s: float = 30.0
+    """… but never above this. A server that asks for a longer wait is not waited for."""
+
+
+class Transport:
+    """A connection to one server. Safe to use from several threads; ``concurrency`` requests are under way at most.
+
+    Raises ``MissingDependency`` without httpx and ``ConfigurationError`` for an address or a key that is none.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        key: str | None = None,
+        patience: Patience | None = None,
+        concurrency: int = 8,
+        proxy: str | None = None,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.address = _checked_address(base_url)
+        self._key = _checked_key(key)
+        self._patience = patience or Patience()
+        self._slots = threading.BoundedSemaphore(concurrency)
+        self._pause = pause
+        self._http = _httpx()
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        waits = self._http.Timeout(self._patience.read_s, connect=self._patience.connect_s)
+        # The environment is not asked for proxies, certificates or passwords: what is used is what was given.
+        self._client = self._http.Client(headers=headers, timeout=waits, trust_env=False, proxy=proxy)
+        # Whoever forgets to close it must not keep connections open.
+        self._ends = weakref.finalize(self, self._client.close)
+
+    def __repr__(self) -> str:
+        return f"Transport({self.address!r})"
+
+    def post(self, path: str, body: dict[str, Any]) -> bytes:
+        """The whole answer to a request."""
+        with self._answer(path, body) as response:
+            return b"".join(self._chunks(response))
+
+    def lines(self, path: str, body: dict[str, Any]) -> Iterator[str]:
+        """The answer to a request, line by line as it comes."""
+        with self._answer(path, body) as response:
+            rest = b""
+            for chunk in self._chunks(response):
+                *whole, rest = (rest + chunk).split(b"\n")
+                yield from (line.decode(errors="replace").rstrip("\r") for line in whole)
+            if rest:
+                yield rest.decode(errors="replace")
+
+    def close(self) -> None:
+        """Let go of the connections."""
+        self._ends()
+
+    def excerpt(self, data: bytes | str) -> str:
+        """The beginning of what a server said, fit for an error message."""
+        text = data if isinstance(data, str) else data[: 4 * _EXCERPT].decode(errors="replace")
+        text = " ".join(text.split())
+        if self._key:
+            text = text.replace(self._key, "***")
+        return repr(text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]}…")
+
+    @contextmanager
+    def _answer(self, path: str, body: dict[str, Any]) -> Generator[httpx.Response]:
+        """The response to a request that has succeeded; its body is still to come."""
+        content = msgspec.json.encode(body)
+        with self._slots:
+            response = self._sent(path, content)
+            try:
+                yield response
+            finally:
+                response.close()
+
+    def _sent(self, path: str, content: bytes) -> httpx.Response:
+        for attempt in range(self._patience.retries + 1):
+            last = attempt == self._patience.retries
+            try:
+                response = self._send(path, content)
+            except (self._http.ConnectError, self._http.ConnectTimeout, self._http.RemoteProtocolError) as error:
+                if last:
+                    raise self._failure(error) from None
+                self._pause(self._wait(attempt))
+                continue
+            except self._http.HTTPError as error:
+                raise self._failure(error) from None
+            if response.is_success:
+                return response
+            failure, asked = self._refusal(response)
+            if last or response.status_code not in _RETRIED or (asked or 0.0) > self._patience.most_wait_s:
+                raise failure
+            self._pause(self._wait(attempt) if asked is None else asked)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _send(self, path: str, content: bytes) -> httpx.Response:
+        headers = {"content-type": "application/json"}
+        request = self._client.build_request("POST", f"{self.address}/{path}", content=content, headers=headers)
+        return self._client.send(request, stream=True)
+
+    def _refusal(self, response: httpx.Response) -> tuple[ModelError, float | None]:
+        """The error for an answer that is none, and how many seconds the server asks to wait."""
+        try:
+            said = self.excerpt(b"".join(self._chunks(response)))
+        except ModelError:
+            said = "nothing that could be read"
+        finally:
+            response.close()
+        asked = _seconds(response.headers.get("retry-after"))
+        later = "" if asked is None else f", and asks to wait {asked:g} s"
+        status = f"{response.status_code} {response.reason_phrase}".strip()
+        return ModelError(f"{self.address} answered {status}{later}: {said}"), asked
+
+    def _chunks(self, response: httpx.Response) -> Iterator[bytes]:
+        """The bytes of a body as they come, up to a size and a time."""
+        ends, size = time.monotonic() + self._patience.total_s, 0
+        try:
+            for chunk in response.iter_bytes():
+                size += len(chunk)
+                if size > MOST_BYTES:
+                    raise BadModelOutput(f"{self.address} answered more than {MOST_BYTES:,} bytes")
+                if time.monotonic() > ends:
+                    raise ModelError(f"{self.address} did not complete its answer in {self._patience.total_s:g} s")
+                yield chunk
+        except self._http.DecodingError:
+            raise BadModelOutput(f"{self.address} answered bytes that do not decompress") from None
+        except self._http.RemoteProtocolError:
+            raise BadModelOutput(f"{self.address} cut its answer off after {size:,} bytes") from None
+        except self._http.HTTPError as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: Exception) -> ModelError:
+        said = str(error) or "no details"
+        return ModelError(f"{self.address} failed: {type(error).__name__}: {self.excerpt(said)}")
+
+    def _wait(self, attempt: int) -> float:
+        # Drawn from the whole range, so that many callers refused together do not come back together.
+        return drawn_between(0.0, min(self._patience.most_wait_s, self._patience.first_wait_s * 2**attempt))
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """What a Retry-After header asks for: a number of seconds, or a date."""
+    if retry_after is None:
+        return None
+    try:
+        return max(0.0, float(retry_after))
+    except ValueError:
+        pass
+    try:
+        moment = parsedate_to_datetime(retry_after)
+    except ValueError:
+        return None
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
+
+
+def _checked_address(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        hidden = parts.username is not None or parts.password is not None or parts.query
+    except ValueError:
+        raise ConfigurationError("a base_url must be an address such as 'http://localhost:11434/v1'") from None
+    if hidden:
+        # It is not shown: it may be a key.
+        raise ConfigurationError("a base_url must not hold a password or a query; give the key as key=…")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigurationError(
+            f"a base_url must be an address such as 'http://localhost:11434/v1', not {shown(base_url)}"
+        )
+    return base_url.rstrip("/")
+
+
+def _checked_key(key: str | None) -> str | None:
+    if key is not None and not (key.isascii() and key.isprintable() and " " not in key):
+        # It is not shown, and it does not get as far as the HTTP library, whose error would show it.
+        raise ConfigurationError("a key must be made of visible ASCII characters; is there a line break at its end?")
+    return key
+
+
+def _httpx() -> Any:
+    try:
+        return import_module("httpx")
+    except ImportError as error:
+        raise MissingDependency('models over HTTP need httpx: pip install "memwell[openai]"') from error
+
+
+# OpenAI's API as it goes over the wire: what is asked, and what is made of what comes back.
+
+
+Shape = dict[str, Any]
+_MOST_CALLS = 1024
+_decode = msgspec.json.Decoder().decode
+
+
+class Answer(NamedTuple):
+    """What a server answered, read and checked."""
+
+    message: Message
+    finish: str
+    usage: Usage | None
+    model: str | None
+    data: Any
+
+
+def chat_body(model: str, messages: Sequence[Message], options: ChatOptions, *, stream: bool) -> Shape:
+    """The body of a request. Raises ``InvalidInput`` for messages or options that break a rule."""
+    body: Shape = {"model": model, "messages": to_openai(messages)}
+    if not body["messages"]:
+        raise InvalidInput("a chat model needs at least one message that models may see")
+    for key in ("max_tokens", "temperature"):
+        if options.get(key) is not None:
+            body[key] = options.get(key)
+    if options.get("stop"):
+        body["stop"] = list(options.get("stop") or ())
+    if options.get("tools"):
+        body["tools"] = [_tool(one) for one in options.get("tools") or ()]
+    schema = options.get("schema")
+    if schema is not None:
+        form = {"name": str(schema.get("title") or "answer"), "schema": dict(schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": form}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    check_json(body, "a request")
+    return body
+
+
+def _tool(tool: Tool) -> Shape:
+    parameters = tool.parameters or {"type": "object", "properties": {}}
+    return {
+        "type": "function",
+        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
+    }
+
+
+def read_completion(data: bytes, *, wants_json: bool) -> Answer:
+    """The answer in a body. Raises ``BadModelOutput`` saying what is wrong with it."""
+    body = json_object(data)
+    choice = _first_choice(body)
+    shape = choice.get("message")
+    if not isinstance(shape, dict):
+        raise BadModelOutput("the answer has no message")
+    return _answer(cast(Shape, shape), choice, body, wants_json=wants_json)
+
+
+def json_object(data: bytes | str) -> Shape:
+    """The JSON object in a body. Raises ``BadModelOutput`` when it is none."""
+    try:
+        body = _decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise BadModelOutput("the answer is not JSON") from None
+    if not isinstance(body, dict):
+        raise BadModelOutput("the answer is not a JSON object")
+    return cast(Shape, body)
+
+
+def _first_choice(body: Shape) -> Shape:
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise BadModelOutput("the answer has no choices")
+    first = cast("list[object]", choices)[0]
+    if not isinstance(first, dict):
+        raise BadModelOutput(f"the first choice is no object: {shown(first)}")
+    return cast(Shape, first)
+
+
+def _answer(shape: Shape, choice: Shape, body: Shape, *, wants_json: bool) -> Answer:
+    try:
+        (message,) = from_openai([{**shape, "role": "assistant"}])
+    except (InvalidInput, AttributeError, TypeError, ValueError) as error:
+        raise BadModelOutput(f"the message is malformed: {error}") from error
+    for call in message.tool_calls:
+        _check_call(call)
+    finish, model = choice.get("finish_reason"), body.get("model")
+    return Answer(
+        message,
+        finish if isinstance(finish, str) else "stop",
+        read_usage(body.get("usage")),
+        model if isinstance(model, str) else None,
+        _data(message) if wants_json and not message.tool_calls else None,
+    )
+
+
+def _check_call(call: ToolCall) -> None:
+    if isinstance(call.arguments, str):
+        raise BadModelOutput(f"the arguments of the call of {call.name!r} are no JSON object: {shown(call.arguments)}")
+
+
+def _data(message: Message) -> Any:
+    try:
+        return _decode(message.text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise BadModelOutput(f"the answer was to be JSON, and is not: {shown(message.text)}") from None
+
+
+def read_usage(value: object) -> Usage | None:
+    """The counts of tokens, when they are there and make sense."""
+    if not isinstance(value, dict):
+        return None
+    counts = [cast(Shape, value).get(key, 0) for key in ("prompt_tokens", "completion_tokens")]
+    if not all(type(count) is int and 0 <= count < 2**53 for count in counts):
+        return None
+    return Usage(*counts)
+
+
+class StreamedAnswer:
+    """An answer put together from the events of a stream."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._calls: dict[int, Shape] = {}
+        self._finish: str | None = None
+        self._usage: object = None
+        self._model: object = None
+        self._done = False
+
+    def texts(self, lines: Iterable[str]) -> Iterator[str]:
+        """The pieces of text in the lines of the stream, as they come."""
+        for line in lines:
+            if not line.startswith("data:"):
+                continue
+            event = line[5:].strip()
+            if event == "[DONE]":
+                self._done = True
+                return
+            yield from self._take(json_object(event))
+
+    def _take(self, event: Shape) -> Iterator[str]:
+        if event.get("error"):
+            raise BadModelOutput(f"the stream ended with an error: {shown(event['error'])}")
+        self._usage = event.get("usage") or self._usage
+        self._model = event.get("model") or self._model
+        if not event.get("choices"):
+            return
+        choice = _first_choice(event)
+        if isinstance(choice.get("finish_reason"), str):
+            self._finish = choice["finish_reason"]
+        delta = choice.get("delta")
+        if not isinstance(delta, dict):
+            return
+        yield from self._take_delta(cast(Shape, delta))
+
+    def _take_delta(self, delta: Shape) -> Iterator[str]:
+        text = delta.get("content")
+        if text is not None and not isinstance(text, str):
+            raise BadModelOutput(f"a piece of the stream is no text: {shown(text)}")
+        if text:
+            self._text.append(text)
+            yield text
+        calls: object = delta.get("tool_calls") or []
+        if not isinstance(calls, list):
+            raise BadModelOutput(f"the calls of a stream are no list: {shown(calls)}")
+        for call in cast("list[object]", calls):
+            self._take_call(call)
+
+    def _take_call(self, call: object) -> None:
+        shape = cast(Shape, call) if isinstance(call, dict) else {}
+        index, function = shape.get("index", 0), shape.get("function")
+        if type(index) is not int or not 0 <= index < _MOST_CALLS or not isinstance(function, dict):
+            raise BadModelOutput(f"a call of the stream is malformed: {shown(cast(object, call))}")
+        known = self._calls.setdefault(index, {"id": "", "name": "", "arguments": ""})
+        parts = {"id": shape.get("id"), **cast(Shape, function)}
+        for key in ("id", "name", "arguments"):
+            part = parts.get(key)
+            if part is not None and not isinstance(part, str):
+                raise BadModelOutput(f"a call of the stream is malformed: {shown(cast(object, call))}")
+            # An id and a name come whole, and some servers repeat them.
+            known[key] = known[key] + (part or "") if key == "arguments" else (known[key] or part or "")
+
+    def answer(self, *, wants_json: bool) -> Answer:
+        """The whole, once the stream has ended. Raises ``BadModelOutput`` when it ended too early."""
+        if not self._done and self._finish is None:
+            raise BadModelOutput("the stream was cut off")
+        calls = [
+            {"id": one["id"], "type": "function", "function": {"name": one["name"], "arguments": one["arguments"]}}
+            for _, one in sorted(self._calls.items())
+        ]
+        shape: Shape = {"content": "".join(self._text), **({"tool_calls": calls} if calls else {})}
+        body = {"usage": self._usage, "model": self._model}
+        return _answer(shape, {"finish_reason": self._finish}, body, wants_json=wants_json)
+
+
+def read_embeddings(data: bytes, count: int) -> tuple[list[list[float]], Usage | None]:
+    """The vectors in a body, in the order of the texts. Raises ``BadModelOutput`` for missing or malformed ones."""
+    body = json_object(data)
+    items = body.get("data")
+    if not isinstance(items, list) or len(cast("list[object]", items)) != count:
+        found = len(cast("list[object]", items)) if isinstance(items, list) else "no"
+        raise BadModelOutput(f"{found} vectors came for {count} texts")
+    rows: dict[int, list[float]] = {}
+    for place, item in enumerate(cast("list[object]", items)):
+        shape: Mapping[str, Any] = cast(Shape, item) if isinstance(item, dict) else {}
+        index, row = shape.get("index", place), shape.get("embedding")
+        if type(index) is not int or not _is_vector(row):
+            raise BadModelOutput(f"a vector is malformed: {shown(cast(object, item))}")
+        rows[index] = cast("list[float]", row)
+    if rows.keys() != set(range(count)):
+        raise BadModelOutput(f"the vectors of {count} texts are numbered {shown(sorted(rows))}")
+    return [rows[index] for index in range(count)], read_usage(body.get("usage"))
+
+
+def _is_vector(row: object) -> bool:
+    if not isinstance(row, list):
+        return False
+    numbers = cast("list[object]", row)
+    return all(type(one) in (int, float) and math.isfinite(cast(float, one)) for one in numbers)
+
 
 _BATCH = 64
 _ASSUMED_OUTPUT = 4096
@@ -198,6 +654,3 @@ class _Call:
 def _most_usage(messages: Sequence[Message], options: ChatOptions) -> Usage:
     count = default_counter().count_message
     return Usage(sum(map(count, messages)), options.get("max_tokens") or _ASSUMED_OUTPUT)
-
-
-__all__ = ["OpenAICompatible"]

@@ -111,6 +111,3 @@ class Ledger:
 
     def _spent(self) -> float:
         return sum(account.cost or 0.0 for account in self._accounts.values())
-
-
-__all__ = ["Account", "Ledger", "Price"]

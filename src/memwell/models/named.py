@@ -44,6 +44,3 @@ def _hashed(name: str) -> Embedder | None:
 
     made = HashEmbedder(max(int(found[1]), 8))
     return made if made.name == name else None
-
-
-__all__ = ["embedder_named", "offer_embedder"]

@@ -6,18 +6,23 @@ A model blocks; each method has an async twin of the same name with an ``a`` in 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from memwell._asyncify import asyncify, run_blocking
+from memwell.errors import BadModelOutput, InvalidInput
 from memwell.messages import Message
+from memwell.records import MAX_DIMENSIONS
+from memwell.values import shown
 
 if TYPE_CHECKING:
-    # numpy takes a tenth of a second to load, and the contracts do not need it.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -152,4 +157,75 @@ class Reranker(ABC):
     ascores = asyncify(scores)
 
 
-__all__ = ["ChatModel", "ChatOptions", "Completion", "Delta", "Embedder", "Reranker", "Tool", "Usage"]
+# What models answer is checked before anything else sees it: how many, what shape, and that every number is one.
+
+
+Floats = NDArray[np.float32]
+
+
+def given_texts(texts: object) -> list[str]:
+    """The texts to work on. Raises ``InvalidInput`` when they are not a list of strings."""
+    # The list is by far the most common, and asking for the general case takes longer than the rest.
+    if type(texts) is not list and (isinstance(texts, str | bytes) or not isinstance(texts, Iterable)):
+        raise InvalidInput(f"texts must be a list of strings, not {shown(texts)}")
+    given = list(cast("Iterable[object]", texts))
+    for one in given:
+        if not isinstance(one, str):
+            raise InvalidInput(f"a text must be a string, not {shown(one)}")
+    return cast("list[str]", given)
+
+
+def checked_vectors(value: object, count: int, model: str, dimensions: int | None = None) -> Floats:
+    """``count`` rows of unit length, or of zeros where the model gave zeros.
+
+    Raises ``BadModelOutput`` for another number of rows, rows of different or unexpected sizes, and what is no number.
+    """
+    rows = _numbers(value, model)
+    if rows.ndim != 2 or len(rows) != count:
+        raise BadModelOutput(f"{model} gave vectors of shape {rows.shape} for {count} texts")
+    size = rows.shape[1]
+    if count and (not 0 < size <= MAX_DIMENSIONS or size != (dimensions or size)):
+        expected = dimensions or f"1 to {MAX_DIMENSIONS}"
+        raise BadModelOutput(f"{model} gave vectors of {size} numbers, not {expected}")
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    if not np.isfinite(lengths).all():
+        raise BadModelOutput(f"{model} gave a vector that holds NaN or numbers without end")
+    return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def _numbers(value: object, model: str) -> NDArray[np.float64]:
+    if isinstance(value, Iterable) and not isinstance(value, np.ndarray | str | bytes):
+        value = list(cast("Iterable[object]", value))
+        if not value:
+            return np.zeros((0, 0))
+    try:
+        rows = np.asarray(value)
+        if rows.dtype.kind in "fiu":
+            return rows.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadModelOutput(f"{model} gave no vectors: {error}") from error
+    raise BadModelOutput(f"{model} gave no vectors but {shown(cast(object, value))}")
+
+
+def checked_scores(value: object, count: int, model: str) -> list[float]:
+    """``count`` finite numbers. Raises ``BadModelOutput`` otherwise."""
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise BadModelOutput(f"{model} gave no scores but {shown(value)}")
+    scores = _floats(cast("Iterable[object]", value), model)
+    if len(scores) != count:
+        raise BadModelOutput(f"{model} gave {len(scores)} scores for {count} texts")
+    if not all(map(math.isfinite, scores)):
+        raise BadModelOutput(f"{model} gave a score that is not finite: {shown(scores)}")
+    return scores
+
+
+def _floats(values: Iterable[object], model: str) -> list[float]:
+    try:
+        return [float(cast(float, value)) for value in values]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise BadModelOutput(f"{model} gave a score that is no number: {error}") from error
+
+
+def zero_rows(texts: Sequence[str], dimensions: int) -> Floats:
+    """A row of zeros for every text, to be filled in."""
+    return np.zeros((len(texts), dimensions), np.float32)

@@ -13,8 +13,17 @@ from memwell.errors import InvalidInput, ModelError
 from memwell.language.segment import SEGMENTATION, query_terms
 from memwell.messages import Message, check_message
 from memwell.models.callables import completion_of
-from memwell.models.checking import Floats, checked_scores, given_texts, zero_rows
-from memwell.models.ports import ChatModel, ChatOptions, Completion, Embedder, Reranker
+from memwell.models.ports import (
+    ChatModel,
+    ChatOptions,
+    Completion,
+    Embedder,
+    Floats,
+    Reranker,
+    checked_scores,
+    given_texts,
+    zero_rows,
+)
 
 Answer: TypeAlias = str | Message | Completion | Exception
 """What a scripted model says; an exception is raised."""
@@ -116,6 +125,3 @@ class ScriptedReranker(Reranker):
 def _shared_words(query: str, text: str) -> float:
     wanted = set(query_terms(query))
     return len(wanted & set(query_terms(text))) / len(wanted) if wanted else 0.0
-
-
-__all__ = ["Answer", "HashEmbedder", "ScriptedChat", "ScriptedReranker"]

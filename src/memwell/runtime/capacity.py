@@ -196,6 +196,3 @@ def _nearest(measured: list[Costs], records: int) -> Costs:
 def as_mapping(made: Plan) -> dict[str, Any]:
     """The plan as plain JSON data."""
     return msgspec.to_builtins(made)
-
-
-__all__ = ["Costs", "Figures", "Line", "Load", "Machine", "Plan", "as_mapping", "figures", "plan"]

@@ -206,6 +206,3 @@ def _give(future: Future[Any], value: Any) -> bool:
 
 def _is_done(item: Any) -> bool:
     return isinstance(item, str) and item == DONE
-
-
-__all__ = ["DONE", "Channel"]

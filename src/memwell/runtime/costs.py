@@ -193,6 +193,3 @@ def _added(accounts: Mapping[str, Account], others: Mapping[str, Account]) -> di
             None if unknown else (one.cost or 0.0) + (other.cost or 0.0),
         )
     return added
-
-
-__all__ = ["COSTS", "KeptLedger"]

@@ -24,13 +24,13 @@ from memwell._asyncify import Closing, asyncify
 from memwell._native import native_calls
 from memwell.errors import InvalidInput, ReadOnlyStore, Unsupported
 from memwell.history import History
+from memwell.longterm.embedding import DEFAULT, NAMED, Wish
 from memwell.longterm.erasing import Erased
 from memwell.longterm.gate import Gate
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space, knowledge_space
-from memwell.longterm.makers import DEFAULT, NAMED, Wish
 from memwell.longterm.memory import Memory
-from memwell.longterm.pools import Pools
+from memwell.longterm.snapshot_cache import Pools
 from memwell.longterm.weights import Weights
 from memwell.messages import Message, Role
 from memwell.models.callables import as_chat_model, as_embedder, as_reranker
@@ -480,6 +480,3 @@ def _chat(given: ChatModel | Callable[..., Any]) -> ChatModel:
 
 def _reranker(given: Reranker | Callable[..., Any]) -> Reranker:
     return given if isinstance(given, Reranker) else as_reranker(given)
-
-
-__all__ = ["Engine", "open"]

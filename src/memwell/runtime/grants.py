@@ -25,7 +25,7 @@ from memwell.errors import InvalidInput, NotGranted
 from memwell.filters import FilterLike
 from memwell.longterm.base import utc_now
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.records import Page, Space, SpaceLike, as_space, paged
 from memwell.runtime.jobs import REGISTRY
@@ -244,6 +244,3 @@ def _read(entry: Entry) -> Grant:
         datetime.fromisoformat(value["since"]),
         None if until is None else datetime.fromisoformat(until),
     )
-
-
-__all__ = ["GRANTS", "OWN_SPACES", "SERVICE", "Grant", "Grants", "SharedMemory"]

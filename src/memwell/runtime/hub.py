@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
 from memwell.errors import InvalidInput
-from memwell.runtime.agents import OBSERVE_TIMEOUT_S, Agent
-from memwell.runtime.deliveries import Failure, deliver
+from memwell.runtime.agents import OBSERVE_TIMEOUT_S, Agent, Failure, deliver
 from memwell.values import check_id, new_id, shown
 
 M = TypeVar("M")
@@ -155,6 +154,3 @@ def _checked_time(seconds: object) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not (0 < seconds < math.inf):
         raise InvalidInput(f"timeout_s must be a number of seconds above 0, not {shown(seconds)}")
     return float(seconds)
-
-
-__all__ = ["Hub"]

@@ -425,17 +425,3 @@ def _name(kind: type) -> str:
 
 def _short(file: str) -> str:
     return "/".join(file.replace("\\", "/").rsplit("/", 4)[-4:])
-
-
-__all__ = [
-    "Collected",
-    "FileGrowth",
-    "Growth",
-    "Ring",
-    "Thresholds",
-    "Watch",
-    "collected_after",
-    "gc_tuned",
-    "live",
-    "watching",
-]

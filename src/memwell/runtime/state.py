@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput
-from memwell.history.handle import key_part
+from memwell.history.reading import key_part
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, JSONValue, KeyValue
 from memwell.storage.registry import open_backend
@@ -349,14 +349,3 @@ def _read(session_id: str, value: object) -> dict[str, Any]:
     if type(session.get("format")) is not int or not isinstance(states, dict):
         raise InvalidInput(f"session {shown(session_id)} cannot be read: it is no saved session")
     return cast("dict[str, Any]", states)
-
-
-__all__ = [
-    "SESSION_FORMAT",
-    "MissingState",
-    "NotPlain",
-    "Sessions",
-    "StateModule",
-    "restore",
-    "states_of",
-]

@@ -203,6 +203,3 @@ def _provider(url: str) -> tuple[TracerProvider, OTLPSpanExporter]:
         )
     )
     return provider, exporter
-
-
-__all__ = ["Span", "Tracer"]

@@ -206,5 +206,3 @@ def _drop_kept_answers(call: Call) -> None:
 
 
 Answering = Callable[[Call, Asked], Answered]
-
-__all__ = ["Answered", "Answering", "Asked", "answer", "has_effect", "refused"]

@@ -383,6 +383,3 @@ def _watched(send: Send, seen: _Seen, headers: dict[str, str]) -> Send:
 def create_app(service: Service) -> App:
     """The application that serves a service."""
     return App(service)
-
-
-__all__ = ["App", "create_app"]

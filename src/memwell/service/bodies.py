@@ -99,6 +99,3 @@ def _check_length(request: Request, most: int) -> None:
 
 def _too_large(most: int) -> Problem:
     return http_problem("too-large", f"at most {most:,} bytes are taken here")
-
-
-__all__ = ["Refused", "read_file", "read_json"]

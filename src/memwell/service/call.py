@@ -128,6 +128,3 @@ class Call:
         return self.service.log.append(
             action=action or self.route.name, key=self.key.id, space=self.space, targets=targets, detail=detail
         )
-
-
-__all__ = ["Call", "Events", "File", "HANDLERS", "Handler", "handles"]

@@ -151,6 +151,3 @@ def _is_number(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-__all__ = ["Doorway"]

@@ -143,6 +143,3 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "live": {"status": "ok", "version": "1.0", "checks": None},
 }
 """What is answered, by the name of the route, for the main ones. The tests read each by the shape of the answer."""
-
-
-__all__ = ["ANSWERS", "REQUESTS"]

@@ -171,6 +171,3 @@ def meaning_of(request: str, field: str) -> str:
 def bounds_of(request: str, field: str) -> Bounds:
     """The least and the most that a field takes; None where there is no such bound."""
     return OWN_BOUNDS.get(f"{request}.{field}") or BOUNDS.get(field, (None, None))
-
-
-__all__ = ["BOUNDS", "Bounds", "MEANINGS", "OWN_BOUNDS", "OWN_MEANINGS", "bounds_of", "meaning_of"]

@@ -205,6 +205,3 @@ def _written(held: _Held) -> bytes:
 
 def _held(entry: Entry) -> _Held:
     return msgspec.msgpack.decode(entry.value, type=_Held)
-
-
-__all__ = ["LARGEST_KEPT", "InProgress", "Kept", "Mismatch", "Once", "Overtaken", "fingerprint_of"]

@@ -56,6 +56,3 @@ class Local(Closing):
         """Stop it, and close the store."""
         self._server.should_exit = True
         self._thread.join(_PATIENCE_S)
-
-
-__all__ = ["Local"]

@@ -33,8 +33,7 @@ from memwell.errors import BackendError, Busy, Conflict, InvalidInput
 from memwell.longterm.base import utc_now
 from memwell.records import Page, Space, paged
 from memwell.runtime.wire.running import LogEntry, Outcome, Verified
-from memwell.service.keys import SERVICE, without_tokens
-from memwell.service.limits import Failures
+from memwell.service.keys import SERVICE, Failures, without_tokens
 from memwell.storage.protocols import Backend, Entry
 from memwell.values import check_count, check_id, check_text, shown
 
@@ -320,6 +319,3 @@ def _target(id_: object) -> str:
     text = without_tokens(check_id(id_, "a target"))
     # So long an id may be somebody's words.
     return text if len(text) <= _LONGEST else f"sha256:{sha256(text.encode()).hexdigest()}"
-
-
-__all__ = ["AuditLog", "LogEntry", "Outcome", "Refusals", "Verified"]

@@ -125,6 +125,3 @@ def set_up(form: str, stream: TextIO | None = None) -> None:
         handler = _Own(stream or sys.stderr)
         handler.setFormatter(_Json() if form == "json" else _Text())
         logger.addHandler(handler)
-
-
-__all__ = ["FORMATS", "failure", "request", "set_up", "warn"]

@@ -185,6 +185,3 @@ def _plainly(schemas: dict[str, Any]) -> dict[str, Any]:
         if "description" in schema:
             schema["description"] = _words(re.sub(r"\s*\n\s*", " ", schema["description"]))
     return schemas
-
-
-__all__ = ["described", "description"]

@@ -152,6 +152,3 @@ def _takes_gzip(accept_encoding: str) -> bool:
         if coding.strip().lower() in ("gzip", "*"):
             return not re.fullmatch(r"\s*q=0(\.0*)?\s*", weight)
     return False
-
-
-__all__ = ["CONTENT_SECURITY_POLICY", "FOLDER", "Page", "page", "version"]

@@ -6,11 +6,11 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 
 from memwell._asyncify import Closing
-from memwell.errors import MemwellError
+from memwell.errors import BackendUnavailable, MemwellError
 from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
@@ -18,11 +18,56 @@ from memwell.runtime.metrics import Metrics
 from memwell.runtime.tracing import Tracer
 from memwell.service.idempotency import Once
 from memwell.service.jobs import Jobs
-from memwell.service.keys import Keys
-from memwell.service.limits import Failures, RateLimits
+from memwell.service.keys import SERVICE, Failures, Keys, RateLimits
 from memwell.service.log import AuditLog
-from memwell.service.readiness import Readiness
 from memwell.settings import Settings
+from memwell.storage.protocols import Backend
+
+# Whether the store answers, told within a second also while it does not.
+
+
+_WITHIN_S = 1.0
+_KNOWN_S = 1.0
+"""How long a failure counts before the store is asked again."""
+
+
+class Readiness:
+    """Asks the store in a thread of its own, once at a time: whoever comes meanwhile waits for the same answer."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="memwell-ready")
+        self._lock = threading.Lock()
+        self._asked: Future[None] | None = None
+        self._latest = 0.0
+        self._failed: MemwellError | None = None
+        self._failed_at = 0.0
+
+    def check(self) -> None:
+        """Raises what the store raised a moment ago or raises now, ``BackendUnavailable`` when it says nothing."""
+        with self._lock:
+            if self._failed is not None and time.monotonic() - self._failed_at < _KNOWN_S:
+                raise BackendUnavailable(str(self._failed)) from self._failed
+            if self._asked is None or self._asked.done():
+                self._asked, self._latest = self._thread.submit(self._look), time.monotonic() + _WITHIN_S
+            asked, latest = self._asked, self._latest
+        try:
+            asked.result(max(0.0, latest - time.monotonic()))
+        except TimeoutError as error:
+            raise BackendUnavailable(f"the store has not answered within {_WITHIN_S:g} s") from error
+
+    def _look(self) -> None:
+        self._failed = None
+        try:
+            self._backend.kv.get(SERVICE, "ready")
+        except MemwellError as error:
+            self._failed, self._failed_at = error, time.monotonic()
+            raise
+
+    def close(self) -> None:
+        """Ask no more; an answer that is still to come is not waited for."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
 
 _HELD = 256
 """How many spaces' memories are held ready; those of others are made again when they are asked for."""
@@ -166,6 +211,3 @@ def _within(seconds: float, call: Callable[[], None]) -> bool:
             return False
         raise
     return True
-
-
-__all__ = ["Service"]

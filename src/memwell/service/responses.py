@@ -103,6 +103,3 @@ def _next(values: Iterator[Any]) -> tuple[bool, Any]:
     for value in values:
         return True, value
     return False, None
-
-
-__all__ = ["SAFE", "response_of"]

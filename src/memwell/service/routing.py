@@ -67,6 +67,3 @@ def _decoded(part: bytes) -> str:
         return unquote_to_bytes(part).decode()
     except UnicodeDecodeError:
         raise InvalidInput("a part of the address is not UTF-8") from None
-
-
-__all__ = ["Router"]

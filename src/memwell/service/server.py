@@ -2,27 +2,224 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import signal
 import socket
 import ssl
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+import httptools
+import msgspec
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from memwell.errors import ConfigurationError
-from memwell.records import DEFAULT_SPACE
+from memwell.errors import ConfigurationError, MemwellError
+from memwell.records import DEFAULT_SPACE, paged
+from memwell.runtime.wire.codec import encode
+from memwell.runtime.wire.problems import MEDIA_TYPE, http_problem
 from memwell.runtime.wire.running import Key
 from memwell.service import logs
 from memwell.service.app import create_app
-from memwell.service.keys import SCOPES
-from memwell.service.line import Line
+from memwell.service.keys import SCOPES, SERVICE
 from memwell.service.parts import Service
-from memwell.service.visits import Visit, end_left_visits
 from memwell.settings import Settings
+from memwell.values import new_id, now
+
+# One connection, as the web server reads it: how long the head of a request may be, and how long it may take.
+
+
+MOST_HEAD = 65_536
+"""How many bytes the address and the headers of a request may take together."""
+
+HEAD_S = 30.0
+"""How long they may take to arrive."""
+
+_DRAIN_S = 15.0
+"""How long the rest of a body is read and thrown away that was refused. Some look at the answer only then."""
+
+
+class Line(HttpToolsProtocol):
+    """A connection of HTTP/1.1 that refuses a head which is too long or too slow, and ends when more is sent for long."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._in_head = False
+        self._whole = True
+        self._head = 0
+        self._refusal = "malformed"
+        self._timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        self._within(HEAD_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._at_ease()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        was_in_head = self._in_head
+        super().data_received(data)
+        if self._in_head and was_in_head:
+            # A header is told of when it is whole, so one that never ends is seen here alone.
+            self._head += len(data)
+            if self._head > MOST_HEAD:
+                self._refuse("head-too-large")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head, self._whole, self._head = True, False, 0
+        self._within(HEAD_S)
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        self._at_ease()
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > MOST_HEAD:
+            self._refusal = "head-too-large"
+            raise httptools.HttpParserError("the head of the request is too long")
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._whole = True
+        self._at_ease()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._whole:
+            self._within(_DRAIN_S)
+
+    def send_400_response(self, msg: str) -> None:
+        """What the parser cannot read is told as a problem too."""
+        self._refuse(self._refusal)
+
+    def _refuse(self, code: str) -> None:
+        problem = http_problem(code)
+        body = encode(problem)
+        head = f"HTTP/1.1 {problem.status} {problem.title}\r\ncontent-type: {MEDIA_TYPE}\r\ncontent-length: {len(body)}\r\n"
+        self._in_head = False
+        self._at_ease()
+        self.transport.write(head.encode() + b"cache-control: no-store\r\nconnection: close\r\n\r\n" + body)
+        self.transport.close()
+
+    def _within(self, seconds: float) -> None:
+        self._at_ease()
+        self._timer = self.loop.call_later(seconds, self._too_late)
+
+    def _at_ease(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _too_late(self) -> None:
+        if self._in_head:
+            self._refuse("too-slow")
+        else:
+            self.transport.close()
+
+
+# Visits: the key of whoever started the service, which must not outlive it, however it ends.
+
+
+_VISITS = SERVICE / "visits"
+_LONGEST = timedelta(hours=12)
+_LEASE = timedelta(minutes=2)
+"""A service ticks every few seconds. One that was not heard of for so long is gone."""
+
+_THIS = new_id()
+"""This process: another after it may get the same number."""
+
+
+class _Noted(msgspec.Struct, frozen=True):
+    """Whose visit it is, and until when that is known to be there."""
+
+    process: str
+    host: str
+    number: int
+    until: datetime
+
+
+class Visit:
+    """A key for whoever started the service, so that the page opens signed in. It ends with the service.
+
+    Whoever can start it has the store, and could make a key of their own.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._ended = False
+        ends = now() + _LONGEST
+        self.key, self.token = service.keys.create("this visit", space=DEFAULT_SPACE, scopes=SCOPES, expires=ends)
+        self.stay()
+        service.at_tick(self.stay)
+
+    def stay(self) -> None:
+        """Say that the service is still there."""
+        if not self._ended:
+            noted = _Noted(_THIS, _host(), os.getpid(), now() + _LEASE)
+            self._service.backend.kv.put(_VISITS, self.key.id, msgspec.to_builtins(noted))
+
+    def end(self) -> None:
+        """Revoke it."""
+        self._ended = True
+        with suppress(MemwellError):
+            _end(self._service, self.key.id)
+
+
+def end_left_visits(service: Service) -> int:
+    """Revoke the keys of visits to services that are gone, and return how many. Those of services that run stay."""
+    kv = service.backend.kv
+    ended = 0
+    for entry in list(paged(lambda cursor: kv.scan(_VISITS, limit=500, cursor=cursor))):
+        if not _is_there(msgspec.convert(entry.value, _Noted)):
+            with suppress(MemwellError):
+                _end(service, entry.key)
+                ended += 1
+    return ended
+
+
+def _end(service: Service, id_: str) -> None:
+    service.keys.revoke(id_)
+    service.backend.kv.delete(_VISITS, id_)
+
+
+def _is_there(noted: _Noted) -> bool:
+    if noted.process == _THIS:
+        return True
+    if noted.until <= now():
+        return False
+    # On another machine, nothing but the time tells.
+    return noted.host != _host() or (noted.number != os.getpid() and _runs(noted.number))
+
+
+def _host() -> str:
+    """Where a number of a process means the same: this machine, or this container."""
+    numbers = ""
+    with suppress(OSError):
+        numbers = os.readlink("/proc/self/ns/pid")
+    return f"{socket.gethostname()} {numbers}".strip()
+
+
+def _runs(number: int) -> bool:
+    if os.name != "posix":
+        # Elsewhere the question itself would end the process.
+        return True
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        # It is another user's.
+        return True
+    return True
+
 
 _PATIENCE_S = 5
 """How long requests under way may take after the service was told to stop. All of it ends within ten seconds."""
@@ -153,6 +350,3 @@ def first_key(service: Service, name: str = "first key") -> tuple[Key, str] | No
 def threads_left() -> bool:
     """Whether a thread of ours still works at something in this process."""
     return any(one.name.startswith(_OURS) for one in threading.enumerate() if one is not threading.current_thread())
-
-
-__all__ = ["Visit", "address_of", "check_tls", "first_key", "serve", "threads_left", "web_server"]

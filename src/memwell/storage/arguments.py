@@ -175,27 +175,3 @@ def check_blob(data: object) -> bytes:
 def moment(timestamp: float) -> datetime:
     """The moment of a timestamp, in UTC."""
     return datetime.fromtimestamp(timestamp, UTC)
-
-
-__all__ = [
-    "MAX_LIMIT",
-    "Span",
-    "check_blob",
-    "check_changes",
-    "check_cursor",
-    "check_digest",
-    "check_expect",
-    "check_ids",
-    "check_limit",
-    "check_name_cursor",
-    "check_places",
-    "check_records",
-    "check_skip",
-    "check_space",
-    "check_span",
-    "check_thread",
-    "check_ttl",
-    "decode_value",
-    "encode_value",
-    "moment",
-]

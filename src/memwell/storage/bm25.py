@@ -39,6 +39,3 @@ def scores(documents: Mapping[int, Sequence[str]], terms: Sequence[str]) -> dict
         for key, found in counts.items()
         if found
     }
-
-
-__all__ = ["B", "K1", "MAX_TERMS", "distinct_terms", "inverse_frequency", "scores"]

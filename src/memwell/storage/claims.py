@@ -52,6 +52,3 @@ class Leases(Claims):
         if held is not None and held.value == self._me:
             with suppress(Conflict):
                 self._kv.delete(space, duty, expect=held.version)
-
-
-__all__ = ["Claims", "Leases"]

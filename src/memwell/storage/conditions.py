@@ -69,6 +69,3 @@ def joined(word: str, members: Sequence[Condition]) -> Condition:
 
 def _negated(condition: Condition) -> Condition:
     return Condition(f"(NOT {condition.sql})", condition.bindings)
-
-
-__all__ = ["ORDER", "Condition", "Dialect", "Subject", "joined"]

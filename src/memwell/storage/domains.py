@@ -18,6 +18,3 @@ def domain(space: Space) -> Space:
         if depth and segment == _OWN:
             return Space(*space[:depth])
     return space
-
-
-__all__ = ["domain"]

@@ -159,6 +159,3 @@ def _remember(home: Backend, note: _Note | None, changed: Mapping[str, Elsewhere
             learned[name] = part.place
     if learned:
         home.kv.put(REMEMBERED, _NOTE, {"id": id_, "places": {**places, **learned}}, expect=version)
-
-
-__all__ = ["REMEMBERED", "Elsewhere", "check_parts", "forget", "in_bytes", "in_values"]

@@ -66,6 +66,3 @@ class VectorEngine(ABC):
     @abstractmethod
     def close(self) -> None:
         """Let go of it. Closing twice is fine."""
-
-
-__all__ = ["VectorEngine"]

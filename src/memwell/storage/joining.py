@@ -46,6 +46,3 @@ class Joining(ABC):
     @abstractmethod
     def follow(self, verdict: Verdict) -> None:
         """From now on ask this about every prepared transaction that was left behind."""
-
-
-__all__ = ["Joined", "Joining", "Verdict"]

@@ -391,6 +391,3 @@ def whole_record(row: Row) -> Record:
     """The record of a row with its vector."""
     record, vector = row.record, None if row.vector is None else unpack_half(row.vector)
     return stored_record(record.text, record.space, record.id, record.kind, record.time, record.metadata, vector)
-
-
-__all__ = ["Copies", "Delta", "MirroredIndex", "Row", "SpaceCopy", "given_out", "whole_record"]

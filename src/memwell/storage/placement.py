@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput
 from memwell.messages import Message, Role, Text, check_message, decode_message, encode_message
-from memwell.values import check_count, shown
+from memwell.records import Vector, as_vector, pack_half
+from memwell.storage import arguments as given
+from memwell.storage.protocols import Entry, Place, ThreadInfo
+from memwell.values import as_utc, check_count, check_id, check_metadata, shown
 
 MAX_INDEX = 2**32 - 1
 MAX_TOKENS = 2**31 - 1
@@ -110,4 +113,119 @@ def replaced_body(message: Message, index: int, round_: int, id_: str) -> str:
     return f'{{"index":{index},"round":{round_},{encoded[1:]}'
 
 
-__all__ = ["MAX_INDEX", "MAX_TOKENS", "Placed", "Tail", "as_stored", "place", "prepare", "replaced_body"]
+# What is copied from one store to another, made ready to be stored: the same checks and the same JSON on every
+# backend.
+
+
+class CopiedPlace(NamedTuple):
+    """A place ready to be stored: the JSON of what it holds (None: removed) and of what it held, with the moments."""
+
+    index: int  # pyright: ignore[reportIncompatibleMethodOverride] - the one meaning of the word here
+    round: int
+    id: str
+    tokens: int
+    body: str | None
+    versions: list[tuple[str | None, float]]
+
+
+class CopiedThread(NamedTuple):
+    """All that a thread's listing says and its places do not, ready to be stored. ``ended`` is −1 for no round."""
+
+    created: float
+    metadata: str
+    first: int
+    next: int
+    round: int
+    ended: int
+    edits: int
+
+
+CopiedEntry = tuple[str, str | bytes, int, float | None]
+"""A key, its encoded value, its version and the moment when its time is over."""
+
+
+def copied_thread(info: ThreadInfo) -> CopiedThread:
+    """What is taken over from a listing. Raises ``InvalidInput`` for one that no thread can have."""
+    if not isinstance(info, ThreadInfo):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"expected a ThreadInfo, not {shown(info)}")
+    given.check_thread(info.thread)
+    next_ = check_count(info.next, "a thread's next index")
+    if check_count(info.first, "a thread's first index") > next_ or next_ > MAX_INDEX + 1:
+        raise InvalidInput(f"no thread has the indexes {info.first} to {info.next}")
+    return CopiedThread(
+        as_utc(info.created, "a thread's time").timestamp(),
+        cast(str, given.encode_value(check_metadata(info.metadata))),
+        info.first,
+        next_,
+        check_count(info.rounds, "a thread's rounds"),
+        -1 if info.ended_round is None else check_count(info.ended_round, "a round"),
+        check_count(info.edits, "a thread's edits"),
+    )
+
+
+def copied_places(thread: CopiedThread, places: Sequence[Place]) -> list[CopiedPlace]:
+    """The places, encoded. Raises ``InvalidInput`` for what is no place of this thread, ``Conflict`` for a wrong order."""
+    if not isinstance(places, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"places must be a list of places, not {shown(places)}")
+    found: list[CopiedPlace] = []
+    ids: set[str] = set()
+    last = -1
+    for place in places:
+        copied = _copied(thread, place)
+        check_follows(copied, last)
+        if copied.id in ids:
+            raise Conflict(f"two places have the id {copied.id!r}")
+        ids.add(copied.id)
+        last = copied.index
+        found.append(copied)
+    return found
+
+
+def check_follows(place: CopiedPlace, last: int) -> None:
+    """Raises ``Conflict`` when a place does not come behind the one at the index ``last`` (−1 when there is none)."""
+    if place.index <= last:
+        raise Conflict(f"a place has the index {place.index}, but the thread is already at {last}")
+
+
+def _copied(thread: CopiedThread, place: Place) -> CopiedPlace:
+    if not isinstance(place, Place):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"expected a Place, not {shown(place)}")
+    index = check_count(place.index, "an index")
+    round_ = check_count(place.round, "a round")
+    if not thread.first <= index < thread.next or round_ > thread.round:
+        raise InvalidInput(f"the thread's listing has no place for index {index} in round {round_}")
+    id_ = check_id(place.id, "a message's id")
+
+    def body(message: Message | None) -> str | None:
+        return None if message is None else replaced_body(message, index, round_, id_)
+
+    versions = [
+        (body(version.message), as_utc(version.replaced, "a version's time").timestamp()) for version in place.versions
+    ]
+    tokens = 0 if place.message is None else place.message.tokens or 0
+    return CopiedPlace(index, round_, id_, tokens, body(place.message), versions)
+
+
+def copied_entries(entries: Sequence[Entry]) -> dict[str, CopiedEntry]:
+    """Entries by key, encoded. Raises ``InvalidInput`` for what cannot be one."""
+    if not isinstance(entries, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"entries must be a list of entries, not {shown(entries)}")
+    found: dict[str, CopiedEntry] = {}
+    for entry in entries:
+        if not isinstance(entry, Entry):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"expected an Entry, not {shown(entry)}")
+        expires = None if entry.expires is None else as_utc(entry.expires, "the end of an entry").timestamp()
+        version = check_count(entry.version, "a version", least=1)
+        found[check_id(entry.key, "a key")] = (entry.key, given.encode_value(entry.value), version, expires)
+    return found
+
+
+def packed_vectors(vectors: Mapping[str, Vector]) -> dict[str, bytes]:
+    """Vectors by id as stores keep them. Raises ``InvalidInput`` when they are not all of one size."""
+    if not isinstance(vectors, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidInput(f"vectors must be a mapping from id to vector, not {shown(cast(Any, vectors))}")
+    packed = {check_id(id_, "a record's id"): pack_half(as_vector(vector)) for id_, vector in vectors.items()}
+    sizes = sorted({len(data) // 2 for data in packed.values()})
+    if len(sizes) > 1:
+        raise InvalidInput(f"the vectors of a space have one size, not {' and '.join(map(str, sizes))}")
+    return packed

@@ -268,6 +268,3 @@ def _load(kind: _Kind) -> Any:
 
 def _forms() -> str:
     return "known: " + "; ".join(dict.fromkeys(kind.form for kind in _KINDS.values()))
-
-
-__all__ = ["ASK_ENGINE_ABOVE", "forget_parts", "open_backend"]

@@ -134,6 +134,3 @@ class Postings:
                 score = weight * (count * (bm25.K1 + 1.0)) / (count + weakened)
                 found[number] = found.get(number, 0) + score
         return found
-
-
-__all__ = ["Numbered", "Postings", "asked_terms", "filtered", "matching", "nearest", "page"]

@@ -99,5 +99,3 @@ def _close(opened: _Opened) -> None:
 
 
 atexit.register(close_shared)
-
-__all__ = ["Store", "close_shared", "shared_backend"]

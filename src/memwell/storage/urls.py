@@ -110,6 +110,3 @@ def _part_without_secrets(url: str) -> str:
     if not colon and _POSTGRES_USER.fullmatch(before + slashes + login):
         return before + slashes + rest
     return f"{before}{slashes}{user + ':' if colon else ''}***@{place}"
-
-
-__all__ = ["PARTS", "Composition", "check_login", "composition", "scheme_of", "without_secrets"]

@@ -464,19 +464,3 @@ class VectorCache:
 def _rescored(rows: VectorRows, query: Floats, keys: Sequence[int], limit: int) -> list[Scored]:
     """Exact scores for likely candidates: the graph computes at half precision."""
     return Matrix(rows.dimensions, rows.change, rows.some(keys)).view().nearest(query, limit, None)
-
-
-__all__ = [
-    "Floats",
-    "Graph",
-    "Matrix",
-    "Scored",
-    "SidecarFile",
-    "VectorCache",
-    "VectorRows",
-    "as_query",
-    "build_index",
-    "load_index",
-    "save_index",
-    "update_index",
-]

@@ -6,15 +6,11 @@ it survives a restart, and several processes may work on one conversation; a tur
 in a short one. Every verb has an async twin with an ``a`` in front.
 """
 
-from memwell.strategies.base import ReadOnly, Strategy, Wrapper
-from memwell.strategies.combined import Combined
+from memwell.strategies.base import Combined, ReadOnly, Strategy, Wrapper
 from memwell.strategies.compaction import Compaction, Offloaded
-from memwell.strategies.entities import Entities, EntityNotes
-from memwell.strategies.graph import Graph, Triple
-from memwell.strategies.recalled import Recalled, Recaller
-from memwell.strategies.summarising import Extractive, ModelSummariser, Summariser
-from memwell.strategies.summary import Summary, SummaryBuffer
-from memwell.strategies.windows import Buffer, LastRounds, TokenWindow
+from memwell.strategies.entities import Entities, EntityNotes, Graph, Triple
+from memwell.strategies.summary import Extractive, ModelSummariser, Summariser, Summary, SummaryBuffer
+from memwell.strategies.windows import Buffer, LastRounds, Recalled, Recaller, TokenWindow
 
 __all__ = [
     "Buffer",

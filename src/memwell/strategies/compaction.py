@@ -16,7 +16,7 @@ import msgspec
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotFound, Unsupported
 from memwell.history import HistoryReader
-from memwell.history.handle import blobs_beside
+from memwell.history.reading import blobs_beside
 from memwell.language.detect import language_of
 from memwell.messages import Message, Text, ToolResult
 from memwell.models.ports import ChatModel
@@ -25,8 +25,7 @@ from memwell.storage.placement import MAX_INDEX
 from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.strategies.base import Strategy
 from memwell.strategies.state import AT_ONCE, Held, State, next_index, until_settled
-from memwell.strategies.summarising import Summariser
-from memwell.strategies.summary import SummaryBuffer
+from memwell.strategies.summary import Summariser, SummaryBuffer
 from memwell.strategies.windows import Buffer, checked_history
 from memwell.tokens import TokenCounter
 from memwell.values import check_count, check_text, shown
@@ -428,6 +427,3 @@ class _Folding(SummaryBuffer):
             while all_that_fits and len(kept) < self._keep_recent:
                 kept = all_that_fits.pop().messages + kept
         return kept
-
-
-__all__ = ["READ_TOOL", "Compaction", "Mode", "Offloaded"]

@@ -17,7 +17,7 @@ import msgspec
 from memwell.errors import Conflict
 from memwell.filters import id_begins_with
 from memwell.history import HistoryReader
-from memwell.history.handle import keep_blob, kept_beside, key_part
+from memwell.history.reading import keep_blob, kept_beside, key_part
 from memwell.messages import Message, Role
 from memwell.records import paged
 from memwell.storage.protocols import Backend, Blobs, Entry, KeyValue, ThreadInfo
@@ -207,6 +207,3 @@ def with_note(window: list[Message], note: Message | None) -> list[Message]:
         return window
     front = next((place for place, one in enumerate(window) if not is_preamble(one)), len(window))
     return [*window[:front], note, *window[front:]]
-
-
-__all__ = ["AT_ONCE", "Held", "State", "copy_states", "is_preamble", "next_index", "until_settled", "with_note"]

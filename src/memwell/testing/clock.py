@@ -24,6 +24,3 @@ class Clock:
         if self.sleeps:
             time.sleep(seconds)
         self.now += seconds
-
-
-__all__ = ["Clock"]

@@ -6,22 +6,294 @@ can be killed. After a kill the store must hold everything it acknowledged, and 
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import importlib
+import math
+import os
+import signal
+import socket
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, suppress
+from multiprocessing.connection import Connection
+from types import TracebackType
 from typing import Any, Protocol
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from memwell.records import Page
+from memwell.errors import MemwellError
+from memwell.messages import Message
+from memwell.records import Hit, Page
 from memwell.storage.memory import MemoryBackend
-from memwell.storage.protocols import Backend
-from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
-from memwell.testing.child import Child, Nursery, Undone
+from memwell.storage.protocols import Backend, Entry, IndexInfo
 from memwell.testing.clock import Clock
-from memwell.testing.operations import CURRENT, Operation, Outcome, everything, outcome, reads, searches, writes
+from memwell.testing.strategies import CURRENT, Operation, Outcome, everything, outcome, reads, searches, writes
+
+# Whether two stores gave the same answer: equal where it is exact, close where it is computed.
+
+
+NEAR_TOLERANCE = 1e-3
+MATCH_TOLERANCE = 1e-6
+EVERYTHING = 10_000
+"""A limit beyond what a test stores: the reference's whole ranking."""
+
+
+class Versions:
+    """Which version of one store is which of the other: they are random, but must correspond one to one."""
+
+    def __init__(self) -> None:
+        self._to_reference: dict[int, int] = {0: 0}
+        self._to_subject: dict[int, int] = {0: 0}
+
+    def pair(self, subject: int, reference: int) -> bool:
+        """Whether the two correspond; two that were never seen do from now on."""
+        known = self._to_reference.setdefault(subject, reference)
+        known_back = self._to_subject.setdefault(reference, subject)
+        return (known, known_back) == (reference, subject)
+
+    def of_subject(self, reference: int) -> int:
+        """The subject's name for a version of the reference; one that neither knows stays itself."""
+        return self._to_subject.get(reference, reference)
+
+
+def assert_same(subject: Any, reference: Any, versions: Versions) -> None:
+    """Whether two answers are the same, whatever they are of."""
+    assert type(subject) is type(reference), (subject, reference)
+    if isinstance(subject, Entry):
+        assert versions.pair(subject.version, reference.version), (subject, reference)
+        assert (subject.key, subject.expires) == (reference.key, reference.expires)
+        assert _plain(subject.value) == _plain(reference.value)
+    elif isinstance(subject, IndexInfo):
+        # How a space is searched is the backend's own choice.
+        assert subject.__class__(*_counts(subject), "") == subject.__class__(*_counts(reference), "")
+    elif isinstance(subject, Page):
+        items: Sequence[Any] = reference.items
+        # A cursor is opaque; that there is one is not.
+        assert (subject.next is None) == (reference.next is None)
+        assert_same(subject.items, items, versions)  # pyright: ignore[reportUnknownMemberType]
+    elif isinstance(subject, list):
+        assert len(subject) == len(reference), (subject, reference)  # pyright: ignore[reportUnknownArgumentType]
+        for one, other in zip(subject, reference, strict=True):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            assert_same(one, other, versions)
+    else:
+        assert subject == reference
+
+
+def _counts(info: IndexInfo) -> tuple[int, int, int | None]:
+    return info.records, info.vectors, info.dimensions
+
+
+def _plain(value: Any) -> Any:
+    """A value in a form whose equality tells 1, 1.0 and True apart."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list):
+        return [_plain(item) for item in value]  # pyright: ignore[reportUnknownVariableType]
+    return type(value), value
+
+
+Ranking = Sequence[tuple[str, float, Any]]
+"""What was found: an id, a score, and the thing itself; best first."""
+
+
+def ranking_of(hits: Sequence[Hit] | Sequence[tuple[Message, float]]) -> Ranking:
+    """Hits of an index or of a log as one shape."""
+    return [(h.record.id, h.score, h.record) if isinstance(h, Hit) else (h[0].id, h[1], h[0]) for h in hits]
+
+
+def assert_same_ranking(subject: Ranking, reference: Ranking, limit: int, *, relative: float, absolute: float) -> None:
+    """Whether ``subject`` is a right answer, given the reference's whole ranking: equals may come in any order."""
+    known = {id_: (score, thing) for id_, score, thing in reference}
+    ids = [id_ for id_, _, _ in subject]
+    assert len(set(ids)) == len(ids), "nothing is found twice"
+    assert len(subject) == min(limit, len(reference)), (subject, reference)
+    for (id_, score, thing), (_, expected, _) in zip(subject, reference, strict=False):
+        assert math.isclose(score, expected, rel_tol=relative, abs_tol=absolute), (subject, reference)
+        assert math.isclose(score, known[id_][0], rel_tol=relative, abs_tol=absolute), (id_, subject, reference)
+        assert thing == known[id_][1]
+
+
+def assert_same_near(subject: list[Hit], reference: list[Hit], limit: int) -> None:
+    """Whether two searches by vector agree."""
+    subject_ranking, whole = ranking_of(subject), ranking_of(reference)
+    assert_same_ranking(subject_ranking, whole, limit, relative=0.0, absolute=NEAR_TOLERANCE)
+
+
+def assert_same_match(
+    subject: list[Hit] | list[tuple[Message, float]], reference: list[Hit] | list[tuple[Message, float]], limit: int
+) -> None:
+    """Whether two searches by words agree."""
+    subject_ranking, whole = ranking_of(subject), ranking_of(reference)
+    assert_same_ranking(subject_ranking, whole, limit, relative=MATCH_TOLERANCE, absolute=0.0)
+
+
+# A backend in a process of its own, so that it can be killed at any moment.
+
+
+class Undone(Exception):
+    """Raised inside a transaction to have it undone."""
+
+
+class Nursery:
+    """Starts children. Close it when they are done with."""
+
+    def __init__(self, *preloaded: str) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "memwell.testing.machine", str(theirs.fileno()), *preloaded],
+                pass_fds=[theirs.fileno()],
+            )
+        self._socket = ours
+
+    def start(self, opener: str, path: str) -> Child:
+        """A child with the backend that ``opener`` (``module:name``) opens at ``path`` with a clock of the child's."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._socket, [b"x"], [theirs.fileno()])
+        pid = int.from_bytes(self._socket.recv(8), "big")
+        child = Child(Connection(ours.detach()), pid)
+        child.ask("open", (opener, path))
+        return child
+
+    def close(self) -> None:
+        """End the nursery; it forks no more."""
+        self._socket.close()
+        self._process.wait()
+
+    def __enter__(self) -> Nursery:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class Child:
+    """A process that holds a backend and does as it is told, one thing at a time."""
+
+    def __init__(self, connection: Connection, pid: int) -> None:
+        self._connection = connection
+        self._pid = pid
+
+    def ask(self, verb: str, payload: object = None) -> Any:
+        """Have something done and return, or raise, what came of it."""
+        self.tell(verb, payload)
+        return self.answer()
+
+    def tell(self, verb: str, payload: object = None) -> None:
+        """Have something done, without waiting."""
+        self._connection.send((verb, payload))
+
+    def answer(self) -> Any:
+        """What came of the last thing told. Raises ``EOFError`` when the child died before it answered."""
+        failed, result = self._connection.recv()
+        if failed:
+            raise result
+        return result
+
+    def kill(self) -> None:
+        """Kill the process as a power cut would, and wait until it is gone. What it had answered can still be read."""
+        os.kill(self._pid, signal.SIGKILL)
+        # Nobody else holds the other end: it closes when the process is gone, and then reading does not wait.
+        _wait_for_death(self._pid)
+
+    def close(self) -> None:
+        """Let the process end: it does when nobody can tell it anything any more. Its number may be another's by now."""
+        self._connection.close()
+
+
+def _wait_for_death(pid: int) -> None:
+    # The nursery reaps its children at once, so the number vanishes when the process does.
+    with contextlib.suppress(ProcessLookupError):
+        while True:
+            os.kill(pid, 0)
+            os.sched_yield()
+
+
+class _Worker:
+    """What runs in the child."""
+
+    def __init__(self) -> None:
+        self._clock = Clock()
+        self._backend: Backend | None = None
+        self._transaction: AbstractContextManager[None] | None = None
+
+    def open(self, what: tuple[str, str]) -> None:
+        opener, path = what
+        module, _, name = opener.partition(":")
+        self._backend = getattr(importlib.import_module(module), name)(path, clock=self._clock)
+
+    def reopen(self, what: tuple[str, str]) -> None:
+        self._require().close()
+        self.open(what)
+
+    def calls(self, what: tuple[float, list[Operation]]) -> list[Outcome]:
+        self._clock.now, operations = what
+        return [outcome(operation, self._require()) for operation in operations]
+
+    def begin(self, _: None) -> None:
+        self._transaction = self._require().transaction()
+        self._transaction.__enter__()
+
+    def end(self, undo: bool) -> None:
+        transaction, self._transaction = self._transaction, None
+        assert transaction is not None
+        with contextlib.suppress(Undone):
+            if undo:
+                transaction.__exit__(Undone, Undone(), None)
+            else:
+                transaction.__exit__(None, None, None)
+
+    def check(self, _: None) -> list[str]:
+        return self._require().check()
+
+    def _require(self) -> Backend:
+        assert self._backend is not None, "nothing is open"
+        return self._backend
+
+
+def _serve(connection: Connection) -> None:
+    worker = _Worker()
+    for verb, payload in _received(connection):
+        try:
+            answer = (False, getattr(worker, verb)(payload))
+        except MemwellError as error:
+            answer = (True, type(error)(str(error)))
+        connection.send(answer)
+
+
+def _received(connection: Connection) -> Iterator[tuple[str, Any]]:
+    with contextlib.suppress(EOFError, OSError):
+        while True:
+            yield connection.recv()
+
+
+def _nurse(channel: socket.socket) -> None:
+    # Children are reaped by the kernel: nobody here would wait for them.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while True:
+        asked, handles, _, _ = socket.recv_fds(channel, 1, 1)
+        if not asked:
+            return
+        pid = os.fork()
+        if pid == 0:
+            channel.close()
+            _serve(Connection(handles[0]))
+            os._exit(0)
+        os.close(handles[0])
+        channel.send(pid.to_bytes(8, "big"))
+
+
+if __name__ == "__main__":
+    for _module in sys.argv[2:]:
+        importlib.import_module(_module)
+    _nurse(socket.socket(fileno=int(sys.argv[1])))
 
 
 class Subject(Protocol):
@@ -327,6 +599,3 @@ class StoreMachine(RuleBasedStateMachine):
             assert self.subject.check() == []
         finally:
             self.subject.close()
-
-
-__all__ = ["ChildSubject", "LocalSubject", "StoreMachine", "Subject"]

@@ -6,13 +6,19 @@ Text has no NUL and no surrogates, because no store takes those; it is otherwise
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
-from datetime import UTC
-from typing import Any, Final, TypeAlias
+import hashlib
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
+from memwell.errors import MemwellError
+from memwell.filters import AllOf, AnyOf, Filter, Not, Where
 from memwell.messages import Audio, Image, Message, Opaque, Part, Role, Text, ToolCall, ToolResult, Video
+from memwell.records import Record, Space, Thread
+from memwell.storage.protocols import Backend
 from memwell.values import new_id
 
 Json: TypeAlias = dict[str, Any] | list[Any] | str | int | float | bool | None
@@ -191,22 +197,382 @@ def conversations(draw: st.DrawFn, *, max_rounds: int = 3) -> list[Message]:
     return conversation
 
 
-__all__ = [
-    "SERIALISED_LOOKALIKES",
-    "SNIPPETS",
-    "conversations",
-    "ids",
-    "json_objects",
-    "json_values",
-    "media",
-    "messages",
-    "metadata",
-    "opaque_parts",
-    "parts",
-    "spoken",
-    "texts",
-    "tool_calls",
-    "tool_exchanges",
-    "tool_results",
-    "words",
-]
+# Hypothesis strategies for records, and for the questions that are asked about them.
+
+
+KEYS: Final = ("a", "b", "A", "", '"', "'", "\\", "$.a", "[0]", "a.b", "@id", "$eq", "#", "é", "e\u0301", "😀", "a b")
+"""Keys of metadata that mean something to a query language, and some that do not."""
+
+SCALARS: Final[tuple[Any, ...]] = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    1.0,
+    0.1,
+    0.30000000000000004,
+    -0.0,
+    1e16,
+    2**53,
+    2**53 + 1,
+    2**63 - 1,
+    -(2**63),
+    9.223372036854775807e18,
+    5e-324,
+    1.7976931348623157e308,
+    "",
+    "a",
+    "A",
+    "b",
+    "ab",
+    "1",
+    "true",
+    "null",
+    "{}",
+    "[]",
+    "é",
+    "e\u0301",
+    "中",
+    "😀",
+    "\uffee",
+    "%",
+    "_",
+)
+"""Values at the borders between kinds."""
+
+SENTENCES: Final = (
+    "Anna moved to Berlin in May",
+    "Berlin is cold in winter",
+    "the cats were running",
+    "a cat runs",
+    "gpt4 and GPT-4",
+    "我搬到北京了",
+    "北京的冬天很冷",
+    "他在北京大学学习",
+    "東京タワー",
+    "Café São Paulo",
+    "tea, tea and more tea",
+    "tea",
+    "",
+    "😀 tea",
+    "1x2 2x1",
+    "foo_bar v1.2.3",
+)
+
+TIMES: Final = tuple(datetime(2024, 1, day, tzinfo=UTC) for day in (1, 2, 3))
+
+
+def scalars() -> st.SearchStrategy[Any]:
+    """JSON scalars: those at the borders, and any others."""
+    anything = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | texts(max_size=5)
+    return st.sampled_from(SCALARS) | anything
+
+
+def findable_metadata() -> st.SearchStrategy[dict[str, Any]]:
+    """Metadata whose keys and values a filter of ``filters`` is likely to name."""
+    values = st.recursive(
+        scalars(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=2),
+        max_leaves=4,
+    )
+    return st.dictionaries(st.sampled_from(KEYS), values, max_size=4)
+
+
+def fields() -> st.SearchStrategy[str | tuple[str, ...]]:
+    """Keys, paths and attributes."""
+    keys = st.sampled_from(KEYS)
+    attributes = st.sampled_from(("@id", "@kind", "@text", "@time"))
+    return (
+        keys.filter(lambda key: not key.startswith("@"))
+        | attributes
+        | st.lists(keys, min_size=1, max_size=3).map(tuple)
+    )
+
+
+def comparisons() -> st.SearchStrategy[Where]:
+    """One comparison, by every operator."""
+    compared = st.sampled_from(("eq", "ne", "gt", "ge", "lt", "le", "contains"))
+    values = scalars() | st.sampled_from(TIMES) | st.sampled_from(SENTENCES)
+    return (
+        st.builds(Where, fields(), compared, values)
+        | st.builds(Where, fields(), st.just("in"), st.lists(scalars(), max_size=3))
+        | st.builds(Where, fields(), st.just("exists"), st.booleans())
+    )
+
+
+def filters() -> st.SearchStrategy[Filter]:
+    """Whole trees."""
+
+    def nested(inner: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]:
+        several = st.lists(inner, max_size=3).map(tuple)
+        return st.builds(AllOf, several) | st.builds(AnyOf, several) | st.builds(Not, inner)
+
+    return st.recursive(comparisons(), nested, max_leaves=5)
+
+
+def vectors(dimensions: int = 3) -> st.SearchStrategy[list[float]]:
+    """Directions, among them some that are nearly the same."""
+    numbers = st.sampled_from((-1.0, -0.5, 0.0, 0.001, 0.5, 1.0, 2.0)) | st.floats(-10, 10, width=32)
+    found = st.lists(numbers, min_size=dimensions, max_size=dimensions)
+    return found.filter(lambda vector: max(map(abs, vector)) > 1e-6)
+
+
+def sentences() -> st.SearchStrategy[str]:
+    """English, Chinese, mixed and odd texts that share words."""
+    few = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=3).map(" ".join)
+    return few | texts(max_size=30)
+
+
+def records(
+    space: Space, ids: Sequence[str], *, dimensions: st.SearchStrategy[int] | None = None
+) -> st.SearchStrategy[Record]:
+    """Records of a space with ids of these."""
+    sizes = st.just(3) if dimensions is None else dimensions
+    return st.builds(
+        Record,
+        space=st.just(space),
+        id=st.sampled_from(ids),
+        text=sentences(),
+        kind=st.sampled_from(("memory", "fact", "a", "%")),
+        time=st.sampled_from(TIMES) | st.datetimes(timezones=st.just(UTC)),
+        metadata=findable_metadata(),
+        vector=st.none() | sizes.flatmap(vectors),
+    )
+
+
+# Calls to a store as values: drawn by hypothesis, made on two stores, sent to another process.
+
+
+SPACES: Final = (Space("s"), Space("s", "t"))
+THREADS: Final = (Thread(SPACES[0], "t"), Thread(SPACES[0], "T%"), Thread(SPACES[1], "t"))
+OPERATION_KEYS: Final = ("k", "K", "k_", "kk")
+RECORDS: Final = ("r0", "r1", "r2", "r%", "R0")
+DATA: Final = (b"", b"a", b"b" * 5_000)
+PLACES: Final = range(9)
+
+CURRENT: Final = "the version it has now"
+"""Stands for the ``expect`` of a key's version at the moment of the call."""
+
+
+class Operation(NamedTuple):
+    """One call: ``store.<part>.<method>(*args, **options)``."""
+
+    part: str
+    method: str
+    args: tuple[Any, ...]
+    options: dict[str, Any]
+
+    def on(self, store: Backend) -> Any:
+        """Make the call."""
+        return getattr(getattr(store, self.part), self.method)(*self.args, **self.options)
+
+
+Outcome = tuple[type[MemwellError] | None, Any]
+"""The class of what a call raised, or what it returned."""
+
+
+def outcome(operation: Operation, store: Backend) -> Outcome:
+    """What comes of a call."""
+    try:
+        return None, operation.on(store)
+    except MemwellError as error:
+        return type(error), None
+
+
+def _operation(part: str, method: str, *args: st.SearchStrategy[Any], **options: st.SearchStrategy[Any]) -> Any:
+    return st.builds(Operation, st.just(part), st.just(method), st.tuples(*args), st.fixed_dictionaries(options))
+
+
+# What is stored comes from small pools: the sequence is what these are about, and drawing much takes long.
+_OBJECTS: Final[tuple[dict[str, Any], ...]] = (
+    {},
+    {"a": 1, "b": {"a": "x"}},
+    {"a": 1.0, "b": [1, "x", None]},
+    {"a": "x", "$.a": True},
+    {"a": None, "": 2**63 - 1},
+    *SERIALISED_LOOKALIKES,
+)
+_WHERES: Final[tuple[Filter | None, ...]] = (
+    None,
+    Where("a", "eq", 1),
+    Where("a", "ne", "x"),
+    Where(("b", "a"), "exists", True),
+    AnyOf((Where("b", "contains", "x"), Not(Where("@id", "gt", "k")))),
+    AllOf((Where("@id", "in", ["k", "r0", "R0"]), Where("@time", "le", TIMES[0]))),
+)
+_LARGE: Final = (
+    Message(Role.AI, (Text("let me look"), ToolCall("call", "look up", {"in": [1, None]})), tokens=5),
+    Message(Role.TOOL, (ToolResult("call", (Text("found the tea"),), "look up"),), metadata={"a": (1, 2)}),
+    Message(Role.HUMAN, (Image(data=b"\x00\xff", text="a cat"),), name="Anna", hidden=True),
+    Message(Role.CHAT, (Text("北京 " * 400),), chat_role="narrator"),
+)
+_texts = st.sampled_from(SENTENCES)
+_wheres = st.sampled_from(_WHERES)
+_threads = st.sampled_from(THREADS)
+_spaces = st.sampled_from(SPACES)
+_keys = st.sampled_from(OPERATION_KEYS)
+_places = st.sampled_from(PLACES)
+_ids = st.just("taken") | st.builds(new_id) | st.builds(new_id) | st.builds(new_id)
+_limits = st.integers(1, 6)
+_expected = st.none() | st.sampled_from((CURRENT, CURRENT, 0, 12345))
+
+
+def short_messages() -> st.SearchStrategy[Message]:
+    """Messages of a sentence; now and then a large one with all there can be in a message."""
+    short = st.builds(
+        Message,
+        st.sampled_from((Role.HUMAN, Role.AI, Role.SYSTEM)),
+        st.tuples(st.builds(Text, _texts)),
+        id=_ids,
+        tokens=st.none() | st.integers(0, 50),
+    )
+    return short | st.sampled_from(_LARGE).map(lambda one: one.changed(id=new_id()))
+
+
+def _placed_messages() -> st.SearchStrategy[Message]:
+    places = st.none() | st.integers(0, 14)
+    return st.builds(_at_place, short_messages(), places, places)
+
+
+def _at_place(message: Message, index: int | None, round_: int | None) -> Message:
+    return message.changed(index=index, round=round_)
+
+
+def log_writes() -> st.SearchStrategy[Operation]:
+    """Changes of conversations."""
+    several = st.lists(short_messages(), min_size=1, max_size=3)
+    return st.one_of(
+        _operation("log", "append", _threads, several),
+        _operation("log", "append", _threads, several),
+        _operation("log", "append", _threads, st.lists(_placed_messages(), max_size=3), keep_places=st.booleans()),
+        _operation(
+            "log", "edit", _threads, st.dictionaries(_places, st.none() | short_messages(), min_size=1, max_size=3)
+        ),
+        _operation("log", "trim", _threads, _places, keep=st.lists(_places, max_size=2)),
+        _operation("log", "delete", _threads),
+        _operation(
+            "log", "annotate", _threads, metadata=st.none() | st.sampled_from(_OBJECTS), end_round=st.booleans()
+        ),
+    )
+
+
+def kv_writes() -> st.SearchStrategy[Operation]:
+    """Changes of values by key."""
+    values = st.sampled_from((*_OBJECTS, None, True, 1, 1.5, "text", [1, "a"], b"", b"{}"))
+    ttls = st.none() | st.sampled_from((0.5, 1.0, 100.0))
+    return st.one_of(
+        _operation("kv", "put", _spaces, _keys, values, ttl=ttls, expect=_expected),
+        _operation("kv", "put", _spaces, _keys, values),
+        _operation("kv", "delete", _spaces, _keys, expect=_expected),
+    )
+
+
+def _records(space: Space, sizes: st.SearchStrategy[int]) -> st.SearchStrategy[Record]:
+    return st.builds(
+        Record,
+        space=st.just(space),
+        time=st.just(TIMES[0]),
+        id=st.sampled_from(RECORDS),
+        text=_texts,
+        kind=st.sampled_from(("memory", "fact")),
+        metadata=st.sampled_from(_OBJECTS),
+        vector=st.none() | sizes.flatmap(_vectors),
+    )
+
+
+def _vectors(size: int) -> st.SearchStrategy[list[float]]:
+    return st.lists(st.sampled_from((-1.0, 0.25, 0.5, 1.0)), min_size=size, max_size=size)
+
+
+def index_writes() -> st.SearchStrategy[Operation]:
+    """Changes of records, some with a vector of a size that does not fit."""
+    sizes = st.sampled_from((3, 3, 3, 3, 4))
+    several = _spaces.flatmap(lambda space: st.lists(_records(space, sizes), min_size=1, max_size=3))
+    return st.one_of(
+        _operation("index", "upsert", several),
+        _operation("index", "upsert", several),
+        _operation("index", "delete", _spaces, st.lists(st.sampled_from(RECORDS), max_size=3)),
+    )
+
+
+def blob_writes() -> st.SearchStrategy[Operation]:
+    """Changes of blobs."""
+    digests = st.sampled_from(DATA).map(lambda data: hashlib.sha256(data).hexdigest())
+    return st.one_of(
+        _operation("blobs", "put", _spaces, st.sampled_from(DATA)), _operation("blobs", "delete", _spaces, digests)
+    )
+
+
+# Composites, because hypothesis shows a strategy by all it is made of, and these are made of very much.
+
+
+@st.composite
+def writes(draw: st.DrawFn) -> Operation:
+    """Changes of any kind."""
+    return draw(_writes())
+
+
+@cache
+def _writes() -> st.SearchStrategy[Operation]:
+    return st.one_of(log_writes(), kv_writes(), index_writes(), blob_writes())
+
+
+@st.composite
+def reads(draw: st.DrawFn) -> Operation:
+    """Questions that have one exact answer."""
+    return draw(_reads())
+
+
+@cache
+def _reads() -> st.SearchStrategy[Operation]:
+    bounds = {"after": st.none() | st.integers(-1, 8), "before": st.none() | _places}
+    pages = {"limit": _limits, "where": _wheres}
+    return st.one_of(
+        _operation("log", "read", _threads, **bounds),
+        _operation("log", "read", _threads, last=_places, **bounds),
+        _operation("log", "read", _threads, first=_places, **bounds),
+        _operation("log", "read", _threads, ids=st.lists(_ids, max_size=2), last=st.none() | _places),
+        _operation("log", "versions", _threads, _places),
+        _operation("log", "threads", _spaces, limit=_limits),
+        _operation("kv", "get", _spaces, _keys),
+        _operation("kv", "scan", _spaces, **pages),
+        _operation("kv", "scan", _spaces, skip=st.integers(0, 4), **pages),
+        _operation("kv", "count", _spaces, where=_wheres),
+        _operation("index", "get", _spaces, st.lists(st.sampled_from(RECORDS), max_size=3)),
+        _operation("index", "scan", _spaces, **pages),
+        _operation("index", "info", _spaces),
+    )
+
+
+@st.composite
+def searches(draw: st.DrawFn) -> Operation:
+    """Questions whose answer is a ranking."""
+    return draw(_searches())
+
+
+@cache
+def _searches() -> st.SearchStrategy[Operation]:
+    return st.one_of(
+        _operation("log", "match", _threads, _texts, limit=_limits),
+        _operation("index", "near", _spaces, _vectors(3), limit=_limits, where=_wheres),
+        _operation("index", "match", _spaces, _texts, limit=_limits, where=_wheres),
+    )
+
+
+def everything() -> list[Operation]:
+    """The questions that together show all that a store of these operations holds."""
+    asked: list[Operation] = []
+    for thread in THREADS:
+        asked.append(Operation("log", "read", (thread,), {}))
+        asked += [Operation("log", "versions", (thread, index), {}) for index in range(20)]
+    for space in SPACES:
+        asked += [
+            Operation("log", "threads", (space,), {}),
+            Operation("kv", "scan", (space,), {}),
+            Operation("index", "scan", (space,), {}),
+            Operation("index", "info", (space,), {}),
+        ]
+        asked += [Operation("blobs", "get", (space, hashlib.sha256(data).hexdigest()), {}) for data in DATA]
+    return asked

@@ -80,6 +80,3 @@ class _TwinBackend:
 def through_twins(backend: Backend, runner: asyncio.Runner) -> Backend:
     """The backend, every call of which goes through its async twin on the runner's loop. For one thread at a time."""
     return cast(Backend, _TwinBackend(backend, runner))
-
-
-__all__ = ["through_twins"]

@@ -23,7 +23,7 @@ from memwell.compat.agentscope.embedding_cache import (
     _from_npy,
 )
 from memwell.errors import FileError, InvalidInput
-from memwell.storage.bounded import BoundedFolder
+from memwell.storage.files import BoundedFolder
 
 STORE = """
 import asyncio, sys

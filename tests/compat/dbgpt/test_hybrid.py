@@ -23,8 +23,8 @@ from memwell.compat.dbgpt.sensory import SensoryMemory
 from memwell.compat.dbgpt.short_term import ShortTermMemory
 from memwell.errors import BackendError, FileError, InvalidInput, ModelError
 from memwell.language.claims import claims
-from memwell.longterm.importance import importance_of
 from memwell.longterm.memory import Memory as LastingMemory
+from memwell.longterm.traits import importance_of
 
 NOW = datetime(2024, 5, 7, 12)  # noqa: DTZ001 - naive, as most people write it
 Fragment = AgentMemoryFragment

@@ -22,7 +22,7 @@ from memwell.compat.langchain import (
 )
 from memwell.errors import InvalidInput, ModelError
 from memwell.storage.sharing import close_shared
-from memwell.strategies.graph import Graph
+from memwell.strategies.entities import Graph
 
 NAMES = PromptTemplate.from_template("names|{history}|{input}")
 FACTS = PromptTemplate.from_template("facts|{history}|{input}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from memwell.knowledge.reading.plain import read_plain
+import pytest
+
+from memwell.knowledge.documents import Parsed
+from memwell.knowledge.reading.plain import read_markdown, read_plain
 
 
 def kinds(text: str, media_type: str = "text/plain") -> list[tuple[str, int, str]]:
@@ -35,3 +38,86 @@ def test_fifty_megabytes_are_cut_without_being_copied():
     parsed = read_plain(text)
     assert parsed.text is text
     assert len(parsed.blocks) == 11_000
+
+
+# Markdown: its blocks, its front matter, and nothing taken for what it is not.
+
+
+PAGE = """---
+title: "The handbook"
+tags: [leave, 休假]
+authors:
+  - Ada
+  - Bob
+---
+# Leave *and* [pay](https://example.org) ##
+
+One line
+and another.
+- an item
+- two
+
+  with more
+
+| a | b |
+|---|:-:|
+| 1 | 2 |
+
+```sh
+# no heading
+
+- no item
+```
+
+Old style
+=========
+
+***
+    indented code
+"""
+
+
+def markdown_kinds(parsed: Parsed) -> list[tuple[str, int, str]]:
+    return [(block.kind, block.level, parsed.text[block.start : block.end]) for block in parsed.blocks]
+
+
+def test_a_page_with_everything():
+    parsed = read_markdown(PAGE)
+    assert markdown_kinds(parsed) == [
+        ("heading", 1, "Leave and pay"),
+        ("paragraph", 0, "One line\nand another."),
+        ("list", 0, "- an item\n- two\n\n  with more"),
+        ("table", 0, "| a | b |\n|---|:-:|\n| 1 | 2 |"),
+        ("code", 0, "```sh\n# no heading\n\n- no item\n```"),
+        ("heading", 1, "Old style"),
+        ("code", 0, "    indented code"),
+    ]
+    assert parsed.title == "The handbook"
+    assert parsed.metadata == {"tags": ["leave", "休假"], "authors": ["Ada", "Bob"]}
+
+
+def test_a_rule_at_the_top_is_no_front_matter():
+    parsed = read_markdown("---\nnothing with a colon\n---\ntext")
+    assert parsed.metadata == {}
+    assert "nothing with a colon" in parsed.text
+
+
+def test_comments_go_but_not_out_of_code():
+    assert read_markdown("a <!-- secret --> b").text == "a  b"
+    assert "<!-- kept -->" in read_markdown("```\n<!-- kept -->\n```").text
+    assert read_markdown("a <!-- never closed").text == "a <!-- never closed"
+
+
+def test_an_open_fence_goes_to_the_end():
+    assert markdown_kinds(read_markdown("text\n```\n# code\n\nmore")) == [
+        ("paragraph", 0, "text"),
+        ("code", 0, "```\n# code\n\nmore"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "piece", ["<!--", "# " + " " * 50_000 + "b", "[", "[a](", "- ", "|-", " \t", "a|\n-  ", "```\n", "#"]
+)
+def test_no_text_takes_forever(piece: str):
+    text = "x\n# " + piece * (1 if len(piece) > 100 else 50_000) + "x\n"
+    assert read_markdown(text).blocks

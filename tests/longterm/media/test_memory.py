@@ -16,12 +16,11 @@ import pytest
 from PIL import Image
 
 from memwell.errors import FileError, InvalidInput, NotFound
-from memwell.longterm.attachments import blobs_space, features_space
 from memwell.longterm.gate import Gate, Policy
 from memwell.longterm.media import MediaItem, MediaLimits, MediaMemory
 from memwell.longterm.media.items import came_in_words
 from memwell.longterm.memory import Memory
-from memwell.longterm.traits import traits_of
+from memwell.longterm.traits import blobs_space, features_space, traits_of
 from memwell.models.scripted import HashEmbedder
 from memwell.records import as_vector, pack_half
 from memwell.storage import Backend, open_backend

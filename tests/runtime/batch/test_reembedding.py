@@ -10,8 +10,8 @@ import pytest
 
 import memwell
 from memwell.errors import InvalidInput
+from memwell.longterm.embedding import MARK
 from memwell.longterm.journal import inner_space
-from memwell.longterm.makers import MARK
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space
 from memwell.runtime.batch.reembedding import reembed

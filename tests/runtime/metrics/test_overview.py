@@ -14,8 +14,22 @@ from memwell.models.ports import Usage
 from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
-from memwell.runtime.metrics import SPANS, Metrics, figures_of, note_quality
+from memwell.runtime.metrics import SPANS, Metrics, figures_of, last_quality, note_quality
 from memwell.runtime.wire.figures import Figures, Quality
+from memwell.storage.memory import MemoryBackend
+
+# The last measurement is found again.
+
+
+def test_the_last_measurement_is_found_again():
+    kv = MemoryBackend().kv
+    assert last_quality(kv) is None
+    when = datetime(2026, 11, 15, 12, 30, tzinfo=UTC)
+    for data in ("LoCoMo", "茶"):
+        told = Quality(data=data, ndcg10=0.61, recall10=0.75, queries=12, time=when)
+        note_quality(kv, told)
+        assert last_quality(kv) == told
+
 
 NOON = 1_800_014_400.0
 ANN, BO = Space("ann"), Space("bo")

@@ -16,7 +16,7 @@ from memwell.storage import open_backend
 from memwell.storage.memory import MemoryBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.copies import talked
-from memwell.testing.operations import Operation, outcome, writes
+from memwell.testing.strategies import Operation, outcome, writes
 from memwell.values import new_id
 from tests.engines.postgres import store_url
 from tests.engines.redis import cluster_url, single_url

@@ -15,7 +15,7 @@ from memwell.runtime.moving.marks import Marks
 from memwell.runtime.moving.reading import spaces_of
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
-from memwell.testing.operations import Operation, outcome, writes
+from memwell.testing.strategies import Operation, outcome, writes
 
 
 def one_pass(source: Backend, target: Backend) -> int:

@@ -11,9 +11,9 @@ import pytest
 
 from memwell.errors import NotFound
 from memwell.history import History
-from memwell.longterm.attachments import blobs_space
 from memwell.longterm.media import MediaMemory
 from memwell.longterm.memory import Memory
+from memwell.longterm.traits import blobs_space
 from memwell.messages import Image, human
 from memwell.runtime.transfer import attached, export_jsonl, import_jsonl
 from memwell.storage import open_backend

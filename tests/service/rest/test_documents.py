@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from memwell.errors import AccessDenied, InvalidInput, NotFound, UnreadableDocument
-from memwell.knowledge import vectors
-from memwell.knowledge.reading import addresses, web
+from memwell.knowledge import shelf as vectors
+from memwell.knowledge.reading import web
+from memwell.knowledge.reading import web as addresses
 from memwell.models.scripted import HashEmbedder
 from memwell.records import MAX_SEGMENTS
 from memwell.runtime.wire.running import Job, Key

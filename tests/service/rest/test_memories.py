@@ -18,7 +18,7 @@ import memwell
 from memwell.errors import AccessDenied, Conflict, InvalidInput, MemwellError, NotFound, NotGranted
 from memwell.longterm.audit import Report
 from memwell.longterm.changing import Forgetting, Forgotten
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
 from memwell.models.scripted import HashEmbedder
 from memwell.runtime.engine import Engine

@@ -23,13 +23,12 @@ from memwell.storage.protocols import Backend
 from memwell.storage.redis import RedisBackend
 from memwell.storage.redis.transactions import JoinedTransaction
 from memwell.storage.sqlite import SqliteBackend
-from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import BackendSuite, CopiesSuite, KillsSuite
 from memwell.testing.conformance.backend import in_threads
 from memwell.testing.conformance.sequences import check_sequences
-from memwell.testing.machine import ChildSubject
-from memwell.testing.operations import Operation
+from memwell.testing.machine import ChildSubject, Nursery
+from memwell.testing.strategies import Operation
 from tests.engines import milvus, postgres, redis
 
 HOME = Space("home")

@@ -10,7 +10,7 @@ from memwell.filters import Filter, holds
 from memwell.records import Record, Space
 from memwell.storage.composed import StoreVectors
 from memwell.storage.memory import MemoryBackend
-from memwell.testing.questions import filters, records
+from memwell.testing.strategies import filters, records
 
 HOME = Space("home")
 DEEP = Space(*map(str, range(16)))

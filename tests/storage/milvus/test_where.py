@@ -21,7 +21,7 @@ from memwell.storage.milvus.where import expression, row_of
 from memwell.storage.sqlite import SqliteBackend
 from memwell.testing.clock import Clock
 from memwell.testing.conformance import RecordIndexSuite
-from memwell.testing.questions import filters, records
+from memwell.testing.strategies import filters, records
 from memwell.values import new_id
 from tests.engines.milvus import lite_url, no_server_because
 from tests.ports import closed_port

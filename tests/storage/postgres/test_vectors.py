@@ -18,7 +18,7 @@ from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.index import PostgresIndex
 from memwell.storage.postgres.names import space_key
 from memwell.storage.postgres.vectors import GRAPH_DIMENSIONS, HalfvecArray, graph_prefix, unpacked
-from memwell.testing.answers import assert_same_near
+from memwell.testing.machine import assert_same_near
 from tests.engines.postgres import open_store, schema_of, server
 
 HOME = Space("home")

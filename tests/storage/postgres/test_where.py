@@ -14,7 +14,7 @@ from memwell.filters import OPERATORS, Filter, Where, as_filter, holds
 from memwell.records import Record, Space
 from memwell.storage.postgres import PostgresBackend
 from memwell.storage.postgres.where import ENTRY, RECORD, compiled, filter_document
-from memwell.testing.questions import filters
+from memwell.testing.strategies import filters
 from tests.engines.postgres import open_store
 
 HOME = Space("home")

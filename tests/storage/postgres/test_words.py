@@ -15,7 +15,7 @@ from memwell.records import Record, Space
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.postgres import words
 from memwell.storage.postgres.words import Part, parts, space_prefix
-from memwell.testing.answers import assert_same_match
+from memwell.testing.machine import assert_same_match
 from tests.engines.postgres import open_store
 
 HOME, AWAY = Space("home"), Space("away")

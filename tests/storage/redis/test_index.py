@@ -23,9 +23,8 @@ from memwell.storage.mirrored import Row
 from memwell.storage.redis.address import parsed
 from memwell.storage.redis.connections import Connections
 from memwell.storage.redis.index import RedisIndex
-from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
-from memwell.testing.operations import Operation, index_writes
-from memwell.testing.questions import sentences, vectors
+from memwell.testing.machine import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
+from memwell.testing.strategies import Operation, index_writes, sentences, vectors
 from memwell.values import new_id
 from tests.engines.redis import Server, prefix_of, single, single_url
 

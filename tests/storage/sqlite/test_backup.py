@@ -21,7 +21,7 @@ from memwell.messages import human
 from memwell.models.scripted import HashEmbedder
 from memwell.records import Space, Thread
 from memwell.storage import open_backend
-from memwell.storage.replacing import replace_file
+from memwell.storage.files import replace_file
 from memwell.storage.sqlite.backup import BackupRefused, back_up, identity_of, is_in_use, restore
 
 SPACE = Space("acme", "ann")

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from memwell._asyncify import blocking, run_blocking
 from memwell.errors import FileError, InvalidInput
-from memwell.storage.bounded import BoundedFolder
+from memwell.storage.files import BoundedFolder
 from memwell.values import check_count, shown
 
 Embedding: TypeAlias = Sequence[float]

@@ -15,9 +15,9 @@ from memwell._asyncify import run_blocking
 from memwell.compat.agentscope.messages import Msg, check_message, from_core, to_core
 from memwell.errors import Conflict, InvalidInput, Unsupported
 from memwell.history import History
-from memwell.history.copying import together
-from memwell.history.handle import kept_beside, key_part
 from memwell.history.marks import Marks, every_place, places_at, stretches
+from memwell.history.reading import kept_beside, key_part
+from memwell.history.writing import together
 from memwell.messages import Message
 from memwell.records import DEFAULT_SPACE, Space, SpaceLike
 from memwell.runtime.state import MissingState, StateModule

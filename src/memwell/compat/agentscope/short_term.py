@@ -47,16 +47,16 @@ from memwell.compat.agentscope.memories import (
 from memwell.compat.agentscope.messages import Msg, TextBlock, from_core, to_core
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, ModelError, Unsupported
 from memwell.history import History
-from memwell.history.copying import together
+from memwell.history.writing import together
 from memwell.messages import Message, Role, ai, human
 from memwell.models.callables import as_chat_model
 from memwell.models.ports import ChatModel
 from memwell.runtime.state import MissingState
+from memwell.storage.files import replace_file
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
-from memwell.storage.replacing import replace_file
 from memwell.strategies.compaction import READ_TOOL, Compaction, Mode
-from memwell.strategies.summarising import DEFAULT_TOKENS, ModelSummariser, Summariser
+from memwell.strategies.summary import DEFAULT_TOKENS, ModelSummariser, Summariser
 from memwell.tokens import TokenCounter, default_counter
 from memwell.transcript import from_openai, to_openai
 from memwell.values import check_count, check_text, shown

@@ -33,8 +33,8 @@ from memwell.compat.basememory.storages import ListStorage, Storage, add_to, eac
 from memwell.errors import InvalidInput, NotGranted, Unsupported
 from memwell.filters import id_begins_with
 from memwell.history import History
-from memwell.history.copying import together
-from memwell.history.handle import kept_beside, key_part
+from memwell.history.reading import kept_beside, key_part
+from memwell.history.writing import together
 from memwell.messages import Message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, paged
 from memwell.storage.protocols import Backend, ThreadInfo

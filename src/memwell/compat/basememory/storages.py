@@ -14,7 +14,7 @@ import msgspec
 
 from memwell.errors import InvalidInput, Unsupported
 from memwell.filters import AllOf, Where, id_begins_with
-from memwell.history.handle import key_part
+from memwell.history.reading import key_part
 from memwell.messages import Message, decode_message, encode_message
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, Entry

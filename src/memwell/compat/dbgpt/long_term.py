@@ -27,7 +27,7 @@ from memwell.compat.dbgpt.times import check_moment
 from memwell.compat.dbgpt.upkeep import ForgetReport, Upkeep
 from memwell.errors import InvalidInput
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.records import DEFAULT_SPACE, SpaceLike
 
 T = TypeVar("T", bound=MemoryFragment)

@@ -17,7 +17,7 @@ from memwell.compat.dbgpt.times import as_aware, check_moment
 from memwell.errors import InvalidInput, ModelError
 from memwell.filters import AllOf, Filter, FilterLike, Where, as_filter
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
 from memwell.records import DEFAULT_SPACE, SpaceLike
 from memwell.runtime.engine import Engine

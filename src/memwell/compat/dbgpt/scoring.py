@@ -9,7 +9,7 @@ from memwell.compat.dbgpt.fragments import InsightMemoryFragment, MemoryFragment
 from memwell.language.claims import Claim, claims
 from memwell.language.sentences import sentences
 from memwell.language.summary import lines_of, summarise, written
-from memwell.longterm.importance import importance_of
+from memwell.longterm.traits import importance_of
 from memwell.values import now
 
 T = TypeVar("T", bound=MemoryFragment)

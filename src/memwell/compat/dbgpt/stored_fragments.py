@@ -22,7 +22,7 @@ from memwell.filters import AllOf, Filter, Not, Where
 from memwell.longterm import gate
 from memwell.longterm.consolidation import INSIGHT
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import Evidence
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder

@@ -19,10 +19,9 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Filter, Not, Where
 from memwell.longterm.consolidation import Compression, Merge
 from memwell.longterm.erasing import Erased
-from memwell.longterm.importance import importance_of
 from memwell.longterm.memory import Memory as LastingMemory
-from memwell.longterm.recalling import Recalled
-from memwell.longterm.traits import FORGOTTEN, SUPERSEDED
+from memwell.longterm.recall import Recalled
+from memwell.longterm.traits import FORGOTTEN, SUPERSEDED, importance_of
 from memwell.values import check_count, shown
 
 T = TypeVar("T", bound=MemoryFragment)

@@ -16,7 +16,7 @@ from memwell.language.keywords import keywords as keywords_of
 from memwell.language.sentiment import sentiment
 from memwell.longterm.media import MediaItem
 from memwell.longterm.profiles import Profile, profile
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import Traits, with_traits
 from memwell.messages import Message, Role, ai, human
 from memwell.records import Record, Space, paged

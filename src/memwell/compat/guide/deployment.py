@@ -12,7 +12,7 @@ from memwell.runtime.engine import Engine
 from memwell.runtime.engine import open as open_memory
 from memwell.runtime.metrics import Metrics, figures_of
 from memwell.settings import load_settings
-from memwell.storage.replacing import replace_file
+from memwell.storage.files import replace_file
 from memwell.values import shown
 
 _COMPOSE = """\

@@ -14,8 +14,7 @@ from memwell._asyncify import Closing, asyncify
 from memwell.errors import InvalidInput, ModelError
 from memwell.history import History
 from memwell.knowledge import Answer, Chunking, Document, Found, Knowledge
-from memwell.knowledge.recall import DOCUMENT_WEIGHTS
-from memwell.knowledge.reranking import FeatureReranker
+from memwell.knowledge.recall import DOCUMENT_WEIGHTS, FeatureReranker
 from memwell.knowledge.synonyms import Synonyms
 from memwell.knowledge.tuning import Tuned, tune
 from memwell.language.detect import language_of
@@ -26,7 +25,7 @@ from memwell.models.ports import ChatModel, Embedder
 from memwell.records import DEFAULT_SPACE
 from memwell.runtime.engine import open as open_memory
 from memwell.storage import open_backend
-from memwell.strategies.summarising import Extractive, ModelSummariser
+from memwell.strategies.summary import Extractive, ModelSummariser
 from memwell.values import check_count, check_metadata, check_text, shown
 
 CHUNK_SIZES = (100, 200, 500, 1000)

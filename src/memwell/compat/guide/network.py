@@ -10,13 +10,22 @@ from typing import Any, cast
 from memwell._asyncify import Closing, asyncify
 from memwell.cognition import Cognition, Procedure, Suggestion, Weighted, softmax
 from memwell.cognition import WorkingMemory as HeldInMind
-from memwell.cognition.augmented import WORDS, extract, language_for, remembered, trouble_of
-from memwell.cognition.definitions import definitions, related_words
+from memwell.cognition.augmented import (
+    WORDS,
+    definitions,
+    extract,
+    language_for,
+    learn_from,
+    learn_unknown,
+    may_be_learnt,
+    related_words,
+    remembered,
+    trouble_of,
+)
 from memwell.cognition.episodic import mood_of
 from memwell.cognition.matching import coverage
 from memwell.cognition.named import without_secrets
 from memwell.cognition.network import EPISODIC, PROCEDURAL, SEMANTIC, WORKING, answers_first, thoughts
-from memwell.cognition.teaching import learn_from, learn_unknown, may_be_learnt
 from memwell.errors import BadModelOutput, InvalidInput, MemwellError, NotFound
 from memwell.language.keywords import keywords
 from memwell.longterm.memory import Memory

@@ -24,8 +24,7 @@ import msgspec
 
 from memwell.compat.langchain.journals import Append, Journal, Left
 from memwell.errors import InvalidInput
-from memwell.storage.locking import locked
-from memwell.storage.replacing import replace_file
+from memwell.storage.files import locked, replace_file
 from memwell.values import new_version
 
 _BLOCK = _PAGE = 4096

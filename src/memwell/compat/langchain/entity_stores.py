@@ -13,8 +13,7 @@ from typing import Any, cast
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput
 from memwell.records import Space
-from memwell.storage.locking import locked
-from memwell.storage.replacing import replace_file
+from memwell.storage.files import locked, replace_file
 from memwell.storage.sharing import shared_backend
 from memwell.values import shown
 

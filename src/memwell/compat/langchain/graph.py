@@ -27,8 +27,7 @@ from memwell.errors import InvalidInput, MissingDependency
 from memwell.history.reading import HistoryReader
 from memwell.messages import human
 from memwell.storage.protocols import Entry
-from memwell.strategies.entities import entity_key, named
-from memwell.strategies.graph import MOST_ABOUT_ONE, USER, Graph, Triple, claimed
+from memwell.strategies.entities import MOST_ABOUT_ONE, USER, Graph, Triple, claimed, entity_key, named
 from memwell.strategies.state import until_settled
 from memwell.values import check_text, shown
 

@@ -24,7 +24,7 @@ from memwell.compat.langchain.prompts import SUMMARY_PROMPT, Prompt, filled
 from memwell.errors import InvalidInput
 from memwell.messages import Message
 from memwell.strategies.state import AT_ONCE, Held, State, is_preamble, next_index, until_settled
-from memwell.strategies.summarising import DEFAULT_TOKENS, Extractive, said_something
+from memwell.strategies.summary import DEFAULT_TOKENS, Extractive, said_something
 from memwell.values import check_count, check_text
 from memwell.windows import rounds_of
 

@@ -12,7 +12,7 @@ from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.longterm.gate import Gate, Verdict
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.models.callables import as_embedder
 from memwell.models.ports import Embedder
 from memwell.records import SpaceLike, as_space

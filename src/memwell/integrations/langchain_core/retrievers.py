@@ -10,7 +10,7 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import Field
 
 from memwell.longterm.memory import Memory
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 
 
 class MemwellRetriever(BaseRetriever):

@@ -5,13 +5,10 @@ from __future__ import annotations
 from memwell.errors import InvalidInput, UnreadableDocument
 from memwell.knowledge.documents import Parsed
 from memwell.knowledge.reading import sniffing
-from memwell.knowledge.reading.data import read_json, read_json_lines
-from memwell.knowledge.reading.encodings import decoded
-from memwell.knowledge.reading.markdown import read_markdown
 from memwell.knowledge.reading.pdf import read_pdf
-from memwell.knowledge.reading.plain import read_plain
-from memwell.knowledge.reading.sniffing import Kind, kind_of, media_type_of
-from memwell.knowledge.reading.tables import read_table
+from memwell.knowledge.reading.plain import read_markdown, read_plain
+from memwell.knowledge.reading.sniffing import Kind, decoded, kind_of, media_type_of
+from memwell.knowledge.reading.tables import read_json, read_json_lines, read_table
 from memwell.knowledge.reading.webpages import declared_encoding, read_webpage
 from memwell.knowledge.reading.word import read_word
 from memwell.values import shown

@@ -107,6 +107,3 @@ class Builder:
 def title_of(text: str) -> str:
     """A title as it can be kept: in one line, and not longer than a line."""
     return one_line(storable(text))[:300]
-
-
-__all__ = ["Builder", "is_cjk", "one_line", "storable", "title_of"]

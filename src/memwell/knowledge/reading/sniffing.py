@@ -6,15 +6,229 @@ name only says which kind of text a text is.
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
 import zipfile
+from collections import Counter
+from collections.abc import Callable
 from pathlib import PurePosixPath
 
 import msgspec
 
 from memwell.errors import UnreadableDocument
-from memwell.knowledge.reading.encodings import looks_binary
+from memwell.values import shown
+
+# Bytes to text. What is certain is taken; what must be guessed is guessed from the letters and said in a warning.
+
+
+_SAMPLE = 65536
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# The characters that make up about half of any text in the language.
+_SIMPLIFIED = frozenset(
+    "的一是不了在人有我他这个们中来上大为和国地到以说时要就出会可也你对生能而子那得于着下自之年过发后作里用道行所然家种事成方多经么去法学如都"
+    "同现当没动面起看定天分还进好小部其些主样理心她本前开但因只从想实日军者意无力它与长把机十民第公此已工使情明性知全三又关点正业外将两高间由"
+    "问很最重并物手应战向头文体政美相见被利什二等产或新己制身果加西斯月话合回特代内信表化老给世位次度门任常先海通教儿原东声提立及比员解水名真"
+    "论处走义各入几口认条平系气题活尔更别打女变四神总何电数安少报才结反受目太量再感建务做接必场件计管期市直德资命山金指克许统区保至队形社便空"
+    "决治展马科司五基眼书非则听白却界达光放强即像难且权思王象完设式色路记南品住告类求据程北边死张该交规万取拉格望觉术领共确传师观清今切院让识"
+    "候带导争运笔记忆请假公司员工用户系统数据模型大语言文档客服您好谢，。、；：？！“”（）《》"
+)
+_TRADITIONAL = frozenset(
+    "的一是不了在人有我他這個們中來上大為和國地到以說時要就出會可也你對生能而子那得於著下自之年過發後作裡用道行所然家種事成方多經麼去法學如都"
+    "同現當沒動面起看定天分還進好小部其些主樣理心她本前開但因只從想實日軍者意無力它與長把機十民第公此已工使情明性知全三又關點正業外將兩高間由"
+    "問很最重並物手應戰向頭文體政美相見被利什二等產或新己制身果加西斯月話合回特代內信表化老給世位次度門任常先海通教兒原東聲提立及比員解水名真"
+    "論處走義各入幾口認條平系氣題活爾更別打女變四神總何電數安少報才結反受目太量再感建務做接必場件計管期市直資命山金指許統區保至隊形社便空"
+    "您好謝請司資料使用者系統語言，。、；：？！「」（）《》"
+)
+_KANA = frozenset(chr(code) for code in range(0x3041, 0x30FF)) | frozenset("、。「」")
+_KOREAN = frozenset("이다는에을의가고를은하지도로한서기사어리그자나해인시있대일라과와게수으니부정보아만전들상안주장공")
+_CYRILLIC = frozenset("оеаинтсрвлкм")
+_GREEK = frozenset("αοιετσνηυρπκς")
+
+
+def _lead_between(encoding: str, first: int, last: int) -> Callable[[str], bool]:
+    """Whether a character is among the frequent ones of an encoding, which are those its first bytes come from."""
+    return lambda character: first <= character.encode(encoding)[0] <= last
+
+
+_GUESSES: dict[str, tuple[frozenset[str], Callable[[str], bool]]] = {
+    "gb18030": (_SIMPLIFIED, _lead_between("gb18030", 0xB0, 0xD7)),
+    "big5": (_TRADITIONAL, _lead_between("big5", 0xA4, 0xC6)),
+    "shift_jis": (_KANA, _lead_between("shift_jis", 0x88, 0x97)),
+    "euc_jp": (_KANA, _lead_between("euc_jp", 0xB0, 0xCF)),
+    "euc_kr": (_KOREAN, _lead_between("euc_kr", 0xB0, 0xC8)),
+    "cp1251": (_CYRILLIC, lambda character: "\u0410" <= character <= "\u044f"),
+    "cp1253": (_GREEK, lambda character: "\u0386" <= character <= "\u03ce"),
+    "koi8-r": (_CYRILLIC, lambda character: "\u0410" <= character <= "\u044f"),
+}
+_TWO_SCRIPTS = re.compile("[A-Za-z][\u0386-\u03ce\u0410-\u044f]|[\u0386-\u03ce\u0410-\u044f][A-Za-z]")
+"""Words that begin in one script and go on in the other: accented letters that were read as Cyrillic or Greek ones."""
+_ORDINARY = 0.4
+"""What a character counts that is neither among the commonest nor rare."""
+_LEAST_SCORE = 0.45
+_WESTERN_LETTERS = re.compile(
+    "[A-Za-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u00ff\u0152\u0153\u0160\u0161\u0178\u017d\u017e]"
+)
+_WESTERN_MARKS = frozenset("‘’“”–—…•·°€£§©®™«»¿¡\u00a0²³½¼ªº±×")
+_MARKS_IN_WORDS = re.compile("(?<=[A-Za-z])[¿¡²³ªº«»£§©®™•·±×½¼°€](?=[A-Za-z])")
+"""Letters of other languages of Europe that were read as Western ones."""
+_MOST_BAD = 0.002
+"""UTF-8 in which no more than this share of the bytes is wrong is damaged UTF-8 rather than something else."""
+_CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\v\f\r\x1b")
+
+
+def decoded(data: bytes, *, declared: str | None = None) -> tuple[str, tuple[str, ...]]:
+    """The text with ``\\n`` at its line ends, and warnings. ``declared`` is what the document itself says it is in.
+
+    Raises ``UnreadableDocument`` with the reason ``binary`` or ``encoding``.
+    """
+    text, warnings = _decoded(data, declared)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "\x00" in text:
+        warnings = (*warnings, f"{text.count(chr(0))} NUL characters were dropped")
+        text = text.replace("\x00", "")
+    return text, warnings
+
+
+def _decoded(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]]:
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            return _known(data[len(bom) :], encoding)
+    if wide := _wide(data[:_SAMPLE]):
+        return _known(data, wide)
+    if looks_binary(data):
+        raise UnreadableDocument("its bytes are not those of a text", reason="binary")
+    try:
+        return data.decode(), ()
+    except UnicodeDecodeError:
+        return _from_declared(data, declared) or _from_damaged(data) or _guessed(data)
+
+
+def looks_binary(data: bytes) -> bool:
+    """Whether the beginning of a file has what texts do not have: NUL, or many control characters."""
+    head = data[:_SAMPLE]
+    if head.startswith(tuple(bom for bom, _ in _BOMS)) or _wide(head):
+        return False
+    if 0 in head:
+        return True
+    return len(head) - len(head.translate(None, _CONTROLS)) > len(head) * 0.02
+
+
+def _known(data: bytes, encoding: str) -> tuple[str, tuple[str, ...]]:
+    try:
+        return data.decode(encoding), ()
+    except UnicodeDecodeError as error:
+        text = data.decode(encoding, "replace")
+        bad = text.count("\ufffd")
+        if bad > max(1, len(text) * _MOST_BAD):
+            message = f"it is marked as {encoding.upper()}, but byte {error.start} is not"
+            raise UnreadableDocument(message, reason="encoding") from None
+        return text, (f"{bad} characters could not be read and stand as \ufffd",)
+
+
+def _wide(head: bytes) -> str | None:
+    """UTF-16 or UTF-32 without a mark at its beginning, told by where its zeros are or by its Chinese."""
+    even = head[: len(head) // 4 * 4]
+    if len(even) < 4:
+        return None
+    zeros = [even[place::4].count(0) * 4 / len(even) for place in range(4)]
+    if min(zeros[1:]) > 0.9 and zeros[0] < 0.1:
+        return "utf-32-le"
+    if min(zeros[:3]) > 0.9 and zeros[3] < 0.1:
+        return "utf-32-be"
+    return next((name for name in ("utf-16-le", "utf-16-be") if _reads_as_wide(even, name)), None)
+
+
+def _reads_as_wide(head: bytes, encoding: str) -> bool:
+    text = _partly(head, encoding)
+    if not text or "\x00" in text:
+        return False
+    ascii_ones = len(re.findall(r"[\t\r\n -~]", text))
+    ordinary = ascii_ones + len(re.findall("[\u3000-\u30ff\u4e00-\u9fff\uff01-\uff5e\u2010-\u2026\u00a0-\u04ff]", text))
+    # ASCII text read as pairs is Chinese to the eye: what no such text has is a lone letter, space or line end.
+    return ordinary >= len(text) * 0.97 and ascii_ones > 0
+
+
+def _partly(data: bytes, encoding: str) -> str | None:
+    """The text of bytes that may be cut off in the middle of a character; None when they are not in this encoding."""
+    try:
+        return codecs.getincrementaldecoder(encoding)().decode(data, final=False)
+    except UnicodeDecodeError:
+        return None
+
+
+def _from_declared(data: bytes, declared: str | None) -> tuple[str, tuple[str, ...]] | None:
+    if not declared:
+        return None
+    # Whoever says GB2312 nearly always means its extension.
+    name = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "latin-1": "cp1252"}.get(
+        declared.strip().casefold(), declared.strip()
+    )
+    try:
+        return data.decode(name), ()
+    except (LookupError, ValueError):
+        return None
+
+
+def _from_damaged(data: bytes) -> tuple[str, tuple[str, ...]] | None:
+    """UTF-8 with a few wrong bytes, as after a cut in the middle of a character."""
+    text = data.decode("utf-8", "replace")
+    bad = text.count("\ufffd")
+    good = len(data) - len(data.translate(None, bytes(range(0x80, 0x100)))) - bad
+    if bad > max(1, len(data) * _MOST_BAD) or good < bad * 20:
+        return None
+    return text, (f"{bad} bytes are not UTF-8 and stand as \ufffd",)
+
+
+def _guessed(data: bytes) -> tuple[str, tuple[str, ...]]:
+    sample = data[:_SAMPLE]
+    scores = {name: _score(sample, name) for name in _GUESSES}
+    best = max(scores, key=lambda name: scores[name])
+    if scores[best] < _LEAST_SCORE:
+        best = "cp1252" if _is_western(sample) else ""
+    if best:
+        text = data.decode(best, "replace")
+        bad = text.count("\ufffd")
+        if bad <= max(1, len(data) * _MOST_BAD):
+            more = f"; {bad} characters could not be read" if bad else ""
+            return text, (f"its encoding is not named; it was read as {best}{more}",)
+    message = f"it is not UTF-8, and no other encoding fits: {shown(bytes(sample[:40]))}; save it as UTF-8"
+    raise UnreadableDocument(message, reason="encoding")
+
+
+def _score(sample: bytes, encoding: str) -> float:
+    """How ordinary the sample is as a text in this encoding, from 0.0 to 1.0."""
+    text = _partly(sample, encoding)
+    letters = Counter(character for character in text if character > "\x7f") if text else None
+    if not letters:
+        return 0.0
+    common, is_ordinary = _GUESSES[encoding]
+    if common in (_CYRILLIC, _GREEK) and len(_TWO_SCRIPTS.findall(text or "")) * 10 > letters.total():
+        return 0.0
+    score = 0.0
+    for character, times in letters.items():
+        score += times * (1.0 if character in common else _ORDINARY if is_ordinary(character) else 0.0)
+    return score / letters.total()
+
+
+def _is_western(sample: bytes) -> bool:
+    """Whether it is ASCII for the most part and the rest is accented letters and printers' marks."""
+    text = _partly(sample, "cp1252")
+    if text is None:
+        return False
+    others = [character for character in text if character > "\x7f"]
+    strange = sum(1 for one in others if one not in _WESTERN_MARKS and not _WESTERN_LETTERS.match(one))
+    strange += len(_MARKS_IN_WORDS.findall(text))
+    letters = len(_WESTERN_LETTERS.findall(text))
+    return len(others) * 2 <= letters and strange * 20 <= len(others)
+
 
 PDF = "application/pdf"
 HTML = "text/html"
@@ -209,8 +423,3 @@ def _refuse(data: bytes, found: str, said: str) -> None:
         what = "not a text" if found == UNKNOWN else found
         raise UnreadableDocument(f"it is called {said}, but it is {what}", reason="not-what-it-says")
     raise UnreadableDocument(f"it is no document but {found}", reason="binary")
-
-
-__all__ = [
-    "CSV", "DOCX", "HTML", "JSON", "JSON_LINES", "Kind", "MARKDOWN", "PDF", "PLAIN", "TSV", "kind_of", "media_type_of",
-]  # fmt: skip

@@ -6,15 +6,181 @@ nothing.
 
 from __future__ import annotations
 
+import html
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+import msgspec
 
 from memwell.errors import UnreadableDocument
 from memwell.knowledge.documents import Parsed
-from memwell.knowledge.reading import boilerplate
 from memwell.knowledge.reading.building import Builder, one_line
-from memwell.knowledge.reading.tags import Tag, tags_and_texts
+
+# HTML cut into tags and texts, in one pass, whatever is wrong with it.
+
+
+_TAG_NAME = re.compile(r"</?([A-Za-z][^\s/>\x00]*)")
+_ATTRIBUTE = re.compile(r"([^\s=/>\"'<]{1,100})(?:\s*+=\s*+(?:\"([^\"]*)\"|'([^']*)'|([^\s>\"']*)))?")
+_RAW = frozenset({"script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes"})
+"""Elements whose content is no markup: it ends with their own end tag and nothing else."""
+_LONG_REFERENCE = re.compile(r"&#[xX]?[0-9a-fA-F]{9,};?")
+_QUOTES = re.compile("[\"']")
+_MOST_OF_A_TAG = 20_000
+
+
+class Tag(msgspec.Struct, frozen=True, gc=False):
+    """A start or end tag. The attributes are read when they are asked for: most never are."""
+
+    name: str
+    end: bool = False
+    source: str = ""
+
+    @property
+    def attributes(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, double, single, bare in _ATTRIBUTE.findall(self.source):
+            found.setdefault(name.casefold(), unescaped(double or single or bare))
+        return found
+
+
+def unescaped(text: str) -> str:
+    """The text with its character references resolved."""
+    if "&" not in text:
+        return text
+    # References of thousands of digits are refused by Python's int().
+    return html.unescape(_LONG_REFERENCE.sub("\ufffd", text))
+
+
+def tags_and_texts(page: str) -> Iterator[Tag | str]:
+    """Tags and the texts between them, in order; comments, declarations and the content of scripts are left out."""
+    return _Tokens(page).run()
+
+
+class _Tokens:
+    """Where we are in a page, and which searches need not be made again since nothing follows."""
+
+    def __init__(self, page: str) -> None:
+        self.page = page
+        self.at = 0
+        self._gone: set[str] = set()
+
+    def run(self) -> Iterator[Tag | str]:
+        page, length = self.page, len(self.page)
+        while self.at < length:
+            opened = page.find("<", self.at)
+            if opened != self.at:
+                yield unescaped(page[self.at : opened if opened >= 0 else length])
+                self.at = opened if opened >= 0 else length
+            elif tag := _TAG_NAME.match(page, opened):
+                yield from self._tag(tag[1].casefold(), tag.end(), end=page[opened + 1] == "/")
+            elif page.startswith(("<!", "<?", "</"), opened):
+                self._skip_declaration()
+            else:
+                yield "<"
+                self.at += 1
+
+    def _find(self, what: str, start: int) -> int:
+        """``find`` that looks once to the end for what is not there any more."""
+        if what in self._gone:
+            return -1
+        found = self.page.find(what, start)
+        if found < 0:
+            self._gone.add(what)
+        return found
+
+    def _skip_declaration(self) -> None:
+        comment = self.page.startswith("<!--", self.at)
+        end = self._find("-->" if comment else ">", self.at + 2)
+        self.at = len(self.page) if end < 0 else end + (3 if comment else 1)
+
+    def _tag(self, name: str, start: int, *, end: bool) -> Iterator[Tag | str]:
+        closed = self._closing(start)
+        if closed < 0:
+            # The page ends inside a tag.
+            self.at = len(self.page)
+            return
+        source = self.page[start : min(closed, start + _MOST_OF_A_TAG)]
+        self.at = closed + 1
+        yield Tag(name, end, source)
+        if name in _RAW and not end:
+            yield from self._raw(name)
+
+    def _closing(self, start: int) -> int:
+        """The ``>`` that ends a tag: one inside a quoted value does not."""
+        closed = self._find(">", start)
+        at = start
+        while closed >= 0 and (quote := _QUOTES.search(self.page, at, closed)):
+            after = self._find(quote[0], quote.end())
+            if after < 0 or after - start > _MOST_OF_A_TAG:
+                # A stray mark: the tag ends where it seems to.
+                return closed
+            at = after + 1
+            if after > closed:
+                closed = self._find(">", at)
+        return closed
+
+    def _raw(self, name: str) -> Iterator[Tag | str]:
+        ending = re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE).search(self.page, self.at)
+        end = ending.start() if ending else len(self.page)
+        if name in ("title", "textarea", "xmp"):
+            yield unescaped(self.page[self.at : end])
+        self.at = end
+
+
+# What of a page nobody comes to read: menus, cookie banners, buttons, and what is hidden.
+
+
+ELEMENTS = frozenset({"nav", "footer", "aside", "form", "dialog", "menu", "button"})
+"""Elements that are boilerplate by themselves."""
+
+_ROLES = frozenset({"navigation", "banner", "contentinfo", "search", "dialog", "alertdialog", "menu", "menubar"})
+_NAMES = frozenset(
+    {"nav", "menu", "navbar", "breadcrumb", "breadcrumbs", "cookie", "cookies", "banner", "sidebar", "footer"}
+)
+_AROUND = frozenset({"has", "with", "no", "without"})
+_NAMED_BY_CLASS = frozenset("div section header p ul ol li table center details figure address".split())
+# A section's id is made of its title by many programs: a chapter about cookies is no banner.
+_NAMED_BY_ID = frozenset("div header ul ol table center".split())
+_HIDING = re.compile(r"(?:^|;)\s*+(?:display\s*+:\s*+none|visibility\s*+:\s*+(?:hidden|collapse))\b", re.IGNORECASE)
+# Most elements are none of these, and to read their attributes takes longer than to look once.
+_MAY_HIDE = re.compile("hidden|display|visibility", re.IGNORECASE).search
+_MAY_HAVE_ROLE = re.compile("role", re.IGNORECASE).search
+_MAY_NAME = re.compile("|".join(sorted(_NAMES)), re.IGNORECASE).search
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+
+
+def is_hidden(tag: Tag) -> bool:
+    """Whether an element is not shown: by an attribute, or by the style that is written at it."""
+    if not _MAY_HIDE(tag.source):
+        return False
+    attributes = tag.attributes
+    if "hidden" in attributes or attributes.get("aria-hidden") == "true":
+        return True
+    return _HIDING.search(attributes.get("style", "")) is not None
+
+
+def has_role(tag: Tag) -> bool:
+    """Whether an element says that it is a menu, a banner or the like."""
+    return _MAY_HAVE_ROLE(tag.source) is not None and tag.attributes.get("role", "").strip().casefold() in _ROLES
+
+
+def has_name(tag: Tag) -> bool:
+    """Whether the class or the id of an element is that of a menu, a banner or the like."""
+    if tag.name not in _NAMED_BY_CLASS or not _MAY_NAME(tag.source):
+        return False
+    return any(map(_is_name, _names(tag.name, tag.attributes)))
+
+
+def _names(element: str, attributes: Mapping[str, str]) -> list[str]:
+    return [*attributes.get("class", "").split(), *([attributes.get("id", "")] if element in _NAMED_BY_ID else ())]
+
+
+def _is_name(name: str) -> bool:
+    words = {word.casefold() for word in _WORD.findall(name)}
+    return not words.isdisjoint(_NAMES) and words.isdisjoint(_AROUND)
+
 
 _NEVER_SHOWN = frozenset(
     "script style noscript template svg math iframe object canvas audio video textarea select datalist noembed "
@@ -188,16 +354,16 @@ class _Reader:
             return name
         if self._how_much == _WHOLE or name in _VOID or name in ("html", "body", "main"):
             return ""
-        if boilerplate.is_hidden(tag):
+        if is_hidden(tag):
             return f"*{name}"
-        if name in boilerplate.ELEMENTS:
+        if name in ELEMENTS:
             # A note beside the text of an article is part of it, and a heading that can be pressed is one.
             return "" if (name == "aside" and self._main) or (name == "button" and self._heading) else name
         if name == "article" or (name == "header" and self._main):
             return ""
-        if boilerplate.has_role(tag):
+        if has_role(tag):
             return f"*{name}"
-        return f"?{name}" if self._how_much == _CLEAN and boilerplate.has_name(tag) else ""
+        return f"?{name}" if self._how_much == _CLEAN and has_name(tag) else ""
 
     def _on_structure(self, name: str) -> None:
         if name in ("td", "th"):
@@ -354,6 +520,3 @@ class _Reader:
         self._break()
         self._close_list()
         self._rows_as_paragraphs()
-
-
-__all__ = ["declared_encoding", "read_webpage"]

@@ -283,6 +283,3 @@ def _properties(xml: bytes) -> dict[str, Any]:
 
     _parse(xml, lambda name, _: inside.append(name), end, text)
     return found
-
-
-__all__ = ["MOST_UNPACKED", "heading_level", "read_word"]

@@ -7,7 +7,6 @@ choice: only what is better there by more than chance may give is advised, and o
 from __future__ import annotations
 
 from memwell.knowledge.tuning.questions import QuestionSet, SyntheticQuestion, make_questions
-from memwell.knowledge.tuning.results import Trial, Tuned
-from memwell.knowledge.tuning.trials import tune
+from memwell.knowledge.tuning.trials import Trial, Tuned, tune
 
 __all__ = ["QuestionSet", "SyntheticQuestion", "Trial", "Tuned", "make_questions", "tune"]

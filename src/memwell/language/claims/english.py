@@ -7,18 +7,499 @@ said to have said, because in all of these something stands before the subject.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeAlias
 
-from memwell.language.claims import english_words as words
-from memwell.language.claims.english_pets import named_pets, pets_in_passing
-from memwell.language.claims.english_rules import RULES, Place, Rule, phrase, phrases, proper
-from memwell.language.claims.found import Found
-from memwell.language.claims.relations import FAVOURITE
-from memwell.language.claims.timing import EVENT, PAST, STATE
+from memwell.language.claims.relations import EVENT, FAVOURITE, PAST, PLAN, STARTED, STATE, Found
 
+# The words that the English rules go by.
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+ADVERBS = _set(
+    "really also always just actually currently still now absolutely totally truly mostly recently finally already both "
+    "even definitely too usually especially particularly honestly basically simply personally originally all so "
+    "genuinely officially happily presently sometimes often kinda lately generally certainly deeply only"
+)
+MODALS = _set(
+    "would could might may should will must shall 'll 'd wouldn't couldn't won't shouldn't mightn't 'd've can ought wanna "
+    "gotta"
+)
+NEGATIONS = _set("don't dont doesn't doesnt not never isn't aren't ain't haven't hasn't cannot can't cant")
+PAST_NEGATIONS = _set("didn't wasn't weren't hadn't")
+BE = _set("'m am is are 's 're been im")
+WAS = _set("was were")
+HAVE = _set("'ve have has")
+LISTED = _set("a an the my our one two three four five six seven eight nine ten some several")
+
+KIN: dict[str, str] = {
+    word: relation
+    for relation, words in {
+        "married_to": "husband wife spouse",
+        "partner": "partner boyfriend girlfriend fiance fiancé fiancee fiancée",
+        "parent": "mother father mom mum mommy dad daddy mama papa stepmother stepfather stepmom stepdad",
+        "child": "son daughter kid child baby stepson stepdaughter sons daughters kids children",
+        "sibling": "sister brother sis bro twin stepsister stepbrother sisters brothers siblings sibling",
+        "relative": "grandmother grandfather grandma grandpa granny aunt uncle cousin niece nephew cousins "
+        "grandson granddaughter grandparents",
+        "friend": "friend bestie buddy pal friends bff roommate flatmate neighbor neighbour",
+        "colleague": "colleague coworker co-worker boss manager mentor teammate colleagues",
+    }.items()
+    for word in words.split()
+}
+PETS = _set(
+    "dog cat puppy kitten rabbit bunny hamster parrot bird fish goldfish turtle tortoise snake lizard gecko horse pony "
+    "ferret chicken goat labrador retriever poodle bulldog husky shepherd corgi beagle chihuahua dachshund spaniel terrier "
+    "dogs cats puppies kittens rabbits hamsters birds turtles snakes horses chickens pup pups guinea-pig budgie parakeet"
+)
+THINGS = _set(
+    "car house bike bicycle motorcycle boat guitar piano violin apartment flat farm garden truck van camera telescope shop "
+    "store restaurant cafe bakery studio business company laptop computer tablet phone drone tent kayak surfboard "
+    "skateboard scooter condo cabin cottage motorbike drumset keyboard ukulele"
+)
+OCCUPATIONS = _set(
+    "accountant actor actress analyst animator anthropologist apprentice architect archivist artist astronaut "
+    "astronomer athlete attorney author baker banker barber barista bartender biologist blogger bookkeeper bricklayer "
+    "broker builder butcher carpenter cashier chef chemist clerk coach cleaner comedian composer consultant "
+    "contractor cook counselor counsellor courier curator dancer dentist designer detective developer dietitian "
+    "diplomat director doctor driver economist editor electrician engineer entrepreneur farmer filmmaker firefighter "
+    "fisherman florist freelancer gardener geologist guard guide hairdresser historian housekeeper illustrator "
+    "instructor interpreter journalist judge lawyer lecturer librarian lifeguard linguist magician manager "
+    "mathematician mechanic midwife miner model musician neurologist novelist nurse nutritionist officer optician "
+    "painter paralegal paramedic pathologist pediatrician performer pharmacist photographer physician physicist "
+    "physiotherapist pianist pilot plumber poet policeman policewoman politician postman producer professor "
+    "programmer psychiatrist psychologist publisher radiologist realtor receptionist recruiter referee reporter "
+    "researcher sailor salesman salesperson saleswoman scientist screenwriter sculptor secretary senator singer "
+    "soldier songwriter sociologist statistician stylist superintendent surgeon surveyor tailor teacher technician "
+    "therapist translator trainer tutor vet veterinarian waiter waitress welder writer student intern trainee retiree "
+    "nanny paediatrician ceo cto cfo founder"
+)
+NATIONALITIES = _set(
+    "american british english scottish irish welsh french german italian spanish portuguese dutch belgian swiss austrian "
+    "swedish norwegian danish finnish polish czech hungarian romanian bulgarian greek turkish russian ukrainian chinese "
+    "japanese korean indian pakistani bangladeshi thai vietnamese indonesian filipino malaysian australian canadian "
+    "mexican brazilian argentinian chilean colombian peruvian cuban egyptian moroccan nigerian kenyan ethiopian israeli "
+    "iranian iraqi syrian lebanese singaporean taiwanese"
+)
+LANGUAGES = NATIONALITIES | _set(
+    "mandarin cantonese hindi urdu arabic hebrew farsi persian bengali tamil tagalog swahili latin esperanto catalan "
+    "gaelic serbian croatian slovak malay"
+)
+DIETS = _set("vegan vegetarian pescatarian pescetarian gluten-free lactose-intolerant")
+PLAYED = _set(
+    "guitar piano violin drums flute cello clarinet saxophone trumpet ukulele bass harp keyboard tennis soccer football "
+    "basketball baseball volleyball badminton golf hockey rugby cricket chess poker squash games"
+)
+NOT_NAMES = _set(
+    "christian catholic muslim jewish buddhist hindu "
+    "i it he she they we you this that these those there here what who where when why how everyone everybody someone "
+    "somebody nobody anyone nothing everything something today tomorrow yesterday yes no yeah well oh wow hey hi hello "
+    "thanks thank okay ok sure great good nice maybe perhaps also and but so or if then now just my your his her our "
+    "their its the a an one all some many most each every mom mum dad god sorry congrats life love art music "
+    "nature family work time cool awesome amazing absolutely definitely glad sounds speaking monday tuesday wednesday "
+    "thursday friday saturday sunday january february march april may june july august september october november "
+    "december please let still never not none being having getting which both another such much more first last"
+)
+NOT_OBJECTS = _set(
+    "it this that these those you me him her them us your his their its how what when where why who if to-be myself "
+    "yourself there here so such one ones everything anything something nothing someone everyone seeing hearing idea much "
+    "a-lot lots to is knowing we i they he she more being think being-able every any all none neither either most"
+)
+LIGHT_VERBS = _set(
+    "go going caring care making make doing do getting get being be having have taking take looking look working work "
+    "coming come keep keeping try trying see giving give helping help using use putting put thinking think talking talk "
+    "learning learn spend spending apply"
+)
+AFTER_NOUN = _set(
+    "and or but with who that which in at on from for since by too now here as because so when while named called to of "
+    "anymore again working living these right although though if also then myself back until before after named whose "
+    "during over about this last yesterday today already recently again just we i"
+)
+UNFINISHED = _set(
+    "of to in on at a an the and or for with my our few safe some such is are was new very so more up out "
+    "maybe even then unique complex"
+)
+POINTING = _set(
+    "it this that these those them you your they they're he she him his her their there here it's that's you're "
+    "you've i i'm i've we're us we idea way feeling sound fact how what"
+)
+KNOWN_TO_ALL = _set("outdoors beach sea ocean mountains rain snow sun piano guitar theater theatre gym cinema")
+ENDS_PHRASE = (
+    "because but since when while so if though although which who whose that where after before until as for with "
+    "whenever than especially even too either these due thanks cause cuz from by during without through about right now "
+    "lately these just and-so or then unless except plus like including back very really lol haha"
+)
+
+
+# The English rules: after which verb, in which words, which relation is said.
+
+
+Place: TypeAlias = tuple[int, int]
+Taker: TypeAlias = Callable[[str, int, int], list[Place]]
+"""From a sentence and where an object may stand in it to where objects do stand."""
+
+_CAPITALS = re.compile(
+    r"(?:[Tt]he )?[A-Z][\w’'&.-]*(?:(?: (?:of|de|la|and) | (?:of the) | |-)(?=[A-Z])[A-Z][\w’'&.-]*){0,4}"
+).match
+_WORDS = re.compile(r"[^\s]+")
+_PHRASE_END = re.compile(
+    rf"\s+(?:{'|'.join(ENDS_PHRASE.split())})\b|\s+(?:and|or)\s+(?:I|it|we|you|he|she|they|my|that|this|there|would|"
+    r"am|is|are|was|have|had|has|can|could|will|just|then|to|how|what|feel|think|hope|want|love|hate|like|enjoy|need|make|"
+    rf"got|even|now|so|also|always|really|not|never|don['’]t|it['’]s|I['’]m)\b|[.!?…:;\"“”()*~\[\]\n]|\s[-–—]\s|—"
+).search
+_NEXT_WORD = re.compile(r" ([a-z]+)").match
+_JOINED = re.compile(r"\s+(?:and|&)\s+").search
+_PURPOSE = re.compile(r" to (?!an? |the |my |our )[a-z]").search  # "… to improve my skills"
+_EATING = re.compile(
+    r"(?:eat|drink)(?:ing)? (?!out\b|in\b|at\b|on\b|with\b|together\b|alone\b|well\b|late\b|healthy\b|up\b"
+    r"|less\b|more\b|too\b)",
+    re.IGNORECASE,
+).match
+_LONGEST_PHRASE = 8
+_LOWER_NAME = 3
+
+
+class Rule(NamedTuple):
+    """After a verb: where the object may stand, how it is cut out, and what it says."""
+
+    match: Callable[[str, int, int], re.Match[str] | None]
+    relation: str
+    take: Taker
+    kind: str
+    confidence: float
+    ends: bool = False
+    """Whether it says that something is over."""
+
+
+def proper(sentence: str, start: int, end: int) -> list[Place]:
+    """A row of capitalised words; in a sentence without capitals, the words up to the end of the phrase."""
+    found = _CAPITALS(sentence, start, end)
+    if found is not None:
+        last = found.end()
+        while sentence[last - 1] in ".'’-&":
+            last -= 1
+        return [(start, last)] if sentence[start:last].lower() not in NOT_NAMES else []
+    if not sentence.islower():
+        return []
+    return [place for place in phrase(sentence, start, end) if _count(sentence, place) <= _LOWER_NAME]
+
+
+def phrase(sentence: str, start: int, end: int) -> list[Place]:
+    """A short phrase that ends where the thought does, unless it points at something instead of naming it."""
+    return _named(sentence, start, _phrase_end(sentence, start, end))
+
+
+def phrases(sentence: str, start: int, end: int) -> list[Place]:
+    """One phrase, or two of the same shape joined by *and*; where the shapes differ, the first."""
+    last = _phrase_end(sentence, start, end)
+    joint = _JOINED(sentence, start, last)
+    if joint is None:
+        return _named(sentence, start, last)
+    if not POINTING.isdisjoint(sentence[joint.end() : last].lower().split()):
+        return []
+    left, right = _named(sentence, start, joint.start()), _named(sentence, joint.end(), last)
+    if left and right and _alike(sentence, left[0], right[0]):
+        return left + right
+    return left
+
+
+def likings(sentence: str, start: int, end: int) -> list[Place]:
+    """As ``phrases``, without what only the moment explains: "the rush", "the idea"; of what is eaten, the thing."""
+    places = [place for place in phrases(sentence, start, end) if not _of_the_moment(sentence[place[0] : place[1]])]
+    return [(_after_eating(sentence, *place), place[1]) for place in places]
+
+
+def _after_eating(sentence: str, start: int, end: int) -> int:
+    eating = _EATING(sentence, start, end)
+    return start if eating is None else eating.end()
+
+
+def _phrase_end(sentence: str, start: int, end: int) -> int:
+    cut = _PHRASE_END(sentence, start, end)
+    last = end if cut is None else cut.start()
+    if cut is not None and sentence[start:last].lower().strip() in LIGHT_VERBS and cut[0].strip().isalpha():
+        # "caring for dogs", "go for a walk": the verb alone says nothing.
+        cut = _PHRASE_END(sentence, cut.end(), end)
+        last = end if cut is None else cut.start()
+    return last
+
+
+def _named(sentence: str, start: int, end: int) -> list[Place]:
+    if sentence[end : end + 1] in ('"', "“"):
+        # A title follows: what stands before it is only half of what is meant.
+        return []
+    while start < end and sentence[end - 1] in " \t,'’-":
+        end -= 1
+    found = sentence[start:end].lower().split()
+    if len(found) > _LONGEST_PHRASE and (purpose := _PURPOSE(sentence, start, end)):
+        end = purpose.start()
+        found = sentence[start:end].lower().split()
+    if not 0 < len(found) <= _LONGEST_PHRASE or found[0].strip(",'’") in NOT_OBJECTS:
+        return []
+    if found[-1] in UNFINISHED or not POINTING.isdisjoint(found):
+        return []
+    return [] if len(found) == 1 and found[0] in LIGHT_VERBS else [(start, end)]
+
+
+def _of_the_moment(words_: str) -> bool:
+    return words_.startswith("the ") and words_[4:5].islower() and words_[4:] not in KNOWN_TO_ALL
+
+
+def _alike(sentence: str, left: Place, right: Place) -> bool:
+    one, other = sentence[left[0] : left[1]].split(), sentence[right[0] : right[1]].split()
+    if one[0].endswith("ing") or other[0].endswith("ing"):
+        return one[0].endswith("ing") and other[0].endswith("ing")
+    return len(one) == len(other) == 1 or other[0].lower() in LISTED or other[0][0].isupper()
+
+
+def listed(allowed: Iterable[str], *, most: int = 1) -> Taker:
+    """A phrase of at most ``most`` words of which the last is in a list; it may stand in the plural."""
+    known = frozenset(allowed)
+
+    def take(sentence: str, start: int, end: int) -> list[Place]:
+        last = start
+        for count, word in enumerate(_WORDS.finditer(sentence, start, end)):
+            if count >= most:
+                break
+            plain = word[0].lower().rstrip(".,!?;:…")
+            if plain in known:
+                last = word.start() + len(plain)
+            elif last > start or len(plain) != len(word[0]) or plain in ("few", "lot", "of"):
+                break
+        following = _NEXT_WORD(sentence, last, end) if last > start else None
+        # "a dog problem" is no dog.
+        if following is not None and following[1] not in AFTER_NOUN:
+            return []
+        return [(start, last)] if last > start else []
+
+    return take
+
+
+def several(taker: Taker) -> Taker:
+    """One or two of what a taker takes, joined by *and*."""
+
+    def take(sentence: str, start: int, end: int) -> list[Place]:
+        found = taker(sentence, start, end)
+        joint = _JOINED(sentence, found[0][1], end) if found else None
+        if joint is not None and joint.start() == found[0][1]:
+            found += taker(sentence, joint.end(), end)
+        return found
+
+    return take
+
+
+def anything(_sentence: str, start: int, end: int) -> list[Place]:
+    """What the pattern has matched, as it stands."""
+    return [(start, end)] if start < end else []
+
+
+def _count(sentence: str, place: Place) -> int:
+    return len(sentence[place[0] : place[1]].split())
+
+
+RULES: dict[str, list[Rule]] = {}
+"""By verb, in the form in which it stands: *be* for any form of it."""
+
+
+def _add(
+    verbs: str,
+    pattern: str,
+    relation: str,
+    take: Taker,
+    *,
+    kind: str = STATE,
+    confidence: float = 0.8,
+    ends: bool = False,
+) -> None:
+    rule = Rule(re.compile(r"\s*" + pattern, re.DOTALL).match, relation, take, kind, confidence, ends)
+    for verb in verbs.split():
+        RULES.setdefault(verb, []).append(rule)
+
+
+_AN = r"(?:an?|the|one|two|three|four|five|six|my|some) "
+_PLACE = r"(?P<o>(?:the )?\S.*)"
+
+_add("live lives living reside resides residing based", rf"(?:\w+ )?in {_PLACE}", "lives_in", proper, confidence=0.9)
+_add("lived", rf"(?:\w+ )?in {_PLACE}", "lives_in", proper, kind=PAST, confidence=0.85)
+_add("moved relocated", rf"(?:back |here |over )?(?:from [^,]*? )?to {_PLACE}", "lives_in", proper, kind=STARTED)
+_add("moved relocated", r"(?:here |away |over )?from (?P<o>\S.*)", "lives_in", proper, kind=PAST)
+_add("work works working", r"(?:\w+-time )?(?:at|for) (?P<o>\S.*)", "works_at", proper, confidence=0.85)
+_add("worked", r"(?:at|for) (?P<o>\S.*)", "works_at", proper, kind=PAST)
+_add(
+    "started began",
+    r"(?:working|work|my new job|a new job|a job) (?:at|for) (?P<o>\S.*)",
+    "works_at",
+    proper,
+    kind=STARTED,
+)
+_add("got landed have has", r"(?:a|my) (?:new )?job (?:at|with) (?P<o>\S.*)", "works_at", proper, kind=STARTED)
+_add("left quit", r"(?:my job at |my position at )(?P<o>\S.*)", "works_at", proper, kind=PAST)
+_JOB = listed(OCCUPATIONS, most=4)
+_add("work works working", rf"as {_AN}(?P<o>\S.*)", "occupation", _JOB, confidence=0.85)
+_add("worked", rf"as {_AN}(?P<o>\S.*)", "occupation", _JOB, kind=PAST)
+_add("be became", r"(?:an?|the) (?P<o>\S.*)", "occupation", _JOB, confidence=0.75)
+_add("be was", r"(?:born and raised )?from (?P<o>\S.*)", "from", proper, confidence=0.85)
+_add("born", r"(?:and raised )?in (?P<o>(?!\d)\S.*)", "from", proper, confidence=0.85)
+_add("grew", r"up in (?P<o>\S.*)", "from", proper, confidence=0.7)
+_add("study studies studying", r"(?:\w+ )?at (?P<o>\S.*)", "studies_at", proper)
+_add("studied", r"(?:\w+ )?at (?P<o>\S.*)", "studies_at", proper, kind=PAST)
+_add("graduated", r"from (?P<o>\S.*)", "graduated_from", proper, kind=EVENT)
+_add("be", r"(?P<o>1?\d?\d)(?= years? old|\s*$|[.!])", "age", anything, confidence=0.8)
+_add(
+    "turned",
+    r"(?P<o>1[01]\d|[1-9]?\d)(?=\s*$|[.!]| (?:on|in|last|this|years|today|yesterday|recently)\b)",
+    "age",
+    anything,
+    confidence=0.8,
+)
+_add("be", r"(?:\w+ )?allergic to (?P<o>\S.*)", "allergic_to", phrases, confidence=0.9)
+_add("have has", r"an? (?:severe |bad |mild )?(?P<o>\w+) allergy", "allergic_to", anything, confidence=0.9)
+_add("be", r"(?:an? )?(?P<o>\S.*)", "diet", listed(DIETS), confidence=0.9)
+_add("married", r"(?:to )?(?P<o>[A-Z]\S.*)", "married_to", proper, kind=STARTED, confidence=0.85)
+_add("dating", r"(?P<o>[A-Z]\S.*)", "partner", proper)
+_add("be", r"engaged to (?P<o>[A-Z]\S.*)", "partner", proper)
+_add("be", r"(?:an? )?(?P<o>\S.*)", "nationality", listed(NATIONALITIES), confidence=0.75)
+_add("be", r"(?P<o>[A-Z]\w+(?: [A-Z]\w+)?)(?=\s*(?:$|[.!]))", "name", proper, confidence=0.6)
+_add("go goes", r"by (?P<o>[A-Z]\S.*)", "name", proper, confidence=0.7)
+_add(
+    "be",
+    r"(?:an? )?(?:big |huge |massive )?(?:fan of|fond of|into|obsessed with|passionate about) (?:both )?(?P<o>\S.*)",
+    "likes",
+    likings,
+)
+# "I am interested in" is said of an offer; "I have always been interested in" is said of oneself.
+_add("been", r"interested in (?P<o>(?!the\b)\S.*)", "likes", likings, confidence=0.7)
+_add("like likes love loves enjoy enjoys adore adores loved", r"(?:to |both |also )*(?P<o>\S.*)", "likes", likings)
+_add("prefer prefers", r"(?P<o>[^\s]+(?: \w+)?) (?:over|to) ", "likes", likings, confidence=0.65)
+_add("hate hates dislike dislikes detest detests loathe", r"(?:to )?(?P<o>\S.*)", "dislikes", likings)
+_add(
+    "speak speaks",
+    r"(?:fluent |some |a little |both |a bit of )?(?P<o>\S.*)",
+    "speaks",
+    several(listed(LANGUAGES)),
+    confidence=0.9,
+)
+_PET = listed(PETS, most=4)
+_add("have has own owns got adopted", rf"{_AN}(?P<o>\S.*)", "pet", _PET, confidence=0.85)
+_add("own owns have has", r"an? (?P<o>\S.*)", "owns", listed(THINGS, most=3), confidence=0.75)
+_add(
+    "bought purchased", r"(?:myself |us )?(?P<o>(?:an?|the|some|two|three|my|new) \S.*)", "bought", phrases, kind=EVENT
+)
+_add("visited", r"(?P<o>\S.*)", "visited", proper, kind=EVENT)
+_add(
+    "went traveled travelled flew drove",
+    r"(?:back |on \w+ \w+ |on vacation )?to (?P<o>[A-Z]\S.*)",
+    "visited",
+    proper,
+    kind=EVENT,
+)
+_add("be been", r"to (?P<o>[A-Z]\S.*)", "visited", proper, kind=EVENT)
+_add("believe believes", r"(?P<o>in \S.*)", "believes", phrase, confidence=0.65)
+_add(
+    "plan plans planning",
+    r"(?:on )?(?:to )?(?P<o>(?!ahead|something|everything|on\b)\S.*)",
+    "plans",
+    phrase,
+    kind=PLAN,
+    confidence=0.7,
+)
+_add(
+    "going",
+    r"to (?P<o>(?!be\b|have to|need|say|keep|try|the\b|a\b|bed\b|sleep|work\b|school\b)\S.*)",
+    "plans",
+    phrase,
+    kind=PLAN,
+    confidence=0.65,
+)
+_add("play plays", r"(?:the |an? )?(?P<o>\S.*)", "hobby", several(listed(PLAYED, most=2)), confidence=0.75)
+_add("collect collects", r"(?P<o>\S.*)", "hobby", phrase, confidence=0.7)
+_add("stand", r"(?P<o>\S.*)", "dislikes", likings)
+_add("eat eats drink drinks", r"(?P<o>\S.*)", "likes", likings, confidence=0.7)
+_STOPPED = "stopped quit given gave"
+_add(_STOPPED, r"(?:up )?being (?:an? )?(?P<o>\S.*)", "diet", listed(DIETS), ends=True)
+_add(_STOPPED, r"(?:up )?playing (?:the )?(?P<o>\S.*)", "hobby", listed(PLAYED, most=2), ends=True)
+_add("stopped quit", r"(?:liking|loving|enjoying|eating|drinking) (?P<o>\S.*)", "likes", likings, ends=True)
+_add("given gave", r"up (?:eating |drinking )?(?P<o>(?!on\b|to\b)\S.*)", "likes", likings, ends=True)
+
+
+# Pets by their names, as English tells them: "my cat's name is Luna", "a dog called Rex and a cat called Luna".
+
+
+_ANIMAL = "|".join(sorted(PETS, key=len, reverse=True))
 _NAME = r"[A-Z][a-zà-ÿ’-]+(?: [A-Z][a-zà-ÿ’-]+)?"
-_KIN = "|".join(sorted(words.KIN, key=len, reverse=True))
+# Without a capital, a name is one word with which the thought ends, or goes on by one of these.
+_NO_NAME = (
+    "after by for in on not the an a and or it that what so too very unknown secret long short funny silly unusual weird "
+    "cute perfect different great nice"
+)
+_LOWER = rf"(?!(?:{_NO_NAME.replace(' ', '|')})\b)[a-z]{{2,20}}(?=\s*(?:\Z|[.,!;]|(?:and|but|who)\b))"
+_IS = r"(?:['’]s name is| is (?:named|called))"
+_KIND = rf"(?:[Mm]y|[Oo]ur) (?:[\w-]+ )??(?P<kind>{_ANIMAL})"
+_MINE = re.compile(rf"\b{_KIND}(?:{_IS}|(?: named| called)?) (?P<name>(?!I\b){_NAME})")
+_MINE_LOWER = re.compile(rf"\b{_KIND}{_IS} (?P<name>{_LOWER})")
+_NAME_OF = re.compile(rf"\b[Tt]he name of (?:my|our) (?:[\w-]+ )??(?P<kind>{_ANIMAL}) is (?P<name>{_NAME})")
+# At the head of a sentence only: elsewhere a name between commas may be of whoever is spoken to.
+_BETWEEN_COMMAS = re.compile(rf"\s*{_KIND}, (?P<name>(?!I\b){_NAME}), (?=[a-z])").match
+_CALLED = r"(?:,? (?:named|called)|,? whose name is|,? (?:and )?(?:his|her|its) name(?: is|['’]s)) "
+_NAMED = re.compile(rf"{_CALLED}(?P<name>{_NAME})").match
+_NAMED_LOWER = re.compile(rf"{_CALLED}(?P<name>{_LOWER})").match
+_AND_NAMED = re.compile(rf"(?:, and|,| and|,? &) (?P<name>(?!I\b){_NAME})(?=\s*(?:\Z|[.,!;]|and\b|who\b|that\b))").match
+_AND_ANOTHER = re.compile(
+    rf"(?:, and|,| and|,? as well as) (?:an?|one|two|three|four|some) (?P<kind>(?:[\w-]+ ){{0,3}}?(?:{_ANIMAL}))\b"
+).match
+_MOST = 10
+
+
+def pets_in_passing(sentence: str, limit: int) -> Iterator[Found]:
+    """The speaker's pets that are named before ``limit``, wherever a clause does so."""
+    for pattern in (_MINE, _MINE_LOWER, _NAME_OF):
+        for found in pattern.finditer(sentence, 0, limit):
+            yield from _told(found)
+    between = _BETWEEN_COMMAS(sentence, 0, limit)
+    if between is not None:
+        yield from _told(between)
+
+
+def _told(found: re.Match[str]) -> Iterator[Found]:
+    if found["name"].lower() not in NOT_NAMES:
+        yield Found("pet", *found.span("name"), *found.span(), confidence=0.85)
+        yield Found("kind", *found.span("kind"), *found.span(), subject=found["name"], confidence=0.85)
+
+
+def named_pets(sentence: str, found: Found) -> Iterator[Found]:
+    """A pet by its name where it is told, with what kind of animal bears it; and the pets that are listed after it."""
+    one = found
+    for _ in range(_MOST):
+        at = one.object_end
+        names = list(_names(sentence, at))
+        if not names:
+            yield one
+        for first, last in names:
+            name = sentence[first:last]
+            end = max(one.end, last)
+            yield one._replace(object_start=first, object_end=last, end=end)
+            if not one.negated:
+                # What a pet is, it stays, whoever keeps it.
+                yield one._replace(relation="kind", subject=name, kin="", end=end, kind=STATE)
+            at = last
+        another = _AND_ANOTHER(sentence, at)
+        if another is None:
+            return
+        one = one._replace(object_start=another.start("kind"), object_end=another.end("kind"))
+        one = one._replace(end=max(one.end, another.end()))
+
+
+def _names(sentence: str, at: int) -> Iterator[tuple[int, int]]:
+    named = _NAMED(sentence, at) or _NAMED_LOWER(sentence, at)
+    while named is not None and named["name"].lower() not in NOT_NAMES:
+        yield named.span("name")
+        named = _AND_NAMED(sentence, named.end())
+
+
+_KIN = "|".join(sorted(KIN, key=len, reverse=True))
 _FILLER = (
     r"(?:(?:and|but|so|well|yeah|yes|yep|oh|wow|actually|also|plus|btw|because|hi|hey|hello|sure|no|nope|ok|okay|thanks|"
     r"honestly|anyway|currently|right now|these days|nowadays|now|fun fact|by the way|since|as),? ?(?:[A-Z][a-z]+, )?){0,4}"
@@ -176,8 +657,8 @@ def _apposed(sentence: str, limit: int) -> Iterator[Found]:
     if "y " not in sentence and "ur " not in sentence:
         return
     for found in _APPOSED.finditer(sentence, 0, limit):
-        if found["name"].lower() not in words.NOT_NAMES:
-            relation = words.KIN[found["kin"]]
+        if found["name"].lower() not in NOT_NAMES:
+            relation = KIN[found["kin"]]
             yield Found(relation, *found.span("name"), *found.span(), confidence=0.85)
     yield from pets_in_passing(sentence, limit)
 
@@ -191,14 +672,14 @@ def _clause(sentence: str, head: re.Match[str], end: int) -> Iterator[Found]:
         yield from (found for found in _said(sentence, start, head.end(), end, "") if found.relation in _PLURAL_SAYS)
     elif subject.lower() in ("my ", "our "):
         yield from _of_mine(sentence, start, head.end(), end)
-    elif subject.split()[0].lower() not in words.NOT_NAMES | words.ADVERBS:
+    elif subject.split()[0].lower() not in NOT_NAMES | ADVERBS:
         yield from _of_someone(sentence, start, head.end(), end, subject)
 
 
 def _of_someone(sentence: str, start: int, at: int, end: int, name: str) -> Iterator[Found]:
     kin = _IS_KIN(sentence, at, end)
     if kin is not None:
-        yield Found(words.KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
+        yield Found(KIN[kin["kin"]], start, at, start, kin.end(), confidence=0.85)
         besides = _BESIDES(sentence, kin.end(), end)
         if besides is not None and besides.start() == kin.end():
             yield from _said(sentence, besides.end(), besides.end(), end, name)
@@ -213,7 +694,7 @@ def _of_mine(sentence: str, start: int, at: int, end: int) -> Iterator[Found]:
         yield from _own(sentence, start, end, own)
         return
     kin = _KIN_SUBJECT(sentence, at, end)
-    if kin is None or kin["kin"].lower() not in words.KIN:
+    if kin is None or kin["kin"].lower() not in KIN:
         return
     if kin["name"]:
         yield from _said(sentence, start, kin.end(), end, kin["name"].strip(" ,"))
@@ -334,21 +815,21 @@ def _predicate(sentence: str, at: int, end: int) -> _Predicate | None:
         found = _WORD(sentence, at, end)
         word = "" if found is None else found[1].lower().replace("’", "'")
         after = at if found is None else found.end()
-        if word in words.MODALS or word in words.PAST_NEGATIONS or word == "did":
+        if word in MODALS or word in PAST_NEGATIONS or word == "did":
             return None
-        if word in words.NEGATIONS:
+        if word in NEGATIONS:
             negated = True
         elif word == "anymore" or (word == "no" and sentence.startswith(" longer", after)):
             ended, after = True, after + (len(" longer") if word == "no" else 0)
         elif word == "used" and sentence.startswith(" to ", after):
             used_to, after = True, after + len(" to")
-        elif word in words.BE or (word == "be" and used_to):
+        elif word in BE or (word == "be" and used_to):
             is_ = True
-        elif word in words.WAS:
+        elif word in WAS:
             was = is_ = True
-        elif word in words.HAVE and _is_helper(sentence, after, end):
+        elif word in HAVE and _is_helper(sentence, after, end):
             perfect = True
-        elif word in words.ADVERBS or word in ("do", "does"):
+        elif word in ADVERBS or word in ("do", "does"):
             pass
         elif is_ and word not in RULES:
             return _Predicate("be", at, negated, ended, was, used_to, perfect)
@@ -369,6 +850,3 @@ _PARTICIPLES = frozenset(
 def _is_helper(sentence: str, at: int, end: int) -> bool:
     following = _WORD(sentence, at, end)
     return following is not None and following[1].lower() in _PARTICIPLES
-
-
-__all__ = ["english"]

@@ -8,9 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import TypeAlias
 
-from memwell.language.claims.found import Found
-from memwell.language.claims.relations import USER, Claim
-from memwell.language.claims.timing import EVENT, PLAN, Timing, timing_of
+from memwell.language.claims.relations import EVENT, PLAN, USER, Claim, Found, Timing, timing_of
 from memwell.language.sentences import sentences
 from memwell.values import as_utc, check_text
 
@@ -109,6 +107,3 @@ def _subject(found: Found, speaker: str) -> str:
     if not found.kin:
         return found.subject or speaker
     return f"{speaker}的{found.kin}" if _HAN(found.kin) else f"{speaker}'s {found.kin}"
-
-
-__all__ = ["LOOKED_AT", "claims"]

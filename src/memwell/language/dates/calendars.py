@@ -245,27 +245,21 @@ def likely_year(moment: datetime, number: int, of_month: int, *, ahead: bool) ->
     return first.year + before
 
 
-__all__ = [
-    "PARTS",
-    "SEASONS",
-    "SECONDS",
-    "Stretch",
-    "around",
-    "at",
-    "day",
-    "festival",
-    "floor",
-    "likely_year",
-    "month",
-    "month_start",
-    "part",
-    "season",
-    "step",
-    "third",
-    "unit",
-    "weekday_after",
-    "weekday_before",
-    "weekday_of_week",
-    "weekend",
-    "year",
-]
+# What a grammar of dates makes of some words, before it is given a zone.
+
+
+class Reading(NamedTuple):
+    """Words from ``start`` to ``end`` and the local time they mean; no time for a duration or what recurs."""
+
+    start: int
+    end: int
+    when: Stretch | None
+    kind: str = "date"
+    grain: str = ""
+    seconds: float | None = None
+
+
+def timed(start: int, end: int, when: Stretch, kind: str = "") -> Reading:
+    """A reading with the grain of its stretch; it is a *time* where that is shorter than a day, unless told."""
+    within_a_day = when.grain in ("part", "hour", "minute", "second")
+    return Reading(start, end, when, kind or ("time" if within_a_day else "date"), when.grain)

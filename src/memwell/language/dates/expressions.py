@@ -14,9 +14,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from memwell.language.dates.calendars import Stretch
-from memwell.language.dates.readings import Reading
-from memwell.language.texts import check_string
+from memwell.language.dates.calendars import Reading, Stretch
+from memwell.language.words import check_string
 from memwell.values import as_utc
 
 _MONTHS = "January February March April May June July August September October November December".split()
@@ -126,6 +125,3 @@ def shown_date(moment: datetime, language: str) -> str:
     if check_string(language, "a language") == "zh":
         return f"{moment.year}年{moment.month}月{moment.day}日 星期{_WEEKDAYS_ZH[moment.weekday()]}"
     return f"{moment.day} {_MONTHS[moment.month - 1]} {moment.year}, {_WEEKDAYS[moment.weekday()]}"
-
-
-__all__ = ["TimeExpression", "shown_date", "time_expressions"]

@@ -1,8 +1,27 @@
-"""What is found out about a medium's content when it is taken in."""
+"""What is found out about a medium's content when it is stored: small pictures, lengths and loudness."""
 
 from __future__ import annotations
 
+import io
+import struct
+import sys
+import wave
+import zlib
+from array import array
+from collections.abc import Sequence
+from contextlib import suppress
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
 import msgspec
+
+from memwell.history.media import Medium, family_of
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+    from av.video.frame import VideoFrame
+    from PIL.Image import Image
+
 
 _LONGEST_WARNING = 160
 WITHOUT_EXTRA = 'it has no thumbnail, as memwell[media] was not installed: pip install "memwell[media]"'
@@ -25,4 +44,261 @@ def cut_short(error: BaseException) -> str:
     return text.encode(errors="replace").decode()[:_LONGEST_WARNING]
 
 
-__all__ = ["WITHOUT_EXTRA", "Preview", "cut_short"]
+# Small pictures made with Pillow: of pictures, of the frames of films, and of sounds. Without Pillow there are none.
+
+
+EDGE = 256
+"""A thumbnail is at most so many pixels wide and high."""
+
+_QUALITY = 80
+_FORMATS = {
+    "image/png": "PNG",
+    "image/jpeg": "JPEG",
+    "image/gif": "GIF",
+    "image/webp": "WEBP",
+    "image/bmp": "BMP",
+}
+_WAVE_HEIGHT = 96
+_WAVE_COLOUR = (38, 110, 171)
+# What Pillow raises for bytes that are no picture after all. It knows no error of its own for that, and warns of some
+# things, which is an error where somebody made warnings errors.
+_DECODE_ERRORS = (
+    Warning,
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    EOFError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+)
+
+
+def pillow() -> ModuleType | None:
+    """Pillow's module of images, or None when it is not installed."""
+    try:
+        # Optional, and a twentieth of a second to load: only who stores a picture waits for it.
+        from PIL import Image  # noqa: PLC0415
+    except ImportError:
+        return None
+    return Image
+
+
+def preview_picture(data: bytes, medium: Medium, most_pixels: int) -> Preview:
+    """The thumbnail of a picture whose header was checked. One that cannot be decoded has none, and a warning."""
+    images = pillow()
+    if images is None:
+        return Preview(warnings=(WITHOUT_EXTRA,))
+    if medium.width is None:
+        return Preview(warnings=("its size cannot be read, so it was not decoded and has no thumbnail",))
+    try:
+        # Of one format alone: Pillow knows dozens, and some of them run programs.
+        with images.open(io.BytesIO(data), formats=[_FORMATS[medium.media_type]]) as image:
+            if image.width * image.height > most_pixels:
+                return Preview(warnings=("it is larger than its header says, and was not decoded",))
+            return Preview(thumbnail=_thumbnail(image))
+    except (*_DECODE_ERRORS, images.DecompressionBombError) as error:
+        return Preview(warnings=(f"it cannot be decoded and has no thumbnail: {cut_short(error)}",))
+
+
+def _thumbnail(image: Image) -> bytes:
+    """The picture made small and upright, with nothing of it but what it shows: no place, no camera, no comment."""
+    from PIL import ImageOps  # noqa: PLC0415 - see pillow()
+
+    # A JPEG is decoded at an eighth of its size where that is enough.
+    image.draft("RGB", (EDGE * 2, EDGE * 2))
+    # First of all: what fails here is not tried again, and would be a black picture to whoever asks next.
+    image.load()
+    orientation = 1
+    with suppress(*_DECODE_ERRORS):
+        orientation = image.getexif().get(0x0112, 1)
+    image.thumbnail((EDGE, EDGE))
+    if orientation != 1:
+        with suppress(*_DECODE_ERRORS):
+            image = ImageOps.exif_transpose(image)
+    return _written(image)
+
+
+def _written(image: Image) -> bytes:
+    from PIL import Image as Images  # noqa: PLC0415 - see pillow()
+
+    shown = image.convert("RGBA")
+    # On white, and in a new picture: what the old one carries beside its pixels stays behind.
+    flat = Images.new("RGB", shown.size, (255, 255, 255))
+    flat.paste(shown, mask=shown.getchannel("A"))
+    out = io.BytesIO()
+    flat.save(out, "JPEG", quality=_QUALITY)
+    return out.getvalue()
+
+
+def thumbnail_of_pixels(pixels: bytes, width: int, height: int) -> bytes | None:
+    """The thumbnail of a frame given as its red, green and blue bytes; None without Pillow."""
+    images = pillow()
+    if images is None:
+        return None
+    image = images.frombytes("RGB", (width, height), pixels)
+    image.thumbnail((EDGE, EDGE))
+    return _written(image)
+
+
+def thumbnail_of_sound(peaks: Sequence[float]) -> bytes | None:
+    """A sound drawn as a wave, of how loud it is from 0 to 1 at each moment; None without Pillow."""
+    images = pillow()
+    if images is None:
+        return None
+    from PIL import ImageDraw  # noqa: PLC0415 - see pillow()
+
+    image = images.new("RGB", (EDGE, _WAVE_HEIGHT), (255, 255, 255))
+    pen = ImageDraw.Draw(image)
+    middle = _WAVE_HEIGHT // 2
+    for column in range(EDGE):
+        peak = peaks[column * len(peaks) // EDGE] if peaks else 0.0
+        reach = round(peak * (middle - 2))
+        pen.line((column, middle - reach, column, middle + reach), fill=_WAVE_COLOUR)
+    return _written(image)
+
+
+# WAV files: how long they are, and how loud at each moment.
+
+
+_FRAMES_A_COLUMN = 1000
+"""So many are looked at for one column of the drawing: an hour of sound costs no more than a minute of it."""
+
+_HEADER = 44
+
+
+def preview_wave(data: bytes) -> Preview | None:
+    """The length of a WAV file and a drawing of it; None when its samples are in a form that is not read here."""
+    try:
+        with wave.open(io.BytesIO(data)) as sound:
+            return _preview(sound, len(data))
+    except wave.Error as error:
+        # Numbers with a point, and sound that is compressed: nothing is wrong with those.
+        return None if "unknown format" in str(error) else Preview(warnings=(_broken(error),))
+    except (EOFError, ValueError, RuntimeError, OverflowError) as error:
+        return Preview(warnings=(_broken(error),))
+
+
+def _broken(error: BaseException) -> str:
+    return f"its samples cannot be read: {cut_short(error)}"
+
+
+def _preview(sound: wave.Wave_read, size: int) -> Preview:
+    width = sound.getsampwidth() * sound.getnchannels()
+    # The header may promise more than there is.
+    held = min(sound.getnframes(), max(0, size - _HEADER) // width if width else 0)
+    rate = sound.getframerate()
+    if not held or rate <= 0 or sound.getsampwidth() not in (1, 2, 3, 4):
+        return Preview(warnings=("it holds no sound",))
+    warnings = () if held == sound.getnframes() else ("it ends before its header says",)
+    peaks = [_peak(sound, column * held // EDGE, max(1, held // EDGE)) for column in range(EDGE)]
+    drawn = thumbnail_of_sound(peaks)
+    warnings += () if drawn else (WITHOUT_EXTRA,)
+    return Preview(thumbnail=drawn, duration_s=round(held / rate, 3), warnings=warnings)
+
+
+def _peak(sound: wave.Wave_read, start: int, frames: int) -> float:
+    """How loud it is from a frame on, from 0 to 1."""
+    sound.setpos(start)
+    raw = sound.readframes(min(frames, _FRAMES_A_COLUMN))
+    width = sound.getsampwidth()
+    if width == 1:
+        return max((abs(one - 128) for one in raw), default=0) / 128
+    # The two highest bytes of a sample say enough, and lie last.
+    samples = array("h")
+    tops = raw if width == 2 else b"".join(raw[at - 2 : at] for at in range(width, len(raw) + 1, width))
+    samples.frombytes(tops[: len(tops) // 2 * 2])
+    if sys.byteorder == "big":
+        samples.byteswap()
+    return min(1.0, max(map(abs, samples), default=0) / 32_767)
+
+
+# Films and sounds looked into with PyAV: how long they last, and their first frame. Without PyAV nothing is known.
+
+
+_DEMUXERS = {
+    "MP4": "mov",
+    "Matroska": "matroska",
+    "AVI": "avi",
+    "Ogg": "ogg",
+    "MP3": "mp3",
+    "FLAC": "flac",
+    "WAV": "wav",
+}
+_MOST_PACKETS = 400
+"""The first frame comes within so many, or there is none."""
+
+
+def _pyav() -> ModuleType | None:
+    try:
+        # Optional, and it loads the whole of FFmpeg: only who stores a film waits for it.
+        import av  # noqa: PLC0415
+    except ImportError:
+        return None
+    return av
+
+
+def preview_film(data: bytes, medium: Medium, most_pixels: int) -> Preview:
+    """What a film or a sound is found to be. One that cannot be decoded has no thumbnail, and a warning."""
+    av = _pyav()
+    if av is None:
+        # A sound that is not drawn lacks nothing but its length.
+        return Preview(warnings=() if medium.kind == "audio" else (WITHOUT_EXTRA,))
+    try:
+        # With the one demuxer that its bytes ask for: others read playlists, and open what these name.
+        # A title in another encoding than UTF-8 is nothing against a film.
+        demuxer = _DEMUXERS[family_of(medium.media_type)]
+        with av.open(io.BytesIO(data), "r", format=demuxer, metadata_errors="replace") as container:
+            return _video_preview(container, medium, most_pixels)
+    except (av.FFmpegError, OSError, ValueError, OverflowError, IndexError, EOFError, MemoryError) as error:
+        return Preview(warnings=(f"it cannot be decoded: {cut_short(error)}",))
+
+
+def _video_preview(container: InputContainer, medium: Medium, most_pixels: int) -> Preview:
+    duration = container.duration
+    seconds = None if duration is None or duration < 0 else round(duration / 1_000_000, 3)
+    if medium.kind == "audio":
+        warnings = () if container.streams.audio else ("it holds no sound",)
+        return Preview(duration_s=seconds, warnings=warnings)
+    if not container.streams.video:
+        return Preview(duration_s=seconds, warnings=("it holds no moving picture",))
+    # None for a codec that this FFmpeg does not know, whatever its types say.
+    codec: Any = container.streams.video[0].codec_context
+    width, height = (0, 0) if codec is None else (codec.width, codec.height)
+    known: dict[str, Any] = {"duration_s": seconds, "width": width or None, "height": height or None}
+    if not 0 < width * height <= most_pixels:
+        return Preview(**known, warnings=(f"its frames of {width:,} × {height:,} pixels were not decoded",))
+    frame = _first_frame(container)
+    if frame is None or frame.width * frame.height > most_pixels:
+        return Preview(**known, warnings=("its first frame cannot be decoded, so it has no thumbnail",))
+    if pillow() is None:
+        return Preview(**known, warnings=(WITHOUT_EXTRA,))
+    return Preview(**known, thumbnail=_video_thumbnail(frame))
+
+
+def _first_frame(container: InputContainer) -> VideoFrame | None:
+    stream = container.streams.video[0]
+    # Threads would decode more frames than the one that is wanted.
+    stream.codec_context.thread_count = 1
+    for number, packet in enumerate(container.demux(stream)):
+        for frame in packet.decode():
+            return frame
+        if number >= _MOST_PACKETS:
+            break
+    return None
+
+
+def _video_thumbnail(frame: VideoFrame) -> bytes | None:
+    scale = min(1.0, EDGE / max(frame.width, frame.height))
+    width, height = max(1, round(frame.width * scale)), max(1, round(frame.height * scale))
+    small = frame.reformat(width=width, height=height, format="rgb24")
+    plane = small.planes[0]
+    raw, row = bytes(plane), 3 * width
+    # Rows are padded to a length that suits the processor.
+    pixels = b"".join(raw[at : at + row] for at in range(0, plane.line_size * height, plane.line_size))
+    return thumbnail_of_pixels(pixels, width, height)

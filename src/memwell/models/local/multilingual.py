@@ -15,9 +15,19 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from memwell.models.local.graph import Array, Floats, Graph, rounded
-from memwell.models.local.session import Session, multiplies_integers
-from memwell.models.local.weights import USE_PIECES, USE_WEIGHTS, checked_bytes, imported, location
+from memwell.models.local.onnx import (
+    USE_PIECES,
+    USE_WEIGHTS,
+    Array,
+    Floats,
+    Graph,
+    Session,
+    checked_bytes,
+    imported,
+    location,
+    multiplies_integers,
+    rounded,
+)
 
 DIMENSIONS = 512
 MOST_PIECES = 256
@@ -120,6 +130,3 @@ def _reduced(graph: Graph, weights: dict[str, Array], mean: str) -> str:
     inner = graph.node("Relu", [graph.node("Add", [times(mean, "p1"), times(inner, "d1")])])
     outer = graph.node("Relu", [times(inner, "d2")])
     return graph.node("Tanh", [graph.node("Add", [times(inner, "p3"), times(outer, "d3")])])
-
-
-__all__ = ["DIMENSIONS", "MOST_CHARACTERS", "MOST_PIECES", "Multilingual"]

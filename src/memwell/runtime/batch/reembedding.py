@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from memwell.errors import InvalidInput, ModelError
+from memwell.longterm.embedding import MARK, ORDERED, Reembedding, Wish
 from memwell.longterm.indexing import Indexer
 from memwell.longterm.journal import inner_space
-from memwell.longterm.makers import MARK, ORDERED, Wish
-from memwell.longterm.reembedding import Reembedding
 from memwell.models.named import embedder_named
 from memwell.models.ports import Embedder
 from memwell.records import Space, SpaceLike, as_space, paged

@@ -9,8 +9,7 @@ bytes, the budget is never exceeded, and a receipt says what went in, what did n
 """
 
 from memwell.runtime.context.assembly import Context, Shares, aassemble, assemble
-from memwell.runtime.context.choosing import Found, Passage, Recaller
-from memwell.runtime.context.receipts import Entered, LeftOut, Receipt, Receipts
+from memwell.runtime.context.choosing import Entered, Found, LeftOut, Passage, Recaller, Receipt, Receipts
 
 __all__ = [
     "Context",

@@ -6,19 +6,47 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import msgspec
+
 from memwell.errors import InvalidInput
 from memwell.models.ledger import Account
 from memwell.records import Space
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
-from memwell.runtime.metrics.distinct import Distinct
-from memwell.runtime.metrics.latencies import latency_of, percentile
-from memwell.runtime.metrics.quality import last_quality
 from memwell.runtime.metrics.recorder import Metrics
-from memwell.runtime.metrics.tally import MOST_OF_AN_HOUR, Tally
-from memwell.runtime.metrics.trends import HOURS, MINUTES, Failed, Level, Past
-from memwell.runtime.wire.figures import Active, Availability, Costs, Failure, Figures, ModelCost, Point, Queue
+from memwell.runtime.metrics.trends import (
+    FIGURES,
+    HOURS,
+    MINUTES,
+    MOST_OF_AN_HOUR,
+    Distinct,
+    Failed,
+    Level,
+    Past,
+    Tally,
+    latency_of,
+    percentile,
+)
+from memwell.runtime.wire.figures import Active, Availability, Costs, Failure, Figures, ModelCost, Point, Quality, Queue
+from memwell.storage.protocols import KeyValue
 from memwell.values import shown
+
+# How well recall did when it was last measured, kept in a store for its overview.
+
+
+_KEY = "quality"
+
+
+def note_quality(kv: KeyValue, quality: Quality) -> None:
+    """Keep a measurement in the place of the one before."""
+    kv.put(FIGURES, _KEY, msgspec.to_builtins(quality))
+
+
+def last_quality(kv: KeyValue) -> Quality | None:
+    """The last measurement, or None when there was none."""
+    entry = kv.get(FIGURES, _KEY)
+    return None if entry is None else msgspec.convert(entry.value, Quality)
+
 
 _MOST_FAILURES = 20
 _DAY = 24
@@ -192,6 +220,3 @@ def _failure(failed: Failed) -> Failure:
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-__all__ = ["SPANS", "Span", "costs_of", "figures_of"]

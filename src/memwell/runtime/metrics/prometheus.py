@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from memwell.errors import MissingDependency
 from memwell.runtime.costs import KeptLedger
 from memwell.runtime.engine import Engine
-from memwell.runtime.metrics.latencies import BOUNDS, COARSE
 from memwell.runtime.metrics.recorder import Metrics, OperationCounts
+from memwell.runtime.metrics.trends import BOUNDS, COARSE
 from memwell.runtime.wire.figures import Queue, Stored
 
 if TYPE_CHECKING:
@@ -136,6 +136,3 @@ def _build(version: str) -> Metric:
     build = InfoMetricFamily("memwell_build", "What is running.")
     build.add_metric((), {"version": version, "python": platform.python_version()})
     return build
-
-
-__all__ = ["exposition"]

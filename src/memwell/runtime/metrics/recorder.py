@@ -26,10 +26,23 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from memwell.errors import BackendError, ReadOnlyStore
 from memwell.records import Space
-from memwell.runtime.metrics.distinct import number_of
-from memwell.runtime.metrics.latencies import BOUNDS, Buckets, latency_of
 from memwell.runtime.metrics.stock import Stock
-from memwell.runtime.metrics.trends import FIGURES, WHOLE, Course, Failed, Level, Past, Written, drop, read, tag_of
+from memwell.runtime.metrics.trends import (
+    BOUNDS,
+    FIGURES,
+    WHOLE,
+    Buckets,
+    Course,
+    Failed,
+    Level,
+    Past,
+    Written,
+    drop,
+    latency_of,
+    number_of,
+    read,
+    tag_of,
+)
 from memwell.runtime.wire.figures import Latency, OperationFigures
 from memwell.storage.protocols import Backend
 from memwell.values import new_id
@@ -340,6 +353,3 @@ class Metrics:
 
 def _filled(buckets: list[int]) -> Buckets:
     return {place: many for place, many in enumerate(buckets) if many}
-
-
-__all__ = ["Kind", "Metrics", "OperationCounts", "RECENT_MINUTES"]

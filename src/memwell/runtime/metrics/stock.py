@@ -198,6 +198,3 @@ def _is_shelf(space: Space) -> bool:
 def _owner(space: Space) -> Space:
     """The space whose documents these are, or the space itself."""
     return Space(*space[:-2]) if _is_shelf(space) else space
-
-
-__all__ = ["Stock"]

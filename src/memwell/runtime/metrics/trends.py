@@ -7,18 +7,262 @@ by a digest, and its rows hold nothing of any other.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
-from typing import NamedTuple, cast
+from heapq import heapify, heappush, heappushpop
+from itertools import accumulate
+from typing import NamedTuple, TypeAlias, cast
 
 import msgspec
 
+from memwell.errors import InvalidInput
 from memwell.filters import AllOf, Where
 from memwell.records import Space, paged
-from memwell.runtime.metrics.distinct import number_of
-from memwell.runtime.metrics.tally import MOST_OF_A_MINUTE, MOST_OF_AN_HOUR, Row, Tally
+from memwell.runtime.wire.figures import Latency
 from memwell.storage.protocols import KeyValue
+
+# How many different ones there were, in bounded memory: exact while they are few, an estimate when they are many.
+
+
+_RANGE = 2**53
+
+
+def number_of(space: Space, speaker: str | None = None) -> int:
+    """The number that a space, or a speaker within it, always gets. The name cannot be read off it."""
+    digest = blake2b(space.encoded().encode(), digest_size=8)
+    if speaker is not None:
+        digest.update(b"\0" + speaker.encode(errors="surrogatepass"))
+    return int.from_bytes(digest.digest()) >> 11
+
+
+class Distinct:
+    """Counts different numbers, keeping at most ``most`` of them; up to there it is exact."""
+
+    __slots__ = ("_heap", "_held", "most")
+
+    def __init__(self, most: int, numbers: Iterable[int] = ()) -> None:
+        self.most = most
+        self._held: set[int] = set()
+        self._heap: list[int] = []
+        """Negated, so that the largest number is in front."""
+        for number in numbers:
+            self.add(number)
+
+    def add(self, number: int) -> None:
+        """Count a number, unless it has been counted."""
+        if number in self._held:
+            return
+        if len(self._heap) < self.most:
+            heappush(self._heap, -number)
+            self._held.add(number)
+        elif -number > self._heap[0]:
+            self._held.discard(-heappushpop(self._heap, -number))
+            self._held.add(number)
+
+    def merge(self, other: Distinct) -> None:
+        """Count those of another too. What is left of fewer numbers says no more than those did."""
+        for number in other._held:
+            self.add(number)
+        if other.most < self.most:
+            self.most = other.most
+            self._held = set(self.smallest(other.most))
+            self._heap = [-number for number in self._held]
+            heapify(self._heap)
+
+    def smallest(self, most: int) -> list[int]:
+        """So many of its numbers, the smallest first: what it is made of again."""
+        return sorted(self._held)[:most]
+
+    def count(self) -> int:
+        """How many there were."""
+        if len(self._heap) < self.most:
+            return len(self._heap)
+        # A set that is just full is exact as well, but cannot be told from one that has seen more.
+        return max(self.most, round((self.most - 1) * _RANGE / max(-self._heap[0], 1)))
+
+
+# How long things took: counts in fixed buckets, which can be added up over time and over processes.
+
+
+_SHORTEST = 0.0001
+_A_DOUBLING = 4
+_DOUBLINGS = 20
+
+BOUNDS = tuple(_SHORTEST * 2 ** (step / _A_DOUBLING) for step in range(_DOUBLINGS * _A_DOUBLING + 1))
+"""The longest time that each bucket holds, in seconds; one more bucket holds what is longer than all."""
+
+COARSE = tuple(range(0, len(BOUNDS), _A_DOUBLING))
+"""The places of the bounds that are twice as long as the one before."""
+
+Buckets: TypeAlias = dict[int, int]
+"""How many times fell into a bucket, by its place; those that are empty are left out."""
+
+
+def bucket_of(seconds: float) -> int:
+    """The place of the bucket that holds a time."""
+    return bisect_left(BOUNDS, seconds)
+
+
+def bucketed(times: Iterable[float]) -> Buckets:
+    """Times, counted in buckets."""
+    buckets: Buckets = {}
+    for seconds in times:
+        place = bucket_of(seconds)
+        buckets[place] = buckets.get(place, 0) + 1
+    return buckets
+
+
+def add_to(buckets: Buckets, others: Mapping[int, int]) -> None:
+    """Add the counts of others to those of ``buckets``."""
+    for place, count in others.items():
+        buckets[place] = buckets.get(place, 0) + count
+
+
+def percentile(buckets: Mapping[int, int], share: float) -> float | None:
+    """A time that this share of all did not exceed, to within the width of its bucket; None when there was none.
+
+    Raises ``InvalidInput`` for a share that is not above 0 and at most 1.
+    """
+    if not 0 < share <= 1:
+        raise InvalidInput(f"a percentile's share must be above 0 and at most 1, not {share!r}")
+    rank, places = share * sum(buckets.values()), sorted(buckets)
+    for place, below in zip(places, accumulate(buckets[place] for place in places), strict=True):
+        if below >= rank:
+            return _inside(place, (rank - below + buckets[place]) / buckets[place])
+    return None
+
+
+def _inside(place: int, part: float) -> float:
+    """The time so far into a bucket, as if its times lay evenly in it."""
+    if place >= len(BOUNDS):
+        return BOUNDS[-1]
+    least = BOUNDS[place - 1] if place else 0.0
+    return least + (BOUNDS[place] - least) * part
+
+
+def latency_of(buckets: Mapping[int, int]) -> Latency:
+    """The percentiles that people ask for."""
+    return Latency(
+        count=sum(buckets.values()),
+        p50=percentile(buckets, 0.5),
+        p95=percentile(buckets, 0.95),
+        p99=percentile(buckets, 0.99),
+    )
+
+
+# What happened in a minute or an hour: the one row that all trends are made of.
+
+
+MOST_OF_A_MINUTE = 64
+MOST_OF_AN_HOUR = 256
+"""How many spaces and how many speakers are told apart exactly."""
+
+
+class Row(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """A tally as it is stored."""
+
+    requests: int = 0
+    errors: int = 0
+    refused: int = 0
+    bytes: int = 0
+    write: dict[int, int] = {}
+    recall: dict[int, int] = {}
+    spaces: list[int] = []
+    speakers: list[int] = []
+    memories: int | None = None
+    conversations: int | None = None
+    missed: int = 0
+
+
+class Tally:
+    """Counts that are still growing. Whoever changes one sees to it that nobody else does."""
+
+    __slots__ = (
+        "bytes",
+        "conversations",
+        "errors",
+        "memories",
+        "missed",
+        "recall",
+        "refused",
+        "requests",
+        "spaces",
+        "speakers",
+        "write",
+    )
+
+    def __init__(self, most: int = MOST_OF_AN_HOUR) -> None:
+        self.requests = self.errors = self.refused = self.bytes = self.missed = 0
+        self.write: Buckets = {}
+        self.recall: Buckets = {}
+        self.spaces = Distinct(most)
+        self.speakers = Distinct(most)
+        self.memories: int | None = None
+        self.conversations: int | None = None
+
+    @classmethod
+    def of(cls, row: Row, most: int) -> Tally:
+        """The tally that a row was written from."""
+        tally = cls(most)
+        tally.add_row(row, most)
+        return tally
+
+    def add(self, kind: str, bucket: int, status: int, size: int) -> None:
+        """Count one request."""
+        self.requests += 1
+        self.bytes += size
+        if kind == "recall":
+            self.recall[bucket] = self.recall.get(bucket, 0) + 1
+        elif kind == "write":
+            self.write[bucket] = self.write.get(bucket, 0) + 1
+        if status >= 400:
+            if status >= 500:
+                self.errors += 1
+            else:
+                self.refused += 1
+
+    def add_row(self, row: Row, most: int) -> None:
+        """Count what a stored row counts, of which at most ``most`` spaces and speakers were kept."""
+        self._add(row)
+        self.spaces.merge(Distinct(most, row.spaces))
+        self.speakers.merge(Distinct(most, row.speakers))
+
+    def merge(self, other: Tally) -> None:
+        """Count what another counts, which is the later one."""
+        self._add(other)
+        self.spaces.merge(other.spaces)
+        self.speakers.merge(other.speakers)
+
+    def _add(self, other: Row | Tally) -> None:
+        self.requests += other.requests
+        self.errors += other.errors
+        self.refused += other.refused
+        self.bytes += other.bytes
+        self.missed += other.missed
+        add_to(self.write, other.write)
+        add_to(self.recall, other.recall)
+        # Not counts of what happened but of what was there: the later one holds.
+        self.memories = self.memories if other.memories is None else other.memories
+        self.conversations = self.conversations if other.conversations is None else other.conversations
+
+    def row(self, most: int) -> Row:
+        """What is stored of it, with at most so many spaces and speakers."""
+        return Row(
+            self.requests,
+            self.errors,
+            self.refused,
+            self.bytes,
+            dict(self.write),
+            dict(self.recall),
+            self.spaces.smallest(most),
+            self.speakers.smallest(most),
+            self.memories,
+            self.conversations,
+            self.missed,
+        )
+
 
 FIGURES = Space("memwell", "service", "figures")
 """Where a store keeps the figures of its service."""
@@ -220,19 +464,3 @@ def _between(first: str, end: str) -> AllOf:
 def tag_of(space: Space) -> str:
     """What stands for a space in the keys of its rows."""
     return blake2b(space.encoded().encode(), digest_size=20).hexdigest()
-
-
-__all__ = [
-    "Course",
-    "FIGURES",
-    "Failed",
-    "HOURS",
-    "Level",
-    "MINUTES",
-    "Past",
-    "WHOLE",
-    "Written",
-    "drop",
-    "read",
-    "tag_of",
-]

@@ -13,7 +13,7 @@ from memwell.longterm.base import Version
 from memwell.longterm.facts import Fact
 from memwell.longterm.journal import Owed
 from memwell.longterm.profiles import Profile
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.weights import Weights
 from memwell.records import Page, paged
 from memwell.runtime.context import Context, Passage, Shares

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from memwell._asyncify import asyncify
-from memwell.longterm.facts import Fact
-from memwell.longterm.facts.store import Clash, Edge
+from memwell.longterm.facts import Clash, Edge, Fact
 from memwell.longterm.journal import inner_space
 from memwell.records import Page, Space
-from memwell.runtime.context.receipts import Receipt
+from memwell.runtime.context.choosing import Receipt
 from memwell.runtime.remote.connection import Connection
 from memwell.runtime.remote.given import moment
 from memwell.runtime.remote.refusing import Refused

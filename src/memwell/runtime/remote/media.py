@@ -12,8 +12,15 @@ from memwell.errors import FileError, InvalidInput, NotFound, Unsupported
 from memwell.history.media import MediaLimits
 from memwell.longterm.base import as_ids
 from memwell.longterm.erasing import Erased
-from memwell.longterm.media.given import Data, Features, check_features, check_kinds, check_sentiment, read_data
-from memwell.longterm.media.items import MediaItem
+from memwell.longterm.media.items import (
+    Data,
+    Features,
+    MediaItem,
+    check_features,
+    check_kinds,
+    check_sentiment,
+    read_data,
+)
 from memwell.records import Vector, as_vector
 from memwell.runtime.remote.connection import Body, Connection
 from memwell.runtime.remote.given import metadata_text, moment

@@ -8,7 +8,7 @@ from typing import Any
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, NotGranted
 from memwell.filters import FilterLike
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.records import Page, Space, paged
 from memwell.runtime.grants import Grant

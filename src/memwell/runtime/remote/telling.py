@@ -13,7 +13,7 @@ from memwell.longterm.base import as_ids
 from memwell.longterm.changing import Forgetting, Forgotten
 from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Rememberable, Remembered, check_evidence, check_importance
 from memwell.longterm.traits import Evidence
 from memwell.runtime.remote.connection import Connection

@@ -7,10 +7,9 @@ from typing import Any
 
 from memwell._asyncify import asyncify
 from memwell.errors import InvalidInput, MemwellError, Unsupported
-from memwell.history.adding import Adding
-from memwell.history.copying import media_of
 from memwell.history.media import MediaLimits
 from memwell.history.reading import Target
+from memwell.history.writing import Adding, media_of
 from memwell.messages import Content, Message, check_message
 from memwell.runtime.remote.given import message_data, messages_data
 from memwell.runtime.remote.reading import RemoteReader

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from memwell.errors import ConfigurationError, FileError, InvalidInput, UnreadableDocument, Unsupported
 from memwell.knowledge.documents import Document
-from memwell.knowledge.ingest import Ingested, Progress, Refused, is_url
-from memwell.knowledge.reading.folders import files_under
+from memwell.knowledge.ingest import Ingested, Progress, Refused, files_under, is_url
 from memwell.runtime.remote.connection import Connection
 from memwell.runtime.remote.given import metadata_data, metadata_text
 from memwell.runtime.remote.working import finished, result_of

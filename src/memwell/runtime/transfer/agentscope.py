@@ -22,8 +22,8 @@ from memwell.errors import (
     NotFound,
 )
 from memwell.history import History
-from memwell.history.handle import kept_beside
 from memwell.history.marks import Marks, places_at
+from memwell.history.reading import kept_beside
 from memwell.longterm.remembering import Rememberer
 from memwell.messages import Message
 from memwell.records import Space

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.history.copying import media_of
-from memwell.history.handle import blobs_beside, keep_blob
-from memwell.longterm.attachments import blobs_space, features_space, named_blobs
-from memwell.longterm.traits import traits_of
+from memwell.history.reading import blobs_beside, keep_blob
+from memwell.history.writing import media_of
+from memwell.longterm.traits import blobs_space, features_space, named_blobs, traits_of
 from memwell.messages import Message
 from memwell.records import Record, Space, Thread, pack_half
 from memwell.runtime.transfer.lines import BlobLine, FeaturesLine, MessageLine, from_base64, in_base64, vector_of

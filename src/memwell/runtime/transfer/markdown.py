@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from memwell.errors import Conflict, InvalidInput, NotFound
 from memwell.longterm.base import MemoryBase, Version
-from memwell.longterm.media.desk import Desk
 from memwell.longterm.media.items import came_in_words
+from memwell.longterm.media.memory import Desk
 from memwell.longterm.memory import Memory
 from memwell.longterm.traits import traits_of
 from memwell.records import Record

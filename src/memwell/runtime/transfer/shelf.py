@@ -12,8 +12,7 @@ from memwell.filters import id_begins_with
 from memwell.language.claims import claims
 from memwell.longterm.base import MemoryBase, Version
 from memwell.longterm.indexing import ALIAS
-from memwell.longterm.journal import inner_key
-from memwell.longterm.reminders import reminder
+from memwell.longterm.journal import inner_key, reminder
 from memwell.longterm.traits import FORGOTTEN, own_metadata, traits_of, with_traits
 from memwell.records import Record, paged
 from memwell.storage.protocols import Backend, Entry

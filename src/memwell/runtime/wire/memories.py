@@ -7,15 +7,13 @@ from typing import Any
 
 from memwell.longterm.audit import Action
 from memwell.longterm.base import Version
-from memwell.longterm.facts import Fact
-from memwell.longterm.facts.store import Clash, Edge
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.facts import Clash, Edge, Fact
+from memwell.longterm.recall import Recalled
 from memwell.longterm.traits import Evidence
 from memwell.longterm.weights import Curve
 from memwell.messages import Message
 from memwell.runtime.context.assembly import Shares
-from memwell.runtime.context.choosing import Passage
-from memwell.runtime.context.receipts import Receipt
+from memwell.runtime.context.choosing import Passage, Receipt
 from memwell.runtime.wire.codec import Answer, Request
 
 Where = dict[str, Any]

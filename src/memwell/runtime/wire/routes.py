@@ -16,11 +16,11 @@ from memwell.longterm.facts import Fact
 from memwell.longterm.journal import Owed
 from memwell.longterm.media.items import MediaItem
 from memwell.longterm.profiles import Profile
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Remembered
 from memwell.messages import Message
 from memwell.records import Page
-from memwell.runtime.context.receipts import Receipt
+from memwell.runtime.context.choosing import Receipt
 from memwell.runtime.grants import Grant
 from memwell.runtime.wire import documents, memories, running, threads
 from memwell.runtime.wire.figures import Figures

@@ -7,7 +7,7 @@ from typing import Final
 
 from memwell.language.detect import language_of
 from memwell.language.quoting import clean, quoted
-from memwell.runtime.context.frame import framed
+from memwell.runtime.context.choosing import framed
 
 MOST_CHARACTERS = 8_000
 """Of one text in an answer; the resource of the memory has the whole."""

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from memwell.longterm.facts import Fact
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.runtime.context import Receipt
 from memwell.service.mcp.fencing import entry, one_line, shortened
 

@@ -18,8 +18,8 @@ from memwell.knowledge.documents import Document
 from memwell.knowledge.handle import MOST_BYTES, Counts, Knowledge
 from memwell.knowledge.ingest import URL, Ingested, Refused, document_id
 from memwell.knowledge.reading import read_document
-from memwell.knowledge.reading.addresses import is_public
 from memwell.knowledge.reading.sniffing import kind_of
+from memwell.knowledge.reading.web import is_public
 from memwell.knowledge.shelf import checked_metadata
 from memwell.runtime.engine import Engine
 from memwell.runtime.wire import documents

@@ -10,7 +10,7 @@ from memwell.longterm.base import utc_now
 from memwell.longterm.facts import Fact, Facts, name_key
 from memwell.longterm.profiles import Profile
 from memwell.records import Page, paged
-from memwell.runtime.context.receipts import Receipt
+from memwell.runtime.context.choosing import Receipt
 from memwell.runtime.wire import memories
 from memwell.service.call import Call, handles
 from memwell.service.rest.threads import MOST, MOST_TOKENS, bounded

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from memwell.errors import InvalidInput, NotFound
-from memwell.history.media_types import HEAD, types_of
+from memwell.history.media import HEAD, types_of
 from memwell.longterm.erasing import Erased
 from memwell.longterm.media.items import MediaItem
 from memwell.runtime.wire import documents

@@ -13,15 +13,14 @@ from msgspec.structs import replace
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import FilterLike
 from memwell.language.secrets import findings, redacted
-from memwell.longterm.audit import Action, Problem
+from memwell.longterm.audit import Action, Problem, reason_of
 from memwell.longterm.audit import Report as AuditReport
-from memwell.longterm.audit_words import reason_of
 from memwell.longterm.changing import Forgetting, Forgotten
 from memwell.longterm.consolidation import Compression
 from memwell.longterm.erasing import Erased
 from memwell.longterm.journal import Owed
 from memwell.longterm.profiles import LANGUAGES
-from memwell.longterm.recalling import Recalled
+from memwell.longterm.recall import Recalled
 from memwell.longterm.remembering import Rememberable, Remembered
 from memwell.longterm.weights import Weights
 from memwell.records import Page

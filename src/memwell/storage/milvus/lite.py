@@ -51,6 +51,3 @@ def release(file: str) -> None:
         del _users[file]
         # Only who has such a file needs the package.
         importlib.import_module("milvus_lite.server_manager").server_manager_instance.release_server(file)
-
-
-__all__ = ["QUIET", "held_file", "release"]

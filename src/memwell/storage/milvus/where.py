@@ -134,6 +134,3 @@ def _number(value: Any) -> str | None:
         return None
     written = repr(value)
     return None if "e" in written or written.startswith("-0") else written
-
-
-__all__ = ["digest", "expression", "row_key", "row_of"]

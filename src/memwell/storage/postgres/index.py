@@ -14,7 +14,7 @@ from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, as_vector, stored_record, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.copies import packed_vectors
+from memwell.storage.placement import packed_vectors
 from memwell.storage.postgres.connections import Connections, Session
 from memwell.storage.postgres.names import space_key
 from memwell.storage.postgres.record_tables import keyed

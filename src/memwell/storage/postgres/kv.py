@@ -11,7 +11,7 @@ from memwell.errors import Conflict
 from memwell.filters import FilterLike, as_filter
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
-from memwell.storage.copies import copied_entries
+from memwell.storage.placement import copied_entries
 from memwell.storage.postgres.connections import Connections, Session
 from memwell.storage.postgres.names import long_name, name_key, space_key
 from memwell.storage.postgres.session import HERE

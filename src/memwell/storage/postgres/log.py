@@ -11,8 +11,20 @@ from memwell.errors import Conflict, NotFound
 from memwell.messages import Message, decode_message
 from memwell.records import Thread
 from memwell.storage import arguments as given
-from memwell.storage.copies import CopiedPlace, CopiedThread, check_follows, copied_places, copied_thread
-from memwell.storage.placement import MAX_INDEX, Placed, Tail, as_stored, place, prepare, replaced_body
+from memwell.storage.placement import (
+    MAX_INDEX,
+    CopiedPlace,
+    CopiedThread,
+    Placed,
+    Tail,
+    as_stored,
+    check_follows,
+    copied_places,
+    copied_thread,
+    place,
+    prepare,
+    replaced_body,
+)
 from memwell.storage.postgres.appending import Appending
 from memwell.storage.postgres.connections import Connections, Session
 from memwell.storage.postgres.names import long_name, name_key, new_thread_key, space_key

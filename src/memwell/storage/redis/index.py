@@ -18,8 +18,8 @@ import msgspec
 from memwell.errors import InvalidInput
 from memwell.records import Record, Space, Vector, pack_half, stored_record
 from memwell.storage import arguments as given
-from memwell.storage.copies import packed_vectors
 from memwell.storage.mirrored import Delta, MirroredIndex, Row, given_out
+from memwell.storage.placement import packed_vectors
 from memwell.storage.protocols import IndexInfo
 from memwell.storage.redis.connections import Connections
 from memwell.storage.redis.scripts import define

@@ -15,7 +15,7 @@ from memwell.errors import Conflict
 from memwell.filters import Filter, FilterLike, as_filter, holds_for_value
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
-from memwell.storage.copies import copied_entries
+from memwell.storage.placement import copied_entries
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.storage.redis.connections import Connections
 from memwell.storage.redis.running import Argument

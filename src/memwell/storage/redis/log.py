@@ -14,8 +14,16 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage import bm25
-from memwell.storage.copies import CopiedPlace, check_follows, copied_places, copied_thread
-from memwell.storage.placement import MAX_INDEX, as_stored, prepare, replaced_body
+from memwell.storage.placement import (
+    MAX_INDEX,
+    CopiedPlace,
+    as_stored,
+    check_follows,
+    copied_places,
+    copied_thread,
+    prepare,
+    replaced_body,
+)
 from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.storage.redis import thread_scripts as scripts
 from memwell.storage.redis.appending import Appending

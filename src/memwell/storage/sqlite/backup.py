@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from memwell.errors import BackendError, FileError, InvalidInput
-from memwell.storage.locking import locked
+from memwell.storage.files import locked, replace_file
 from memwell.storage.protocols import Backend
-from memwell.storage.replacing import replace_file
 from memwell.storage.sqlite import SqliteBackend
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.facts import counted

@@ -14,7 +14,7 @@ from memwell.language.segment import query_terms, segment
 from memwell.records import Hit, Page, Record, Space, Vector, pack_half, stored_record, unpack_half
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.copies import packed_vectors
+from memwell.storage.placement import packed_vectors
 from memwell.storage.protocols import Changes, IndexInfo, RecordIndex
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.spaces import POSITION, SpaceRow, noted, save_space, space_row

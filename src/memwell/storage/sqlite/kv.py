@@ -9,7 +9,7 @@ from memwell.errors import Conflict
 from memwell.filters import FilterLike, as_filter
 from memwell.records import Page, Space
 from memwell.storage import arguments as given
-from memwell.storage.copies import copied_entries
+from memwell.storage.placement import copied_entries
 from memwell.storage.protocols import Entry, KeyValue
 from memwell.storage.sqlite.connections import Connections, Session
 from memwell.storage.sqlite.where import ENTRY, compiled

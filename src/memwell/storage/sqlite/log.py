@@ -21,8 +21,19 @@ from memwell.messages import Message, decode_message, decode_messages
 from memwell.records import Page, Space, Thread
 from memwell.storage import arguments as given
 from memwell.storage.bm25 import distinct_terms
-from memwell.storage.copies import CopiedPlace, CopiedThread, check_follows, copied_places, copied_thread
-from memwell.storage.placement import Placed, Tail, as_stored, place, prepare, replaced_body
+from memwell.storage.placement import (
+    CopiedPlace,
+    CopiedThread,
+    Placed,
+    Tail,
+    as_stored,
+    check_follows,
+    copied_places,
+    copied_thread,
+    place,
+    prepare,
+    replaced_body,
+)
 from memwell.storage.protocols import MessageLog, Place, ThreadInfo, Version
 from memwell.storage.sqlite.appending import AT_ONCE, End, KnownEnds
 from memwell.storage.sqlite.connections import Connections, Session

@@ -441,6 +441,3 @@ class _ScrubbingSuite(Suite):
 
 class BackendSuite(_TransactionsSuite, _TogetherSuite, _LifeSuite, _ScrubbingSuite):
     """All that a ``Backend`` promises as a whole."""
-
-
-__all__ = ["BackendSuite", "fail_inside", "in_threads", "read_everywhere", "write_everywhere"]

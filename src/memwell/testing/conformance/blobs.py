@@ -59,6 +59,3 @@ class BlobsSuite(Suite):
         for bad in ("text", None, 5, [1]):
             with pytest.raises(InvalidInput):
                 store.blobs.put(HOME, bad)  # type: ignore[arg-type]
-
-
-__all__ = ["BlobsSuite"]

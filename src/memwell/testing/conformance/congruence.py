@@ -12,10 +12,18 @@ from memwell.filters import Filter, holds, holds_for_value
 from memwell.records import Record, Space, Thread
 from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend
-from memwell.testing.answers import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
 from memwell.testing.conformance.suite import Suite, all_pages, some
-from memwell.testing.questions import filters, findable_metadata, records, scalars, sentences, vectors
-from memwell.testing.strategies import json_values, messages
+from memwell.testing.machine import EVERYTHING, Versions, assert_same, assert_same_match, assert_same_near
+from memwell.testing.strategies import (
+    filters,
+    findable_metadata,
+    json_values,
+    messages,
+    records,
+    scalars,
+    sentences,
+    vectors,
+)
 from memwell.values import new_id
 
 _IDS = ("r0", "r1", "r2", "a", "A", "%", "1")
@@ -143,6 +151,3 @@ class CongruenceSuite(Suite):
                 assert_same_match(found, reference.log.match(thread, text, limit=EVERYTHING), limit)
 
         check()
-
-
-__all__ = ["CongruenceSuite"]

@@ -19,8 +19,7 @@ from memwell.storage.memory import MemoryBackend
 from memwell.storage.protocols import Backend, Entry, ThreadInfo
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages, said, some
-from memwell.testing.operations import Operation, log_writes, outcome
-from memwell.testing.strategies import json_values
+from memwell.testing.strategies import Operation, json_values, log_writes, outcome
 from memwell.values import new_id, new_version
 
 _WORDS = ("tea", "Beijing 北京", "the cat", "found", "edited")
@@ -419,6 +418,3 @@ class _Revectors(Suite):
 
 class CopiesSuite(_ThreadCopies, _OtherCopies, _Seals, _Revectors):
     """All that moving a store from one backend to another rests on."""
-
-
-__all__ = ["CopiesSuite", "copy_thread", "info_of", "seen"]

@@ -334,6 +334,3 @@ class _ChangesSuite(Suite):
 
 class RecordIndexSuite(_StoringSuite, _SearchingSuite, _ChangesSuite):
     """All that a ``RecordIndex`` promises."""
-
-
-__all__ = ["RecordIndexSuite", "ids_of", "record"]

@@ -241,6 +241,3 @@ class IsolationSuite(Suite):
         for number, name in enumerate(NAMES):
             for where in (Where((name,), "exists"), Where((name,), "eq", name)):
                 assert [int(r.id) for r in store.index.scan(HOME, where=where).items] == [number], where
-
-
-__all__ = ["NAMES", "SPACES", "IsolationSuite"]

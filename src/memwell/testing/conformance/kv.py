@@ -215,6 +215,3 @@ class KeyValueSuite(Suite):
             with pytest.raises(InvalidInput):
                 store.kv.put(HOME, "key", bad)
         assert store.kv.get(HOME, "key") is None
-
-
-__all__ = ["VALUES", "KeyValueSuite"]

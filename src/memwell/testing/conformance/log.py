@@ -385,6 +385,3 @@ class _ListingSuite(Suite):
 
 class MessageLogSuite(_AppendingSuite, _ChangingSuite, _ListingSuite):
     """All that a ``MessageLog`` promises."""
-
-
-__all__ = ["ODD_QUERIES", "MessageLogSuite"]

@@ -20,8 +20,7 @@ from memwell.storage.arguments import moment
 from memwell.storage.protocols import Backend
 from memwell.testing.conformance.backend import write_everywhere
 from memwell.testing.conformance.suite import HOME, TALK, Suite, all_pages
-from memwell.testing.operations import Operation
-from memwell.testing.strategies import SERIALISED_LOOKALIKES
+from memwell.testing.strategies import SERIALISED_LOOKALIKES, Operation
 from memwell.values import shown
 
 Case = tuple[Operation, str]
@@ -340,6 +339,3 @@ class RefusalsSuite(Suite):
             store.index.upsert([Record(id="r", text="x", space=HOME, metadata=data)])
             assert store.index.get(HOME, ["r"])[0].metadata == data
             assert type(store.index.get(HOME, ["r"])[0].metadata) is dict
-
-
-__all__ = ["RefusalsSuite"]

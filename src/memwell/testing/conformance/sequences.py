@@ -14,10 +14,9 @@ from hypothesis import settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from memwell.storage.protocols import Backend
-from memwell.testing.child import Nursery
 from memwell.testing.clock import Clock
 from memwell.testing.conformance.suite import Suite, some
-from memwell.testing.machine import ChildSubject, LocalSubject, StoreMachine, Subject
+from memwell.testing.machine import ChildSubject, LocalSubject, Nursery, StoreMachine, Subject
 from memwell.testing.twins import through_twins
 
 
@@ -79,6 +78,3 @@ class KillsSuite:
             return ChildSubject(nursery, self.opener, str(place / "store.db"), clock)
 
         check_sequences(tmp_path, make, examples=20, steps=20, share=self.share)
-
-
-__all__ = ["KillsSuite", "SequencesSuite"]

@@ -86,6 +86,3 @@ def all_pages(listing: Any, space: Space, **options: Any) -> list[Any]:
         assert len(page.items) <= options.get("limit", 100)
         items += page.items
     return items
-
-
-__all__ = ["HOME", "TALK", "Suite", "all_pages", "said", "some", "texts_of"]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from memwell.language.names import FIRST_NAMES
+from memwell.language.entities import FIRST_NAMES
 
 _WORD = re.compile(r"[^\W\d_\u4e00-\u9fff]+(?:['’][^\W\d_\u4e00-\u9fff]+)*|[\u4e00-\u9fff]")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,:/]\d+)*%?")

@@ -15,7 +15,7 @@ from memwell.compat.dbgpt.cache.storage import CacheStorage, Key, StorageItem, k
 from memwell.compat.dbgpt.storage_errors import StorageError
 from memwell.errors import BackendUnavailable
 from memwell.records import DEFAULT_SPACE, Record, Space, SpaceLike, as_space, unpack_half
-from memwell.runtime.ring import Ring
+from memwell.runtime.cache import Ring
 from memwell.storage.sharing import Store, shared_backend
 from memwell.values import check_count, check_id
 

@@ -17,7 +17,7 @@ from memwell.compat.dbgpt.gpts.values import GptsMessage, GptsPlan, Status, chec
 from memwell.errors import InvalidInput, NotFound
 from memwell.filters import AllOf, Where, id_begins_with
 from memwell.history import History
-from memwell.history.handle import key_part
+from memwell.history.reading import key_part
 from memwell.records import DEFAULT_SPACE, SpaceLike, as_space, paged
 from memwell.storage.protocols import Backend, Entry
 from memwell.storage.registry import open_backend

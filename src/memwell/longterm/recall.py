@@ -1,0 +1,420 @@
+"""Recalling: a question goes in, the memories that answer it come out, each with its reasons."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import asyncify
+from memwell._products import product
+from memwell.errors import InvalidInput, ModelError, NotFound
+from memwell.filters import AllOf, Filter, FilterLike, Not, Where, as_filter, holds
+from memwell.longterm.base import MemoryBase, Version
+from memwell.longterm.embedding import MOST_TRIES, Asked, Makers, QueryVectors
+from memwell.longterm.ranking import in_words
+from memwell.longterm.snapshot_cache import HeldPool, Pools
+from memwell.longterm.traits import FORGOTTEN, KEY, Evidence, Traits, own_metadata, traits_of
+from memwell.longterm.weights import Signal, Weights
+from memwell.records import Page, Record
+from memwell.storage.protocols import Backend
+from memwell.values import as_utc, check_count, check_id, check_text, shown
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from memwell.longterm.ranking import Ranked
+
+
+_RERANKED = 3
+"""A reranker sees this many times as many memories as are wanted."""
+
+
+_CANDIDATES = 200
+_MOST_ASKED = 256
+_DECISIVE = 3.0
+"""The reranker's best stands above every other, whatever our scores say: they lie between plus and minus the highest."""
+
+
+class Recalled(msgspec.Struct, frozen=True):
+    """A memory that was recalled. The shares of its signals add up to its score."""
+
+    id: str
+    text: str
+    score: float
+    time: datetime
+    kind: str
+    speaker: str
+    session: str
+    importance: float
+    metadata: dict[str, Any]
+    signals: dict[str, Signal]
+    evidence: tuple[Evidence, ...] = ()
+    trust: str = "user"
+    flags: tuple[str, ...] = ()
+    pinned: bool = False
+    asked: str = ""
+    """The query that found it."""
+    accessed: datetime | None = None
+    """When it was last recalled before, as far as that has been noted."""
+
+    def why(self, most: int = 4, *, query: str = "", language: str = "en") -> str:
+        """The reasons in one line for people, the weightiest first, as in ``same meaning (41 %); same words (33 %)``.
+
+        With the ``query`` it names the words; ``language`` is ``en`` or ``zh``. Every signal by itself is in ``signals``.
+        Raises ``InvalidInput`` for a query that is no text, or another language.
+        """
+        check_text(query, "a query")
+        check_count(most, "most")
+        return in_words(
+            self.signals,
+            text=self.text,
+            speaker=self.speaker,
+            session=self.session,
+            query=query,
+            language=language,
+            most=most,
+            asked=self.asked,
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Recaller(MemoryBase):
+    """The way out."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._query_vectors = QueryVectors(Makers(self.backend.kv, self._inner, self.embedder, self.wish))
+        self._told_of: str | None = None
+        self._pools_ahead: tuple[Backend, Pools] | None = None
+        self._narrow_filters: set[str] = set()
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        kinds: str | Iterable[str] | None = None,
+        speaker: str | None = None,
+        session: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
+        where: FilterLike | None = None,
+        as_of: datetime | None = None,
+        now: datetime | None = None,
+        weights: Weights | None = None,
+        diversity: float = 0.0,
+    ) -> list[Recalled]:
+        """The memories that answer ``query`` best, best first.
+
+        ``kinds``, ``speaker`` (in capitals or not), ``session``, ``since`` (at or after), ``until`` (before) and ``where``
+        (over the metadata) narrow it; ``as_of`` asks what was known at that moment; ``now`` is what *yesterday* in the
+        query is counted from. Raises ``InvalidInput`` for a query or a filter that breaks a rule.
+        """
+        check_text(query, "a query")
+        check_count(limit, "limit")
+        if not isinstance(diversity, int | float) or not 0 <= diversity <= 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"diversity must be from 0 to 1, not {shown(diversity)}")
+        if weights is not None and not isinstance(weights, Weights):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"weights must be Weights, not {shown(weights)}")
+        moment = self.clock() if now is None else as_utc(now, "now")
+        wanted = _wanted(kinds, session, since, until, where)
+        self.indexer.catch_up()
+        tries = 0
+        while True:
+            asked = self._asked_now(query) if tries < MOST_TRIES else Asked(None, None)
+            with self._held_for(query, asked, as_of, speaker, wanted, max(_CANDIDATES, limit)) as (held, narrowed):
+                if self._query_vectors.still(asked, held.state if self.indexer.view is self.backend else None):
+                    return self._ranked(held, asked, query, narrowed, moment, limit, weights, diversity)
+            tries += 1
+
+    @contextmanager
+    def _held_for(
+        self,
+        query: str,
+        asked: Asked,
+        as_of: datetime | None,
+        speaker: str | None,
+        wanted: Filter | None,
+        most: int,
+    ) -> Generator[tuple[HeldPool, Filter | None]]:
+        """The memories among which to rank: all of the space, those of a moment, or the likeliest of very many."""
+        if as_of is not None:
+            held = self._held_at(as_utc(as_of, "as_of"))
+            yield held, _spoken_by(speaker, held, wanted)
+            return
+        pools = self._pools_now()
+        if not pools.suits(self.space):
+            wanted = _spoken_by(speaker, None, wanted)
+            yield self._held_about(query, asked.vector, wanted, most), wanted
+            return
+        with pools.of(self.space) as held:
+            yield held, _spoken_by(speaker, held, wanted)
+
+    def _asked_now(self, query: str) -> Asked:
+        """The query's direction among the vectors that are there; whoever works is told when they are to be others."""
+        asked = self._query_vectors.of(query)
+        if self.embedder is not None and asked.model not in (None, self.embedder.name, self._told_of):
+            self._told_of = asked.model
+            if self.indexer.makers.wants_others():
+                self._told(self.space)
+        return asked
+
+    def _pools_now(self) -> Pools:
+        """The pools of the store, or of what it would be if it could be written."""
+        view = self.indexer.view
+        if view is self.backend:
+            return self._pools
+        if self._pools_ahead is None or self._pools_ahead[0] is not view:
+            self._pools_ahead = (view, Pools(view.index))
+        return self._pools_ahead[1]
+
+    def _ranked(
+        self,
+        held: HeldPool,
+        asked: Asked,
+        query: str,
+        wanted: Filter | None,
+        moment: datetime,
+        limit: int,
+        weights: Weights | None,
+        diversity: float,
+    ) -> list[Recalled]:
+        # Loaded when first needed: the rest of a memory works without numpy, which takes a tenth of a second to import.
+        from memwell.longterm.candidates import Question  # noqa: PLC0415
+        from memwell.longterm.ranking import rank  # noqa: PLC0415
+
+        question = Question.of(query, now=moment.timestamp(), vector=asked.vector)
+        found = rank(
+            held.pool,
+            question,
+            allowed=held.allowed(wanted, moment),
+            limit=limit * _RERANKED if self.reranker else limit,
+            weights=weights or self.weights,
+            diversity=diversity,
+        )
+        hits = [_recalled(held, one, query) for one in found]
+        if self.reranker is not None and hits:
+            hits = self._reranked(query, hits)
+        hits = hits[:limit]
+        ids = [hit.id for hit in hits]
+        self._echoes.heard({hit.id: hit.text for hit in hits})
+        held.touch(ids, moment)
+        self._used(self.space, ids, moment)
+        return hits
+
+    def _reranked(self, query: str, hits: Sequence[Recalled]) -> list[Recalled]:
+        """In the order of the reranker's scores, scaled to the span of ours; when it fails, in the order they were."""
+        assert self.reranker is not None
+        try:
+            scores = self.reranker.scores(query, [hit.text for hit in hits])
+        except ModelError:
+            return list(hits)
+        low, high = min(scores), max(scores)
+        top = max(abs(hit.score) for hit in hits) or 1.0
+        span = (high - low) or 1.0
+        judged: list[Recalled] = []
+        for hit, score in zip(hits, scores, strict=True):
+            share = _DECISIVE * top * (score - low) / span
+            signals = {**hit.signals, "reranker": Signal(score, share)}
+            judged.append(replace(hit, score=hit.score + share, signals=signals))
+        return sorted(judged, key=lambda hit: -hit.score)
+
+    def similarities(self, query: str, ids: Sequence[str]) -> dict[str, float]:
+        """How near memories are to a query in meaning: the cosines of their stored vectors, by their ids.
+
+        Those without a vector are left out; so are all when there is no embedder, or it fails.
+        """
+        check_text(query, "a query")
+        for _ in range(MOST_TRIES):
+            query_vector = self._asked_now(query)
+            if query_vector.vector is None or not ids:
+                return {}
+            records = self.indexer.view.index.get(self.space, list(ids))
+            if self._query_vectors.still(query_vector):
+                return _cosines(query_vector.vector, records)
+        return {}
+
+    # Other ways of asking
+
+    def get(self, id_: str, /) -> Recalled:
+        """One memory. Raises ``NotFound`` when there is none, it was forgotten, or it has expired."""
+        self.indexer.catch_up()
+        record = self._lasting(id_)
+        if not traits_of(record).active:
+            raise NotFound(f"the memory {id_!r} was forgotten; undo() brings it back")
+        return as_recalled(record)
+
+    def memories(self, *, where: FilterLike | None = None, limit: int | None = None) -> list[Recalled]:
+        """The memories of the space, oldest first."""
+        if limit is not None:
+            check_count(limit, "limit")
+        return [as_recalled(record) for record in islice(self._active(as_filter(where)), limit)]
+
+    def page(
+        self,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+        newest_first: bool = True,
+        forgotten: bool = False,
+    ) -> Page[Recalled]:
+        """One page of the memories, the last stored first; give ``next`` of a page as ``cursor`` to get the following.
+
+        With ``forgotten`` it is those that were forgotten and can still be brought back. A page may hold fewer than
+        ``limit`` and still not be the last. Raises ``InvalidInput`` for a filter, limit or cursor that breaks a rule.
+        """
+        check_count(limit, "limit", least=1)
+        status = Where((KEY, "status"), "eq", FORGOTTEN)
+        narrowed = as_filter(where)
+        parts = [one for one in (narrowed, status if forgotten else Not(Where((KEY, "status"), "exists"))) if one]
+        self.indexer.catch_up()
+        found = self.indexer.view.index.scan(
+            self.space, where=AllOf(tuple(parts)), limit=limit, cursor=cursor, newest_first=newest_first
+        )
+        return Page([as_recalled(record) for record in found.items if not self._has_expired(record)], found.next)
+
+    def history(self, id_: str, /) -> list[Version]:
+        """What a memory was before, oldest first, and what changed it. Raises ``NotFound``."""
+        return self._versions(self._found(id_).id)
+
+    def count(self) -> int:
+        """How many memories may be recalled."""
+        return sum(1 for _ in self._active())
+
+    def _held_about(self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int) -> HeldPool:
+        """The likeliest memories of a space too large to hold, found by the store's indexes."""
+        name = repr(wanted)
+        if wanted is not None and name not in self._narrow_filters:
+            # The likeliest of all are those of a filter that all of them satisfy, and found several times faster.
+            records = self._likeliest(query, vector, None, most)
+            if all(holds(wanted, record) for record in records):
+                return HeldPool.of(records)
+            if len(self._narrow_filters) >= _MOST_ASKED:
+                self._narrow_filters.clear()
+            self._narrow_filters.add(name)
+        return HeldPool.of(self._likeliest(query, vector, wanted, most))
+
+    def _likeliest(
+        self, query: str, vector: NDArray[np.float32] | None, wanted: Filter | None, most: int
+    ) -> list[Record]:
+        # What was forgotten is left out afterwards: a filter on every row would cost more than some hits in vain.
+        index = self.indexer.view.index
+        hits = index.match(self.space, query, limit=most, where=wanted)
+        if vector is not None:
+            # Another size: all vectors were made anew this moment. Whoever asked notices it, and asks again.
+            with suppress(InvalidInput):
+                hits += index.near(self.space, vector.tolist(), limit=most, where=wanted)
+        return index.get(self.space, list(dict.fromkeys(hit.record.id for hit in hits)))
+
+    def _held_at(self, moment: datetime) -> HeldPool:
+        """The memories as they were known at a moment."""
+        versions: dict[str, Version] = {}
+        for version in self._versions():
+            if version.until > moment and version.record.id not in versions:
+                versions[version.record.id] = version
+        known: list[Record] = []
+        for record in self._all():
+            past = versions.get(record.id)
+            then = record if past is None else replace(past.record, vector=record.vector)
+            if (traits_of(then).learned or then.time) <= moment:
+                known.append(then)
+        return HeldPool.of(known)
+
+    arecall = asyncify(recall)
+    asimilarities = asyncify(similarities)
+    aget = asyncify(get)
+    amemories = asyncify(memories)
+    apage = asyncify(page)
+    ahistory = asyncify(history)
+    acount = asyncify(count)
+
+
+def _cosines(vector: NDArray[np.float32], records: Sequence[Record]) -> dict[str, float]:
+    import numpy as np  # noqa: PLC0415 - loaded when first needed, as for ranking
+
+    asked = vector / np.linalg.norm(vector)
+    rows = {one.id: np.asarray(one.vector, np.float32) for one in records if one.vector is not None}
+    return {id_: float(product(row, asked)) for id_, row in rows.items() if len(row) == len(asked)}
+
+
+def _wanted(
+    kinds: str | Iterable[str] | None,
+    session: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    where: FilterLike | None,
+) -> Filter | None:
+    parts: list[Filter] = []
+    if kinds is not None:
+        if not isinstance(kinds, str | Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidInput(f"kinds must be a kind or several, not {shown(kinds)}")
+        parts.append(Where("@kind", "in", [kinds] if isinstance(kinds, str) else list(kinds)))
+    if session is not None:
+        parts.append(Where(("memwell", "session"), "eq", check_id(session, "a session")))
+    if since is not None:
+        parts.append(Where("@time", "ge", as_utc(since, "since")))
+    if until is not None:
+        parts.append(Where("@time", "lt", as_utc(until, "until")))
+    own = as_filter(where)
+    if own is not None:
+        parts.append(own)
+    return AllOf(tuple(parts)) if len(parts) > 1 else (parts[0] if parts else None)
+
+
+def _spoken_by(speaker: str | None, held: HeldPool | None, wanted: Filter | None) -> Filter | None:
+    """A filter that also asks for a speaker, however the name is written; where all is not held, as it is usual."""
+    if speaker is None:
+        return wanted
+    name = check_id(speaker, "a speaker").casefold()
+    spellings = {speaker, speaker.lower(), speaker.upper(), speaker.title(), speaker.capitalize()}
+    if held is not None:
+        spellings = {traits.speaker for traits in held.traits.values() if traits.speaker.casefold() == name} or {
+            speaker
+        }
+    spoken = Where(("memwell", "speaker"), "in", sorted(spellings))
+    return spoken if wanted is None else AllOf((wanted, spoken))
+
+
+def _recalled(held: HeldPool, ranked: Ranked, query: str) -> Recalled:
+    return as_recalled(held.records[ranked.id], ranked.score, ranked.signals, held.traits[ranked.id], query)
+
+
+def as_recalled(
+    record: Record,
+    score: float = 0.0,
+    signals: Mapping[str, Signal] | None = None,
+    traits: Traits | None = None,
+    asked: str = "",
+) -> Recalled:
+    """A memory as callers see it: its traits as fields, the user's metadata apart. Traits read before need not be again."""
+    traits = traits_of(record) if traits is None else traits
+    own = own_metadata(record)
+    return Recalled(
+        record.id,
+        record.text,
+        score,
+        record.time,
+        record.kind,
+        traits.speaker,
+        traits.session,
+        0.5 if traits.importance is None else traits.importance,
+        copy.deepcopy(own) if own else own,
+        dict(signals or {}),
+        traits.evidence,
+        traits.trust,
+        traits.flags,
+        traits.pinned,
+        asked,
+        traits.accessed,
+    )

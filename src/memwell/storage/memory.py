@@ -1,0 +1,849 @@
+"""The reference backend: everything in this process's memory, written to be obviously right.
+
+Every other backend must give the same answers. It keeps encoded copies, so what a caller does to a value afterwards does
+not reach it, and it is the store behind ``memory:``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import hashlib
+import heapq
+import threading
+import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from memwell._asyncify import AsyncContext
+from memwell.errors import BackendError, Conflict, InvalidInput, NotFound, ReadOnlyStore
+from memwell.filters import Filter, FilterLike, as_filter, holds_for_value
+from memwell.language.segment import query_terms, segment
+from memwell.messages import Message, decode_message, decode_messages, forget_decoded
+from memwell.records import Hit, Page, Record, Space, Thread, Vector, as_vector, pack_half, unpack_half
+from memwell.storage import arguments as given
+from memwell.storage import bm25, searching
+from memwell.storage.placement import (
+    CopiedPlace,
+    CopiedThread,
+    Placed,
+    Tail,
+    as_stored,
+    check_follows,
+    copied_entries,
+    copied_places,
+    copied_thread,
+    packed_vectors,
+    place,
+    prepare,
+    replaced_body,
+)
+from memwell.storage.protocols import (
+    Backend,
+    Blobs,
+    Changes,
+    Entry,
+    IndexInfo,
+    KeyValue,
+    MessageLog,
+    Place,
+    RecordIndex,
+    ThreadInfo,
+    Version,
+)
+from memwell.storage.searching import Numbered
+from memwell.values import check_count, check_id, check_metadata, check_text, new_version
+
+# The way back: whoever changes what the reference backend holds does it here, and it can be undone.
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Undo:
+    """Changes of dicts, lists and fields. Those made in a ``with`` block are undone, latest first, when it raises.
+
+    Blocks nest, and each can fail alone. A change costs what it touches: nothing is copied beforehand to come back to.
+    """
+
+    def __init__(self) -> None:
+        self._steps: list[Callable[[], None]] = []
+        self._marks: list[int] = []
+        self.sealed: str | None = None
+        """Why nothing may be changed. Whoever changes something anyway is told so by ``ReadOnlyStore``."""
+
+    def _change(self, back: Callable[[], None]) -> None:
+        if self.sealed is not None:
+            raise ReadOnlyStore(f"the store can only be read: {self.sealed}")
+        self._steps.append(back)
+
+    def __enter__(self) -> None:
+        self._marks.append(len(self._steps))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        mark = self._marks.pop()
+        while kind is not None and len(self._steps) > mark:
+            self._steps.pop()()
+        if not self._marks:
+            self._steps.clear()
+
+    def update(self, held: dict[K, V], changes: Mapping[K, V]) -> None:
+        """Put values under their keys."""
+        old = {key: held[key] for key in changes if key in held}
+        new = [key for key in changes if key not in held]
+
+        def back() -> None:
+            for key in new:
+                held.pop(key, None)
+            held.update(old)
+
+        self._change(back)
+        held.update(changes)
+
+    def opened(self, held: dict[K, V], key: K, make: Callable[[], V]) -> V:
+        """What is under a key, made if need be."""
+        if key not in held:
+            self.update(held, {key: make()})
+        return held[key]
+
+    def drop(self, held: dict[K, V], keys: Iterable[K]) -> None:
+        """Take out the keys that are there."""
+        gone = {key: held[key] for key in keys if key in held}
+        if gone:
+            self._change(lambda: held.update(gone))
+        for key in gone:
+            del held[key]
+
+    def splice(self, held: list[V], start: int, stop: int, items: list[V]) -> None:
+        """Put items in the place of those from ``start`` to ``stop``."""
+        old, end = held[start:stop], start + len(items)
+        if not old and not items:
+            return
+
+        def back() -> None:
+            held[start:end] = old
+
+        self._change(back)
+        held[start:stop] = items
+
+    def extend(self, held: list[V], items: list[V]) -> None:
+        """Put items at the end."""
+        self.splice(held, len(held), len(held), items)
+
+    def assign(self, held: object, **fields: Any) -> None:
+        """Set fields of an object."""
+        old = {name: getattr(held, name) for name in fields}
+        self._change(lambda: _set(held, old))
+        _set(held, fields)
+
+
+def _set(held: object, fields: Mapping[str, Any]) -> None:
+    for name, value in fields.items():
+        setattr(held, name, value)
+
+
+# What the reference backend holds, and its transactions.
+
+
+T = TypeVar("T")
+
+Stored: TypeAlias = tuple[str | bytes, int, float | None]
+"""A value as it is kept: encoded, with its version and the moment when its time is over."""
+
+
+class Row(msgspec.Struct, frozen=True, gc=False):
+    """A place of a thread, and the JSON of the message there: None, and no tokens, when it was removed."""
+
+    id: str
+    round: int
+    tokens: int
+    body: str | None
+
+
+class ThreadState(msgspec.Struct):
+    """A thread: its rows by index, and beside them what would otherwise have to be found by looking at them all."""
+
+    created: float
+    rows: dict[int, Row] = {}
+    ids: dict[str, int] = {}
+    """The index of each id."""
+    order: list[int] = []
+    """The indexes of all rows, rising."""
+    live: list[int] = []
+    """The indexes of the rows that hold a message, rising."""
+    tokens: int = 0
+    versions: dict[int, list[tuple[str | None, float]]] = {}
+    metadata: str = "{}"
+    first: int = 0
+    tail: Tail = Tail(0, 0, -1)
+    edits: int = 0
+
+
+class State(msgspec.Struct):
+    """All that the store holds. It is changed through the store's ``Undo`` alone."""
+
+    threads: dict[Space, dict[str, ThreadState]] = {}
+    entries: dict[Space, dict[str, Stored]] = {}
+    records: dict[Space, dict[str, tuple[int, Record]]] = {}
+    changed: dict[Space, list[int]] = {}
+    """The numbers of a space's records in the order in which they were stored, changed or dropped."""
+    blobs: dict[tuple[Space, str], bytes] = {}
+    counter: int = 0
+
+    def thread(self, thread: Thread) -> ThreadState | None:
+        return self.threads.get(thread.space, {}).get(thread.id)
+
+
+class Store:
+    """The state, its lock, its clock and its transactions, shared by the four parts."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self.lock = threading.RLock()
+        self.undo = Undo()
+        self.nesting = 0
+        self.closed = False
+        self._state = State()
+
+    @contextlib.contextmanager
+    def use(self) -> Generator[State]:
+        """The state, for one call: what it changes is undone if it raises."""
+        with self.lock:
+            if self.closed:
+                raise BackendError("the store is closed")
+            with self.undo:
+                yield self._state
+
+    def inside(self) -> bool:
+        """Whether the calling thread is inside a transaction."""
+        if not self.lock.acquire(blocking=False):
+            return False
+        try:
+            return self.nesting > 0
+        finally:
+            self.lock.release()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Generator[None]:
+        with self.use():
+            self.nesting += 1
+            try:
+                yield
+            finally:
+                self.nesting -= 1
+
+
+def page_of(items: list[T], limit: int, cursor: Callable[[T], str]) -> Page[T]:
+    return Page(items[:limit], cursor(items[limit - 1]) if len(items) > limit else None)
+
+
+# Conversations in memory: the reference.
+
+
+class MemoryLog(MessageLog):
+    """Conversations in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def append(self, thread: Thread, messages: Sequence[Message], *, keep_places: bool = False) -> list[Message]:
+        given.check_thread(thread)
+        prepared = prepare(messages, keep_places=keep_places)
+        with self._store.use() as state:
+            known = state.thread(thread)
+            placed = place(prepared, known.tail if known else Tail(0, 0, -1), keep_places=keep_places)
+            _check_new([one.id for one in placed], known.ids if known else ())
+            if placed:
+                self._extend(self._opened(state, thread), placed)
+        return as_stored(prepared, placed)
+
+    def _opened(self, state: State, thread: Thread) -> ThreadState:
+        threads = self._store.undo.opened(state.threads, thread.space, dict[str, ThreadState])
+        return self._store.undo.opened(threads, thread.id, lambda: ThreadState(self._store.clock()))
+
+    def _extend(self, known: ThreadState, placed: Sequence[Placed]) -> None:
+        undo, indexes = self._store.undo, [one.index for one in placed]
+        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in placed})
+        undo.update(known.ids, {one.id: one.index for one in placed})
+        undo.extend(known.order, indexes)
+        undo.extend(known.live, indexes)
+        tail = Tail(placed[-1].index + 1, placed[-1].round, known.tail.ended)
+        undo.assign(known, tail=tail, tokens=known.tokens + sum(one.tokens for one in placed))
+
+    def read(
+        self,
+        thread: Thread,
+        *,
+        last: int | None = None,
+        first: int | None = None,
+        after: int | None = None,
+        before: int | None = None,
+        ids: Iterable[str] | None = None,
+    ) -> list[Message]:
+        span = given.check_span(last, first, after, before, ids)
+        with self._store.use() as state:
+            known = state.thread(given.check_thread(thread))
+            found = [] if known is None else [known.rows[index].body for index in _spanned(known, span)]
+        return decode_messages([body for body in found if body is not None])
+
+    def edit(self, thread: Thread, changes: Mapping[int, Message | None]) -> list[Message | None]:
+        given.check_thread(thread)
+        wanted = given.check_changes(changes)
+        with self._store.use() as state:
+            known = state.thread(thread)
+            places: dict[int, Row] = {}
+            for index, message in wanted.items():
+                if known is None or index not in known.rows:
+                    raise NotFound(f"thread {thread.id!r} holds nothing at index {index}")
+                places[index] = _changed(known.rows[index], index, message)
+            if known is not None:
+                for index, row in places.items():
+                    self._put(known, index, row)
+        return [None if row.body is None else decode_message(row.body) for row in places.values()]
+
+    def _put(self, known: ThreadState, index: int, row: Row) -> None:
+        undo, old = self._store.undo, known.rows[index]
+        if old.body is None and row.body is None:
+            return
+        versions = undo.opened(known.versions, index, list[tuple[str | None, float]])
+        undo.extend(versions, [(old.body, self._store.clock())])
+        undo.update(known.rows, {index: row})
+        undo.assign(known, tokens=known.tokens + row.tokens - old.tokens, edits=known.edits + 1)
+        # Its place among the living is the same before and after: the index is put there, left there, or taken out.
+        at = bisect_left(known.live, index)
+        undo.splice(known.live, at, at + (old.body is not None), [] if row.body is None else [index])
+
+    def versions(self, thread: Thread, index: int) -> list[Version]:
+        check_count(index, "an index")
+        with self._store.use() as state:
+            known = state.thread(given.check_thread(thread))
+            stored = list(known.versions.get(index, ())) if known else []
+        return _versions(stored)
+
+    def trim(self, thread: Thread, before: int, *, keep: Iterable[int] = ()) -> int:
+        check_count(before, "before")
+        spared = given.check_places(keep)
+        with self._store.use() as state:
+            known = state.thread(given.check_thread(thread))
+            return 0 if known is None else self._drop(known, before, spared)
+
+    def _drop(self, known: ThreadState, before: int, spared: set[int]) -> int:
+        undo, live = self._store.undo, len(known.live)
+        gone = [index for index in known.order[: bisect_left(known.order, before)] if index not in spared]
+        rows = [known.rows[index] for index in gone]
+        for indexes in (known.order, known.live):
+            cut = bisect_left(indexes, before)
+            undo.splice(indexes, 0, cut, [index for index in indexes[:cut] if index in spared])
+        undo.drop(known.rows, gone)
+        undo.drop(known.versions, gone)
+        undo.drop(known.ids, [row.id for row in rows])
+        first = max(known.first, min([before, known.tail.next, *known.order[:1]]))
+        dropped = live - len(known.live)
+        edits = known.edits + (dropped > 0)
+        undo.assign(known, first=first, tokens=known.tokens - sum(row.tokens for row in rows), edits=edits)
+        return dropped
+
+    def delete(self, thread: Thread) -> bool:
+        with self._store.use() as state:
+            known = state.thread(given.check_thread(thread))
+            if known is not None:
+                self._store.undo.drop(state.threads[thread.space], [thread.id])
+            return known is not None
+
+    def annotate(
+        self, thread: Thread, *, metadata: Mapping[str, Any] | None = None, end_round: bool = False
+    ) -> ThreadInfo:
+        given.check_thread(thread)
+        encoded = None if metadata is None else given.encode_value(check_metadata(metadata))
+        with self._store.use() as state:
+            known = self._opened(state, thread)
+            if isinstance(encoded, str):
+                self._store.undo.assign(known, metadata=encoded)
+            if end_round:
+                self._store.undo.assign(known, tail=known.tail._replace(ended=known.tail.round))
+            return _info(thread, known)
+
+    def threads(
+        self, space: Space, *, ids: Iterable[str] | None = None, limit: int = 100, cursor: str | None = None
+    ) -> Page[ThreadInfo]:
+        given.check_space(space)
+        wanted = None if ids is None else set(given.check_ids(ids))
+        start = given.check_name_cursor(cursor)
+        given.check_limit(limit)
+        with self._store.use() as state:
+            held = state.threads.get(space, {})
+            names = held if wanted is None else [name for name in wanted if name in held]
+            listed = sorted(name for name in names if start is None or name > start)
+            found = [_info(Thread(space, name), held[name]) for name in listed[: limit + 1]]
+        return page_of(found, limit, lambda info: info.thread.id)
+
+    def match(self, thread: Thread, text: str, *, limit: int = 10) -> list[tuple[Message, float]]:
+        terms = bm25.distinct_terms(query_terms(check_text(text, "text")))
+        given.check_limit(limit)
+        messages = {message.index or 0: message for message in self.read(thread)}
+        scores = bm25.scores({index: segment(m.searchable) for index, m in messages.items()}, terms)
+        best = heapq.nlargest(limit, ((score, index) for index, score in scores.items()))
+        return [(messages[index], score) for score, index in best]
+
+    def places(self, thread: Thread, *, after: int | None = None, limit: int = 1000) -> list[Place]:
+        start = -1 if after is None else check_count(after, "after", least=-1)
+        given.check_limit(limit)
+        with self._store.use() as state:
+            known = state.thread(given.check_thread(thread)) or ThreadState(0.0)
+            begin = bisect_right(known.order, start)
+            indexes = known.order[begin : begin + limit]
+            return [_place(index, known.rows[index], known.versions.get(index, ())) for index in indexes]
+
+    def restore(self, info: ThreadInfo, places: Sequence[Place]) -> None:
+        wanted = copied_thread(info)
+        copied = copied_places(wanted, places)
+        with self._store.use() as state:
+            known = self._opened(state, info.thread)
+            for one in copied[:1]:
+                check_follows(one, known.order[-1] if known.order else -1)
+            _check_new([one.id for one in copied], known.ids)
+            self._take_over(known, wanted, copied)
+
+    def _take_over(self, known: ThreadState, wanted: CopiedThread, copied: Sequence[CopiedPlace]) -> None:
+        undo = self._store.undo
+        undo.update(known.rows, {one.index: Row(one.id, one.round, one.tokens, one.body) for one in copied})
+        undo.update(known.ids, {one.id: one.index for one in copied})
+        undo.update(known.versions, {one.index: one.versions for one in copied if one.versions})
+        undo.extend(known.order, [one.index for one in copied])
+        undo.extend(known.live, [one.index for one in copied if one.body is not None])
+        undo.assign(
+            known,
+            created=wanted.created,
+            metadata=wanted.metadata,
+            first=wanted.first,
+            tail=Tail(wanted.next, wanted.round, wanted.ended),
+            edits=wanted.edits,
+            tokens=known.tokens + sum(one.tokens for one in copied),
+        )
+
+
+def _check_new(ids: Sequence[str], known: Collection[str]) -> None:
+    """Raises ``Conflict`` for an id that is known, or is there twice."""
+    seen: set[str] = set()
+    for id_ in ids:
+        if id_ in known or id_ in seen:
+            raise Conflict(f"the thread already holds a message with the id {id_!r}")
+        seen.add(id_)
+
+
+def _spanned(known: ThreadState, span: given.Span) -> list[int]:
+    """The indexes that a read asks for, in order."""
+    live = known.live if span.ids is None else _named(known, span.ids)
+    start = 0 if span.after is None else bisect_right(live, span.after)
+    stop = len(live) if span.before is None else bisect_left(live, span.before)
+    if span.last is not None:
+        start = max(start, stop - span.last)
+    if span.first is not None:
+        stop = min(stop, start + span.first)
+    return live[start:stop]
+
+
+def _named(known: ThreadState, ids: Iterable[str]) -> list[int]:
+    """The indexes of the messages of these ids, rising."""
+    found = {known.ids[id_] for id_ in ids if id_ in known.ids}
+    return sorted(index for index in found if known.rows[index].body is not None)
+
+
+def _versions(stored: Iterable[tuple[str | None, float]]) -> list[Version]:
+    return [Version(None if body is None else decode_message(body), given.moment(at)) for body, at in stored]
+
+
+def _place(index: int, row: Row, versions: Iterable[tuple[str | None, float]]) -> Place:
+    message = None if row.body is None else decode_message(row.body)
+    return Place(index, row.round, row.id, message, _versions(versions))
+
+
+def _changed(row: Row, index: int, message: Message | None) -> Row:
+    if message is None:
+        return replace(row, tokens=0, body=None)
+    return replace(row, tokens=message.tokens or 0, body=replaced_body(message, index, row.round, row.id))
+
+
+class _Dated(msgspec.Struct):
+    """What is read of the newest message; the rest of it may be long."""
+
+    time: datetime
+
+
+_dated = msgspec.json.Decoder(_Dated)
+
+
+def _info(thread: Thread, known: ThreadState) -> ThreadInfo:
+    created = given.moment(known.created)
+    newest = known.rows[known.live[-1]].body if known.live else None
+    return ThreadInfo(
+        thread=thread,
+        first=known.first,
+        next=known.tail.next,
+        messages=len(known.live),
+        tokens=known.tokens,
+        rounds=known.tail.round,
+        created=created,
+        updated=created if newest is None else _dated.decode(newest).time,
+        metadata=msgspec.json.decode(known.metadata),
+        ended_round=known.tail.ended if known.tail.ended >= 0 else None,
+        edits=known.edits,
+    )
+
+
+def complaints(thread: Thread, known: ThreadState) -> list[str]:
+    """What is kept beside a thread's rows and does not agree with them, in words."""
+    rows = known.rows
+    derived = {
+        "ids": (known.ids, {row.id: index for index, row in rows.items()}),
+        "order": (known.order, sorted(rows)),
+        "live": (known.live, sorted(index for index, row in rows.items() if row.body is not None)),
+        "tokens": (known.tokens, sum(row.tokens for row in rows.values())),
+    }
+    return [f"the {name} of thread {thread.id!r} are wrong" for name, (kept, due) in derived.items() if kept != due]
+
+
+# Values by key in memory: the reference.
+
+
+class MemoryKeyValue(KeyValue):
+    """Values by key in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def get(self, space: Space, key: str) -> Entry | None:
+        given.check_space(space)
+        check_id(key, "a key")
+        with self._store.use() as state:
+            return self._live(state, space, key)
+
+    def _live(self, state: State, space: Space, key: str) -> Entry | None:
+        stored = state.entries.get(space, {}).get(key)
+        if stored is None or (stored[2] is not None and stored[2] <= self._store.clock()):
+            return None
+        value, version, expires = stored
+        return Entry(key, given.decode_value(value), version, None if expires is None else given.moment(expires))
+
+    def put(
+        self,
+        space: Space,
+        key: str,
+        value: Any,
+        *,
+        ttl: float | None = None,
+        expect: int | None = None,
+    ) -> Entry:
+        given.check_space(space)
+        check_id(key, "a key")
+        expires = given.check_ttl(ttl, self._store.clock())
+        encoded = given.encode_value(value)
+        given.check_expect(expect)
+        with self._store.use() as state:
+            self._expect(state, space, key, expect)
+            version = new_version()
+            held = self._store.undo.opened(state.entries, space, dict[str, Stored])
+            self._store.undo.update(held, {key: (encoded, version, expires)})
+        moment = None if expires is None else given.moment(expires)
+        return Entry(key, given.decode_value(encoded), version, moment)
+
+    def _expect(self, state: State, space: Space, key: str, expect: int | None) -> None:
+        if expect is None:
+            return
+        entry = self._live(state, space, key)
+        at = 0 if entry is None else entry.version
+        if at != expect:
+            raise Conflict(f"key {key!r} is at version {at}, not at the expected {expect}")
+
+    def delete(self, space: Space, key: str, *, expect: int | None = None) -> bool:
+        given.check_space(space)
+        check_id(key, "a key")
+        given.check_expect(expect)
+        with self._store.use() as state:
+            self._expect(state, space, key, expect)
+            live = self._live(state, space, key) is not None
+            self._store.undo.drop(state.entries.get(space, {}), [key])
+            return live
+
+    def scan(
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        skip: int = 0,
+    ) -> Page[Entry]:
+        given.check_space(space)
+        wanted = as_filter(where)
+        start = given.check_name_cursor(cursor)
+        given.check_limit(limit)
+        left_out = given.check_skip(skip)
+        with self._store.use() as state:
+            keys = sorted(key for key in state.entries.get(space, ()) if start is None or key > start)
+            # One more than the page holds says whether there is another.
+            kept = list(islice(self._satisfying(state, space, keys, wanted), left_out, left_out + limit + 1))
+        return page_of(kept, limit, lambda entry: entry.key)
+
+    def count(self, space: Space, *, where: FilterLike | None = None) -> int:
+        given.check_space(space)
+        wanted = as_filter(where)
+        with self._store.use() as state:
+            return sum(1 for _ in self._satisfying(state, space, state.entries.get(space, ()), wanted))
+
+    def restore(self, space: Space, entries: Sequence[Entry]) -> None:
+        given.check_space(space)
+        copied = copied_entries(entries)
+        if not copied:
+            return
+        with self._store.use() as state:
+            held = self._store.undo.opened(state.entries, space, dict[str, Stored])
+            self._store.undo.update(held, {key: one[1:] for key, one in copied.items()})
+
+    def _satisfying(self, state: State, space: Space, keys: Iterable[str], wanted: Filter | None) -> Iterator[Entry]:
+        for key in keys:
+            entry = self._live(state, space, key)
+            if entry is not None and (wanted is None or holds_for_value(wanted, key, entry.value)):
+                yield entry
+
+
+# Records in memory: the reference.
+
+
+class MemoryIndex(RecordIndex):
+    """Records in memory, searched by looking at every one of the space."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def upsert(self, records: Sequence[Record]) -> None:
+        checked = {name: _as_stored(record) for name, record in given.check_records(records).items()}
+        undo = self._store.undo
+        with self._store.use() as state:
+            sizes = {space: _dimensions(state.records.get(space, {})) for space, _ in checked}
+            for (space, _), record in checked.items():
+                sizes[space] = _check_dimensions(record, sizes[space])
+            for (space, id_), record in checked.items():
+                held = undo.opened(state.records, space, dict[str, tuple[int, Record]])
+                undo.assign(state, counter=state.counter + 1)
+                position = held[id_][0] if id_ in held else state.counter
+                undo.update(held, {id_: (position, record)})
+                undo.extend(undo.opened(state.changed, space, list[int]), [position])
+
+    def get(self, space: Space, ids: Iterable[str]) -> list[Record]:
+        given.check_space(space)
+        wanted = given.check_ids(ids)
+        with self._store.use() as state:
+            held = state.records.get(space, {})
+            return [copy.deepcopy(held[id_][1]) for id_ in wanted if id_ in held]
+
+    def delete(self, space: Space, ids: Iterable[str]) -> int:
+        given.check_space(space)
+        wanted = given.check_ids(ids)
+        with self._store.use() as state:
+            held = state.records.get(space, {})
+            gone = [held[id_][0] for id_ in dict.fromkeys(wanted) if id_ in held]
+            self._store.undo.drop(held, wanted)
+            self._store.undo.extend(self._store.undo.opened(state.changed, space, list[int]), gone)
+            return len(gone)
+
+    def revector(self, space: Space, vectors: Mapping[str, Vector]) -> None:
+        given.check_space(space)
+        wanted = {id_: unpack_half(data) for id_, data in packed_vectors(vectors).items()}
+        undo = self._store.undo
+        with self._store.use() as state:
+            held = state.records.get(space, {})
+            touched = {id_: pair for id_, pair in held.items() if pair[1].vector is not None or id_ in wanted}
+            for id_, (position, record) in touched.items():
+                undo.update(held, {id_: (position, msgspec.structs.replace(record, vector=wanted.get(id_)))})
+            if touched:
+                undo.extend(state.changed[space], [position for position, _ in touched.values()])
+
+    def _all(self, space: Space, where: FilterLike | None) -> list[Numbered]:
+        given.check_space(space)
+        wanted = as_filter(where)
+        with self._store.use() as state:
+            held = sorted(state.records.get(space, {}).values(), key=lambda pair: pair[0])
+            return copy.deepcopy(searching.filtered(held, wanted))
+
+    def scan(
+        self,
+        space: Space,
+        *,
+        where: FilterLike | None = None,
+        limit: int = 100,
+        cursor: str | None = None,
+        newest_first: bool = False,
+    ) -> Page[Record]:
+        return searching.page(self._all(space, where), limit=limit, cursor=cursor, newest_first=newest_first)
+
+    def near(self, space: Space, vector: Vector, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        query = as_vector(vector)
+        given.check_limit(limit)
+        with self._store.use() as state:
+            dimensions = _dimensions(state.records.get(given.check_space(space), {}))
+        if dimensions is not None and len(query) != dimensions:
+            raise InvalidInput(f"a vector of {len(query)} dimensions cannot search a space of {dimensions}")
+        return searching.nearest(self._all(space, where), query, limit)
+
+    def match(self, space: Space, text: str, *, limit: int = 10, where: FilterLike | None = None) -> list[Hit]:
+        given.check_limit(limit)
+        return searching.matching(dict(self._all(space, None)), text, limit, as_filter(where))
+
+    def changes(self, space: Space, since: int | None = None) -> Changes:
+        given.check_space(space)
+        with self._store.use() as state:
+            changed = state.changed.get(space, [])
+            known = since if since is not None and 0 <= since <= len(changed) else None
+            held = state.records.get(space, {}).values()
+            touched = None if known is None else set(changed[known:])
+            found = sorted((pair for pair in held if touched is None or pair[0] in touched), key=lambda pair: pair[0])
+            gone = sorted((touched or set()) - {number for number, _ in found})
+            at = None if self._store.inside() else len(changed)
+            return Changes(at, known is None, copy.deepcopy(found), gone)
+
+    def info(self, space: Space) -> IndexInfo:
+        records = [record for _, record in self._all(space, None)]
+        vectors = [record.vector for record in records if record.vector is not None]
+        with self._store.use() as state:
+            changed = len(state.changed.get(space, ()))
+        return IndexInfo(len(records), len(vectors), len(vectors[0]) if vectors else None, "exact", changed)
+
+
+def _as_stored(record: Record) -> Record:
+    vector = None if record.vector is None else unpack_half(pack_half(record.vector))
+    metadata = given.decode_value(given.encode_value(record.metadata))
+    return msgspec.structs.replace(record, vector=vector, metadata=metadata)
+
+
+def _dimensions(held: dict[str, tuple[int, Record]]) -> int | None:
+    return next((len(record.vector) for _, record in held.values() if record.vector is not None), None)
+
+
+def _check_dimensions(record: Record, dimensions: int | None) -> int | None:
+    if record.vector is None:
+        return dimensions
+    if dimensions is not None and len(record.vector) != dimensions:
+        raise InvalidInput(
+            f"record {record.id!r} has a vector of {len(record.vector)} dimensions in a space of {dimensions}"
+        )
+    return len(record.vector)
+
+
+class MemoryBlobs(Blobs):
+    """Bytes in memory."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, space: Space, data: bytes) -> str:
+        given.check_space(space)
+        blob = given.check_blob(data)
+        digest = hashlib.sha256(blob).hexdigest()
+        with self._store.use() as state:
+            self._store.undo.update(state.blobs, {(space, digest): blob})
+        return digest
+
+    def get(self, space: Space, digest: str) -> bytes:
+        given.check_space(space)
+        with self._store.use() as state:
+            blob = state.blobs.get((space, given.check_digest(digest)))
+        if blob is None:
+            raise NotFound(f"the space holds no blob {digest!r}")
+        return blob
+
+    def delete(self, space: Space, digest: str) -> bool:
+        given.check_space(space)
+        with self._store.use() as state:
+            known = (space, given.check_digest(digest)) in state.blobs
+            self._store.undo.drop(state.blobs, [(space, digest)])
+            return known
+
+    def scan(self, space: Space, *, limit: int = 100, cursor: str | None = None) -> Page[str]:
+        given.check_space(space)
+        given.check_limit(limit)
+        start = given.check_name_cursor(cursor) or ""
+        with self._store.use() as state:
+            digests = sorted(digest for owner, digest in state.blobs if owner == space and digest > start)
+        return page_of(digests, limit, str)
+
+
+class MemoryBackend(Backend):
+    """A store that lives as long as this object. ``clock`` gives the time in seconds, for tests."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._store = Store(clock)
+        self.log = MemoryLog(self._store)
+        self.kv = MemoryKeyValue(self._store)
+        self.index = MemoryIndex(self._store)
+        self.blobs = MemoryBlobs(self._store)
+
+    @property
+    def durable(self) -> bool:
+        return False
+
+    def transaction(self) -> contextlib.AbstractContextManager[None]:
+        return self._store.transaction()
+
+    def atransaction(self) -> AsyncContext[None]:
+        return AsyncContext(self._store.transaction())
+
+    def check(self) -> list[str]:
+        with self._store.use() as state:
+            threads = [(Thread(space, id_), one) for space, held in state.threads.items() for id_, one in held.items()]
+            return [complaint for thread, known in threads for complaint in complaints(thread, known)]
+
+    def scrub(self) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be scrubbed inside its own transaction")
+        forget_decoded()
+
+    def facts(self) -> dict[str, Any]:
+        with self._store.use() as state:
+            return {
+                "kind": "memory",
+                "threads": sum(map(len, state.threads.values())),
+                "messages": sum(len(known.live) for held in state.threads.values() for known in held.values()),
+                "entries": sum(map(len, state.entries.values())),
+                "records": sum(map(len, state.records.values())),
+                "blobs": len(state.blobs),
+                "sealed": self._store.undo.sealed,
+            }
+
+    def spaces(self, *, limit: int = 100, cursor: str | None = None) -> Page[Space]:
+        given.check_limit(limit)
+        start = given.check_name_cursor(cursor) or ""
+        now = self._store.clock()
+        with self._store.use() as state:
+            held = {space for part in (state.threads, state.records) for space, content in part.items() if content}
+            held |= {space for space, entries in state.entries.items() if any(map(_lives_at(now), entries.values()))}
+            held |= {space for space, _ in state.blobs}
+        found = sorted((path, space) for space in held if (path := space.encoded()) > start)
+        page = page_of(found, limit, lambda pair: pair[0])
+        return Page([space for _, space in page.items], page.next)
+
+    def seal(self, reason: str | None) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be sealed inside its own transaction")
+        wanted = None if reason is None else check_text(reason, "a reason")
+        with self._store.use():
+            self._store.undo.sealed = wanted
+
+    def close(self) -> None:
+        if self._store.inside():
+            raise BackendError("a store cannot be closed inside its own transaction")
+        self._store.closed = True
+
+
+def _lives_at(now: float) -> Callable[[Stored], bool]:
+    return lambda stored: stored[2] is None or stored[2] > now

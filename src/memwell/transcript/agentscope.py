@@ -25,7 +25,7 @@ SUMMARY: Final = "agentscope/summary"
 ROLES: Final[Mapping[str, Role]] = {"user": Role.HUMAN, "assistant": Role.AI, "system": Role.SYSTEM}
 _SPEAKERS = {role: name for name, role in ROLES.items()}
 _OURS = "agentscope."
-_NEEDED = ("name", "content", "role")
+_NEEDED = frozenset({"name", "content", "role"})
 _MEDIA: Mapping[str, type[Image] | type[Audio] | type[Video]] = {"image": Image, "audio": Audio, "video": Video}
 _UNCHANGING = frozenset({str, int, float, bool, type(None)})
 
@@ -101,7 +101,7 @@ def plain_copy(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 def check_layout(layout: object) -> None:
     """Raises ``InvalidInput`` unless every part of a message is what it must be."""
-    if not isinstance(layout, Mapping) or not set(_NEEDED) <= cast(Shape, layout).keys():
+    if not isinstance(layout, Mapping) or not cast(Shape, layout).keys() >= _NEEDED:
         raise InvalidInput(f"a message is a dict with a name, a content and a role, not {shown(cast(object, layout))}")
     fields = cast(Shape, layout)
     for key in ("name", "id", "timestamp"):

@@ -7,6 +7,7 @@ import copy
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,6 +19,7 @@ from sqlalchemy import make_url
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
 import memwell
+from memwell.compat.agentscope import memories
 from memwell.compat.agentscope.memories import (
     AsyncSQLAlchemyMemory,
     InMemoryMemory,
@@ -354,6 +356,22 @@ def test_many_at_once_lose_nothing(world: World) -> None:
         assert await memory.size() == 20
 
     world.run(body)
+
+
+def test_without_transactions_nothing_is_lost_or_doubled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Redis has none.
+    monkeypatch.setattr(memories, "together", lambda history: nullcontext())
+
+    async def body() -> None:
+        several = [MemwellMemory(tmp_path / "a.db", "s") for _ in range(3)]
+        messages = said(15)
+        for some in (messages[:5], messages[5:10], messages[10:]):
+            await asyncio.gather(*(one.add(some, marks="m") for one in several))
+            await asyncio.gather(*(one.add(message, marks="n") for message in some for one in several))
+        assert sorted(await places(several[0], mark="m")) == list(range(15))
+        assert await several[0].size() == 15
+
+    asyncio.run(body())
 
 
 _IDS = st.lists(st.integers(0, 7), max_size=4)

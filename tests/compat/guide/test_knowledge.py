@@ -9,7 +9,7 @@ import pytest
 
 from memwell.compat.guide.knowledge import IntelligentMemorySystem, RAGOptimizer, SimpleRAGSystem
 from memwell.errors import InvalidInput, ModelError
-from memwell.models import http as transport
+from memwell.models import http
 from memwell.models.scripted import HashEmbedder, ScriptedChat
 from tests.ports import closed_port
 
@@ -201,7 +201,7 @@ def test_the_key_is_in_no_environment(tmp_path: Path):
 
 
 def test_a_server_that_cannot_be_reached_is_like_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(transport, "drawn_between", lambda low, high: low)  # it is asked again without a pause
+    monkeypatch.setattr(http, "drawn_between", lambda low, high: low)  # it is asked again without a pause
     with (
         closed_port() as port,
         IntelligentMemorySystem("key", tmp_path / "m.db", base_url=f"http://127.0.0.1:{port}/v1") as system,

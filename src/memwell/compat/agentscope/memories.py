@@ -24,7 +24,6 @@ from memwell.runtime.state import MissingState, StateModule
 from memwell.storage.protocols import Backend
 from memwell.storage.registry import open_backend
 from memwell.storage.sharing import Store, shared_backend
-from memwell.strategies.state import copy_states
 from memwell.transcript.agentscope import SUMMARY, original_id
 from memwell.values import check_id, check_text, new_id, shown
 
@@ -159,7 +158,7 @@ class Conversation:
             return
         with transaction_of(self.history):
             fresh = list(messages) if allow_duplicates else self._fresh(messages)
-            places = _indexes(self._stored(fresh) if fresh else [])
+            places = _indexes(self._stored(fresh, allow_duplicates))
             for mark in marks:
                 self.marks.add(mark, places)
 
@@ -181,11 +180,17 @@ class Conversation:
             fresh.pop(original_id(known), None)
         return list(fresh.values())
 
-    def _stored(self, messages: Sequence[Msg]) -> list[Message]:
+    def _stored(self, messages: Sequence[Msg], allow_duplicates: bool) -> list[Message]:
+        if not messages:
+            return []
         try:
             with transaction_of(self.history):
                 return self.history.add(*map(to_core, messages))
         except Conflict:
+            # Without transactions another writer may have added some of them since they were looked for.
+            left = messages if allow_duplicates else self._fresh(messages)
+            if len(left) < len(messages):
+                return self._stored(left, allow_duplicates)
             # The log never uses an id twice, not even that of a message which was removed.
             return self.history.add(*(to_core(one, id=self._twin(one.id)) for one in messages))
 
@@ -411,6 +416,9 @@ class InMemoryMemory(ThreadMemory):
         self._conversation.replace(state.content or [], state.summary)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        # Strategies load numpy, which most agents do without.
+        from memwell.strategies.state import copy_states  # noqa: PLC0415
+
         made = memo[id(self)] = type(self).__new__(type(self))
         new = type(self.history)(open_backend("memory:"), "memory", counter=self.history.counter)
         self.history.copy_to(new)

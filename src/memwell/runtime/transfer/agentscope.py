@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from hashlib import blake2b
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -24,16 +25,15 @@ from memwell.errors import (
 from memwell.history import History
 from memwell.history.marks import Marks, places_at
 from memwell.history.reading import thread_keys
-from memwell.longterm.remembering import Rememberer
 from memwell.messages import Message
 from memwell.records import Space
 from memwell.runtime.transfer.files import Imported, Progress, Tally, decoded
-from memwell.runtime.transfer.intake import as_object, derived_id
-from memwell.runtime.transfer.products import OwnNames
 from memwell.storage.protocols import Backend
 from memwell.storage.urls import without_secrets
 from memwell.transcript.agentscope import SUMMARY, from_agentscope
+from memwell.values import shown
 
+_AT_ONCE = 500
 _TABLES = ("session", "message", "message_mark")
 _DIGESTED = "sha256:"
 """How a key begins that stands for a name which was too long or not unique."""
@@ -48,13 +48,6 @@ class _Session(NamedTuple):
     messages: Sequence[tuple[str, str]]
     marks: dict[str, list[str]]
     summary: str
-
-
-class _Place(NamedTuple):
-    """A space of a store."""
-
-    backend: Backend
-    space: Space
 
 
 def import_agentscope(
@@ -79,7 +72,7 @@ def import_agentscope(
     is_redis = url.startswith(("redis://", "rediss://", "unix://"))
     sessions = _in_redis(url, key_prefix) if is_redis else _in_sql(url)
     tally = Tally("agentscope", strict=strict)
-    origin = f"agentscope {without_secrets(url)} {key_prefix}"
+    origin = _digest(f"agentscope {without_secrets(url)} {key_prefix}")
     for number, session in enumerate(sessions, 1):
         if user in (None, session.user):
             space = Space(session.user) if user is None or isinstance(target, Backend) else target.space
@@ -94,18 +87,20 @@ def import_agentscope(
 
 def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally: Tally) -> list[Message]:
     """Store what is new of a session, and return the messages of it."""
-    names = OwnNames(cast(Rememberer, _Place(backend, space)), origin)
-    history = History(backend, names[session.name], space=space)
-    read = list(_read(session, history, tally))
+    history = History(backend, session.name, space=space)
+    info = history.info()
+    if info is not None and info.metadata.get("origin", origin) != origin:
+        # A conversation of another origin has this name.
+        history = History(backend, f"{session.name} ({origin[:6]})", space=space)
+        info = history.info()
+    read = list(_read(session, tally))
     known = {one.id for one in history.log.read(history.thread, ids=[one.id for one in read])}
-    stored: list[Message] = []
-    begun = history.info() is not None
-    for one in read:
-        # The id of a message that was removed here is still taken, and the message does not come back.
-        with suppress(Conflict):
-            stored += [] if one.id in known else history.add(one)
-    if read and not begun:
-        history.set_metadata(source="agentscope", origin=names.origin)
+    fresh = [one for one in read if one.id not in known]
+    stored = [
+        one for start in range(0, len(fresh), _AT_ONCE) for one in _added(history, fresh[start : start + _AT_ONCE])
+    ]
+    if read and info is None:
+        history.set_metadata(source="agentscope", origin=origin)
         tally.took("threads")
     tally.took("messages", len(stored))
     tally.knew(len(read) - len(stored))
@@ -118,15 +113,30 @@ def _taken(backend: Backend, space: Space, session: _Session, origin: str, tally
     return stored
 
 
-def _read(session: _Session, history: History, tally: Tally) -> Iterator[Message]:
+def _added(history: History, messages: Sequence[Message]) -> list[Message]:
+    """Add messages, all but those whose id is taken: the message was removed here, and does not come back."""
+    try:
+        return history.add(*messages)
+    except Conflict:
+        return [] if len(messages) == 1 else [one for each in messages for one in _added(history, [each])]
+
+
+def _read(session: _Session, tally: Tally) -> Iterator[Message]:
     for number, (listed, written) in enumerate(session.messages, 1):
         try:
-            found = as_object(decoded(written.encode()), "a message of AgentScope")
-            layout: dict[str, Any] = {"timestamp": "", **found, "metadata": found.get("metadata") or {}}
-            id_ = listed or derived_id("agentscope", history.thread.id, written)
-            yield from_agentscope({"id": id_, **layout}, id=id_)
+            found = decoded(written.encode())
+            if not isinstance(found, dict):
+                raise InvalidInput(f"a message of AgentScope must be an object, not {shown(found)}")
+            layout = cast("dict[str, Any]", found)
+            id_ = listed or _digest(written)
+            made: dict[str, Any] = {"id": id_, "timestamp": "", **layout, "metadata": layout.get("metadata") or {}}
+            yield from_agentscope(made, id=id_)
         except InvalidInput as error:
             tally.problem(number, error)
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=16).hexdigest()
 
 
 # Tables

@@ -139,17 +139,6 @@ def test_a_line_may_only_announce_what_follows(text: str, expected: bool):
     assert not announces(lines, len(lines) - 1)
 
 
-def test_a_run_is_said_as_it_stands_and_stays_in_its_section():
-    parsed, lines = _all(HOUSE + "\nPull the plug.\n\n" + "Long words follow here. " * 40)
-    assert Run(0, 1).pieces(parsed.text, lines) == ["The boiler was serviced in March. The engineer is Mrs Okafor."]
-    assert Run(2, 3).pieces(parsed.text, lines) == ["Restart it with the small button.", "Pull the plug."]
-    assert Run(0, 1).fits(parsed.text, lines)
-    assert not Run(1, 2).fits(parsed.text, lines), "another section"
-    assert not Run(-1, 0).fits(parsed.text, lines)
-    assert not Run(4, 7).fits(parsed.text, lines), "too many"
-    assert not Run(len(lines) - 1, len(lines)).fits(parsed.text, lines)
-
-
 STEPS = "Tea is old. To make it:\n1. Boil water. Wait.\n2. Pour.\n   Stir it.\n\n3. Drink.\n\nThat is all."
 
 
@@ -163,32 +152,6 @@ def test_a_list_goes_with_the_line_that_opens_it(marked: bool):
         assert listing(parsed.text, lines, at) == (Run(first, last), True)
     assert listing(parsed.text, lines, 0) is None
     assert listing(parsed.text, lines, len(lines) - 1) is None
-
-
-@pytest.mark.parametrize(
-    "text", ["You need:\n- salt", "Ask:\n- Why?\n- Where?", "需要：盐。\n- 糖", "Note: it is hot. 2. is late."]
-)
-def test_one_item_or_a_row_of_questions_is_no_list(text: str):
-    lines = lines_of(plain(text), 0, len(text))
-    assert [listing(text, lines, at) for at in range(len(lines))] == [None] * len(lines)
-
-
-@pytest.mark.parametrize(
-    ("table", "said"),
-    [
-        (
-            "| Category | Price |\n|---|:-:|\n| Adult | 14 EUR |\n| Child | |",
-            ["Category: Adult; Price: 14 EUR", "Category: Child"],
-        ),
-        ("| 类别 | 票价 |\n| --- | --- |\n| 成人 | 14元 |", ["类别：成人；票价：14元"]),
-    ],
-)
-@pytest.mark.parametrize("marked", [True, False])
-def test_a_row_is_said_with_the_names_of_its_columns(table: str, said: list[str], marked: bool):
-    parsed = _markdown(table) if marked else plain(table)
-    lines = lines_of(parsed, 0, len(parsed.text))
-    assert [line.said for line in lines] == said
-    assert all(line.text == parsed.text[line.start : line.end] for line in lines)
 
 
 CHOOSING_HOUSE = """# House

@@ -5,10 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from msgspec.structs import replace
@@ -19,7 +17,7 @@ from memwell.filters import id_begins_with
 from memwell.knowledge import Chunking, Knowledge
 from memwell.knowledge import shelf as vectors
 from memwell.knowledge.chunking import chunks, plain
-from memwell.knowledge.shelf import Manifest, Place, Shelf, text_key
+from memwell.knowledge.shelf import Manifest, Shelf, text_key
 from memwell.longterm import embedding
 from memwell.longterm.embedding import MARK
 from memwell.longterm.indexing import DEAD
@@ -303,16 +301,3 @@ def test_the_first_vectors_say_whose_they_are(backend: Backend):
     assert shelf.adopt_embedder("one")
     assert (shelf.embedder_name, shelf.adopt_embedder("two"), shelf.adopt_embedder("one")) == ("one", False, True)
     assert not _shelf_of(knowledge_over(backend, space="bob")).adopt_embedder("one"), "its own embedder is another"
-
-
-def test_places_of_chunks_follow_one_another(backend: Backend):
-    knowledge = filled(knowledge_over(backend))
-    records = [
-        record
-        for record in backend.index.scan(knowledge.space, limit=100).items
-        if record.metadata["document"] == "handbook"
-    ]
-    places = [msgspec.convert(record.metadata["chunk"], Place) for record in records]
-    assert all(one.start < other.start for one, other in pairwise(places))
-    assert all(record.text[place.lead :] == knowledge.text("handbook")[place.start : place.end]
-               for record, place in zip(records, places, strict=True))  # fmt: skip

@@ -14,6 +14,7 @@ from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.entities import entities
 from memwell.language.segment import query_terms, segment
+from memwell.longterm.candidates import weighted_terms
 
 _LOOKED_AT = 400
 _MONTHS = "january|february|march|april|may|june|july|august|september|october|november|december"
@@ -394,9 +395,6 @@ class Needs:
 
 
 def _needs(question: str, synonyms: Synonyms) -> list[Need]:
-    # It loads numpy, which takes a tenth of a second.
-    from memwell.longterm.candidates import weighted_terms  # noqa: PLC0415
-
     calls = wanted(question) >= _A_PHONE
     english = _ASKING_ENGLISH.sub(" ", _HAN.sub(" ", question))
     # Next to a telling word, function words are left out; alone they would be all there is.

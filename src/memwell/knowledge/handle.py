@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -23,16 +23,13 @@ from memwell.knowledge.shelf import Shelf, checked_metadata, checked_parsed, own
 from memwell.knowledge.synonyms import Synonyms
 from memwell.longterm.embedding import WantedEmbedder
 from memwell.longterm.journal import PendingWork, knowledge_space
+from memwell.longterm.snapshot_cache import Snapshots
 from memwell.longterm.weights import Weights
 from memwell.messages import Message
 from memwell.models.ports import ChatModel, Embedder, Reranker
 from memwell.records import Space, SpaceLike
 from memwell.storage.protocols import Backend
 from memwell.values import check_count, check_id, check_text, new_id, now, shown
-
-if TYPE_CHECKING:
-    # numpy takes a tenth of a second to load, and this brings it.
-    from memwell.longterm.snapshot_cache import Snapshots
 
 MOST_BYTES = 50_000_000
 """A larger file is refused unless the caller allows it."""

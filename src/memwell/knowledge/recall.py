@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
+import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from memwell._products import product
 from memwell.errors import InvalidInput, ModelError
@@ -25,19 +27,14 @@ from memwell.knowledge.synonyms import Synonyms
 from memwell.language.asking import QUESTION_WORDS_ZH
 from memwell.language.segment import query_terms
 from memwell.language.words import STOP_WORDS, check_string
+from memwell.longterm.candidates import ParsedQuery, weighted_terms
 from memwell.longterm.embedding import MOST_TRIES, QueryVector, QueryVectors
+from memwell.longterm.ranking import rank
+from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 from memwell.longterm.traits import traits_of
 from memwell.longterm.weights import Signal, Weights
 from memwell.models.ports import Reranker, given_texts
 from memwell.records import Record
-
-if TYPE_CHECKING:
-    # numpy takes a tenth of a second to load, and these bring it.
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from memwell.longterm.candidates import ParsedQuery
-    from memwell.longterm.snapshot_cache import HeldSnapshot, Snapshots
 
 _MOST_TERMS = 64  # of a query that a reranker looks at
 _HAN_OR_OTHER = re.compile("[\u3400-\u9fff]+|[^\u3400-\u9fff]+")
@@ -127,7 +124,7 @@ class Search:
         self._shelf = shelf
         self._reranker = reranker
         self._synonyms = synonyms
-        self._snapshots = snapshots
+        self.snapshots = Snapshots(shelf.backend.index) if snapshots is None else snapshots
         self._query_vectors = QueryVectors(shelf.vectors.embedders)
         self._reported: str | None = None
 
@@ -137,15 +134,6 @@ class Search:
         if self._synonyms is None:
             self._synonyms = Synonyms.bundled()
         return self._synonyms
-
-    @property
-    def snapshots(self) -> Snapshots:
-        """Where chunks are held for ranking."""
-        if self._snapshots is None:
-            from memwell.longterm.snapshot_cache import Snapshots  # noqa: PLC0415 - brings numpy
-
-            self._snapshots = Snapshots(self._shelf.backend.index)
-        return self._snapshots
 
     def find(self, asked: Asked) -> list[Found]:
         """The passages that answer best, best first."""
@@ -170,8 +158,6 @@ class Search:
             yield held
 
     def _question(self, asked: Asked, moment: datetime, vector: NDArray[np.float32] | None) -> ParsedQuery:
-        from memwell.longterm.candidates import ParsedQuery, weighted_terms  # noqa: PLC0415 - brings numpy
-
         question = ParsedQuery.of(asked.query, now=moment.timestamp(), vector=vector)
         others = self.synonyms.terms(asked.query) if asked.expand else []
         if not others:
@@ -181,7 +167,7 @@ class Search:
             known.setdefault(term, SYNONYM_WEIGHT * weight)
         terms = tuple(known)[: max(_MOST_QUERY_TERMS, len(question.terms))]
         weights = [known[term] for term in terms]
-        return question._replace(terms=terms, term_weights=_floats(weights))
+        return question._replace(terms=terms, term_weights=np.array(weights, np.float32))
 
     def _asked_now(self, query: str) -> QueryVector:
         """Embed the query with the model that the stored vectors were made with; schedule re-embedding when that is no
@@ -211,8 +197,6 @@ class Search:
 
     def _likeliest(self, asked: Asked, question: ParsedQuery) -> HeldSnapshot:
         """The likeliest chunks of a space too large to hold, found by the store's indexes."""
-        from memwell.longterm.snapshot_cache import HeldSnapshot  # noqa: PLC0415 - brings numpy
-
         index, space = self._shelf.backend.index, self._shelf.space
         wanted = _narrowed(asked)
         most = max(_CANDIDATES, asked.limit)
@@ -224,8 +208,6 @@ class Search:
         return HeldSnapshot.of(index.get(space, list(dict.fromkeys(hit.record.id for hit in hits))))
 
     def _ranked(self, held: HeldSnapshot, question: ParsedQuery, asked: Asked, moment: datetime) -> list[Found]:
-        from memwell.longterm.ranking import rank  # noqa: PLC0415 - brings numpy
-
         ranked = rank(
             held.snapshot,
             question,
@@ -280,12 +262,6 @@ class Search:
 
 def _rarity(size: int, total: int) -> float:
     return math.log1p((total - size + 0.5) / (size + 0.5)) / math.log1p((total + 0.5) / 0.5)
-
-
-def _floats(numbers: Sequence[float]) -> NDArray[np.float32]:
-    import numpy as np  # noqa: PLC0415 - slow to load
-
-    return np.array(numbers, np.float32)
 
 
 def _narrowed(asked: Asked) -> Filter | None:

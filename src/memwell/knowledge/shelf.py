@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from memwell.errors import InvalidInput, ModelError, NotFound
 from memwell.filters import id_begins_with
@@ -29,10 +30,6 @@ from memwell.models.ports import Embedder
 from memwell.records import Record, Space, Vector, paged
 from memwell.storage.protocols import Backend
 from memwell.values import check_metadata, check_text, shown
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 
 # The vectors of chunks
 

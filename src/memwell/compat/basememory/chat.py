@@ -156,7 +156,7 @@ class _GivenRows:
         return sorted(self._users)
 
     @contextmanager
-    def transaction_of(self) -> Generator[None]:
+    def together(self) -> Generator[None]:
         with self._lock:
             yield
 
@@ -246,7 +246,7 @@ class StoredMessages:
         """Who sent the message at each position."""
         return [message.name for message in self.history]
 
-    def transaction_of(self) -> AbstractContextManager[None]:
+    def together(self) -> AbstractContextManager[None]:
         """A transaction, where the store has them."""
         return transaction_of(self.history)
 
@@ -333,7 +333,7 @@ class _PlainMessages:
         return list(self._senders)
 
     @contextmanager
-    def transaction_of(self) -> Generator[None]:
+    def together(self) -> Generator[None]:
         with self._lock:
             yield
 
@@ -424,7 +424,7 @@ class BaseChatMessageMemory(BaseMemory):
         if reader is None:
             return self.messages[index]
         # Together, because another message may come in between.
-        with self._chat.transaction_of():
+        with self._chat.together():
             found = self.messages[index]
             self.read(reader, upto=index)
             return found
@@ -439,7 +439,7 @@ class BaseChatMessageMemory(BaseMemory):
         self._take_back(check_position(index), by, by_sender=by is not None)
 
     def _take_back(self, index: int, by: str | None, *, by_sender: bool) -> None:
-        with self._chat.transaction_of():
+        with self._chat.together():
             sender = self._chat.sender(self._chat.place(index))
             if by_sender and sender is not None and sender != by:
                 who = "the recall does not say who takes" if by is None else f"{shown(by)} cannot take"
@@ -454,7 +454,7 @@ class BaseChatMessageMemory(BaseMemory):
 
     def _unread(self, user: str) -> list[tuple[int, Any]]:
         # Together, because places of a plain storage move when items are dropped, and marks with them.
-        with self._chat.transaction_of():
+        with self._chat.together():
             row = self._row(user)
             return [] if row.member is False else self._chat.unread(user, row.read)
 
@@ -467,7 +467,7 @@ class BaseChatMessageMemory(BaseMemory):
 
         Of several calls at once for one person, each message is in one alone.
         """
-        with self._chat.transaction_of(), self._rows.transaction_of():
+        with self._chat.together(), self._rows.together():
             found = self._unread(user)
             if mark and found:
                 self._keep(replace(self._row(user), read=found[-1][0] + 1))
@@ -478,7 +478,7 @@ class BaseChatMessageMemory(BaseMemory):
 
         A message that was read stays read. Raises ``IndexError`` when there is no message at ``upto``.
         """
-        with self._chat.transaction_of(), self._rows.transaction_of():
+        with self._chat.together(), self._rows.together():
             row = self._row(user)
             end = self._chat.end() if upto is None else self._chat.place(check_position(upto)) + 1
             self._keep(replace(row, read=max(row.read, end)))
@@ -499,7 +499,7 @@ class BaseChatMessageMemory(BaseMemory):
 
     def join(self, *users: str) -> None:
         """Make people members of the group. Messages from before are not unread for them."""
-        with self._chat.transaction_of(), self._rows.transaction_of():
+        with self._chat.together(), self._rows.together():
             for user in users:
                 row = self._row(user)
                 if not row.member:
@@ -507,7 +507,7 @@ class BaseChatMessageMemory(BaseMemory):
 
     def leave(self, *users: str) -> None:
         """End membership: nothing is unread for them from now on. A person who is no member is left alone."""
-        with self._rows.transaction_of():
+        with self._rows.together():
             for row in map(self._row, users):
                 if row.member:
                     self._keep(replace(row, member=False))
@@ -519,12 +519,12 @@ class BaseChatMessageMemory(BaseMemory):
     def heartbeat(self, user: str) -> None:
         """A person is there, and counts as online for the next ``online_seconds``."""
         now = self._clock()
-        with self._rows.transaction_of():
+        with self._rows.together():
             self._keep(replace(self._row(user), seen=now, online_until=now + self._online_seconds))
 
     def offline(self, user: str) -> None:
         """A person goes."""
-        with self._rows.transaction_of():
+        with self._rows.together():
             self._keep(replace(self._row(user), seen=self._clock(), online_until=0.0))
 
     def is_online(self, user: str) -> bool:
@@ -577,7 +577,7 @@ class BaseChatMessageMemory(BaseMemory):
         if shelf.storage is not self.messages or not isinstance(self._chat, _PlainMessages):
             return
         self._chat.dropped(shelf.dropped)
-        with self._rows.transaction_of():
+        with self._rows.together():
             for row in filter(None, map(self._rows.get, self._rows.users())):
                 gone = sum(place < row.read for place in cast("Sequence[int]", shelf.dropped))
                 self._rows.put(replace(row, read=row.read - gone))

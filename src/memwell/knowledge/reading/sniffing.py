@@ -164,6 +164,7 @@ DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 UNKNOWN = "application/octet-stream"
 _OLE = "application/x-ole-storage"
 
+# Our own few signatures: puremagic takes any zip for a Word file, and texts that begin with BZ or ID3 for binaries.
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", _OLE),
     (b"{\\rtf", "application/rtf"),

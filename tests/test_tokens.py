@@ -34,8 +34,6 @@ from memwell.tokens import (
     ENCODINGS,
     ExactCounter,
     MessageCosts,
-    TokenCounter,
-    TokenTally,
     counted,
     default_counter,
     get_counter,
@@ -231,31 +229,6 @@ class _Words:
 
     def count_message(self, message: Message) -> int:
         return self.count(message.text)
-
-
-@given(st.lists(messages, max_size=6), st.data())
-def test_a_tally_is_the_sum_of_what_is_in_it(added: list[Message], data: st.DataObject) -> None:
-    counters: list[TokenCounter] = [default_counter(), get_counter("cl100k_base"), _Words()]
-    counter = data.draw(st.sampled_from(counters))
-    tally = TokenTally(counter)
-    for message in added:
-        total = tally.total
-        size = counter.count_message(message)
-        assert tally.fits(message, total + size)
-        assert not tally.fits(message, total + size - 1)
-        tally.add(counted(message, counter) if data.draw(st.booleans()) else message)
-    removed = added[: data.draw(st.integers(0, len(added)))]
-    for message in removed:
-        tally.remove(message)
-    assert tally.total == sum(map(counter.count_message, added[len(removed) :]))
-
-
-def test_what_was_never_added_is_not_removed() -> None:
-    tally = TokenTally()
-    tally.add(human("Hi"))
-    with pytest.raises(InvalidInput, match="'m1' has 1000 tokens, but the tally only 4"):
-        tally.remove(human("Hi", id="m1", tokens=1000))
-    assert tally.total == 4
 
 
 @pytest.mark.parametrize("text", ["a\ud800", None, 5, b"bytes"])

@@ -16,7 +16,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -80,18 +80,23 @@ def renamed(old: str, method: Callable[Concatenate[S, P], T]) -> Callable[Concat
     """
     new = method.__name__
 
-    @functools.wraps(method)
-    def alias(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+    def call(self: S, /, *args: Any, **kwargs: Any) -> Any:
         if old not in _warned:
             _warned.add(old)
-            warnings.warn(f"{old}() is deprecated: call {new}()", DeprecationWarning, stacklevel=2)
-        bound: Callable[..., T] = getattr(self, new)
-        return bound(*args, **kwargs)
+            warnings.warn(f"{old}() is deprecated: call {new}()", DeprecationWarning, stacklevel=3)
+        return getattr(self, new)(*args, **kwargs)
 
-    alias.__name__ = old
-    alias.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{old}"
-    alias.__doc__ = f"Deprecated: call ``{new}``."
-    return alias
+    def alias(self: S, /, *args: Any, **kwargs: Any) -> Any:
+        return call(self, *args, **kwargs)
+
+    async def async_alias(self: S, /, *args: Any, **kwargs: Any) -> Any:
+        return await call(self, *args, **kwargs)
+
+    made = functools.wraps(method)(async_alias if asyncio.iscoroutinefunction(method) else alias)
+    made.__name__ = old
+    made.__qualname__ = f"{method.__qualname__.rpartition('.')[0]}.{old}"
+    made.__doc__ = f"Deprecated: call ``{new}``."
+    return cast("Callable[Concatenate[S, P], T]", made)
 
 
 class AsyncContext(Generic[T]):

@@ -66,7 +66,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """How much memory the vectors of recently searched spaces may take."""
 
     hnsw_above: int = 50_000
-    """A space with more vectors than this gets an HNSW graph in a sidecar file; up to this it is searched exactly."""
+    """A space with more vectors than this gets an HNSW index; up to this it is searched exactly."""
 
     embedder: str = "local"
     """What makes vectors: ``local`` (English and multilingual), ``minilm`` (English) or ``use`` (multilingual)."""

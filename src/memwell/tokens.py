@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from memwell.errors import ConfigurationError, InvalidInput
+from memwell.errors import ConfigurationError
 from memwell.messages import Audio, Image, Message, Opaque, Part, Text, ToolCall, ToolResult, Video
 from memwell.values import check_count, check_json, check_text, shown
 
@@ -186,31 +186,3 @@ def counted(message: Message, counter: TokenCounter | None = None) -> Message:
     if message.tokens is not None or not keeps_count(counter):
         return message
     return message.changed(tokens=counter.count_message(message))
-
-
-class TokenTally:
-    """A running total over messages, to check a budget without counting anything twice."""
-
-    def __init__(self, counter: TokenCounter | None = None) -> None:
-        self._counter = counter or default_counter()
-        self._total = 0
-
-    @property
-    def total(self) -> int:
-        """The tokens of all messages added and not removed."""
-        return self._total
-
-    def add(self, message: Message) -> None:
-        """Add a message."""
-        self._total += self._counter.count_message(message)
-
-    def remove(self, message: Message) -> None:
-        """Remove a message. Raises ``InvalidInput`` when it has more tokens than the total: it was never added."""
-        tokens = self._counter.count_message(message)
-        if tokens > self._total:
-            raise InvalidInput(f"message {shown(message.id)} has {tokens} tokens, but the tally only {self._total}")
-        self._total -= tokens
-
-    def fits(self, message: Message, budget: int) -> bool:
-        """Whether the message could be added within the budget."""
-        return self._total + self._counter.count_message(message) <= budget

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -390,3 +391,10 @@ def test_what_is_erased_is_gone_from_what_was_begun_too(backend: Backend):
         vectors[ids[0]]
     memory.erase_all()
     assert leftovers(backend) == []
+
+
+def test_the_stored_progress_has_the_field_names_of_earlier_versions():
+    stored = {"to": "new", "wish": {"weight": 1, "at": "2026-05-01T00:00:00Z"}, "state": 3}
+    state = msgspec.convert(stored, embedding.ReembeddingState)
+    assert state.wanted_embedder.weight == 1
+    assert msgspec.to_builtins(state)["wish"] == stored["wish"]

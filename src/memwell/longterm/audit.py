@@ -290,7 +290,7 @@ class _Auditor:
         self._examples: Counter[str] = Counter()
         self._spaces: dict[str, Space] = {}
         self._same: dict[tuple[Space, str, str, str], list[_Comparable]] = {}
-        self._twins: dict[tuple[Space, str, str], tuple[DuplicateFinder, list[_Comparable]]] = {}
+        self._finders: dict[tuple[Space, str, str], tuple[DuplicateFinder, list[_Comparable]]] = {}
 
     def look_at(self, record: Record) -> None:
         """Check a record by itself, and keep what comparing it needs."""
@@ -374,7 +374,7 @@ class _Auditor:
         same = self._same.setdefault((*owner, fingerprint(record.text)), [])
         same.append(kept)
         if len(same) == 1:
-            finder, members = self._twins.setdefault(owner, (DuplicateFinder(), []))
+            finder, members = self._finders.setdefault(owner, (DuplicateFinder(), []))
             finder.add(record.text)
             members.append(kept)
 
@@ -384,7 +384,7 @@ class _Auditor:
         for same in self._same.values():
             if len(same) > 1:
                 stays[same[0]] = self._merge(same, "duplicate", "same", "merge")
-        for finder, members in self._twins.values():
+        for finder, members in self._finders.values():
             for places in finder.clusters(self._rules.alike):
                 verb = "merge" if finder.restates(places) else "review"
                 # Only the first of identical texts was compared; the one that stays represents it.

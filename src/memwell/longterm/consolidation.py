@@ -69,7 +69,7 @@ class Consolidator(Rememberer):
     def compress(
         self, *, threshold: float = 0.85, where: FilterLike | None = None, dry_run: bool = False
     ) -> Compression:
-        """Merge memories that are nearly the same into the longest of them; messages of conversations are left alone.
+        """Merge memories that are nearly the same into one of them, a pinned or the longest; messages are left alone.
 
         ``threshold`` is the least similarity, from 0 to 1; ``where`` (over the metadata) selects what may be merged. Raises
         ``InvalidInput`` for an invalid threshold or filter.

@@ -38,7 +38,6 @@ MOST_CHARACTERS = 2048
 
 # The embedding of piece p is row p // 17 of table p % 17; each table has a scale and a lowest value.
 _TABLES, _ROWS = 17, 7530
-_BRANCH = 256
 # The size of each window, and how many of its pieces come before its own.
 _WINDOWS = ((2, 0), (3, 1), (5, 2))
 

@@ -35,7 +35,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 
 
 def job(**fields: object) -> Job:
-    return replace(Job(id=new_id(), action="count", status="waiting", created=utc_now(), updated=utc_now()), **fields)  # type: ignore[arg-type]
+    return replace(Job(id=new_id(), action="count", status="waiting", created=utc_now(), updated=utc_now()), **fields)
 
 
 def ended(kept: Kept) -> Kept:

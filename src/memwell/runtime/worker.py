@@ -214,7 +214,9 @@ class Worker:
             return self._memory_of(space)
         # Past the cache that memories have: a removed document must not leave its vectors there.
         memory = self._memory_of(owner)
-        return self._unfinished.get(space) or Eraser(self._backend, space, embedder=memory.embedder, wish=memory.wish)
+        return self._unfinished.get(space) or Eraser(
+            self._backend, space, embedder=memory.embedder, wanted_embedder=memory.wanted_embedder
+        )
 
     # The thread
 

@@ -129,7 +129,8 @@ class TestReading:
             long.write_batch_sync([fragment("apple", 0.5), fragment("pear", 0.9, 50)])
             assert scores(long, "apple") == pytest.approx({"pear": 1.8}, abs=1e-2)
             assert len(long.read_sync("apple", 1.0)) == 1
-            for bad in ({"alpha": "x"}, {"beta": math.nan}, {"gamma": True}):
+            bad_weights: list[dict[str, Any]] = [{"alpha": "x"}, {"beta": math.nan}, {"gamma": True}]
+            for bad in bad_weights:
                 with pytest.raises(InvalidInput):
                     long.read_sync("apple", **bad)
 

@@ -121,8 +121,8 @@ class Shelf(MemoryBase):
         traits = traits_of(record)
         if not fresh:
             self.indexer.facts.retract([record.id], final=True)
-        if traits.active and not traits.session and self.value(self.indexer.twins_of(record)) is None:
-            self.keep(self.indexer.twins_of(record), record.id)
+        if traits.active and not traits.session and self.value(self.indexer.duplicate_key(record)) is None:
+            self.keep(self.indexer.duplicate_key(record), record.id)
         if traits.trust in _TRUSTED:
             found = claims(record.text, speaker=traits.speaker, time=record.time)
             self.indexer.facts.learn(found, record=record.id, learned_at=traits.learned or record.time)
@@ -143,7 +143,7 @@ class Shelf(MemoryBase):
 
     def done(self) -> None:
         """Notify the worker that vectors are pending."""
-        self._told(self.space)
+        self._notify(self.space)
 
 
 _BATCH = 100
